@@ -28,8 +28,8 @@ from nimblehlo.codegen.llvm import machine
 from nimblehlo.codegen.nests import loop_schedule, nest, nest_emitter
 from nimblehlo.codegen.reductions import reduce, reduction_tiling, reductions, row_tiling, rows, vector_reduce
 from nimblehlo.options import Options
-from nimblehlo.plan import choice, lowering
-from nimblehlo.plan.implementations import elementwise_fusion, nests, reduction_fusion
+from nimblehlo.plan import choice, fusion_passes, lowering
+from nimblehlo.plan.implementations import nest_code, nests, reduction_fusion
 
 from .measuring import side_by_side
 from .programs.program import Array, Draw
@@ -99,11 +99,11 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
         ("columns", "batch_statistics"),
     ),
     "row fusions": (
-        _without("form_row_fusions", _none, elementwise_fusion),
+        _without("form_row_fusions", _none, fusion_passes),
         ("softmax_100", "root_mean_square"),
     ),
     "reduction fusions": (
-        _without("form_reduction_fusions", _none, elementwise_fusion),
+        _without("form_reduction_fusions", _none, fusion_passes),
         ("squared_error", "batch_statistics"),
     ),
     "small tensors in registers": (
@@ -112,7 +112,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
     ),
     "chains": (_without("fused_into_users", lambda *_: set(), emitter), ("heat", "averages")),
     "native loops": (_without("loop_to_compile", lambda *_: "", choice), ("lorenz", "newton", "heat")),
-    "small steps": (_without("form_step_fusions", _none, elementwise_fusion), ("routing", "network")),
+    "small steps": (_without("form_step_fusions", _none, fusion_passes), ("routing", "network")),
     "top k of few elements": (_without("MAX_COMPARISONS", 0, selection), ("routing",)),
     "epilogues": (_without("find_epilogues", lambda _: {}, lowering), ("distances", "low_rank", "features")),
 }
@@ -235,7 +235,7 @@ def _own_code() -> Iterator[None]:
     """Nothing that is compiled meanwhile shares its code with anything else."""
     salt, key_of = f"{next(_salts)} ", machine.key_of
     caches = (
-        elementwise_fusion._nest_cache, reduction_fusion._by_description, reduction_fusion._by_structural_key,
+        nest_code._nest_cache, reduction_fusion._by_description, reduction_fusion._by_structural_key,
     )  # fmt: skip
     for cache in caches:
         cache._values.clear()

@@ -139,7 +139,8 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "memory_use": {"buffer_uses", "plan"},
         "implementations": {"implementation", "tiering"},
         "choice": {"implementation", "implementations", "tiering"},
-        "lowering": {"choice", "implementation", "implementations", "plan", "tiering"},
+        "fusion_passes": {"implementations"},
+        "lowering": {"choice", "fusion_passes", "implementation", "implementations", "plan", "tiering"},
     },
 }
 

@@ -17,9 +17,10 @@ from ..ops.numerics.quantized_operation import has_quantized_types, quantized_re
 from ..options import Options
 from .implementation import Implementation, NoCode, Pairs, Prepared
 from .implementations.block_reference import EXACT_UFUNCS, block_reference
-from .implementations.elementwise_fusion import NestCode, block_of, is_generated
+from .implementations.elementwise_operations import block_of, is_generated
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
+from .implementations.nest_code import NestCode
 from .implementations.reduction_fusion import ReductionCode, RowCode
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations

@@ -15,8 +15,8 @@ from ..ops.internal.fusion import StepFusion
 from ..options import Options
 from ..types import Type
 from .choice import choose
+from .fusion_passes import fuse_operations
 from .implementation import Implementation, Pairs
-from .implementations.elementwise_fusion import fuse_operations
 from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps

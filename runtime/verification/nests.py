@@ -19,7 +19,8 @@ from ..ir.affine import AffineExpr, index_range
 from ..ops.framework.verify import view_of
 from ..options import Options
 from ..plan.implementation import NoCode
-from ..plan.implementations.elementwise_fusion import NestCode, block_of, is_generated, may_overwrite
+from ..plan.implementations.elementwise_operations import block_of, is_generated
+from ..plan.implementations.nest_code import NestCode, may_overwrite
 from .plans import InvalidPlan
 
 MAX_BYTES: Final = 1 << 18

@@ -13,7 +13,7 @@ from nimblehlo.ir import Block
 from nimblehlo.ir.affine import AffineExpr
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
-from nimblehlo.plan.implementations.elementwise_fusion import NestCode
+from nimblehlo.plan.implementations.nest_code import NestCode
 from nimblehlo.verification import verifying
 from nimblehlo.verification.nests import verify_nests
 from nimblehlo.verification.plans import InvalidPlan

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from ...ir import Operation
 from ...types import (
     COMPLEX,
     DYNAMIC,
@@ -24,7 +25,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, rules
-from ..framework.declaration import Attribute, Op, Operand, Result
+from ..framework.declaration import Attribute, Op, Operand, Result, lookup
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from ..numerics.real_functions import NativeFunction, RealFunction
@@ -170,3 +171,8 @@ class Arithmetic(Binary):
     lhs = Operand(INTEGER | COMPUTED)
     rhs = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
+
+
+def is_elementwise(operation: Operation) -> bool:
+    """Whether an operation is declared as elementwise, by its name."""
+    return issubclass(lookup(operation.name) or Op, Elementwise)

@@ -18,7 +18,7 @@ from ...ops.internal.fusion import Fusion
 from ...types import TensorType
 from ..implementation import Implementation, Replaceable, Runnable
 from ..tiering.cost_model import estimate
-from .elementwise_fusion import NestCode, may_overwrite
+from .nest_code import NestCode, may_overwrite
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""

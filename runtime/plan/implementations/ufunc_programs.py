@@ -13,14 +13,13 @@ from typing import Final
 
 from ...codegen.reductions.iteration_space import IterationSpace, shape_of
 from ...codegen.reductions.row_tiling import RowTilePlan, plan_row_tiling
-from ...ir import Block, Operation, tensor_type
+from ...ir import Block, tensor_type
 from ...ir.structural_key import structural_key
 from ...kernels.launch import ufunc_program as kinds
 from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
 from ...lru_cache import LRUCache
-from ...ops.elementwise.base import Elementwise
-from ...ops.framework.declaration import Op, lookup
+from ...ops.elementwise.base import is_elementwise
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
 from ..implementation import Prepared
@@ -117,7 +116,7 @@ def _row_tiling(block: Block) -> RowTilePlan | None:
     if "stablehlo.reduce" in names:
         return plan_row_tiling(block, view_of)
     shape = shape_of(block.terminator.operands[0])
-    axes = IterationSpace(shape, range(len(shape)), view_of, _is_elementwise).of(block)
+    axes = IterationSpace(shape, range(len(shape)), view_of, is_elementwise).of(block)
     if axes is None or not all(shape):
         return None
     for row_rank in range(len(shape)):
@@ -125,10 +124,6 @@ def _row_tiling(block: Block) -> RowTilePlan | None:
         if all(tiling.column_stride(value) is not None for value in block.arguments):
             return tiling
     return None
-
-
-def _is_elementwise(operation: Operation) -> bool:
-    return issubclass(lookup(operation.name) or Op, Elementwise)
 
 
 def _allocate_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:

@@ -14,7 +14,7 @@ from nimblehlo.codegen.nests import emission_plan
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.plan.implementations import nests
-from nimblehlo.plan.implementations.elementwise_fusion import NestCode
+from nimblehlo.plan.implementations.nest_code import NestCode
 from nimblehlo.types import ELEMENT_TYPES
 from tests.kernels.indexing.index_cases import Geometry, geometries
 from tests.plan.implementations.test_nests import aligned, block_of, check

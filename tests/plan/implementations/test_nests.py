@@ -21,8 +21,8 @@ from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.implementation import NoCode
 from nimblehlo.plan.implementations.block_reference import lazy_block_reference
-from nimblehlo.plan.implementations.elementwise_fusion import NestCode, may_overwrite
 from nimblehlo.plan.implementations.native_code import names_of
+from nimblehlo.plan.implementations.nest_code import NestCode, may_overwrite
 from nimblehlo.plan.implementations.nests import MAX_NESTS, nests_of
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import same_bits

@@ -13,9 +13,9 @@ import nimblehlo
 from nimblehlo.ir import Block
 from nimblehlo.ops.internal.fusion import FUSION, ROW_FUSION
 from nimblehlo.plan.choice import reference_for
+from nimblehlo.plan.fusion_passes import fuse_operations
 from nimblehlo.plan.implementation import Implementation
 from nimblehlo.plan.implementations.block_reference import block_reference, lazy_block_reference
-from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations
 from nimblehlo.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, ufunc_program_of
 from nimblehlo.specialize import specialize
 from nimblehlo.types import ELEMENT_TYPES

@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops.internal.fusion import FUSION
-from nimblehlo.plan.implementations import elementwise_fusion as plan_fusions
+from nimblehlo.plan import fusion_passes as plan_fusions
 from nimblehlo.specialize import specialize
 from nimblehlo.specialize.fusion import elementwise
 from nimblehlo.types import ELEMENT_TYPES

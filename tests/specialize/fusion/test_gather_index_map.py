@@ -10,7 +10,7 @@ import pytest
 
 from nimblehlo.ops.internal.fusion import FUSION
 from nimblehlo.options import Options
-from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations
+from nimblehlo.plan.fusion_passes import fuse_operations
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tests.specialize.simplified import simplified

@@ -11,7 +11,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.plan.implementations import elementwise_fusion
+from nimblehlo.plan import fusion_passes
 from tests.running import run_every_way
 
 RANDOM = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def temporaries_with_and_without(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     options = Options(compile="eager")
     lowered = nimblehlo.compile(text, options=options).memory().temporaries
     with monkeypatch.context() as patch:
-        patch.setattr(elementwise_fusion, "rematerialize", lambda *arguments: None)
+        patch.setattr(fusion_passes, "rematerialize", lambda *arguments: None)
         return lowered, nimblehlo.compile(text, options=options).memory().temporaries
 
 
