@@ -32,7 +32,7 @@ def donated(array):
     return fresh
 
 
-cdef inline bint _is_free(PyObject *value):
+cdef inline bint _is_uniquely_referenced(PyObject *value):
     """Whether a value that is released is an array to whose memory nothing but its slot refers."""
     cdef PyObject *base
     if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:

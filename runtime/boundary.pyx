@@ -89,7 +89,7 @@ cdef list _owned_all(list results, tuple types, tuple arguments, set constants):
     cdef set shared = None
     cdef Py_ssize_t index
     for index in range(len(results)):
-        if _is_alone(PyList_GET_ITEM(results, index)):
+        if _is_uniquely_referenced_result(PyList_GET_ITEM(results, index)):
             continue
         if shared is None:
             shared = memory_of(arguments)
@@ -271,7 +271,7 @@ cdef class DirectCall:
         return True
 
 
-cdef inline bint _is_alone(PyObject *value):
+cdef inline bint _is_uniquely_referenced_result(PyObject *value):
     """Whether a value is a contiguous array with memory of its own that nothing but a list refers to."""
     if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
         return False

@@ -40,7 +40,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     MAX_STACK_ARGUMENTS = 16
-    ITERATIONS_BETWEEN_LOOKS = 64
+    ITERATIONS_BETWEEN_CLOCK_READINGS = 64
 
 cdef enum Kind:
     CALL
@@ -49,7 +49,7 @@ cdef enum Kind:
     RUN_IF
     RUN_CASE
 
-# A thread that waits for Python's lock asks for it after one interval in which it was not given away.
+# A thread that waits for the GIL asks for it after one interval in which it was not released.
 cdef double _SWITCHES_BETWEEN_YIELDS = 2
 cdef tuple _OUT = ("out",)
 cdef object _ERRORS, _IGNORED
@@ -123,7 +123,7 @@ cdef class Limits:
             self.steps_left -= steps
             if self.steps_left < 0:
                 raise self.exceeded(f"takes more than max_steps = {self.max_steps} steps", step)
-        return self.look_at_time(step)
+        return self.check_deadline(step)
 
     cdef int begin(self, _Step step) except -1:
         """Called before each step."""
@@ -131,9 +131,9 @@ cdef class Limits:
 
     cdef int end(self, _Step step, Py_ssize_t index) except -1:
         """Called after the step at `index` of its plan."""
-        return self.look_at_time(step)
+        return self.check_deadline(step)
 
-    cdef int look_at_time(self, _Step step) except -1:
+    cdef int check_deadline(self, _Step step) except -1:
         if self.deadline and perf_counter() > self.deadline:
             raise self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
         return 0
@@ -162,8 +162,8 @@ cdef class _Step:
     cdef Py_ssize_t result
     cdef Kind kind
     cdef UfuncLoop ufunc_loop
-    cdef bint is_quiet, is_native_quiet
-    cdef Slots overwritten, overwriting
+    cdef bint ignores_errstate, native_ignores_errstate
+    cdef Slots reusable_operand_slots, reusing_results
     cdef dict regions
     cdef Runner cond, body
     cdef list branches
@@ -171,7 +171,7 @@ cdef class _Step:
 
     def __cinit__(self, step):
         self.function = step.function
-        step.implementation.follow(self.follow)
+        step.implementation.on_native_code(self.install_native)
         self.operands = Slots(step.operands)
         self.results = Slots(step.results)
         self.releases = Slots(step.releases)
@@ -179,10 +179,10 @@ cdef class _Step:
         self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
         self.ufunc_loop = _ufunc_loop(self.function)
-        self.is_quiet = _is_quiet(self.function)
+        self.ignores_errstate = _ignores_errstate(self.function)
         pairs = possible_overwrites(step)
-        self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
-        self.overwriting = Slots([result for _, result in pairs])
+        self.reusable_operand_slots = Slots([step.operands[operand] for operand, _ in pairs])
+        self.reusing_results = Slots([result for _, result in pairs])
         self.kind = _CONTROL.get(step.control, CALL_WITH_REGIONS if step.regions else CALL)
         self.regions = {
             name: [Runner(one) for one in plan] if isinstance(plan, list) else Runner(plan)
@@ -195,14 +195,14 @@ cdef class _Step:
         elif self.kind == RUN_CASE:
             self.branches = self.regions["branches"]
 
-    def follow(self, native):
+    def install_native(self, native):
         """Replace the function by native code, which needs no regions."""
-        self.is_native_quiet = _is_quiet(native)
+        self.native_ignores_errstate = _ignores_errstate(native)
         self.native = native
 
 
-cdef bint _is_quiet(object function):
-    """Whether a function calls nothing that looks at NumPy's handling of floating-point errors."""
+cdef bint _ignores_errstate(object function):
+    """Whether a function never reads NumPy's handling of floating-point errors (`numpy.errstate`)."""
     return type(function) is NativeFunction
 
 
@@ -392,10 +392,10 @@ cdef class Runner:
             frame[self.results.at[index]] = self.template[self.results.at[index]]
         return values
 
-    def enter(self, list arguments):
+    def new_frame(self, list arguments):
         """A new frame with these arguments; the list is emptied.
 
-        `enter`, `run_range` and `leave` run a plan in several ranges of steps.
+        `new_frame`, `run_range` and `take_results` run a plan in several ranges of steps.
         """
         cdef list frame = self.template[:]
         self.move_in(frame, arguments, 0)
@@ -405,8 +405,8 @@ cdef class Runner:
         """Run the steps from `first` up to, but not including, `last`."""
         self.run_steps_between(frame, first, last, limits, NULL)
 
-    def leave(self, list frame):
-        """The results, as a list; see `enter`."""
+    def take_results(self, list frame):
+        """The results, as a list; see `new_frame`."""
         return self.move_out(frame)
 
     def count_step(self, Py_ssize_t index, Limits limits):
@@ -468,7 +468,7 @@ cdef int _run_step(_Step step, list frame, Limits limits, ErrorState *errors) ex
     cdef Py_ssize_t index
     cdef object result
     if step.native is not None:
-        if not step.is_native_quiet:
+        if not step.native_ignores_errstate:
             _ignore_errors(errors)
         result = _call(step, step.native, frame)
     elif step.kind == CALL:
@@ -494,13 +494,13 @@ cdef int _run_step(_Step step, list frame, Limits limits, ErrorState *errors) ex
 
 
 cdef inline object _call_function(_Step step, list frame, ErrorState *errors):
-    """Call a step's function, or the inner loop of a ufunc where that does."""
+    """Call a step's function, or the inner loop of its ufunc if that can serve the operands."""
     cdef object result
     if step.ufunc_loop is not None:
         result = _call_loop(step, frame)
         if result is not None:
             return result
-    if not step.is_quiet:
+    if not step.ignores_errstate:
         _ignore_errors(errors)
     return _call(step, step.function, frame)
 
@@ -514,9 +514,9 @@ cdef object _call_loop(_Step step, list frame):
         return None
     for index in range(step.operands.count):
         operands[index] = PyList_GET_ITEM(frame, step.operands.at[index])
-    for index in range(step.overwritten.count):
-        if _is_free(PyList_GET_ITEM(frame, step.overwritten.at[index])):
-            out = PyList_GET_ITEM(frame, step.overwritten.at[index])
+    for index in range(step.reusable_operand_slots.count):
+        if _is_uniquely_referenced(PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])):
+            out = PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])
             break
     return step.ufunc_loop.call(operands, out)
 
@@ -530,7 +530,7 @@ cdef object _call(_Step step, object function, list frame):
         return _call_with_many(step, function, frame)
     for index in range(count):
         stack[1 + index] = <PyObject *>PyList_GET_ITEM(frame, step.operands.at[index])
-    if step.overwritten.count:
+    if step.reusable_operand_slots.count:
         out = _out(step, frame)
         if out is not None:
             stack[1 + count] = <PyObject *>out
@@ -547,14 +547,14 @@ cdef object _call_with_many(_Step step, object function, list frame):
 
 
 cdef object _out(_Step step, list frame):
-    """For each result, the array to which it may be written, or None; None if there is no such array."""
+    """For each result, the array to which it may be written, or None; None for a step that may write to no array."""
     cdef list out = None
     cdef Py_ssize_t index, result
     cdef PyObject *value
-    for index in range(step.overwritten.count):
-        result = step.overwriting.at[index]
-        value = PyList_GET_ITEM(frame, step.overwritten.at[index])
-        if (out is None or out[result] is None) and _is_free(value):
+    for index in range(step.reusable_operand_slots.count):
+        result = step.reusing_results.at[index]
+        value = PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])
+        if (out is None or out[result] is None) and _is_uniquely_referenced(value):
             if out is None:
                 out = [None] * step.results.count
             # From here on the array has two references, so that no other result gets it.
@@ -615,13 +615,13 @@ cdef list _run_while(_Step step, list frame, Limits limits, ErrorState *errors):
     cdef double yielded = perf_counter(), between = _SWITCHES_BETWEEN_YIELDS * getswitchinterval()
     _release(frame, step.releases)
     while True:
-        _lend(cond, cond_frame, carried, captures)
+        _bind_region_arguments(cond, cond_frame, carried, captures)
         cond.run_steps(cond_frame, limits, errors)
         holds = _truth(cond_frame[cond.results.at[0]])
         cond_frame[cond.results.at[0]] = cond.template[cond.results.at[0]]
         if not holds:
             return carried
-        _lend(body, body_frame, [], captures)
+        _bind_region_arguments(body, body_frame, [], captures)
         body.move_in(body_frame, carried, 0)
         body.run_steps(body_frame, limits, errors)
         carried = body.move_out(body_frame)
@@ -629,13 +629,13 @@ cdef list _run_while(_Step step, list frame, Limits limits, ErrorState *errors):
         PyErr_CheckSignals()
         if limits is not None:
             limits.count(step, 1)
-        if iteration % ITERATIONS_BETWEEN_LOOKS == 0 and perf_counter() - yielded > between:
+        if iteration % ITERATIONS_BETWEEN_CLOCK_READINGS == 0 and perf_counter() - yielded > between:
             with nogil:
                 pass
             yielded, between = perf_counter(), _SWITCHES_BETWEEN_YIELDS * getswitchinterval()
 
 
-cdef void _lend(Runner runner, list frame, list carried, tuple captures):
+cdef void _bind_region_arguments(Runner runner, list frame, list carried, tuple captures):
     """Put the carried and captured values of a loop into a region's frame."""
     cdef Py_ssize_t index, slot, first = runner.arguments.count - len(captures)
     for index in range(len(carried)):

@@ -179,7 +179,7 @@ cdef class Timeline(Limits):
             self.open_steps[self.depth - 1].nested += interval.ticks
         self.recorded += 1
         self.last_end = now
-        return self.look_at_time(step) if self.deadline else 0
+        return self.check_deadline(step) if self.deadline else 0
 
     cdef int add_up(self) except -1:
         """Add the intervals so far to the totals of their steps, and store them up to `max_intervals`."""

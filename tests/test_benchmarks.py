@@ -107,7 +107,7 @@ def test_warm_up_lasts_while_code_is_compiled() -> None:
         time.sleep(0.2)
         done.append(None)
 
-    BACKGROUND.submit(Job(compile, is_quick=False))
+    BACKGROUND.submit(Job(compile, has_priority=False))
     warm_up(lambda: time.sleep(1e-3), for_seconds=0, min_calls=1)
     assert done
 

@@ -37,6 +37,7 @@ from ..ops.framework.verify import view_of
 from ..ops.reduction.bodies import monoid
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
+from ..plan.implementation import ImplementationKind
 from ..program import Program
 from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, Array, FunctionType, TensorType, Type
 from . import double_double
@@ -205,7 +206,7 @@ class _PairedProgram:
         original = self._calls.get(id(view.operation))
         if original is None:
             return choose(view, options)
-        return Prepared(self._evaluator(original), "wider", takes_regions=False)
+        return Prepared(self._evaluator(original), ImplementationKind.WIDER, takes_regions=False)
 
     def _evaluator(self, operation: Operation) -> Evaluate:
         """The function that an operation applies to its operands."""

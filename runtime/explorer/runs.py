@@ -21,6 +21,7 @@ from ..ops.framework.declaration import Op
 from ..ops.indexing.scatter import Scatter
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
+from ..plan.implementation import ImplementationKind
 from ..program import Program
 from ..specialize.utils.effects import has_no_effect
 from ..types import Array
@@ -197,9 +198,9 @@ class ExploredExecutable(Executable):
         if order_option is not None:
             step = ExploredStep(len(self.steps), view, order_option, options)
             self.steps.append(step)
-            return Prepared(step, "explored", f"follows {order_option}")
+            return Prepared(step, ImplementationKind.EXPLORED, f"follows {order_option}")
         if isinstance(view, While) and contains_open_order(view.operation):
-            return Prepared(view.reference, "reference", "holds an explored step")
+            return Prepared(view.reference, reason="holds an explored step")
         return choose(view, options)
 
 

@@ -56,14 +56,14 @@ class ProcessProgram:
 
     def run(self, arguments: list[Any], process: Process) -> Coroutine:
         """Run as a process; `arguments` is emptied."""
-        frame = self.runner.enter(arguments)
+        frame = self.runner.new_frame(arguments)
         for first, last, action in self._segments:
             if first < last:
                 self.runner.run_range(frame, first, last, process.limits)
             if action is not None:
                 self.runner.count_step(last, process.limits)
-                yield from action.enter_results(frame, process)
-        return self.runner.leave(frame)
+                yield from action.store_results(frame, process)
+        return self.runner.take_results(frame)
 
     def run_alone(self, arguments: list[Any]) -> list[Any]:
         """The results of a program that does not communicate."""
@@ -105,7 +105,7 @@ class _Action:
     def __init__(self, step: Step) -> None:
         self.step = step
 
-    def enter_results(self, frame: list[Any], process: Process) -> Generator[Pending, None, None]:
+    def store_results(self, frame: list[Any], process: Process) -> Generator[Pending, None, None]:
         """Run the step and store its results in the frame."""
         step = self.step
         try:

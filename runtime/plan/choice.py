@@ -15,7 +15,7 @@ from ..ops.framework.op_registry import COMMUNICATING
 from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
-from .implementation import Implementation, NoCode, Pairs, Prepared
+from .implementation import Implementation, ImplementationKind, NoCode, OverwritePairs, Prepared
 from .implementations.block_reference import EXACT_UFUNCS, block_reference
 from .implementations.elementwise_operations import block_of, is_generated
 from .implementations.kernels import kernel_for
@@ -63,7 +63,7 @@ def choose(view: Op, options: Options) -> Implementation:
         code = region_loop_code(view, options.threads, has_kernel=not isinstance(kernel, str))
     if not isinstance(code, str):
         implementation = _region_loop(view, code, options)
-        if isinstance(kernel, str) or implementation.kind != "reference":
+        if isinstance(kernel, str) or implementation.kind is not ImplementationKind.REFERENCE:
             return implementation
     elif isinstance(kernel, str):
         return _elementwise(view, f"{kernel}; {code}" if code else kernel, options)
@@ -71,7 +71,7 @@ def choose(view: Op, options: Options) -> Implementation:
         return _prepared(kernel)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
     key = f"{view.name}, {kernel.reason}: {types}"
-    return Tiering(_reference(view, ""), kernel, f"{kernel.reason}, once hot", key)
+    return Tiering(_reference(view, ""), kernel, f"{kernel.reason}, after warm-up", key)
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
@@ -84,7 +84,7 @@ def _takes_unknown_sizes(view: Op) -> bool:
 def _reference(view: Op, reason: str) -> Prepared:
     """The operation's reference."""
     function = reference_for(view)
-    pairs: Pairs = ()
+    pairs: OverwritePairs = ()
     if isinstance(function, np.ufunc):
         if function in EXACT_UFUNCS:
             pairs = tuple([(index, 0) for index in range(len(view.operation.operands))])
@@ -146,7 +146,7 @@ def _generated(
 def _compiled(code: NativeCode, first: Prepared, options: Options) -> Implementation:
     """Generated code, which replaces `first` once compiling pays; `first` if no code can be generated."""
     if options.compile != "eager":
-        reason = f"{first.reason or code.reason}, once it pays"
+        reason = f"{first.reason or code.reason}, after warm-up"
         return Tiering(first, code, reason, first.key)
     try:
         return _prepared(code)

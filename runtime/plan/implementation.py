@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from enum import StrEnum
 from typing import Any
 
 from ..ir import Operation
 from ..ir.record import Record
 
 Runnable = Callable[..., Any]
-Pairs = tuple[tuple[int, int], ...]
-"""Positions of operands and of results."""
+OverwritePairs = tuple[tuple[int, int], ...]
+"""Pairs of an operand and a result, by position; the result may overwrite the operand."""
 
 
 class Cost(Record):
@@ -27,6 +28,22 @@ class Cost(Record):
     compile_seconds: float = 0.0
 
 
+class ImplementationKind(StrEnum):
+    """What runs an operation, as `Executable.explain` and profiles name it."""
+
+    REFERENCE = "reference"
+    KERNEL = "kernel"
+    GENERATED = "generated"
+    UFUNC_PROGRAM = "ufunc program"
+    TIERED = "tiered"
+    """One of the others until native code replaces it."""
+    COMMUNICATION = "communication"
+    EXPLORED = "explored"
+    """A schedule of the explorer (`nimblehlo.explorer`)."""
+    WIDER = "wider"
+    """A computation in wider types (`nimblehlo.error_bounds`)."""
+
+
 class NoCode(Exception):
     """Raised, with the reason, if no code can be generated for an operation."""
 
@@ -39,8 +56,7 @@ class Implementation:
     `prepare` may raise NoCode.
 
     Attributes:
-        kind: ``"reference"``, ``"kernel"``, ``"generated"``, or ``"tiered"``, which changes between two of
-            them.
+        kind: what runs the operation.
         reason: why it was chosen.
         takes_regions: whether the function takes the operation's regions, by name.
         may_overwrite: pairs of an operand and a result. The function may write the result into the operand's
@@ -50,19 +66,20 @@ class Implementation:
             pairs, it does not get ``out``.
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
-        pace: the entry of `tiering.cost_model.THRESHOLDS` by which native code replaces a reference.
+        threshold_class: the entry of `tiering.cost_model.THRESHOLDS` by which native code replaces a
+            reference.
         absorbed: another operation whose result it also computes.
     """
 
     __slots__ = ()
 
-    kind: str = "reference"
+    kind: ImplementationKind = ImplementationKind.REFERENCE
     reason: str = ""
     takes_regions: bool = True
-    may_overwrite: Pairs = ()
+    may_overwrite: OverwritePairs = ()
     may_alias: bool = True
     compiles_when_called: bool = False
-    pace: str = "code"
+    threshold_class: str = "code"
     absorbed: Operation | None = None
 
     @property
@@ -79,8 +96,8 @@ class Implementation:
         """The estimated times."""
         return Cost()
 
-    def enter(self, enclosing: Implementation) -> None:
-        """Note that this implementation runs within the regions of `enclosing`. Called once for each such."""
+    def set_enclosing(self, enclosing: Implementation) -> None:
+        """Note that this implementation runs within the regions of `enclosing`; called for each of them."""
 
     @property
     def key(self) -> Hashable:
@@ -102,7 +119,7 @@ class Implementation:
         """Generate and compile the code, and return a function that calls it."""
         raise NotImplementedError
 
-    def follow(self, follower: Callable[[Runnable], None]) -> None:
+    def on_native_code(self, callback: Callable[[Runnable], None]) -> None:
         """Register a callback that gets the native code which replaces `function`."""
 
     def constituents(self) -> tuple[Implementation, ...]:
@@ -118,10 +135,10 @@ class Prepared(Implementation):
     def __init__(
         self,
         function: Runnable,
-        kind: str = "reference",
+        kind: ImplementationKind = ImplementationKind.REFERENCE,
         reason: str = "",
         takes_regions: bool = True,
-        may_overwrite: Pairs = (),
+        may_overwrite: OverwritePairs = (),
         may_alias: bool = True,
         key: Hashable = None,
     ) -> None:
@@ -146,12 +163,12 @@ class Replaceable(Implementation):
 
     Attributes:
         native: the native code in use.
-        followers: see `follow`.
+        callbacks: see `on_native_code`.
     """
 
     def __init__(self) -> None:
         self.native: Runnable | None = None
-        self.followers: list[Callable[[Runnable], None]] = []
+        self.callbacks: list[Callable[[Runnable], None]] = []
 
     def run(self, *operands: Any, **keywords: Any) -> Any:
         """See `function`."""
@@ -165,11 +182,11 @@ class Replaceable(Implementation):
     def is_settled(self) -> bool:
         return self.native is not None
 
-    def follow(self, follower: Callable[[Runnable], None]) -> None:
-        self.followers.append(follower)
+    def on_native_code(self, callback: Callable[[Runnable], None]) -> None:
+        self.callbacks.append(callback)
 
     def use(self, native: Runnable) -> None:
-        """Call this native code from now on, and tell the followers."""
+        """Call this native code from now on, and pass it to the callbacks."""
         self.native = native
-        for follower in self.followers:
-            follower(native)
+        for callback in self.callbacks:
+            callback(native)

@@ -16,7 +16,7 @@ from ..options import Options
 from ..types import Type
 from .choice import choose
 from .fusion_passes import fuse_operations
-from .implementation import Implementation, Pairs
+from .implementation import Implementation, ImplementationKind, OverwritePairs
 from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
@@ -36,7 +36,7 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     """The plan of a function, with the steps of its callees in place of the calls.
 
     Args:
-        function: the result of `nimblehlo.specialize.specialize`.
+        function: the result of `nimblehlo.specialize.specialize`; its operations are fused in place.
         options: those of the Executable.
         choose: chooses the implementation of each operation, outermost operations first.
     """
@@ -61,7 +61,7 @@ class _Slots(dict[Value, int]):
         self.sizes.append(size)
         return len(self.sizes) - 1
 
-    def enter(self, value: Value) -> int:
+    def slot_of(self, value: Value) -> int:
         """The slot of a value, a new one if it has none."""
         slot = self.get(value)
         if slot is None:
@@ -89,7 +89,7 @@ class _Lowering:
         """A plan whose arguments are the block's arguments and then the captured values."""
         block = region.block
         slots = _Slots()
-        arguments = [slots.enter(value) for value in (*block.arguments, *captures)]
+        arguments = [slots.slot_of(value) for value in (*block.arguments, *captures)]
         constants: dict[int, object] = {}
         steps: list[Step] = []
         epilogues = find_epilogues(block)
@@ -101,7 +101,7 @@ class _Lowering:
                 steps += self.lower_call(operation, slots, constants)
                 continue
             for result in operation.results:
-                slots.enter(result)
+                slots.slot_of(result)
             constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
             if isinstance(constant, DenseElementsAttribute):
                 constants[slots[operation.result]] = constant.array
@@ -141,16 +141,16 @@ class _Lowering:
         view = view_of(operation)
         view.ordering = self.ordering
         step = self.new_step(view, slots)
-        is_reference = self.choose is choose and step.implementation.kind == "reference"
+        is_reference = self.choose is choose and step.implementation.kind is ImplementationKind.REFERENCE
         if is_reference and _is_determined_by_types(view):
             self.steps[cache_key] = step
         return step
 
     def lower_epilogue(self, product: Operation, fusion: Operation, slots: _Slots) -> list[Step]:
         """One step for a product and the fusion that uses it; two steps if the fusion has no native code."""
-        slots.enter(product.result)
+        slots.slot_of(product.result)
         first, second = self.lower_operation(product, slots), self.lower_operation(fusion, slots)
-        if second.implementation.kind not in ("generated", "tiered"):
+        if second.implementation.kind not in (ImplementationKind.GENERATED, ImplementationKind.TIERED):
             return [first, second]
         implementation = EpilogueFusion(
             first.implementation, product, second.implementation, fusion, self.options.threads
@@ -173,7 +173,7 @@ class _Lowering:
         operation = view.operation
         implementation = self.choose(view, self.options)
         for enclosing in self.enclosing:
-            implementation.enter(enclosing)
+            implementation.set_enclosing(enclosing)
         takes_regions = implementation.takes_regions
         captures = captured_values(operation.regions) if takes_regions else []
         runs_in_executor = type(view) in _CONTROL and implementation.function == view.reference
@@ -230,7 +230,7 @@ def _release(
         alive |= last
 
 
-def _overwrites(implementation: Implementation, operation: Operation) -> Pairs:
+def _overwrites(implementation: Implementation, operation: Operation) -> OverwritePairs:
     """The pairs of `may_overwrite` whose operand and result are large and of the same type."""
     operands, results = operation.operands, operation.results
     pairs = implementation.may_overwrite

@@ -208,7 +208,7 @@ class _Run:
         """
         (branches,) = [list(step.regions.values())] if step.control == "if" else step.regions.values()
         consumed = frozenset(
-            slot for slot in step.captures if slot in step.releases and self._is_sole_owner(slot)
+            slot for slot in step.captures if slot in step.releases and self._is_uniquely_referenced(slot)
         )
         result_bytes = [self.plan.slot_bytes[slot] for slot in step.results]
         for branch in branches if isinstance(branches, Sequence) else [branches]:
@@ -243,7 +243,7 @@ class _Run:
                 self._bind(slot, self.buffers[step.operands[index]])
                 carried.append(_Buffer(0, is_owned=False))
             else:
-                self._enter_loop(step, index, slot)
+                self._bind_loop_result(step, index, slot)
                 carried.append(_Buffer(self.plan.slot_bytes[slot]))
         tested = [_Buffer(0, is_owned=False) for _ in cond.arguments]
         self.events.append((self._inner_run(cond, tested).peak(), None))
@@ -253,10 +253,10 @@ class _Run:
         """A run of a region's plan."""
         return _Run(plan, arguments, self.counts_scratch)
 
-    def _enter_loop(self, step: Step, index: int, slot: int) -> None:
+    def _bind_loop_result(self, step: Step, index: int, slot: int) -> None:
         """The loop takes over an initial value that no later step uses, and copies any other."""
         operand = step.operands[index]
-        is_released = operand in step.releases and self._is_sole_owner(operand)
+        is_released = operand in step.releases and self._is_uniquely_referenced(operand)
         if is_released and operand not in self.strided:
             self._bind(slot, self.buffers[operand])
         else:
@@ -274,11 +274,11 @@ class _Run:
             return step.operands[0]
         for operand_index, result_index in step.overwrites:
             operand = step.operands[operand_index]
-            if result_index == index and operand in step.releases and self._is_sole_owner(operand):
+            if result_index == index and operand in step.releases and self._is_uniquely_referenced(operand):
                 return operand
         return None
 
-    def _is_sole_owner(self, slot: int) -> bool:
+    def _is_uniquely_referenced(self, slot: int) -> bool:
         """Whether no other slot and no caller refers to the memory of a slot's value."""
         buffer = self.buffers[slot]
         return buffer.is_owned and buffer.slots == 1

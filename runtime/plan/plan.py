@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..ir.attributes import Attribute
 from ..types import Type
-from .implementation import Implementation, Pairs, Runnable
+from .implementation import Implementation, OverwritePairs, Runnable
 
 
 class Step:
@@ -56,7 +56,7 @@ class Step:
         regions: Mapping[str, Plan | Sequence[Plan]] | None = None,
         captures: tuple[int, ...] = (),
         releases: tuple[int, ...] = (),
-        overwrites: Pairs = (),
+        overwrites: OverwritePairs = (),
         control: Literal["while", "if", "case"] | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:

@@ -519,7 +519,7 @@ def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_long
     )
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-    assert native_loops.patience(view_of(loop)) > cost_model.LOOP_SECONDS  # type: ignore[arg-type]
+    assert native_loops.blocking_wait_seconds(view_of(loop)) > cost_model.LOOP_SECONDS  # type: ignore[arg-type]
 
 
 INNER = """
@@ -613,8 +613,8 @@ def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
         for step in all_steps(executable._only._plan)
         if isinstance(step.implementation, native_loops.NativeLoop)
     ]
-    outer, inner = sorted(loops, key=lambda loop: loop.early)
-    assert outer.patience == outer.seconds_left == native_loops.patience(outer.view)
-    expected = cost_model.INNER_LOOP_PATIENCE * native_loops.patience(inner.view)
-    assert inner.patience == inner.seconds_left == expected
-    assert inner.early > 5 * outer.early
+    outer, inner = sorted(loops, key=lambda loop: loop.background_start)
+    assert outer.blocking_wait == outer.seconds_left == native_loops.blocking_wait_seconds(outer.view)
+    expected = cost_model.INNER_LOOP_WAIT_FACTOR * native_loops.blocking_wait_seconds(inner.view)
+    assert inner.blocking_wait == inner.seconds_left == expected
+    assert inner.background_start > 5 * outer.background_start

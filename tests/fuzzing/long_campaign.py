@@ -192,8 +192,9 @@ def called(program: Program, options: Options, patience: float, calls: int) -> I
 def _settings(patience: float) -> Iterator[None]:
     """Let automatic compilation begin earlier, and operands of any size be overwritten that die."""
     thresholds, min_bytes = dict(cost_model.THRESHOLDS), lowering._MIN_OVERWRITTEN_BYTES
-    for pace in ("code", "kernel", "program", "steps", "steps in regions"):
-        cost_model.THRESHOLDS[pace] = cost_model.Thresholds(thresholds[pace].early, patience)
+    for threshold_class in ("code", "kernel", "program", "steps", "steps in regions"):
+        background_start = thresholds[threshold_class].background_start
+        cost_model.THRESHOLDS[threshold_class] = cost_model.Thresholds(background_start, patience)
     lowering._MIN_OVERWRITTEN_BYTES = 1
     try:
         yield

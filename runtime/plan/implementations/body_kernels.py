@@ -10,7 +10,7 @@ from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import DType, TensorType
 from ..implementation import Runnable
-from ..tiering.tiers import Kernel
+from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ...ops.reduction.sort import Sort
 
 
-KernelMatch = Kernel | str
-"""The kernel, or the reason why there is none."""
 
 
 def body_kernel(view: Op, threads: int | None) -> KernelMatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ops.collectives.base import CommunicatingOp
-from ..implementation import Implementation, Runnable
+from ..implementation import Implementation, ImplementationKind, Runnable
 
 
 class Communication(Implementation):
@@ -15,7 +15,7 @@ class Communication(Implementation):
 
     __slots__ = ("view",)
 
-    kind = "communication"
+    kind = ImplementationKind.COMMUNICATION
     reason = "the grid runs it"
 
     def __init__(self, view: CommunicatingOp) -> None:

@@ -24,13 +24,12 @@ from ...ops.framework.rules import constant_operand
 from ...ops.numerics.element_types import carrier, rounding
 from ...types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
 from ..implementation import Runnable
-from ..tiering.tiers import Kernel
+from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
     from ...ops.contraction.convolution import Convolution
     from ...ops.reduction.window_geometry import Window
 
-KernelMatch = Kernel | str
 BatchedShapes = tuple[list[int], list[int]]
 
 _MIN_MULTIPLICATIONS: Final = 1 << 15

@@ -10,7 +10,7 @@ from ...ops.framework.declaration import Op
 from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
 from ...types import QUANTIZED, TensorType
 from ..implementation import Runnable
-from ..tiering.tiers import Kernel
+from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
     from ...ops.chlo.elementwise import TopK
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ...ops.custom_calls.custom_call import CustomCall
     from ...ops.shape.random import RngBitGenerator
 
-KernelMatch = Kernel | str
-"""The kernel, or the reason why there is none."""
 
 
 def kernel_for(view: Op, threads: int | None) -> KernelMatch:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir import Block
 from ...ir.record import Record
 from ...types import DType, TensorType, Type
-from ..implementation import Cost, Implementation, Runnable
+from ..implementation import Cost, Implementation, ImplementationKind, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class NativeCode(Implementation):
         fast_compile: as in `machine.function_addresses`.
     """
 
-    kind = "generated"
+    kind = ImplementationKind.GENERATED
     takes_regions = False
     may_alias = False
     label = "one loop"

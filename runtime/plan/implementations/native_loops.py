@@ -15,7 +15,7 @@ from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import views_under
 from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
-from ..implementation import Implementation, Replaceable
+from ..implementation import Implementation, ImplementationKind, Replaceable
 from ..tiering import cost_model
 from ..tiering.background import BACKGROUND, Job
 
@@ -149,10 +149,10 @@ def is_long(view: While) -> bool:
     if count < cost_model.MIN_EAGER_ITERATIONS:
         return False
     operations = sum(1 for region in view.operation.regions for _ in region.walk())
-    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= patience(view) / 2
+    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(view) / 2
 
 
-def patience(view: While) -> float:
+def blocking_wait_seconds(view: While) -> float:
     """Seconds that a loop may run by its plan before a call waits for its native code."""
     result_types = [
         value.type
@@ -162,7 +162,7 @@ def patience(view: While) -> float:
     ]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
     seconds = cost_model.LOOP_SECONDS + cost_model.LOOP_SECONDS_PER_ARRAY * arrays
-    return cost_model.THRESHOLDS["loop"].patience * seconds
+    return cost_model.THRESHOLDS["loop"].blocking_wait * seconds
 
 
 class NativeLoop(Replaceable):
@@ -183,27 +183,27 @@ class NativeLoop(Replaceable):
         self, view: While, loop: LoopToCompile, threads: int | None, is_native_at_once: bool
     ) -> None:
         super().__init__()
-        self.kind = "kernel" if is_native_at_once else "tiered"
+        self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
-        self.reason = reason if is_native_at_once else f"{reason}, once hot"
+        self.reason = reason if is_native_at_once else f"{reason}, after warm-up"
         self.view, self.loop, self.threads = view, loop, threads
         self.capture_positions = _capture_positions(view, loop)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
-        self.patience = patience(view)
-        self.early = cost_model.THRESHOLDS["loop"].early * self.patience
-        self.seconds_left = 0.0 if is_native_at_once else self.patience
+        self.blocking_wait = blocking_wait_seconds(view)
+        self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.blocking_wait
+        self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
         self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
         self.job: Job | None = None
         self.is_inner = False
 
-    def enter(self, enclosing: Implementation) -> None:
+    def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer before compiling this loop: the loop around it is compiled with it when that is hot."""
         if isinstance(enclosing, NativeLoop) and not self.is_inner:
             self.is_inner = True
-            self.seconds_left *= cost_model.INNER_LOOP_PATIENCE
-            self.patience *= cost_model.INNER_LOOP_PATIENCE
-            self.early = self.patience / 2
+            self.seconds_left *= cost_model.INNER_LOOP_WAIT_FACTOR
+            self.blocking_wait *= cost_model.INNER_LOOP_WAIT_FACTOR
+            self.background_start = self.blocking_wait / 2
 
     def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> Any:
         if self.native is not None:
@@ -227,8 +227,8 @@ class NativeLoop(Replaceable):
 
     def _compile_early(self) -> None:
         """Begin to compile in the background, if the loop has run for long enough."""
-        if self.job is None and self.patience - self.seconds_left > self.early:
-            self.job = BACKGROUND.submit(Job(self._compile, is_quick=True))
+        if self.job is None and self.blocking_wait - self.seconds_left > self.background_start:
+            self.job = BACKGROUND.submit(Job(self._compile, has_priority=True))
 
     def _compile(self) -> None:
         self.native = self.prepare()

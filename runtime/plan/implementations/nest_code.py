@@ -12,12 +12,12 @@ from ...ir.structural_key import structural_key
 from ...lru_cache import LRUCache
 from ...ops.elementwise.base import is_elementwise
 from ...ops.framework.verify import TERMINATORS
-from ..implementation import Pairs, Runnable
+from ..implementation import OverwritePairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 from .native_code import NativeCode
 
 
-def may_overwrite(block: Block) -> Pairs:
+def may_overwrite(block: Block) -> OverwritePairs:
     """Pairs of an operand and a result of a block that may share memory.
 
     Each element of the operand is read only for the results' elements with the same indices.
@@ -57,7 +57,7 @@ class NestCode(NativeCode):
         self.box = box
 
     @functools.cached_property
-    def may_overwrite(self) -> Pairs:  # type: ignore[override]
+    def may_overwrite(self) -> OverwritePairs:  # type: ignore[override]
         """Pairs of an operand and a result that may share memory."""
         return may_overwrite(self.block)
 

@@ -112,7 +112,7 @@ class _BoxNest:
                 pending += reversed(missing)
                 continue
             if point not in self.node_ids:
-                self.node_ids[point] = self.enter(point, inputs)
+                self.node_ids[point] = self.build_node(point, inputs)
             pending.pop()
         return self.node_ids[value, indices]
 
@@ -128,7 +128,7 @@ class _BoxNest:
             return [(index.value, index.indices) for index in gather_map.dynamic_indices]
         return [(operand, indices if tensor_type(operand).shape else ()) for operand in owner.operands]
 
-    def enter(self, point: _Element, operands: Sequence[_Element]) -> int:
+    def build_node(self, point: _Element, operands: Sequence[_Element]) -> int:
         """The node of an element whose operands have nodes."""
         value, indices = point
         if value in self.arguments:

@@ -20,7 +20,7 @@ from ...ops.numerics.quantization import dequantizer, quantizer
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import ELEMENT_TYPES, Array, QuantizedType
-from ..tiering.tiers import Kernel
+from .kernel import Kernel, KernelMatch
 
 _MAX_PARTIAL_SUM: Final = 1 << 20
 """Bound of the partial sums, less the zero point, and of the zero point."""
@@ -28,7 +28,7 @@ _MAX_SCALE: Final = 2.0**100
 """Scales up to it, and down to its inverse, neither overflow nor lose digits."""
 
 
-def quantized_sum(view: Op) -> Kernel | str:
+def quantized_sum(view: Op) -> KernelMatch:
     """A kernel for `reduce` by quantized addition of one input, or why there is none."""
     if not isinstance(view, Reduce) or len(view.inputs) != 1 or monoid(view.body) != "add":
         return "no kernel on quantized tensors"

@@ -19,7 +19,7 @@ class StepCode(FusionCode):
 
     label = "one step"
     fast_compile = True
-    pace = "steps"
+    threshold_class = "steps"
 
     def cost(self) -> Cost:
         steps = sum(1 for operation in self.block.operations for _ in operation.walk())

@@ -22,7 +22,7 @@ from ...lru_cache import LRUCache
 from ...ops.elementwise.base import is_elementwise
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
-from ..implementation import Prepared
+from ..implementation import ImplementationKind, Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
 from .ufunc_recorder import MAX_OPERANDS, ProgramRecorder, ProgramValue
 from .ufunc_traces import Untraceable
@@ -67,7 +67,8 @@ def _prepared(block: Block, threads: int | None, seconds: float, identity: Hasha
         return None
     recorder, columns_per_pass = recording
     function = _function(block, recorder, columns_per_pass, threads, seconds)
-    return Prepared(function, "kernel", may_overwrite=recorder.overwrites(), key=identity)
+    pairs = recorder.overwrites()
+    return Prepared(function, ImplementationKind.UFUNC_PROGRAM, may_overwrite=pairs, key=identity)
 
 
 def _function(

@@ -15,7 +15,7 @@ from ...kernels.launch import ufunc_program as kinds
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DType
-from ..implementation import Pairs
+from ..implementation import OverwritePairs
 from .block_reference import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
 
@@ -106,7 +106,7 @@ class ProgramRecorder:
         self._emit(kinds.APPLY, loop, varies_by_column, operands, value_number)
         return value_number
 
-    def overwrites(self) -> Pairs:
+    def overwrites(self) -> OverwritePairs:
         """Pairs of an operand and a result of the block that may share memory.
 
         A pass of the program reads and writes the same elements of both, and no others. The last instruction

@@ -31,14 +31,14 @@ class Job:
 
     Args:
         action: stores its result itself. An exception that it raises is logged.
-        is_quick: whether it precedes the jobs that take seconds.
+        has_priority: whether it precedes the jobs that take seconds.
     """
 
-    __slots__ = ("action", "ended", "is_quick")
+    __slots__ = ("action", "ended", "has_priority")
 
-    def __init__(self, action: Callable[[], object], is_quick: bool) -> None:
+    def __init__(self, action: Callable[[], object], has_priority: bool) -> None:
         self.action = action
-        self.is_quick = is_quick
+        self.has_priority = has_priority
         self.ended = False
 
     def run(self) -> None:
@@ -123,7 +123,7 @@ class Background:
                     sys.setswitchinterval(interval + _HALF_A_MICROSECOND)
                     self.changed.notify_all()
                     return
-                job = next((one for one in self.waiting if one.is_quick), self.waiting[0])
+                job = next((one for one in self.waiting if one.has_priority), self.waiting[0])
                 self.waiting.remove(job)
                 self.running = job
             job.run()

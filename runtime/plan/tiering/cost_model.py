@@ -23,12 +23,12 @@ class Thresholds(Record):
     """The times after which a step is compiled, as multiples of its compile time.
 
     Attributes:
-        early: the code is compiled in the background after this time.
-        patience: a call waits for the code after this time.
+        background_start: the code is compiled in the background after this time.
+        blocking_wait: a call waits for the code after this time.
     """
 
-    early: float
-    patience: float
+    background_start: float
+    blocking_wait: float
 
 
 THRESHOLDS = {
@@ -74,10 +74,10 @@ MAX_COPIED_BYTES = 1 << 26
 """Bytes of operands that are copied to compile a kernel in the background; larger operands are zeros."""
 LOOP_SECONDS, LOOP_SECONDS_PER_ARRAY = 0.02, 0.003
 """Seconds to compile a loop, and to add for each array that an iteration computes."""
-INNER_LOOP_PATIENCE = 5.0
-"""Factor on the patience of a loop within a loop, since compiling the outer loop compiles it too."""
+INNER_LOOP_WAIT_FACTOR = 5.0
+"""Factor on the time for which a loop within a loop waits, since compiling the outer loop compiles it too."""
 MIN_EAGER_ITERATIONS = 2000
-"""Iterations of a loop that is compiled before it runs, if they take at least half of its patience."""
+"""Iterations of a loop that is compiled before it runs, if they take at least half of its blocking wait."""
 LOOP_OPERATION_SECONDS = 1e-6
 """Seconds that an operation takes in the plan of a loop."""
 STEP_SECONDS, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003

@@ -13,7 +13,7 @@ import functools
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 
 from ...kernels.launch.spans import span
-from ..implementation import Cost, Implementation, NoCode, Pairs, Replaceable, Runnable
+from ..implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
 from .background import BACKGROUND, Job
 from .cost_model import (
     CACHE_LOAD_SECONDS,
-    KERNEL_COMPILE_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
     MIN_SHARED_SECONDS,
@@ -35,39 +34,6 @@ from .cost_model import (
     Thresholds,
     compiler_load_seconds,
 )
-
-
-class Kernel(Implementation):
-    """A hand-written kernel.
-
-    Args:
-        make: returns the function of the operands.
-        reason: why it was chosen.
-        is_compiled_ahead: whether it needs no compiler; Numba compiles other kernels at their first call.
-        may_overwrite: see `Implementation`.
-    """
-
-    kind = "kernel"
-    pace = "kernel"
-    takes_regions = False
-
-    def __init__(
-        self,
-        make: Callable[[], Runnable],
-        reason: str,
-        is_compiled_ahead: bool = False,
-        may_overwrite: Pairs = (),
-    ) -> None:
-        self.make = make
-        self.reason = reason
-        self.compiles_when_called = not is_compiled_ahead
-        self.may_overwrite = may_overwrite
-
-    def cost(self) -> Cost:
-        return Cost(compile_seconds=KERNEL_COMPILE_SECONDS)
-
-    def prepare(self) -> Runnable:
-        return self.make()
 
 
 class StepProfile:
@@ -149,7 +115,7 @@ class Tiering(Replaceable):
         set_aside: the native code that will be tried again after `pause` more calls of `first`.
     """
 
-    kind = "tiered"
+    kind = ImplementationKind.TIERED
 
     def __init__(
         self, first: Implementation, code: Implementation, reason: str = "", key: Hashable = None
@@ -160,11 +126,12 @@ class Tiering(Replaceable):
         self.may_overwrite = code.may_overwrite
         self.first, self.code, self._key = first.function, code, key
         self.first_overwrites = frozenset(first.may_overwrite)
-        self._pace = "program" if first.kind == "kernel" and code.pace == "code" else code.pace
+        replaces_program = first.kind is ImplementationKind.UFUNC_PROGRAM and code.threshold_class == "code"
+        self._threshold_class = "program" if replaces_program else code.threshold_class
         cost = code.cost()
         self.compile_seconds = cost.compile_seconds
         # A ufunc program is quick, so it is timed before anything is compiled.
-        self.profile = StepProfile(0.0 if self._pace == "program" else cost.reference_seconds)
+        self.profile = StepProfile(0.0 if self._threshold_class == "program" else cost.reference_seconds)
         self.candidate: Runnable | None = None
         self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0
@@ -173,10 +140,10 @@ class Tiering(Replaceable):
         self.job: Job | None = None
         self.is_abandoned = False
 
-    def enter(self, enclosing: Implementation) -> None:
+    def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
-        if self._pace == "steps":
-            self._pace = "steps in regions"
+        if self._threshold_class == "steps":
+            self._threshold_class = "steps in regions"
 
     @property
     def is_shared_by_code(self) -> bool:
@@ -200,13 +167,13 @@ class Tiering(Replaceable):
     @property
     def thresholds(self) -> Thresholds:
         """The thresholds at which the code is compiled."""
-        return THRESHOLDS[self._pace]
+        return THRESHOLDS[self._threshold_class]
 
     @property
     def wait_threshold(self) -> float:
         """The time in first implementations after which a call waits for the code."""
         seconds = self.compile_seconds
-        return 0.0 if self.profile.expected > seconds else self.thresholds.patience * seconds
+        return 0.0 if self.profile.expected > seconds else self.thresholds.blocking_wait * seconds
 
     def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
         is_undecided = self.native is None and self.candidate is None and self.set_aside is None
@@ -291,17 +258,17 @@ class Tiering(Replaceable):
             return
         if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
             self.use_cached_or_compile(operands)
-        is_due = spent >= self.thresholds.early * self.compile_seconds and self.fastest < math.inf
+        is_due = spent >= self.thresholds.background_start * self.compile_seconds and self.fastest < math.inf
         if is_due and self.candidate is None and self.job is None and self.profile.job is None:
             self.begin(operands)
 
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
-            job = Job(functools.partial(self.compile, ()), is_quick=True)
+            job = Job(functools.partial(self.compile, ()), has_priority=True)
             self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
-            job = Job(functools.partial(self.compile, _copies(operands)), is_quick=False)
+            job = Job(functools.partial(self.compile, _copies(operands)), has_priority=False)
             self.job = BACKGROUND.submit(job)
 
     def adopt(self, operands: tuple[Any, ...]) -> None:
@@ -323,15 +290,15 @@ class Tiering(Replaceable):
                     BACKGROUND.finish(job)
                 self.adopt(operands)
                 return
-        elif not self.is_cached():
+        elif not self.needs_no_compilation():
             # Look again later: another step may compile the code.
             self.lookup_seconds = 2 * (spent + self.profile.expected)
             return
         # If this fails, the first implementation stays.
-        self.job = Job(functools.partial(self.compile, operands), is_quick=True)
+        self.job = Job(functools.partial(self.compile, operands), has_priority=True)
         self.job.run()
 
-    def is_cached(self) -> bool:
+    def needs_no_compilation(self) -> bool:
         """Whether the code is cached on the disk, or there can be none."""
         try:
             return _has_compiled_code() and self.code.is_compiled()

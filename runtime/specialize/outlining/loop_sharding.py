@@ -288,7 +288,7 @@ class _Emission:
     def emit_full(self, operation: Operation) -> None:
         values = {value: self.get(value, None) for value in used_values(operation)}
         emitted = self.builder.copy(operation, values)
-        self.enter(operation, emitted, None)
+        self.record(operation, emitted, None)
 
     def emit_shard(self, operation: Operation, dim: int) -> None:
         sharding = self.plan.needs[operation, dim]
@@ -304,7 +304,7 @@ class _Emission:
             [copy_region(region, {}) for region in operation.regions],
             operation.location,
         )
-        self.enter(operation, emitted, dim)
+        self.record(operation, emitted, dim)
 
     def emit_update(self, operation: Operation) -> None:
         """Emit the update of the shard's window."""
@@ -316,7 +316,7 @@ class _Emission:
         operands = [self.get(operand, None), self.get(update, dim), *indices]
         emitted = operation.clone(tuple(operands))
         self.builder.block.operations.append(emitted)
-        self.enter(operation, emitted, None)
+        self.record(operation, emitted, None)
 
     def first_as(self, index: Value) -> Value:
         """The index of the shard's first row, in the type of another index."""
@@ -324,6 +324,6 @@ class _Emission:
             return self.first_row
         return self.builder.create("stablehlo.convert", [self.first_row], [index.type]).result
 
-    def enter(self, operation: Operation, emitted: Operation, dim: int | None) -> None:
+    def record(self, operation: Operation, emitted: Operation, dim: int | None) -> None:
         for old, new in zip(operation.results, emitted.results, strict=True):
             self.emitted[old, dim] = new

@@ -392,11 +392,13 @@ def test_fusions_end_where_the_stack_would_be_full() -> None:
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)
 
 
-@pytest.mark.parametrize("pace", ["steps", "code"])
-def test_calls_wait_for_the_code_by_a_pace_of_its_own(pace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threshold_class", ["steps", "code"])
+def test_calls_wait_for_the_code_by_thresholds_of_its_own(
+    threshold_class: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     never, at_once = cost_model.Thresholds(1e9, 1e9), cost_model.Thresholds(1e9, 0.0)
     for name in cost_model.THRESHOLDS:
-        monkeypatch.setitem(cost_model.THRESHOLDS, name, at_once if name == pace else never)
+        monkeypatch.setitem(cost_model.THRESHOLDS, name, at_once if name == threshold_class else never)
     compiled: list[tiers.Tiering] = []
     compile_step = tiers.Tiering.compile
     monkeypatch.setattr(
@@ -407,4 +409,4 @@ def test_calls_wait_for_the_code_by_a_pace_of_its_own(pace: str, monkeypatch: py
     inputs = floats(5, 6), floats(6, 4), np.array([[0], [4], [2]], np.int32), np.array(True)
     for _ in range(3):
         executable(*inputs)
-    assert len(compiled) == (pace == "steps")
+    assert len(compiled) == (threshold_class == "steps")

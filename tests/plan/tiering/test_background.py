@@ -16,9 +16,9 @@ from nimblehlo.plan.tiering.background import BACKGROUND, Background, Job
 
 def test_jobs_are_done_in_order_quick_ones_first() -> None:
     background, done, gate = Background(), [], threading.Event()
-    background.submit(Job(gate.wait, is_quick=True))
-    for name, is_quick in (("a", False), ("b", True), ("c", False), ("d", True)):
-        background.submit(Job(lambda name=name: done.append(name), is_quick))  # type: ignore[misc]
+    background.submit(Job(gate.wait, has_priority=True))
+    for name, has_priority in (("a", False), ("b", True), ("c", False), ("d", True)):
+        background.submit(Job(lambda name=name: done.append(name), has_priority))  # type: ignore[misc]
     gate.set()
     background.wait()
     assert done == ["b", "d", "a", "c"]
@@ -29,7 +29,7 @@ def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
         time.sleep(0.001)
     background, interval = Background(), sys.getswitchinterval()
     for _ in range(2):
-        job = background.submit(Job(lambda: time.sleep(0.01), is_quick=True))
+        job = background.submit(Job(lambda: time.sleep(0.01), has_priority=True))
         background.wait()
         while background.is_busy:
             time.sleep(0.001)
@@ -45,7 +45,7 @@ def test_the_switch_interval_of_python_is_restored(microseconds: int) -> None:
         sys.setswitchinterval((microseconds + 0.5) * 1e-6)
         background, interval = Background(), sys.getswitchinterval()
         for _ in range(3):
-            background.submit(Job(lambda: None, is_quick=True))
+            background.submit(Job(lambda: None, has_priority=True))
             while background.is_busy:
                 time.sleep(0.001)
         assert sys.getswitchinterval() == interval
@@ -55,8 +55,8 @@ def test_the_switch_interval_of_python_is_restored(microseconds: int) -> None:
 
 def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:
     background, gate, done = Background(), threading.Event(), []
-    first = background.submit(Job(gate.wait, is_quick=True))
-    second = background.submit(Job(lambda: done.append(threading.current_thread()), is_quick=True))
+    first = background.submit(Job(gate.wait, has_priority=True))
+    second = background.submit(Job(lambda: done.append(threading.current_thread()), has_priority=True))
     background.finish(second)
     assert done == [threading.current_thread()] and second.ended
     threading.Timer(0.05, gate.set).start()
@@ -93,7 +93,7 @@ def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseE
             background.finish(job)
 
     with background.held():
-        job = background.submit(Job(action, is_quick=True))
+        job = background.submit(Job(action, has_priority=True))
         first = threading.Thread(target=finish, daemon=True)
         first.start()
         while job in background.waiting:
@@ -113,7 +113,7 @@ import os, threading, time
 from nimblehlo.plan.tiering.background import BACKGROUND, Job
 parent, gate = os.getpid(), threading.Event()
 with BACKGROUND.held():
-    job = BACKGROUND.submit(Job(lambda: os.getpid() != parent or gate.wait(), is_quick=True))
+    job = BACKGROUND.submit(Job(lambda: os.getpid() != parent or gate.wait(), has_priority=True))
     caller = threading.Thread(target=BACKGROUND.finish, args=[job])
     caller.start()
     while job in BACKGROUND.waiting:
@@ -142,8 +142,8 @@ print(ended != 0 and status == 0)
 def test_no_job_begins_while_they_are_held() -> None:
     background, done = Background(), []
     with background.held():
-        waiting = background.submit(Job(lambda: done.append("waiting"), is_quick=True))
-        needed = background.submit(Job(lambda: done.append("needed"), is_quick=False))
+        waiting = background.submit(Job(lambda: done.append("waiting"), has_priority=True))
+        needed = background.submit(Job(lambda: done.append("needed"), has_priority=False))
         background.finish(needed)
         time.sleep(0.05)
         assert done == ["needed"] and not waiting.ended
@@ -153,7 +153,7 @@ def test_no_job_begins_while_they_are_held() -> None:
 
 def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     background = Background()
-    job = background.submit(Job(lambda: 1 / 0, is_quick=True))
+    job = background.submit(Job(lambda: 1 / 0, has_priority=True))
     background.finish(job)
     assert job.ended
     (record,) = caplog.records
@@ -164,16 +164,16 @@ def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -> None:
     background, begun, done = Background(), threading.Event(), []
-    background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), is_quick=True))
+    background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), has_priority=True))
     begun.wait()
     child = os.fork()
     if child == 0:
         good = done == [1]
-        job = background.submit(Job(lambda: None, is_quick=True))
+        job = background.submit(Job(lambda: None, has_priority=True))
         background.finish(job)
         os._exit(0 if good and job.ended else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    background.submit(Job(lambda: done.append(2), is_quick=True))
+    background.submit(Job(lambda: done.append(2), has_priority=True))
     background.wait()
     assert done == [1, 2]
 
@@ -183,7 +183,8 @@ def test_the_end_of_the_interpreter_waits_for_one_job_alone() -> None:
 import time
 from nimblehlo.plan.tiering.background import BACKGROUND, Job
 for number in range(50):
-    BACKGROUND.submit(Job(lambda number=number: (time.sleep(0.2), print(number, flush=True)), is_quick=True))
+    action = lambda number=number: (time.sleep(0.2), print(number, flush=True))
+    BACKGROUND.submit(Job(action, has_priority=True))
 time.sleep(0.1)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)

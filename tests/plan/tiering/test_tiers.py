@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.plan.implementation import Cost, Implementation, NoCode, Pairs, Prepared
+from nimblehlo.plan.implementation import Cost, Implementation, NoCode, OverwritePairs, Prepared
 from nimblehlo.plan.tiering import cost_model, tiers
 from nimblehlo.plan.tiering.background import BACKGROUND
 
@@ -36,9 +36,11 @@ def _time_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "perf_counter", CLOCK)
 
 
-def _set_thresholds(monkeypatch: pytest.MonkeyPatch, pace: str, early: float, patience: float = 0.3) -> None:
+def _set_thresholds(
+    monkeypatch: pytest.MonkeyPatch, threshold_class: str, early: float, patience: float = 0.3
+) -> None:
     """Set when native code is made; a kernel is expected to take a second."""
-    monkeypatch.setitem(cost_model.THRESHOLDS, pace, cost_model.Thresholds(early, patience))
+    monkeypatch.setitem(cost_model.THRESHOLDS, threshold_class, cost_model.Thresholds(early, patience))
     monkeypatch.setattr(tiers, "KERNEL_COMPILE_SECONDS", 1.0)
 
 
@@ -78,7 +80,7 @@ def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     step = _Step(0.03, 0.001)
     followed: list[object] = []
-    step.step.followers.append(followed.append)
+    step.step.callbacks.append(followed.append)
     assert step.step.run(ONE) == "reference" and "prepare" not in step.calls
     step.step.run(ONE)
     BACKGROUND.wait()
@@ -200,7 +202,7 @@ def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.
 def test_the_first_implementation_is_given_what_it_may_overwrite() -> None:
     x, y = np.zeros(1), np.zeros(1)
 
-    def given(pairs: Pairs, *out: Any) -> Any:
+    def given(pairs: OverwritePairs, *out: Any) -> Any:
         first = Prepared(lambda *operands, out=None: out, may_overwrite=pairs)
         return tiers.Tiering(first, _Code(kept=False)).run(x, y, out=out)
 
@@ -239,10 +241,10 @@ def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.
 @pytest.mark.parametrize(("in_region", "references"), [(False, 1), (True, 4)])
 def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, references: int) -> None:
     code = _Code(kept=False)
-    code.pace = "steps"
+    code.threshold_class = "steps"
     step = _generated(code, expected=0.0, compiling=0.1, pause=0.03)
     if in_region:
-        step.enter(code)
+        step.set_enclosing(code)
     with BACKGROUND.held():
         chosen = [step.run(value)[0] for value in range(6)]
     assert step.job is not None and chosen == ["reference"] * references + ["native"] * (6 - references)

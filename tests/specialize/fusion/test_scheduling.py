@@ -10,7 +10,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Region
-from nimblehlo.plan.implementations import elementwise_fusion
+from nimblehlo.plan import fusion_passes
 from nimblehlo.specialize.fusion.scheduling import reduce_early
 from tests.running import run_every_way
 
@@ -113,7 +113,7 @@ def test_memory_and_results(monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options(compile="eager")
     lowered = nimblehlo.compile(LATE_SUMS, options=options).memory().temporaries
     with monkeypatch.context() as patch:
-        patch.setattr(elementwise_fusion, "reduce_early", lambda *arguments: None)
+        patch.setattr(fusion_passes, "reduce_early", lambda *arguments: None)
         late = nimblehlo.compile(LATE_SUMS, options=options).memory().temporaries
     assert late - lowered >= MATRIX_BYTES - 64 * 4
     random = np.random.default_rng(0)
