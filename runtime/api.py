@@ -20,7 +20,7 @@ from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
 from .ops.framework.verify import verify
 from .options import Options
-from .plan import Memory
+from .plan import MemoryEstimate
 from .program import Placement, Program
 from .specialize import entry_function, specialize
 from .specialize.scatter_granularity import ScatterGranularity, scatter_granularity
@@ -230,7 +230,7 @@ class Executable(DirectCall):
         types = self.input_types
         if len(inputs) != len(types):
             raise ExecutionError(f"@{self._entry} takes {len(types)} inputs, but got {len(inputs)}")
-        if self.fit(inputs):
+        if self.fits(inputs):
             return inputs
         return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 
@@ -289,16 +289,18 @@ class Executable(DirectCall):
         """
         return () if self._sanitizer is None else self._sanitizer.findings
 
-    def memory(self) -> Memory:
+    def memory(self) -> MemoryEstimate:
         """The bytes that a call takes; where sizes are unknown, the maximum over the combinations of sizes so
         far.
         """
-        return functools.reduce(Memory.maximum, [one.memory for one in self._cached_programs()], Memory())
+        estimates = [program.memory for program in self._cached_programs()]
+        return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())
 
-    def memory_of_values(self) -> Memory:
+    def memory_of_values(self) -> MemoryEstimate:
         """Like `memory`, but without the workspaces of native loops, whose sizes need code generation."""
         programs = self._cached_programs()
-        return functools.reduce(Memory.maximum, [one.memory_of_values for one in programs], Memory())
+        estimates = [program.memory_of_values for program in programs]
+        return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())
 
     def profile(self, inputs: Sequence[Any] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
         """Run it, and measure the time of each step.

@@ -114,8 +114,8 @@ cdef class ProgramCall:
         new_limits: makes the `Limits` of a run; None: there are none.
     """
 
-    # Whether the runner is called with the arguments as they are, and whether nothing else than that is to do.
-    cdef bint is_direct, is_plain
+    # Whether the runner is called with the arguments as they are, and whether a run needs nothing besides that call.
+    cdef bint is_direct, needs_no_setup
     cdef object runner, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
     cdef tuple types
     cdef set constants
@@ -130,7 +130,9 @@ cdef class ProgramCall:
         self.new_state, self.new_limits = new_state, new_limits
         self.variable, self.ignored = ERRORS_IGNORED or (None, None)
         self.is_direct = type(runner) is Runner and not self.donated and new_limits is None
-        self.is_plain = self.is_direct and wake is None and new_state is None and handler is None and max_bytes is None
+        self.needs_no_setup = (
+            self.is_direct and wake is None and new_state is None and handler is None and max_bytes is None
+        )
 
     def with_limits(self, new_limits):
         """The same call with other limits."""
@@ -139,13 +141,13 @@ cdef class ProgramCall:
             retention=self.retention, max_bytes=self.max_bytes, new_state=self.new_state, new_limits=new_limits,
         )
 
-    cpdef list results(self, tuple arguments):
+    cpdef list run(self, tuple arguments):
         """The results, which belong to the caller.
 
         Raises:
             ExecutionError: the run failed, or there is no memory for the results.
         """
-        if self.is_plain:
+        if self.needs_no_setup:
             return self._owned_results(arguments)
         if self.wake is not None:
             self.wake()
@@ -241,11 +243,11 @@ cdef class DirectCall:
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
         """
-        if self.call is not None and self.fit(inputs):
-            return self.call.results(inputs)
+        if self.call is not None and self.fits(inputs):
+            return self.call.run(inputs)
         return self.call_converted(*inputs)
 
-    cpdef bint fit(self, tuple inputs) except -1:
+    cpdef bint fits(self, tuple inputs) except -1:
         """Whether each input is an array of the expected element type and shape, without negative strides."""
         cdef Py_ssize_t index
         cdef int axis

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, NamedTuple
 
 from .plan import Plan, Step
 from .types import Array
@@ -8,9 +8,19 @@ class Limits:
         self, max_steps: int | None = None, timeout: float | None = None, max_bytes: int | None = None
     ) -> None: ...
 
+class StepTiming(NamedTuple):
+    step: Step
+    parent: int | None
+    plan_index: int
+    calls: int
+    native_calls: int
+    seconds: float
+    nested_seconds: float
+    longest_seconds: float
+
 class Timeline(Limits):
     def start(self) -> Timeline: ...
-    def steps(self) -> list[tuple[Step, int | None, int, int, int, float, float, float]]: ...
+    def steps(self) -> list[StepTiming]: ...
     def stored_intervals(self) -> tuple[Array, Array]: ...
 
 class Donated:

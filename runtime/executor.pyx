@@ -16,6 +16,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from collections import namedtuple
 from sys import getswitchinterval
 from time import perf_counter
 

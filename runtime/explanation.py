@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .ir import DenseElementsAttribute, Function, Module
 from .ir.printer import Printer
-from .plan import Memory, Plan
+from .plan import MemoryEstimate, Plan
 
 MAX_SHOWN_ELEMENTS = 16
 """Maximum number of elements of a constant that are shown."""
@@ -37,7 +37,7 @@ def function_text(function: Function) -> str:
     return "\n".join(printer.lines)
 
 
-def plan_text(plan: Plan, memory: Memory) -> str:
+def plan_text(plan: Plan, memory: MemoryEstimate) -> str:
     """A plan's memory use, and a line for each step: operation, types, implementation and its reason."""
     figures = ", ".join(f"{name} {bytes}" for name, bytes in memory.figures().items())
     return "\n".join([f"  bytes: {figures}", *_step_lines(plan, "")])

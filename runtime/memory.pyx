@@ -142,7 +142,7 @@ make_patterns()
 cdef size_t _MIN_POOLED_BYTES = MIN_POOLED_BYTES
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
-# Blocks from the first size on are cut from slabs of the third, unless they have the second.
+# Blocks of at least _MIN_SHARING and less than _MIN_HUGE bytes are cut from slabs of _SLAB_BYTES.
 cdef size_t _MIN_SHARING = 1 << 19
 cdef size_t _MIN_HUGE = 1 << 22
 cdef size_t _SLAB_BYTES = 1 << 23

@@ -19,7 +19,7 @@ from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
-from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
+from .plan import Choose, MemoryEstimate, Plan, all_steps, choose, lower, memory_use
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
@@ -142,13 +142,13 @@ class Program:
         )
 
     @functools.cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> MemoryEstimate:
         """The bytes that a call takes, including the workspaces of native loops."""
         return memory_use(self._plan, self._donated_arguments)
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
-        return self.call.results(arguments)
+        return self.call.run(arguments)
 
     def with_limits(self, new_limits: Callable[[], Limits]) -> Program:
         """A copy of the program whose runs have the limits that `new_limits` creates, such as a `Timeline`.

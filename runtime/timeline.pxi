@@ -45,6 +45,13 @@ cdef extern from *:
     double timeline_seconds() nogil
     long long timeline_ticks() nogil
 
+# The calls of a step: its `Step`, the position among the timings of the step whose region it is in or None, its index
+# in its plan, calls, calls of native code that replaced another implementation, seconds of all calls, seconds of these
+# in steps of its regions, and seconds of the longest call.
+StepTiming = namedtuple(
+    "StepTiming", "step parent plan_index calls native_calls seconds nested_seconds longest_seconds", module=__name__
+)
+
 cdef enum:
     MAX_INTERVALS = 1 << 20
 
@@ -238,22 +245,19 @@ cdef class Timeline(Limits):
         return self
 
     def steps(self):
-        """A row for each step that ran: its `Step`, the number here of the step whose region it is in or None, its index
-        in its plan, calls, calls of native code that replaced another implementation, seconds, seconds of these in
-        steps of its regions, and the seconds of the longest call.
-        """
+        """The `StepTiming` of each step that ran."""
         cdef StepTotal total
         cdef Py_ssize_t number
         self.add_up()
-        described = []
+        timings = []
         for number in range(len(self.entries)):
             step, parent, index = self.entries[number]
             total = self.totals[number]
-            described.append((
+            timings.append(StepTiming(
                 (<_Step>step).plan_step, self.numbers.get(parent), index, total.calls, total.native_calls,
                 total.seconds, total.nested_seconds, total.longest,
             ))
-        return described
+        return timings
 
     def stored_intervals(self):
         """The step's number, and the start and duration in seconds, of each stored interval, in the order of

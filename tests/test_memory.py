@@ -16,7 +16,7 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options, api, memory
 from nimblehlo.executor import Runner, donated
-from nimblehlo.plan import Memory, Plan, Prepared, Step
+from nimblehlo.plan import MemoryEstimate, Plan, Prepared, Step
 from tests.running import run_every_way
 from tests.threads import on_threads
 
@@ -564,13 +564,13 @@ def test_a_donated_array_is_a_new_one_in_the_same_memory() -> None:
     assert fresh[5:].base is fresh
 
 
-def figures(text: str, **options: Any) -> Memory:
+def figures(text: str, **options: Any) -> MemoryEstimate:
     return nimblehlo.compile(text, options=Options(**{"compile": "never", **options})).memory()
 
 
 def test_memory_of_a_chain() -> None:
     """Both intermediate results and the final one take turns in one array."""
-    assert figures(CHAIN) == Memory(arguments=BYTES, results=BYTES, temporaries=0, constants=0)
+    assert figures(CHAIN) == MemoryEstimate(arguments=BYTES, results=BYTES, temporaries=0, constants=0)
 
 
 def test_memory_of_results_in_donated_inputs() -> None:
@@ -580,7 +580,7 @@ def test_memory_of_results_in_donated_inputs() -> None:
       return %0 : tensor<100000xf32>
     }
     """
-    taken = Memory(arguments=BYTES, results=BYTES, aliased=BYTES)
+    taken = MemoryEstimate(arguments=BYTES, results=BYTES, aliased=BYTES)
     assert figures(negated, donate=(0,)) == taken == figures(negated, donate="all")
     assert figures(negated).aliased == 0
     product = """
@@ -671,7 +671,7 @@ def test_memory_of_branches_is_that_of_the_greatest() -> None:
 
 def test_memory_of_unknown_sizes_is_the_most_of_those_met() -> None:
     executable = nimblehlo.compile(UPDATE.replace("100000x", "?x"), options=NEVER)
-    assert executable.memory() == Memory()
+    assert executable.memory() == MemoryEstimate()
     for count in (10, 1000, 100):
         executable(full(1, count), full(2, count))
-    assert executable.memory() == Memory(arguments=8000, results=4000)
+    assert executable.memory() == MemoryEstimate(arguments=8000, results=4000)

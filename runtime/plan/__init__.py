@@ -3,13 +3,13 @@
 from .choice import choose
 from .implementation import Implementation, Prepared
 from .lowering import Choose, lower
-from .memory_use import Memory, memory_use
+from .memory_use import MemoryEstimate, memory_use
 from .plan import Plan, Step, all_steps
 
 __all__ = [
     "Choose",
     "Implementation",
-    "Memory",
+    "MemoryEstimate",
     "Plan",
     "Prepared",
     "Step",

@@ -13,10 +13,11 @@ from .buffer_uses import FLAT_VIEWS, STRIDED_VIEWS
 from .plan import Plan, Step, all_steps
 
 
-class Memory(Record):
-    """Bytes that a call uses. Sizes that depend on data and the scratch memory of kernels do not count.
+class MemoryEstimate(Record):
+    """The estimated bytes that a call uses.
 
-    The arrays of an iteration count if the whole loop is one native function.
+    Sizes that depend on data do not count, nor does the scratch memory of kernels. The workspace of a native
+    `while`, which holds the arrays of an iteration, counts unless the estimate is one of values only.
 
     A call holds the sum of arguments, results and temporaries, less aliased, at its peak. As in XLA's buffer
     assignment, an array that is released before a result is allocated takes no memory beyond the result's.
@@ -38,22 +39,22 @@ class Memory(Record):
     def figures(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in type(self)._fields}
 
-    def maximum(self, other: Memory) -> Memory:
+    def maximum(self, other: MemoryEstimate) -> MemoryEstimate:
         """The larger figure of each kind."""
-        return Memory(*map(max, self.figures().values(), other.figures().values()))
+        return MemoryEstimate(*map(max, self.figures().values(), other.figures().values()))
 
 
-def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool = True) -> Memory:
+def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool = True) -> MemoryEstimate:
     """Estimate the memory that a run of a function's plan uses.
 
     Args:
         plan: the plan of a function.
         donated: numbers of the arguments that a run may consume.
-        counts_scratch: whether to count the scratch memory of native loops, which generates their code;
+        counts_scratch: whether to count the workspace of each native `while`, which generates its code;
             otherwise only the values of the plan count.
     """
     arguments = [_Buffer(0, is_owned=index in donated) for index in range(len(plan.arguments))]
-    run = _Run(plan, arguments, counts_scratch)
+    run = _LivenessSimulation(plan, arguments, counts_scratch)
     constants = {
         id(value): _held_bytes(value)
         for subplan in _all_plans(plan)
@@ -61,7 +62,7 @@ def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool =
         if isinstance(value, np.ndarray)
     }
     aliased = run.bytes_of_results_in({arguments[index] for index in donated})
-    return Memory(
+    return MemoryEstimate(
         arguments=sum(plan.slot_bytes[slot] for slot in plan.arguments),
         results=sum(plan.slot_bytes[slot] for slot in plan.results),
         temporaries=run.bytes_beyond_results(aliased),
@@ -94,8 +95,8 @@ class _Buffer:
         self.slots = 0
 
 
-class _Run:
-    """Follows the buffers of a plan through its steps.
+class _LivenessSimulation:
+    """Simulates a run of a plan: which buffers are alive after each step.
 
     Args:
         plan: what is run.
@@ -249,9 +250,9 @@ class _Run:
         self.events.append((self._inner_run(cond, tested).peak(), None))
         self.events.append((self._inner_run(body, [*carried, *captured]).peak(), None))
 
-    def _inner_run(self, plan: Plan, arguments: Sequence[_Buffer]) -> _Run:
-        """A run of a region's plan."""
-        return _Run(plan, arguments, self.counts_scratch)
+    def _inner_run(self, plan: Plan, arguments: Sequence[_Buffer]) -> _LivenessSimulation:
+        """The simulation of a region's plan."""
+        return _LivenessSimulation(plan, arguments, self.counts_scratch)
 
     def _bind_loop_result(self, step: Step, index: int, slot: int) -> None:
         """The loop takes over an initial value that no later step uses, and copies any other."""

@@ -23,8 +23,7 @@ class Step:
         control: the operation, if the executor runs the regions itself, without `implementation`.
         regions: plans of the operation's regions by name; a list for a variadic region.
         captures: slots that the regions use in addition to their arguments, in the order of the last
-            arguments
-            of the region plans.
+            arguments of the region plans.
         operation, location: the operation and where it is in the program, for messages.
         types: of the operands and of the results, for `Executable.explain`.
         attributes: those of the operation, for profiles.

@@ -7,7 +7,7 @@ from html import escape
 
 from ..explanation import BriefPrinter
 from ..ir import Function, Module, Operation
-from ..plan import Memory, Plan
+from ..plan import MemoryEstimate, Plan
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --marked: #ffd54a55; }
@@ -36,7 +36,7 @@ class _LinePrinter(BriefPrinter):
         super().operation(operation)
 
 
-def plan_page(title: str, module: Module, plans: Sequence[tuple[Function, Plan, Memory]]) -> str:
+def plan_page(title: str, module: Module, plans: Sequence[tuple[Function, Plan, MemoryEstimate]]) -> str:
     """The page of a program's plans.
 
     Args:
@@ -60,7 +60,7 @@ def plan_page(title: str, module: Module, plans: Sequence[tuple[Function, Plan, 
     )
 
 
-def _section(function: Function, plan: Plan, memory: Memory, line_of: dict[str, int]) -> str:
+def _section(function: Function, plan: Plan, memory: MemoryEstimate, line_of: dict[str, int]) -> str:
     figures = ", ".join(f"{name} {count:,}" for name, count in memory.figures().items())
     rows = "".join(_rows(plan, "", line_of))
     return (

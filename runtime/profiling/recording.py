@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..executor import Limits, Timeline
+from ..executor import Limits, StepTiming, Timeline
 from ..ir import source_line
 from ..kernels.launch.spans import Span, observed
 from ..options import Options
@@ -57,16 +57,16 @@ def profile(
             recorded.run(inputs)
             seconds.append(time.perf_counter() - start)
             starts.append(start)
-    described = timeline.steps()
+    timings = timeline.steps()
     numbers, times = timeline.stored_intervals()
-    paths = _paths(described)
-    order = sorted(range(len(described)), key=lambda number: paths[number][0])
+    paths = _paths(timings)
+    order = sorted(range(len(timings)), key=lambda number: paths[number][0])
     position = {number: index for index, number in enumerate(order)}
     return Profile(
         name,
         starts,
         seconds,
-        [_figures(described[number], paths[number][1], speed) for number in order],
+        [_figures(timings[number], paths[number][1], speed) for number in order],
         spans,
         speed,
         _renumbered(numbers, position),
@@ -86,22 +86,22 @@ def _renumbered(numbers: Any, position: Mapping[int, int]) -> Any:
     return numbers
 
 
-def _paths(described: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], str]]:
+def _paths(timings: Sequence[StepTiming]) -> list[tuple[tuple[Any, ...], str]]:
     """For each step its sort key in the order of the plan, and its path as text."""
     paths: dict[int, tuple[tuple[Any, ...], str]] = {}
 
     def path(number: int) -> tuple[tuple[Any, ...], str]:
         if number not in paths:
-            step, parent, index = described[number][:3]
+            step, parent, index = timings[number][:3]
             if parent is None:
                 paths[number] = ((index,), str(index))
             else:
                 key, text = path(parent)
-                region = _region_of(described[parent][0], step)
+                region = _region_of(timings[parent].step, step)
                 paths[number] = ((*key, region, index), f"{text}.{region}.{index}")
         return paths[number]
 
-    return [path(number) for number in range(len(described))]
+    return [path(number) for number in range(len(timings))]
 
 
 def _region_of(parent: Step, step: Step) -> str:
@@ -112,15 +112,15 @@ def _region_of(parent: Step, step: Step) -> str:
     return "region"
 
 
-def _figures(described: tuple[Any, ...], path: str, speed: machine.Machine) -> StepFigures:
-    step: Step = described[0]
-    calls, native_calls, seconds, nested, longest = described[3:]
+def _figures(timing: StepTiming, path: str, speed: machine.Machine) -> StepFigures:
+    step = timing.step
     moved_bytes, multiplications = work.moved_bytes(step), work.multiplications(step)
-    spent = max(seconds - nested, 1e-9)
+    own_seconds = timing.seconds - timing.nested_seconds
+    spent = max(own_seconds, 1e-9)
     bounds = moved_bytes / speed.bytes_per_second, multiplications / speed.multiplications_per_second
-    share = calls * max(bounds) / spent
+    share = timing.calls * max(bounds) / spent
     return StepFigures(
         path, step.operation, step.detail, str(step.location), source_line(step.location),
-        step.implementation.kind, step.implementation.reason, calls, native_calls, seconds, seconds - nested,
-        longest, moved_bytes, multiplications, share,
+        step.implementation.kind, step.implementation.reason, timing.calls, timing.native_calls,
+        timing.seconds, own_seconds, timing.longest_seconds, moved_bytes, multiplications, share,
     )  # fmt: skip

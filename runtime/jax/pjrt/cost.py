@@ -9,14 +9,14 @@ from ...ops.contraction.convolution import Convolution
 from ...ops.contraction.dot_general import DotGeneral
 from ...ops.elementwise.base import Elementwise, Transcendental
 from ...ops.framework.declaration import lookup
-from ...plan import Memory
+from ...plan import MemoryEstimate
 from ...types import TensorType, Type
 
 _REDUCING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "stablehlo.sort"})
 """Operations with a body that runs about once for each element of an operand."""
 
 
-def cost_of(module: Module, memory: Memory) -> dict[str, float]:
+def cost_of(module: Module, memory: MemoryEstimate) -> dict[str, float]:
     """An estimate of the work of a call.
 
     Args:

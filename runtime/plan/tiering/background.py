@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from ...float_errors import without_warnings
 
 _SWITCH_SECONDS = 2e-4
-"""Seconds that the background thread may hold Python's lock while callers wait for it. Python's default is 25
+"""Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
 times as long, and a call that releases the lock in each step would wait that long in each."""
 
 _HALF_A_MICROSECOND = 5e-7

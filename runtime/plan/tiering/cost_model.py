@@ -1,6 +1,7 @@
 """Estimates how long steps and their compilation take, to decide which steps to compile.
 
-This module has all figures on which the decision to compile depends. They hold for a server processor of the
+These figures decide when steps are compiled; native loops (`implementations/native_loops.py`) and epilogues
+(`implementations/epilogues.py`) have a few of their own. They hold for a server processor of the
 2020s and need to be right within a factor of three.
 """
 
@@ -46,7 +47,7 @@ THRESHOLDS = {
 - ``loop``: a `while`, which continues in native code once that is ready.
 - ``program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in the
   background slows it down.
-- ``steps``: small steps of a function. Their calls hold Python's lock, so calls and the background thread
+- ``steps``: small steps of a function. Their calls hold the GIL, so calls and the background thread
   slow each other down; a call that waits has the code in half the time. A function's steps run once a call,
   so these have run in many calls, and more calls are likely.
 - ``steps in regions``: small steps of the body of a loop or a branch. A first call with few iterations would
