@@ -290,7 +290,7 @@ def test_a_loop_without_steps() -> None:
 
 
 def test_native_code_goes_on_where_the_plans_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost_model, "LOOP_SECONDS", 1e-4)
+    monkeypatch.setattr(cost_model, "LOOP_COMPILE_SECONDS", 1e-4)
     monkeypatch.setattr(native_loops, "FIRST_CALL_ITERATIONS", 3)
     body = "%y = stablehlo.add %x, %i : tensor<i32>"
     text = counted(1999, body, {"x": ("x0", "tensor<i32>")}, "%y")
@@ -354,6 +354,7 @@ def test_an_array_that_dies_is_updated_in_place_unless_it_is_captured(source: st
         expected[i] = {"x": expected, "initial": -operand, "x0": operand}[source][max(i - 1, 0)] + 1
     run_every_way(text, operand)
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert "[generated: a native loop" in executable.explain("plan")
     for _ in range(3):
         (result,) = executable(operand)
         assert np.array_equal(result, expected)
@@ -363,7 +364,7 @@ def test_cached_code_is_used_before_compiling_would_pay(monkeypatch: pytest.Monk
     body = "%y = stablehlo.multiply %x, %x : tensor<i16>"
     text = counted(1500, body, {"x": ("x0", "tensor<i16>")}, "%y")
     nimblehlo.compile(text, options=Options(compile="eager"))(np.int16(3))
-    monkeypatch.setattr(cost_model, "LOOP_SECONDS", 1e3)
+    monkeypatch.setattr(cost_model, "LOOP_COMPILE_SECONDS", 1e3)
     monkeypatch.setattr(cost_model, "CACHE_LOAD_SECONDS", 1e-5)
     executable = nimblehlo.compile(text)
     executable(np.int16(3))
@@ -486,7 +487,7 @@ def test_positions_of_extremes_are_found_in_loops() -> None:
 
 def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(cost_model.THRESHOLDS, "loop", cost_model.Thresholds(0.0, 1.0))
-    monkeypatch.setattr(cost_model, "LOOP_SECONDS", 1e3)
+    monkeypatch.setattr(cost_model, "LOOP_COMPILE_SECONDS", 1e3)
     monkeypatch.setattr(cost_model, "CACHE_LOAD_SECONDS", 1e3)  # kept code, too, is prepared
     compiled = threading.Event()
     prepare = native_loops.NativeLoop._compile
@@ -519,7 +520,7 @@ def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_long
     )
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-    assert native_loops.blocking_wait_seconds(view_of(loop)) > cost_model.LOOP_SECONDS  # type: ignore[arg-type]
+    assert native_loops.blocking_wait_seconds(view_of(loop)) > cost_model.LOOP_COMPILE_SECONDS  # type: ignore[arg-type]
 
 
 INNER = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...ir import Block
 from ...ir.record import Record
@@ -15,21 +15,34 @@ if TYPE_CHECKING:
     from ...kernels.launch.threads import Division
 
 
+class KernelLaunch(NamedTuple):
+    """The launch of a task function.
+
+    Attributes:
+        name: the name of the function.
+        tasks: the number of tasks.
+        seconds: the estimated seconds of all tasks on one thread.
+    """
+
+    name: str
+    tasks: int
+    seconds: float
+
+
 class LoweredKernel(Record):
     """Native code before it is compiled.
 
     Attributes:
         module: makes the module in LLVM IR.
-        size: work items of a task, a constant of the code.
-        launches: for each task function in order its name, the number of tasks, and about how many seconds
-            they take together.
+        items_per_task: work items of a task, a constant of the code.
+        launches: of the task functions, in order.
         scratch: shapes and element types of scratch arrays.
         symbols: gives the addresses of external symbols.
     """
 
     module: Callable[[], Any]
-    size: int
-    launches: tuple[tuple[str, int, float], ...]
+    items_per_task: int
+    launches: tuple[KernelLaunch, ...]
     scratch: tuple[tuple[tuple[int, ...], DType], ...] = ()
     symbols: Callable[[], Mapping[str, int]] = dict
 
@@ -113,8 +126,8 @@ def seconds_of(work: float, types: Iterable[TensorType]) -> float:
     return max(work, sum(type.size * type.dtype.itemsize for type in types) / BYTES_PER_SECOND)
 
 
-def division(items: int, seconds: float) -> Division:
-    """The division of work items into tasks.
+def divide_by_seconds(items: int, seconds: float) -> Division:
+    """The division of work items into tasks, from their estimated time.
 
     Args:
         items: work items in all.

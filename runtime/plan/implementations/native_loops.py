@@ -161,7 +161,7 @@ def blocking_wait_seconds(view: While) -> float:
         for value in operation.results
     ]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
-    seconds = cost_model.LOOP_SECONDS + cost_model.LOOP_SECONDS_PER_ARRAY * arrays
+    seconds = cost_model.LOOP_COMPILE_SECONDS + cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays
     return cost_model.THRESHOLDS["loop"].blocking_wait * seconds
 
 

@@ -10,7 +10,7 @@ from ...ir import Block, Value
 from ...ir.structural_key import structural_key
 from ...lru_cache import LRUCache
 from ...ops.framework.verify import view_of
-from .native_code import LoweredKernel, NativeCode, division, seconds_of
+from .native_code import KernelLaunch, LoweredKernel, NativeCode, divide_by_seconds, seconds_of
 
 if TYPE_CHECKING:
     from ...codegen.reductions.reduction_tiling import ReductionTilePlan
@@ -48,7 +48,7 @@ class _SharedCode:
         from ...codegen.llvm.machine import key_of
 
         assert self.lowered is not None
-        return key_of(f"{self.lowered.size} in a task, {self.text}")
+        return key_of(f"{self.lowered.items_per_task} in a task, {self.text}")
 
 
 class FusionCode(NativeCode):
@@ -113,14 +113,14 @@ class RowCode(FusionCode):
         if tiling is None:
             return None
         seconds = self.seconds()
-        tasks, size = division(tiling.rows, seconds)
+        tasks, size = divide_by_seconds(tiling.rows, seconds)
 
         def module() -> Any:
             from ...codegen.reductions.rows import rows_module
 
             return rows_module(self.block, tiling, view_of, size)
 
-        return LoweredKernel(module, size, ((NAME, tasks, seconds),))
+        return LoweredKernel(module, size, (KernelLaunch(NAME, tasks, seconds),))
 
 
 class ReductionCode(FusionCode):
@@ -152,10 +152,11 @@ def lower_reductions(
     from ...codegen.reductions.reduction_tiling import reductions_of
     from ...codegen.reductions.reductions import FINISH, PARTIAL, Accumulation, reductions_module
 
-    tasks, size = division(tiling.total_blocks, seconds)
-    launches, scratch = [(PARTIAL, tasks, seconds)], []
+    tasks, size = divide_by_seconds(tiling.total_blocks, seconds)
+    launches, scratch = [KernelLaunch(PARTIAL, tasks, seconds)], []
     if tiling.blocks > 1:
-        launches.append((FINISH, tiling.outer * tiling.inner_blocks, seconds / tiling.block_reduced))
+        tasks = tiling.outer * tiling.inner_blocks
+        launches.append(KernelLaunch(FINISH, tasks, seconds / tiling.block_reduced))
         shape = (tiling.outer, tiling.blocks, tiling.inner)
         types = [type for one in reductions_of(block) for type in accumulator_types(one, accumulate)]
         scratch = [(shape, type.dtype) for type in types]

@@ -1,4 +1,4 @@
-"""The base of native loops for operations with regions, such as sorts and scatters with any body.
+"""The base of generated loops for operations with regions, such as sorts and scatters with any body.
 
 `region_loops` has a class for each operation.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...ops.reduction.vectorize_region import Body
 
 MAX_SMALL_ELEMENTS = 1 << 15
-"""Maximum elements that a native loop reads in the time of a call of a hand-written kernel."""
+"""Maximum elements that a generated loop reads in the time of a call of a hand-written kernel."""
 
 
 class RegionCode(NativeCode):
@@ -55,11 +55,11 @@ class RegionCode(NativeCode):
         self.reason = f"one loop around {names_of(view.operation.regions[0].block)}"
 
     def check(self) -> str | None:
-        """Why there is no native loop, as far as can be decided without loading the code generator."""
+        """Why there is no generated loop, as far as can be decided without loading the code generator."""
         raise NotImplementedError
 
     def check_loop(self) -> str | None:
-        """Any other reason why there is no native loop; None if there is one."""
+        """Any other reason why there is no generated loop; None if there is one."""
         from ...codegen.regions.region_function import check_region
 
         for region in self.view.operation.regions:
@@ -162,7 +162,7 @@ class RegionCode(NativeCode):
 
         operation = self.view.operation
         return key_of(
-            f"{type(self).__name__} by {self.lowered.size}, {self.view.ordering.accumulate}\n"
+            f"{type(self).__name__} by {self.lowered.items_per_task}, {self.view.ordering.accumulate}\n"
             f"{attributes_description(operation)}\n"
             f"{operation_description(operation, self.captured)}\n"
             f"{constants_description(self.captured)}"

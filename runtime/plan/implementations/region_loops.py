@@ -14,7 +14,7 @@ from ...ops.framework.op_registry import ARG_REDUCE
 from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
-from .native_code import LoweredKernel, division, tensor
+from .native_code import KernelLaunch, LoweredKernel, divide_by_seconds, tensor
 from .region_code import RegionCode, check_reducer, converters
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
-    """The native loops of an operation with regions, or why there are none, "" where it never has any.
+    """The generated loops of an operation with regions, or why there are none, "" where it never has any.
 
     They may still turn out not to be possible (`RegionCode.check_loop`).
 
@@ -41,7 +41,7 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
         return ""
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
-        return "no native loops on quantized tensors"
+        return "no generated loops on quantized tensors"
     if not all(tensor(value.type).size for value in values):
         return "there are no elements"
     code = code_class(view, threads)
@@ -64,7 +64,7 @@ class _ReduceCode(RegionCode):
         view, ordering = self.view, self.view.ordering
         is_any_order = view.analysis.is_exact and not isinstance(ordering.reduction_tree, tuple)
         if ordering.reduction_tree != "blocked" and not is_any_order:
-            return f"no native loops for the tree {ordering.reduction_tree!r}"
+            return f"no generated loops for the tree {ordering.reduction_tree!r}"
         is_complex = any(result.element_type.category & COMPLEX for result in view.results)
         if ordering.accumulate == "float64" and is_complex:
             return check_reducer(view.analysis, ordering.accumulate, view.results)
@@ -151,7 +151,7 @@ class _ScatterCode(RegionCode):
     def check(self) -> str | None:
         view = self.view
         if view.ordering.scatter_schedule != "lexicographic":
-            return f"no native loops for the schedule {view.ordering.scatter_schedule!r}"
+            return f"no generated loops for the schedule {view.ordering.scatter_schedule!r}"
         if view.combine is not None:
             return "its body accumulates in a wider type"
         return None
@@ -166,12 +166,12 @@ class _ScatterCode(RegionCode):
         from ...codegen.regions.scatter import NAME, partition_destinations, scatter_module
 
         seconds = self.seconds()
-        min_chunk = division(_MAX_TASKS, seconds).tasks
+        min_chunk = divide_by_seconds(_MAX_TASKS, seconds).tasks
         partition = partition_destinations(self.view, min_chunk)
         return LoweredKernel(
             lambda: scatter_module(self.view, self.captured_operands, partition, view_of),
             partition.size,
-            ((NAME, partition.tasks, seconds),),
+            (KernelLaunch(NAME, partition.tasks, seconds),),
         )
 
     def operations_on_elements(self) -> float:
@@ -257,10 +257,10 @@ class _SortCode(RegionCode):
             chunk //= 2
         tiling = SortPlan(self.rows, self.count, chunk)
         seconds = self.seconds()
-        launches = [(CHUNKS, tiling.rows * tiling.chunks, seconds)]
+        launches = [KernelLaunch(CHUNKS, tiling.rows * tiling.chunks, seconds)]
         for width in tiling.widths:
             tasks = tiling.rows * tiling.pairs(width)
-            launches.append((MERGES.format(width), tasks, seconds / tiling.levels))
+            launches.append(KernelLaunch(MERGES.format(width), tasks, seconds / tiling.levels))
         scratch = [((type.shape), type.dtype) for type in self.results]
         scratch.append(((self.rows, self.count + 1), np.dtype(np.int32)))
         comparator = self.view.comparator
@@ -319,7 +319,7 @@ class _ScanCode(RegionCode):
     def lower(self) -> LoweredKernel:
         from ...codegen.regions.scan import NAME, scan_module
 
-        launches = ((NAME, 1, self.seconds()),)
+        launches = (KernelLaunch(NAME, 1, self.seconds()),)
         return LoweredKernel(
             lambda: scan_module(self.view, self.captured_operands, view_of, self.length), 1, launches
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...ops.framework.verify import view_of
 from ..implementation import Cost
 from ..tiering.cost_model import (
-    STEP_SECONDS,
+    REFERENCE_SECONDS_PER_STEP,
     STEPS_COMPILE_SECONDS,
     STEPS_COMPILE_SECONDS_PER_STEP,
     compiler_load_seconds,
 )
-from .native_code import LoweredKernel
+from .native_code import KernelLaunch, LoweredKernel
 from .reduction_fusion import FusionCode
 
 
@@ -24,7 +24,7 @@ class StepCode(FusionCode):
     def cost(self) -> Cost:
         steps = sum(1 for operation in self.block.operations for _ in operation.walk())
         seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()
-        return Cost(STEP_SECONDS * steps, compile_seconds=seconds)
+        return Cost(REFERENCE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
 
     def lower(self) -> LoweredKernel:
         from ...codegen.arrays import library_symbols
@@ -33,6 +33,6 @@ class StepCode(FusionCode):
         return LoweredKernel(
             lambda: steps_module(self.block, view_of),
             1,
-            ((NAME, 1, self.seconds()),),
+            (KernelLaunch(NAME, 1, self.seconds()),),
             symbols=lambda: library_symbols(self.block.operations, view_of),
         )

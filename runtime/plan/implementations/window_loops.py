@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import ScanLayout
 from ...types import TensorType
-from .native_code import LoweredKernel, division
+from .native_code import KernelLaunch, LoweredKernel, divide_by_seconds
 from .region_code import RegionCode, as_result_types, check_reducer, with_converted_operands
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
-    """The native loop of an operation with windows that has elements."""
+    """The generated loop of an operation with windows that has elements."""
     if view.name == "stablehlo.select_and_scatter":
         return _SelectAndScatterCode(view, threads)
     is_cumulative = cast("ReduceWindow", view).scan_layout is not None
@@ -32,7 +32,7 @@ class _WindowOperationCode(RegionCode):
         """Why the windows are not reduced from the left in the results' types; None if they are."""
         tree = self.view.ordering.reduction_tree
         if tree != "blocked":
-            return f"no native loops for the tree {tree!r}"
+            return f"no generated loops for the tree {tree!r}"
         return check_reducer(self.view.analysis, accumulate, self.results)
 
     def operations_on_elements(self) -> float:
@@ -61,11 +61,11 @@ class _ReduceWindowCode(_WindowOperationCode):
         from ...codegen.regions.windows import WINDOWS, window_module, window_rows
 
         seconds = self.seconds()
-        tasks, size = division(window_rows(self.view), seconds)
+        tasks, size = divide_by_seconds(window_rows(self.view), seconds)
         return LoweredKernel(
             lambda: window_module(self.view, self.captured_operands, view_of, size),
             size,
-            ((WINDOWS, tasks, seconds),),
+            (KernelLaunch(WINDOWS, tasks, seconds),),
         )
 
     def native_calls(self) -> float:
@@ -91,11 +91,11 @@ class _CumulativeCode(_ReduceWindowCode):
 
         layout = self.layout
         seconds = self.seconds()
-        tasks, size = division(layout.outer * layout.inner, seconds)
+        tasks, size = divide_by_seconds(layout.outer * layout.inner, seconds)
         return LoweredKernel(
             lambda: cumulative_module(self.view, self.captured_operands, layout, view_of, size),
             size,
-            ((PADS, 1, seconds / layout.outer), (SCANS, tasks, seconds)),
+            (KernelLaunch(PADS, 1, seconds / layout.outer), KernelLaunch(SCANS, tasks, seconds)),
             tuple([((layout.length,), result.dtype) for result in self.results]),
         )
 
@@ -124,11 +124,11 @@ class _SelectAndScatterCode(_WindowOperationCode):
         from ...codegen.regions.windows import SELECTIONS, selection_module, slices_of
 
         seconds = self.seconds()
-        tasks, size = division(slices_of(self.view), seconds)
+        tasks, size = divide_by_seconds(slices_of(self.view), seconds)
         return LoweredKernel(
             lambda: selection_module(self.view, self.captured_operands, view_of, size),
             size,
-            ((SELECTIONS, tasks, seconds),),
+            (KernelLaunch(SELECTIONS, tasks, seconds),),
         )
 
     def native_calls(self) -> float:

@@ -64,16 +64,16 @@ MIN_SHARED_SECONDS = 2e-4
 """Expected seconds a call below which a step does not look for other steps that share its code."""
 KERNEL_COMPILE_SECONDS = 0.15
 """Expected seconds to compile a kernel with Numba: 1 to 2 s the first time, 0.1 s from the cache."""
-NUMBA_SECONDS = 0.1
+MIN_NUMBA_REFERENCE_SECONDS = 0.1
 """Seconds that the references of all steps with a kernel must have taken before Numba is imported. The import
 takes 0.7 s."""
 MAX_ATTEMPTS = 5
 """Calls for which compiled code is tried."""
-PAUSES = (20, 100, 500)
+PAUSE_CALLS = (20, 100, 500)
 """Calls before compiled code that was slower is tried again; after the last pause it is discarded."""
 MAX_COPIED_BYTES = 1 << 26
 """Bytes of operands that are copied to compile a kernel in the background; larger operands are zeros."""
-LOOP_SECONDS, LOOP_SECONDS_PER_ARRAY = 0.02, 0.003
+LOOP_COMPILE_SECONDS, LOOP_COMPILE_SECONDS_PER_ARRAY = 0.02, 0.003
 """Seconds to compile a loop, and to add for each array that an iteration computes."""
 INNER_LOOP_WAIT_FACTOR = 5.0
 """Factor on the time for which a loop within a loop waits, since compiling the outer loop compiles it too."""
@@ -81,7 +81,7 @@ MIN_EAGER_ITERATIONS = 2000
 """Iterations of a loop that is compiled before it runs, if they take at least half of its blocking wait."""
 LOOP_OPERATION_SECONDS = 1e-6
 """Seconds that an operation takes in the plan of a loop."""
-STEP_SECONDS, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
+REFERENCE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
 """Seconds that the reference of a small step takes; to compile a group of them; to add for each step."""
 REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
 """Seconds to compile the loops around a region, and to add for each operation of the region."""
@@ -93,15 +93,14 @@ SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
 
 _CALL_SECONDS = 6e-7
 """Seconds of a call of a reference, without the work on its elements."""
-_ARITHMETIC, _SELECTION, _LOW_PRECISION, _GATHERED, _TRANSCENDENTAL, _SCIPY = (
-    1e-9, 3e-9, 6e-9, 10e-9, 15e-9, 60e-9,
-)  # fmt: skip
+_ARITHMETIC_SECONDS, _SELECTION_SECONDS, _LOW_PRECISION_SECONDS = 1e-9, 3e-9, 6e-9
+_GATHERED_SECONDS, _TRANSCENDENTAL_SECONDS, _SCIPY_SECONDS = 10e-9, 15e-9, 60e-9
 """Seconds an element in NumPy: arithmetic; selections between operands, which take branches or several
 passes; floats narrower than f32, which are converted; gathered elements; transcendental functions; functions
 of SciPy."""
-_BFLOAT16 = 1.4e-9
+_BFLOAT16_SECONDS = 1.4e-9
 """Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
-_CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
+_NUMPY_CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
 """The number of NumPy calls of references that make many."""
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
 _COPIES = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
@@ -115,7 +114,8 @@ BYTES_PER_SECOND = 1e10
 
 _LLVMLITE_IMPORT_SECONDS = 0.045
 """Seconds to import llvmlite."""
-_COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE, _COMPILING_SPECIAL = 0.025, 0.0005, 0.012, 0.06
+_NEST_COMPILE_SECONDS, _PLAIN_COMPILE_SECONDS = 0.025, 0.0005
+_TRANSCENDENTAL_COMPILE_SECONDS, _SCIPY_COMPILE_SECONDS = 0.012, 0.06
 """Seconds to compile a loop nest; to add for a plain operation, a transcendental one, and one of SciPy."""
 
 
@@ -128,32 +128,32 @@ SCIPY_OPERATIONS = frozenset(
 def estimate(block: Block) -> Cost:
     """Estimates for a block of elementwise operations, moves and reductions."""
     call_seconds = work = reference_work = slowest = 0.0
-    total_compile_seconds = _COMPILING
+    total_compile_seconds = _NEST_COMPILE_SECONDS
     for operation in block.operations[:-1]:
         declaration = _declaration(operation)
         size = _size(operation)
-        call_seconds += _CALL_SECONDS * _CALLS.get(operation.name, 1)
+        call_seconds += _CALL_SECONDS * _NUMPY_CALLS.get(operation.name, 1)
         if issubclass(declaration, Elementwise):
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
             reference_work += size * _reference_seconds_an_element(operation, seconds)
             slowest = max(slowest, seconds)
-            total_compile_seconds += _compiling(seconds)
+            total_compile_seconds += _compile_seconds(seconds)
         elif operation.name == "stablehlo.gather":
             gather: Any = view_of(operation)
-            work += size * _GATHERED
-            reference_work += size * max(_ARITHMETIC, _GATHERED / gather.row_elements)
+            work += size * _GATHERED_SECONDS
+            reference_work += size * max(_ARITHMETIC_SECONDS, _GATHERED_SECONDS / gather.row_elements)
         elif operation.name in _COPIES:
-            work += size * _ARITHMETIC
-            reference_work += size * _ARITHMETIC
+            work += size * _ARITHMETIC_SECONDS
+            reference_work += size * _ARITHMETIC_SECONDS
         elif operation.name == REDUCE:
-            work += _size_of(operation.operands[0].type) * _ARITHMETIC
-            reference_work += _size_of(operation.operands[0].type) * _ARITHMETIC
+            work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
+            reference_work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
     result_type = block.terminator.operands[0].type
     elements = result_type.size if isinstance(result_type, TensorType) else 1
-    native = max(work, elements * _ARITHMETIC) * NATIVE_FRACTION / max(elements, 1)
+    native = max(work, elements * _ARITHMETIC_SECONDS) * NATIVE_FRACTION / max(elements, 1)
     total_compile_seconds += compiler_load_seconds()
-    if slowest >= _SCIPY and "scipy.special" not in sys.modules:
+    if slowest >= _SCIPY_SECONDS and "scipy.special" not in sys.modules:
         call_seconds += _SCIPY_IMPORT_SECONDS
     return Cost(call_seconds + reference_work, native, total_compile_seconds)
 
@@ -167,16 +167,16 @@ def _reference_seconds_an_element(operation: Operation, seconds: float) -> float
     if not isinstance(type, TensorType) or type.category != FLOAT or type.element_type.width >= 32:
         return seconds
     # Functions of two operands, and SciPy's, are called in wider types.
-    if seconds >= (_TRANSCENDENTAL if len(operation.operands) > 1 else _SCIPY):
+    if seconds >= (_TRANSCENDENTAL_SECONDS if len(operation.operands) > 1 else _SCIPY_SECONDS):
         return seconds
-    return _BFLOAT16 if str(type.element_type) == "bf16" else _LOW_PRECISION
+    return _BFLOAT16_SECONDS if str(type.element_type) == "bf16" else _LOW_PRECISION_SECONDS
 
 
-def _compiling(seconds: float) -> float:
+def _compile_seconds(seconds: float) -> float:
     """The compile time that an operation adds, in seconds, from its time for an element."""
-    if seconds < _TRANSCENDENTAL:
-        return _COMPILING_PLAIN
-    return _COMPILING_EXPENSIVE if seconds < _SCIPY else _COMPILING_SPECIAL
+    if seconds < _TRANSCENDENTAL_SECONDS:
+        return _PLAIN_COMPILE_SECONDS
+    return _TRANSCENDENTAL_COMPILE_SECONDS if seconds < _SCIPY_SECONDS else _SCIPY_COMPILE_SECONDS
 
 
 def seconds_of_operations(block: Block) -> float:
@@ -187,9 +187,9 @@ def seconds_of_operations(block: Block) -> float:
         if issubclass(declaration, Elementwise):
             seconds += _seconds_an_element(operation, declaration)
         else:
-            seconds += _ARITHMETIC
+            seconds += _ARITHMETIC_SECONDS
         seconds += sum(seconds_of_operations(region.block) for region in operation.regions)
-    return max(seconds, _ARITHMETIC)
+    return max(seconds, _ARITHMETIC_SECONDS)
 
 
 def compiler_load_seconds() -> float:
@@ -202,8 +202,8 @@ def native_saving_seconds(operation: Operation) -> float:
     declaration = _declaration(operation)
     if not issubclass(declaration, Elementwise):
         return 0.0
-    calls = _CALL_SECONDS * (_CALLS.get(operation.name, 1) - 1)
-    return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _ARITHMETIC)
+    calls = _CALL_SECONDS * (_NUMPY_CALLS.get(operation.name, 1) - 1)
+    return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _ARITHMETIC_SECONDS)
 
 
 def _declaration(operation: Operation) -> type[Op]:
@@ -230,11 +230,11 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
     """NumPy's time for one element of an elementwise operation, in seconds."""
     type = operation.results[0].type
     if not isinstance(type, TensorType):
-        return _ARITHMETIC
+        return _ARITHMETIC_SECONDS
     category, width = type.element_type.category, type.element_type.width
     if declaration.wide & category or _is_complex_magnitude(operation):
-        return _SCIPY if operation.name in SCIPY_OPERATIONS else _TRANSCENDENTAL
+        return _SCIPY_SECONDS if operation.name in SCIPY_OPERATIONS else _TRANSCENDENTAL_SECONDS
     if category & (FLOAT | COMPLEX) and width < 32:
-        return _LOW_PRECISION
+        return _LOW_PRECISION_SECONDS
     is_selection = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)
-    return _SELECTION if is_selection else _ARITHMETIC
+    return _SELECTION_SECONDS if is_selection else _ARITHMETIC_SECONDS

@@ -27,9 +27,9 @@ from .cost_model import (
     CACHE_LOAD_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
+    MIN_NUMBA_REFERENCE_SECONDS,
     MIN_SHARED_SECONDS,
-    NUMBA_SECONDS,
-    PAUSES,
+    PAUSE_CALLS,
     THRESHOLDS,
     Thresholds,
     compiler_load_seconds,
@@ -225,10 +225,10 @@ class Tiering(Replaceable):
 
     def postpone(self, candidate: Runnable) -> None:
         """Return to the first implementation, for a pause or for good."""
-        if self.trials == len(PAUSES):
+        if self.trials == len(PAUSE_CALLS):
             self.give_up()
             return
-        self.pause = PAUSES[self.trials]
+        self.pause = PAUSE_CALLS[self.trials]
         self.trials += 1
         self.set_aside = candidate
         self.candidate = None
@@ -316,7 +316,7 @@ class Tiering(Replaceable):
 
 def _is_worth_numba() -> bool:
     """Whether Numba is imported, or the steps that it could serve have taken long enough to import it."""
-    return "numba" in sys.modules or _waiting_for_numba.seconds > NUMBA_SECONDS
+    return "numba" in sys.modules or _waiting_for_numba.seconds > MIN_NUMBA_REFERENCE_SECONDS
 
 
 def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:

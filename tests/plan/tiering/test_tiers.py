@@ -91,7 +91,7 @@ def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatc
 def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=1e-3)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
-    monkeypatch.setattr(tiers, "PAUSES", (7, 8))
+    monkeypatch.setattr(tiers, "PAUSE_CALLS", (7, 8))
     step = _Step(0.001, 0.01)
     chosen = []
     for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
@@ -111,8 +111,8 @@ def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.Monk
         BACKGROUND.wait()
     # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
     step.seconds = {"reference": 0.01, "kernel": 0.004}
-    pause = [step.step.run(ONE) for _ in range(tiers.PAUSES[0])]
-    assert pause == ["reference"] * tiers.PAUSES[0] and step.calls.count("prepare") == 1
+    pause = [step.step.run(ONE) for _ in range(tiers.PAUSE_CALLS[0])]
+    assert pause == ["reference"] * tiers.PAUSE_CALLS[0] and step.calls.count("prepare") == 1
     assert step.step.run(ONE) == "kernel" and step.step.native is not None
 
 
