@@ -404,7 +404,7 @@ def test_calls_wait_for_the_code_by_thresholds_of_its_own(
     monkeypatch.setattr(
         tiers.Tiering, "compile", lambda step, operands: (compiled.append(step), compile_step(step, operands))
     )
-    monkeypatch.setattr(tiers.Tiering, "is_cached", lambda step: False)
+    monkeypatch.setattr(tiers.Tiering, "needs_no_compilation", lambda step: False)
     executable = nimblehlo.compile(STEPS)
     inputs = floats(5, 6), floats(6, 4), np.array([[0], [4], [2]], np.int32), np.array(True)
     for _ in range(3):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.plan.implementation import Cost, Implementation, NoCode, OverwritePairs, Prepared
+from nimblehlo.plan.implementations import kernel
 from nimblehlo.plan.tiering import cost_model, tiers
 from nimblehlo.plan.tiering.background import BACKGROUND
 
@@ -41,11 +42,11 @@ def _set_thresholds(
 ) -> None:
     """Set when native code is made; a kernel is expected to take a second."""
     monkeypatch.setitem(cost_model.THRESHOLDS, threshold_class, cost_model.Thresholds(early, patience))
-    monkeypatch.setattr(tiers, "KERNEL_COMPILE_SECONDS", 1.0)
+    monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 1.0)
 
 
 def _tiered(reference: Any, prepare: Any) -> tiers.Tiering:
-    return tiers.Tiering(Prepared(reference), tiers.Kernel(prepare, "a kernel"))
+    return tiers.Tiering(Prepared(reference), kernel.Kernel(prepare, "a kernel"))
 
 
 class _Step:
