@@ -208,7 +208,8 @@ typedef struct {
     void (*multiply_block)(
         const MatrixProduct *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
         char *workspace, int is_copied, int is_symmetric);
-    void (*mirror)(const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to);
+    void (*mirror)(
+        const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to, int64_t to_row_stride);
     void (*multiply_small)(
         const MatrixProduct *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
         int64_t right_stride);
@@ -295,7 +296,7 @@ static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t wor
     if (p->is_symmetric && column > row)
         functions->mirror(
             to, p->columns * p->itemsize, rows, columns,
-            matrix_result + (column * p->columns + row) * p->itemsize);
+            matrix_result + (column * p->columns + row) * p->itemsize, p->columns * p->itemsize);
 }
 
 static void product_task(int64_t task, void *product) {

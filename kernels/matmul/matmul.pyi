@@ -3,6 +3,7 @@ import numpy as np
 from ..launch.native import BlockEpilogue
 
 K_BLOCK: int
+MAX_ATTENTION_OPERANDS: int
 
 def is_available() -> bool: ...
 class MatmulWithEpilogue:
@@ -17,3 +18,11 @@ class MatmulWithEpilogue:
 
 def multiply(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...
 def multiply_complex(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...
+
+class FusedAttention:
+    def __init__(
+        self, rows: int, seconds: float, position: int, is_right: bool, threads: int | None = None
+    ) -> None: ...
+    def __call__(
+        self, query: np.ndarray, key: np.ndarray, value: np.ndarray, *row_operands: np.ndarray
+    ) -> np.ndarray: ...

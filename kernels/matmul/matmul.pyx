@@ -408,3 +408,6 @@ cdef bint is_own_transpose(MatrixProduct *product) noexcept:
 cdef int64_t block_size(int64_t total, int64_t count, int64_t multiple) noexcept:
     """The size of each of `count` blocks of `total`, rounded up to a multiple."""
     return (total + count * multiple - 1) // (count * multiple) * multiple
+
+
+include "attention.pxi"

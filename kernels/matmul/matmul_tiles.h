@@ -237,17 +237,18 @@ INLINE void NAME(transpose)(
 }
 
 /* Write a block transposed. */
-static CODE void NAME(mirror)(const char *from, int64_t stride, int64_t rows, int64_t columns, char *to) {
+static CODE void NAME(mirror)(
+    const char *from, int64_t stride, int64_t rows, int64_t columns, char *to, int64_t to_stride) {
     int64_t itemsize = sizeof(ITEM), full_rows = rows / LANES * LANES, full_columns = columns / LANES * LANES;
     for (int64_t column = 0; column < full_columns; column += LANES)
         for (int64_t row = 0; row < full_rows; row += LANES)
             NAME(transpose)(
                 from + row * stride + column * itemsize, stride, LANES,
-                    (ITEM *)(to + column * stride + row * itemsize), stride / itemsize,
-                LANES * stride);
+                    (ITEM *)(to + column * to_stride + row * itemsize), to_stride / itemsize,
+                LANES * to_stride);
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < full_rows ? full_columns : 0; column < columns; column++)
-            *(NAME(Item) *)(to + column * stride + row * itemsize) =
+            *(NAME(Item) *)(to + column * to_stride + row * itemsize) =
                 *(const NAME(Item) *)(from + row * stride + column * itemsize);
 }
 
@@ -364,7 +365,7 @@ static CODE void NAME(multiply_block)(
     for (int64_t column = 0, end = width; is_symmetric && end < columns; column = end, end += width)
         NAME(mirror)(
             to + column * stride + end * itemsize, stride, width, columns - end,
-            to + end * stride + column * itemsize);
+            to + end * stride + column * itemsize, stride);
 }
 
 #undef TILE

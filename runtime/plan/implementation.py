@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from enum import StrEnum
 from typing import Any
 
-from ..ir import Operation
+from ..ir import Operation, Value
 from ..ir.record import Record
 
 Runnable = Callable[..., Any]
@@ -68,7 +68,7 @@ class Implementation:
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
         threshold_class: the entry of `tiering.cost_model.THRESHOLDS` by which native code replaces a
             reference.
-        absorbed: another operation whose result it also computes.
+        absorbed: earlier operations whose results it also computes, and nothing else reads.
     """
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class Implementation:
     may_alias: bool = True
     compiles_when_called: bool = False
     threshold_class: str = "code"
-    absorbed: Operation | None = None
+    absorbed: tuple[Operation, ...] = ()
 
     @property
     def function(self) -> Runnable:
@@ -125,6 +125,13 @@ class Implementation:
     def constituents(self) -> tuple[Implementation, ...]:
         """The implementations that this one calls; itself if it calls none."""
         return (self,)
+
+
+def operands_of(implementation: Implementation, operation: Operation) -> tuple[Value, ...]:
+    """The values that an operation's step reads: those of the operations that it absorbs come first."""
+    operations = (*implementation.absorbed, operation)
+    computed = {result for absorbed in implementation.absorbed for result in absorbed.results}
+    return tuple([value for one in operations for value in one.operands if value not in computed])
 
 
 class Prepared(Implementation):

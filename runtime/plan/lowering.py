@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
+from ..ir import Attribute, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control.control import Call, Case, If, While
 from ..ops.framework.declaration import Op
 from ..ops.framework.memory_limit import bytes_of
@@ -16,7 +16,8 @@ from ..options import Options
 from ..types import Type
 from .choice import choose
 from .fusion_passes import fuse_operations
-from .implementation import Implementation, ImplementationKind, OverwritePairs
+from .implementation import Implementation, ImplementationKind, OverwritePairs, operands_of
+from .implementations.attention import Attention, AttentionFusion, find_attentions
 from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
@@ -93,9 +94,10 @@ class _Lowering:
         constants: dict[int, object] = {}
         steps: list[Step] = []
         epilogues = find_epilogues(block)
-        products = set(epilogues.values())
+        attentions = find_attentions(block, epilogues.values())
+        absorbed = {*epilogues.values(), *[one for found in attentions.values() for one in found.absorbed]}
         for operation in block.operations:
-            if operation.name in TERMINATORS or operation in products:
+            if operation.name in TERMINATORS or operation in absorbed:
                 continue
             if operation.name == Call.name:
                 steps += self.lower_call(operation, slots, constants)
@@ -107,6 +109,8 @@ class _Lowering:
                 constants[slots[operation.result]] = constant.array
             elif operation in epilogues:
                 steps += self.lower_epilogue(epilogues[operation], operation, slots)
+            elif operation in attentions:
+                steps += self.lower_attention(attentions[operation], slots)
             else:
                 steps.append(self.lower_operation(operation, slots))
         results = tuple([slots[operand] for operand in block.terminator.operands])
@@ -155,18 +159,18 @@ class _Lowering:
         implementation = EpilogueFusion(
             first.implementation, product, second.implementation, fusion, self.options.threads
         )
-        operands = implementation.operands
-        return [
-            Step(
-                implementation,
-                tuple([slots[operand] for operand in operands]),
-                second.results,
-                second.operation,
-                second.location,
-                ([operand.type for operand in operands], second.types[1]),
-                attributes=product.attributes,
-            )
-        ]
+        return [_joined(implementation, fusion, second, slots, product.attributes)]
+
+    def lower_attention(self, attention: Attention, slots: _Slots) -> list[Step]:
+        """One step for an attention; three steps if its rows have no native code."""
+        for operation in attention.absorbed:
+            slots.slot_of(operation.result)
+        steps = [self.lower_operation(operation, slots) for operation in attention.operations]
+        implementations = tuple([step.implementation for step in steps])
+        if implementations[1].kind not in (ImplementationKind.GENERATED, ImplementationKind.TIERED):
+            return steps
+        implementation = AttentionFusion(attention, implementations, self.options.threads)
+        return [_joined(implementation, attention.mixed, steps[-1], slots, attention.mixed.attributes)]
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
         """The step of an operation that shares no function with others."""
@@ -212,6 +216,26 @@ class _Lowering:
                 plans[declared.name] = self.lower_region(regions, captures)
         self.enclosing.pop()
         return plans
+
+
+def _joined(
+    implementation: Implementation,
+    operation: Operation,
+    alone: Step,
+    slots: dict[Value, int],
+    attributes: Mapping[str, Attribute],
+) -> Step:
+    """The step of an operation that also computes earlier ones, given the step of that operation alone."""
+    operands = operands_of(implementation, operation)
+    return Step(
+        implementation,
+        tuple([slots[operand] for operand in operands]),
+        alone.results,
+        alone.operation,
+        alone.location,
+        ([operand.type for operand in operands], alone.types[1]),
+        attributes=attributes,
+    )
 
 
 def _is_determined_by_types(view: Op) -> bool:

@@ -12,6 +12,7 @@ from ..ir import Block, DenseElementsAttribute, Function, Operation, Region, Val
 from ..ops.control.control import Call
 from ..ops.framework.verify import TERMINATORS
 from ..plan import Plan, Step
+from ..plan.implementation import operands_of
 from .plans import InvalidPlan
 
 Values = dict[Value, object]
@@ -35,7 +36,7 @@ class _Translation:
     Attributes:
         held: the value that each slot holds.
         steps: the remaining steps.
-        absorbed: products that the step of a later operation computes.
+        absorbed: operations that the step of a later operation computes.
     """
 
     def __init__(self, plan: Plan, callees: Mapping[str, Function]) -> None:
@@ -43,7 +44,7 @@ class _Translation:
         self.callees = callees
         self.held: dict[int, object] = dict(plan.constants)
         self.steps: Iterator[Step] = iter(plan.steps)
-        self.absorbed = {step.implementation.absorbed for step in plan.steps}
+        self.absorbed = {operation for step in plan.steps for operation in step.implementation.absorbed}
 
     def verify(self, region: Region, captures: Sequence[Value]) -> None:
         """Verify the plan of a region, whose last arguments are the captured values."""
@@ -88,7 +89,7 @@ class _Translation:
         if step is None or step.operation != operation.name:
             actual = "no step" if step is None else f"the step of {step.operation}"
             raise InvalidPlan(f"{where} has {actual}")
-        self.read(where, step.operands, _operands(operation, step), values)
+        self.read(where, step.operands, operands_of(step.implementation, operation), values)
         if step.regions:
             captures = captured_values(operation.regions)
             self.read(where, step.captures, captures, values)
@@ -114,12 +115,3 @@ class _Translation:
             raise InvalidPlan(f"{where} writes {len(slots)} slots for {len(results)} values")
         for slot, result in zip(slots, results, strict=True):
             self.held[slot] = values[result] = object()
-
-
-def _operands(operation: Operation, step: Step) -> Sequence[Value]:
-    """The values that an operation's step reads: the operands of an absorbed product come first."""
-    product = step.implementation.absorbed
-    if product is None:
-        return operation.operands
-    others = [operand for operand in operation.operands if operand is not product.result]
-    return (*product.operands, *others)

@@ -30,13 +30,17 @@ def define_task(
     builder.ret_void()
 
 
-def begin_task(module: ir.Module, name: str, count: int) -> tuple[ir.IRBuilder, ir.Value, list[ir.Value]]:
-    """Begin a task `void name(int64 task, ptr pointers)` of a module.
+def begin_task(
+    module: ir.Module, name: str, pointers: int, integers: int = 0
+) -> tuple[ir.IRBuilder, ir.Value, list[ir.Value]]:
+    """Begin a task `void name(int64 task, ptr closure)` of a module.
 
-    Returns its builder, the task's number, and the first `count` pointers.
+    Returns its builder, the task's number, and the closure's pointers, which its integers follow.
     """
     task = ir.Function(module, TASK_TYPE, name)
     builder = ir.IRBuilder(task.append_basic_block("entry"))
-    number, pointers = task.args
-    addresses = [address_of(builder, pointers, I64(k), POINTER) for k in range(count)]
-    return builder, number, [builder.load(address, typ=POINTER) for address in addresses]
+    number, closure = task.args
+    types = [POINTER] * pointers + [I64] * integers
+    addresses = [address_of(builder, closure, I64(k), type) for k, type in enumerate(types)]
+    values = [builder.load(address, typ=type) for address, type in zip(addresses, types, strict=True)]
+    return builder, number, values

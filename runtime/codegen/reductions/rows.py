@@ -1,7 +1,8 @@
 """A fusion tiled by rows (`plan_row_tiling`) as one native loop nest.
 
-The module defines a task `void rows(int64 task, int8 **pointers)`: `pointers` are those of the block's
-arguments, then of its results; task `t` computes up to `rows_per_task` rows from `t * rows_per_task` on.
+The module defines a task `void rows(int64 task, int64 *closure)`. The closure holds pointers to the block's
+arguments, then to its results, then three integers: the first row, the rows of a task, and the row after
+the last one. Task `t` computes up to `rows_per_task` rows from `first_row + t * rows_per_task` on.
 Reductions combine adjacent pairs, level by level, in order, as `reduce` does; reducers that give the same
 bits in every order combine halves.
 """
@@ -36,7 +37,7 @@ def rows_module(block: Block, plan: RowTilePlan, view_of: ViewOf, rows_per_task:
         block: of the fusion.
         plan: from `plan_row_tiling`.
         view_of: gives an operation's view.
-        rows_per_task: the number of rows of a task.
+        rows_per_task: the number of rows of a task, on which the size of groups depends.
     """
     module = ir.Module(NAME)
     group = short_row_group(plan, block, rows_per_task)
@@ -45,15 +46,16 @@ def rows_module(block: Block, plan: RowTilePlan, view_of: ViewOf, rows_per_task:
     else:
         group = rows_per_group(plan, block)
         function = _Rows(module, block, plan, view_of, group).function
-    _define_task(module, function, plan.rows, rows_per_task, group)
+    _define_task(module, function, group)
     return module
 
 
-def _define_task(module: ir.Module, body: ir.Function, rows: int, rows_per_task: int, group: int) -> None:
+def _define_task(module: ir.Module, body: ir.Function, group: int) -> None:
     """Define the task `NAME`, which calls a function for each group [first, last) of its rows."""
-    builder, number, arguments = begin_task(module, NAME, len(body.args) - 2)
-    first = builder.mul(number, I64(rows_per_task))
-    last = min_index(builder, builder.add(first, I64(rows_per_task)), I64(rows))
+    builder, number, arguments = begin_task(module, NAME, len(body.args) - 2, 3)
+    *arguments, first_row, rows_per_task, end = arguments
+    first = builder.add(first_row, builder.mul(number, rows_per_task))
+    last = min_index(builder, builder.add(first, rows_per_task), end)
     count = builder.udiv(builder.add(builder.sub(last, first), I64(group - 1)), I64(group))
     with Loop(builder, I64(0), count) as index:
         start = builder.add(first, builder.mul(index, I64(group)))

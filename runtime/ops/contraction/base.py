@@ -110,14 +110,26 @@ class Contraction(MixedProduct):
         self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
     ) -> Callable[[Array, Array], tuple[Array, Array]]:
         """The function from operands of these shapes to stacks [batch, row, k] and [batch, k, column]."""
-        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
-        batch, (rows, k, columns) = math.prod(sizes.batch), sizes.matrix
+        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
+        batch = math.prod(self.sizes(lhs_shape, rhs_shape).batch)
 
         def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
-            lhs, rhs = lhs.transpose(lhs_order), rhs.transpose(rhs_order)
-            return lhs.reshape(batch, rows, k), rhs.reshape(batch, k, columns)
+            lhs, rhs = lhs_stack(lhs), rhs_stack(rhs)
+            return lhs.reshape(batch, *lhs.shape[-2:]), rhs.reshape(batch, *rhs.shape[-2:])
 
         return stack
+
+    def stackers(
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """The functions from lhs to stacks [*batch, row, k], and from rhs to stacks [*batch, k, column]."""
+        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        rows, k, columns = sizes.matrix
+        lhs_stack, rhs_stack = (*sizes.batch, rows, k), (*sizes.batch, k, columns)
+        return (
+            lambda lhs: lhs.transpose(lhs_order).reshape(lhs_stack),
+            lambda rhs: rhs.transpose(rhs_order).reshape(rhs_stack),
+        )
 
     def reference(self, *operands: Array) -> Array:
         assert self.multiply is not None
@@ -147,11 +159,9 @@ class Contraction(MixedProduct):
             if all(list(order) == list(range(len(order))) for order in self._orders):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
-        lhs_stack, rhs_stack = (*batch, rows, k), (*batch, k, columns)
+        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
         shape = (*batch, *sizes.rows, *sizes.columns)
-        return lambda lhs, rhs: multiply(
-            lhs.transpose(lhs_order).reshape(lhs_stack), rhs.transpose(rhs_order).reshape(rhs_stack)
-        ).reshape(shape)
+        return lambda lhs, rhs: multiply(lhs_stack(lhs), rhs_stack(rhs)).reshape(shape)
 
     @property
     def summation_order(self) -> tuple[int, int] | None:

@@ -113,16 +113,10 @@ class EpilogueFusion(Replaceable):
         super().__init__()
         self.kind = epilogue.kind
         self.reason = f"{epilogue.reason}, epilogue of {product.name}, block by block"
-        self.multiply, self.absorbed, self.epilogue, self.fusion = multiply, product, epilogue, fusion
-        self.product = product
+        self.multiply, self.product, self.epilogue, self.fusion = multiply, product, epilogue, fusion
+        self.absorbed = (product,)
         self.functions = multiply.function, epilogue.function
         self.position, self.threads = fusion.operands.index(product.result), threads
-
-    @property
-    def operands(self) -> tuple[Value, ...]:
-        """The operands of the product, then those of the fusion without the product."""
-        before, after = self.fusion.operands[: self.position], self.fusion.operands[self.position + 1 :]
-        return (*self.product.operands, *before, *after)
 
     def constituents(self) -> tuple[Implementation, ...]:
         return self.multiply, self.epilogue

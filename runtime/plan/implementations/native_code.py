@@ -38,6 +38,7 @@ class LoweredKernel(Record):
         launches: of the task functions, in order.
         scratch: shapes and element types of scratch arrays.
         symbols: gives the addresses of external symbols.
+        integers: the integers of the closures, which follow the pointers.
     """
 
     module: Callable[[], Any]
@@ -45,6 +46,7 @@ class LoweredKernel(Record):
     launches: tuple[KernelLaunch, ...]
     scratch: tuple[tuple[tuple[int, ...], DType], ...] = ()
     symbols: Callable[[], Mapping[str, int]] = dict
+    integers: tuple[int, ...] = ()
 
 
 class NativeCode(Implementation):
@@ -104,7 +106,7 @@ class NativeCode(Implementation):
         symbols = lowered.symbols()
         for name, tasks, seconds in lowered.launches:
             address = function_address(key, name, lambda: str(lowered.module()), self.fast_compile, symbols)
-            launches.append(Launch(address, tasks, accesses, (), seconds))
+            launches.append(Launch(address, tasks, accesses, lowered.integers, seconds))
         return self.launched(launches, lowered.scratch)
 
     def launched(self, launches: Sequence[Any], scratch: Sequence[Any] = ()) -> Runnable:

@@ -120,7 +120,8 @@ class RowCode(FusionCode):
 
             return rows_module(self.block, tiling, view_of, size)
 
-        return LoweredKernel(module, size, (KernelLaunch(NAME, tasks, seconds),))
+        launches = (KernelLaunch(NAME, tasks, seconds),)
+        return LoweredKernel(module, size, launches, integers=(0, size, tiling.rows))
 
 
 class ReductionCode(FusionCode):

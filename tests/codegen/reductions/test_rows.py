@@ -40,9 +40,10 @@ def by_rows(text: str, inputs: list[Array], size: int) -> list[Array]:
     task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)
     types: list[Any] = [value.type for value in block.terminator.operands]
     results = [np.empty(type.shape, type.dtype) for type in types]
-    pointers = np.array([array.ctypes.data for array in (*inputs, *results)], np.intp)
+    pointers = [array.ctypes.data for array in (*inputs, *results)]
+    closure = np.array([*pointers, 0, size, plan.rows], np.int64)
     for number in reversed(range(-(-plan.rows // size))):
-        task(number, pointers.ctypes.data)
+        task(number, closure.ctypes.data)
     return results
 
 
