@@ -219,7 +219,7 @@ def test_check_reports_failures(tmp_path: Path, jobs: str, capsys: pytest.Captur
     assert main(["check", str(tmp_path), "--json", str(report), "-j", jobs]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "3 passed, 2 failed"
-    assert lines[0].startswith("failed:") and "a.mlir" in lines[0] and "part 0" in lines[0]
+    assert lines[0].startswith("failed:") and "a.mlir" in lines[0] and "chunk 0" in lines[0]
     assert lines[1].startswith("unsupported:") and "b.mlir" in lines[1]
     cases = json.loads(report.read_text())
     assert [case["status"] for case in cases] == ["failed", "passed", "unsupported", "passed", "passed"]

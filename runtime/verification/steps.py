@@ -279,7 +279,9 @@ def _checksum(value: Any) -> int:
         return 0
     if not value.size:
         return 0
-    flat = value.reshape(-1) if value.flags.c_contiguous else value.flat
     count = MAX_BYTES // value.itemsize // 2
+    # NumPy's iterator `flat` copies only the slices, but serves at most 32 dimensions.
+    is_whole = value.flags.c_contiguous or value.size <= 2 * count or value.ndim > 32
+    flat: Any = np.ascontiguousarray(value).reshape(-1) if is_whole else value.flat
     chunks = [flat[:]] if value.size <= 2 * count else [flat[:count], flat[-count:]]
     return functools.reduce(lambda checksum, chunk: zlib.crc32(chunk.view(np.uint8), checksum), chunks, 0)

@@ -85,7 +85,7 @@ def test_a_program_is_compared_without_an_operation_that_is_rejected(
     assert len(part.inputs) == 2
     report = FuzzReport("b", 0)
     report.add(outcome)
-    assert (report.parts, report.rejected) == (1, 0)
+    assert (report.partial, report.rejected) == (1, 0)
     assert "1 were compared without operations that are rejected" in report.summary()
 
 

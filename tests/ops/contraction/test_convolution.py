@@ -290,7 +290,7 @@ def test_winograds_algorithm_has_the_same_bits_in_every_way(special: float) -> N
 
 def test_explain_names_winograds_algorithm() -> None:
     case = dataclasses.replace(TILES, spatial=(40, 40))
-    for precision, name in (("[]", "Winograd's algorithm"), (HIGH, "windows times rhs")):
+    for precision, name in (("[]", "Winograd's algorithm"), (HIGH, "direct convolution")):
         explained = nimblehlo.compile(main_of(case, precision_config=precision)).explain()
         assert name in explained or "no loops for this processor" in explained
 
