@@ -25,6 +25,8 @@ from ..types import Array, TupleValue
 
 MAX_BYTES: Final = 1 << 22
 """The checksum of a larger array covers this many bytes, half from its beginning and half from its end."""
+FLAT_DIMENSIONS: Final = 32
+"""Maximum number of dimensions that NumPy's iterator `flat`, which copies only what is sliced, serves."""
 
 
 class InvalidStep(AssertionError):
@@ -280,8 +282,7 @@ def _checksum(value: Any) -> int:
     if not value.size:
         return 0
     count = MAX_BYTES // value.itemsize // 2
-    # NumPy's iterator `flat` copies only the slices, but serves at most 32 dimensions.
-    is_whole = value.flags.c_contiguous or value.size <= 2 * count or value.ndim > 32
+    is_whole = value.flags.c_contiguous or value.size <= 2 * count or value.ndim > FLAT_DIMENSIONS
     flat: Any = np.ascontiguousarray(value).reshape(-1) if is_whole else value.flat
     chunks = [flat[:]] if value.size <= 2 * count else [flat[:count], flat[-count:]]
     return functools.reduce(lambda checksum, chunk: zlib.crc32(chunk.view(np.uint8), checksum), chunks, 0)
