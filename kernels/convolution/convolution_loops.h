@@ -247,7 +247,7 @@ CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
         number % p->strips;
     const CONV_ITEM *factors[CONV_K_BLOCK];
     int64_t count = CONV_NAME(conv_locate_factors)(p, k_block, factors);
-    CONV_ITEM *to = (CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, k_block, group, strip);
+    CONV_ITEM *to = (CONV_ITEM *)p->launch.panels + CONV_NAME(conv_panel)(p, k_block, group, strip);
     CONV_NAME(conv_pack_strip)(p, group, strip, factors, count, to);
 }
 
@@ -381,7 +381,7 @@ CONV_INLINE const char *CONV_NAME(conv_next_panel)(
     const ConvProduct *p, const CONV_NAME(ConvWorkItem) *w, int64_t number) {
     int64_t k_block = w->k_block + (number + 1 == w->end), next = number + 1 == w->end ? w->begin : number + 1;
     if (w->panels || k_block == p->k_block_count) return 0;
-    return p->panels + CONV_NAME(conv_panel)(p, k_block, next / p->strips, next % p->strips) * sizeof(CONV_ITEM);
+    return p->launch.panels + CONV_NAME(conv_panel)(p, k_block, next / p->strips, next % p->strips) * sizeof(CONV_ITEM);
 }
 
 /* Multiply a block of windows with the strips of a work item, for one k block. */
@@ -399,7 +399,7 @@ CONV_CODE void CONV_NAME(conv_multiply_block)(
     for (int64_t number = w->begin; number < w->end; number++) {
         int64_t group = number / p->strips, strip = number % p->strips;
         const CONV_ITEM *panel = w->panels ? w->panels + (number - w->begin) * full * t.k_size
-            : (const CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, w->k_block, group, strip);
+            : (const CONV_ITEM *)p->launch.panels + CONV_NAME(conv_panel)(p, w->k_block, group, strip);
         if (!p->is_direct && group != packed_group) {
             CONV_NAME(conv_pack_windows)(p, block, w->k_block, group, w->filled, w->packed);
             packed_group = group;
@@ -443,7 +443,7 @@ CONV_CODE void CONV_NAME(conv_pack_item)(const ConvProduct *p, const CONV_NAME(C
 CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item, char *memory) {
     int64_t strip_count = p->groups * p->strips, strip_groups = (strip_count + p->strip_group - 1) / p->strip_group;
     int64_t span = p->by_windows ? p->inner : p->windows, items = (span + p->item_windows - 1) / p->item_windows;
-    int64_t rows = p->work_items / strip_groups;
+    int64_t rows = p->launch.work_items / strip_groups;
     int64_t row = p->windows_first ? work_item % rows : work_item / strip_groups;
     int64_t strip_number = p->windows_first ? work_item / rows : work_item % strip_groups;
     int64_t first = row % items * p->item_windows, last = conv_min(first + p->item_windows, span);

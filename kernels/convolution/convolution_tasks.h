@@ -57,19 +57,26 @@ typedef struct {
     int64_t position, skip, length;
 } ConvSegment;
 
+/* The tasks of a launch. The first `pack_tasks` pack rhs into `panels`, `packs_per_task` of `pack_items` each. The others
+   wait for them, and do `items_per_task` of `work_items` each, in one of `slots` workspaces of `slot_bytes` in `memory`,
+   which `busy` marks. */
+typedef struct {
+    char *panels, *memory;
+    int64_t pack_items, pack_tasks, packs_per_task, packed_tasks, work_items, items_per_task, slots, slot_bytes;
+    int32_t *busy;
+} ConvLaunch;
+
 /* The arguments of product tasks. Axes are in the result's memory order; strides and offsets are in items.
 
    `position_indices`: [position][axis]. `factor_offsets`: of each position, into rhs. `k_block_segments`: the
    first segment of each k block. `inner`: windows that are `lane_stride` apart in the result, with `by_windows`.
    `by_groups`: a work item is CONV_GROUP_WINDOWS windows of as many groups as `vectors` hold. `nontemporal`: the
-   result is large and written once, so stores bypass the caches. The first `pack_tasks` tasks pack
-   `strips_per_pack_task` strips of rhs each, unless `packs_items`: each work item packs what it needs. The others wait
-   for them, and do `items_per_task` work items each: `item_windows` windows, by blocks, and `strip_group` of the
-   groups and strips; with `windows_first`, work items of the same strips follow each other. Each task takes one of
-   `slots` workspaces in `memory`. */
+   result is large and written once, so stores bypass the caches. A packing task packs strips of
+   rhs, unless `packs_items`: each work item packs what it needs. A work item is `item_windows` windows, by blocks, and
+   `strip_group` of the groups and strips; with `windows_first`, work items of the same strips follow each other. */
 typedef struct {
     const char *lhs, *rhs;
-    char *result, *panels, *memory;
+    char *result;
     int64_t rank, positions, features, has_base_dilation, groups, columns, k_size, k_block_size, k_block_count;
     ConvAxis axes[CONV_MAX_AXES];
     const int64_t *position_indices, *factor_offsets, *k_block_segments;
@@ -77,9 +84,8 @@ typedef struct {
     int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride;
     int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal;
     int64_t strips, padded, strip_group, packs_items, item_windows, windows_first;
-    int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks;
-    int32_t *busy;
     int64_t kind, level;
+    ConvLaunch launch;
 } ConvProduct;
 
 /* A block of windows: their offsets in lhs and in the result. `window_rows` has the first window of each window row,
@@ -329,38 +335,39 @@ static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t
     *vectors = conv_loops[level][kind].vectors;
 }
 
-/* Wait for the tasks that pack. */
-static void conv_wait_until_packed(const int64_t *packed_tasks, int64_t pack_tasks) {
-    while (__atomic_load_n(packed_tasks, __ATOMIC_ACQUIRE) < pack_tasks) {
+/* Begin a task: the range of its pack items or work items. Returns its workspace's number; -1 for a task that packs. */
+static int64_t conv_begin_task(ConvLaunch *l, int64_t task, int64_t *begin, int64_t *end) {
+    if (task < l->pack_tasks) {
+        *begin = task * l->packs_per_task, *end = conv_min(*begin + l->packs_per_task, l->pack_items);
+        return -1;
+    }
+    *begin = (task - l->pack_tasks) * l->items_per_task;
+    *end = conv_min(*begin + l->items_per_task, l->work_items);
+    while (__atomic_load_n(&l->packed_tasks, __ATOMIC_ACQUIRE) < l->pack_tasks) {
 #if defined(__x86_64__)
         _mm_pause();
 #endif
     }
+    int64_t slot = 0;
+    while (__atomic_exchange_n(&l->busy[slot], 1, __ATOMIC_ACQUIRE)) slot = (slot + 1) % l->slots;
+    return slot;
 }
 
-/* Take one of the workspaces. */
-static int64_t conv_take_slot(int32_t *busy, int64_t slots) {
-    int64_t slot = 0;
-    while (__atomic_exchange_n(&busy[slot], 1, __ATOMIC_ACQUIRE)) slot = (slot + 1) % slots;
-    return slot;
+static void conv_end_task(ConvLaunch *l, int64_t slot) {
+    if (slot < 0) __atomic_fetch_add(&l->packed_tasks, 1, __ATOMIC_RELEASE);
+    else __atomic_store_n(&l->busy[slot], 0, __ATOMIC_RELEASE);
 }
 
 static void conv_product_task(int64_t task, void *product) {
     ConvProduct *p = product;
     const ConvLoops *loops = &conv_loops[p->level][p->kind];
-    if (task < p->pack_tasks) {
-        for (int64_t i = task * p->strips_per_pack_task; i < (task + 1) * p->strips_per_pack_task; i++)
-            if (i < p->k_block_count * p->groups * p->strips) loops->pack(p, i);
-        __atomic_fetch_add(&p->packed_tasks, 1, __ATOMIC_RELEASE);
-        return;
-    }
-    conv_wait_until_packed(&p->packed_tasks, p->pack_tasks);
-    int64_t slot = conv_take_slot(p->busy, p->slots);
-    int64_t first = (task - p->pack_tasks) * p->items_per_task;
     void (*multiply)(const ConvProduct *, int64_t, char *) = p->by_groups ? loops->multiply_groups : loops->multiply;
-    for (int64_t work_item = first; work_item < conv_min(first + p->items_per_task, p->work_items); work_item++)
-        multiply(p, work_item, p->memory + slot * p->slot_bytes);
-    __atomic_store_n(&p->busy[slot], 0, __ATOMIC_RELEASE);
+    int64_t item, end, slot = conv_begin_task(&p->launch, task, &item, &end);
+    for (; item < end; item++) {
+        if (slot < 0) loops->pack(p, item);
+        else multiply(p, item, p->launch.memory + slot * p->launch.slot_bytes);
+    }
+    conv_end_task(&p->launch, slot);
 }
 
 /* The Winograd loops of each instruction set, for f32. */
@@ -383,18 +390,13 @@ static const WinogradLoops winograd_loops[] = {
 static void winograd_task(int64_t task, void *convolution) {
     ConvWinograd *p = convolution;
     const WinogradLoops *loops = &winograd_loops[p->level];
-    if (task < p->pack_tasks) {
-        int64_t first = task * p->packs_per_task;
-        for (int64_t i = first; i < conv_min(first + p->packs_per_task, p->pack_items); i++) loops->pack(p, i);
-        __atomic_fetch_add(&p->packed_tasks, 1, __ATOMIC_RELEASE);
-        return;
-    }
-    conv_wait_until_packed(&p->packed_tasks, p->pack_tasks);
-    int64_t slot = conv_take_slot(p->busy, p->slots), first = (task - p->pack_tasks) * p->items_per_task;
-    for (int64_t work_item = first; work_item < conv_min(first + p->items_per_task, p->work_items); work_item++)
-        if (!loops->multiply(p, work_item, p->memory + slot * p->slot_bytes))
+    int64_t item, end, slot = conv_begin_task(&p->launch, task, &item, &end);
+    for (; item < end; item++) {
+        if (slot < 0) loops->pack(p, item);
+        else if (!loops->multiply(p, item, p->launch.memory + slot * p->launch.slot_bytes))
             __atomic_store_n(&p->non_finite, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&p->busy[slot], 0, __ATOMIC_RELEASE);
+    }
+    conv_end_task(&p->launch, slot);
 }
 
 static void conv_scaling_task(int64_t task, void *scaling) {

@@ -36,12 +36,16 @@ cdef extern from "convolution_tasks.h" nogil:
     ctypedef struct ConvSegment:
         int64_t position, skip, length
 
+    ctypedef struct ConvLaunch:
+        char *panels
+        char *memory
+        int64_t pack_items, pack_tasks, packs_per_task, packed_tasks, work_items, items_per_task, slots, slot_bytes
+        int32_t *busy
+
     ctypedef struct ConvProduct:
         const char *lhs
         const char *rhs
         char *result
-        char *panels
-        char *memory
         int64_t rank, positions, features, has_base_dilation, groups, columns
         int64_t k_size, k_block_size, k_block_count
         ConvAxis *axes
@@ -52,9 +56,8 @@ cdef extern from "convolution_tasks.h" nogil:
         int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride
         int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal
         int64_t strips, padded, strip_group, packs_items, item_windows, windows_first
-        int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks
-        int32_t *busy
         int64_t kind, level
+        ConvLaunch launch
 
     ctypedef struct ConvBlock:
         pass
@@ -88,8 +91,6 @@ cdef extern from "convolution_tasks.h" nogil:
         const char *lhs
         const char *rhs
         char *result
-        char *panels
-        char *memory
         int64_t features, columns, k_block_size, k_block_count
         int64_t tile_rows, tile_columns, tiles, result_rows, result_columns
         const int64_t *row_offsets
@@ -97,10 +98,8 @@ cdef extern from "convolution_tasks.h" nogil:
         const int64_t *factor_offsets
         int64_t lhs_batch_stride, feature_stride, factor_feature_stride, factor_output_stride
         int64_t result_batch_stride, result_row_stride, result_column_stride, output_stride
-        int64_t block, blocks, pack_items, pack_tasks, packs_per_task, work_items, items_per_task
-        int64_t slots, slot_bytes, packed_tasks, non_finite
-        int32_t *busy
-        int64_t level
+        int64_t block, blocks, non_finite, level
+        ConvLaunch launch
 
     int64_t winograd_position_stride(int64_t rows, int64_t width)
     int64_t winograd_row_stride(int64_t k_size)
@@ -179,7 +178,56 @@ cdef cnp.ndarray as_integers(array, list keep_alive):
     return values
 
 
-cdef class Products:
+cdef class PackingLaunch:
+    """Launches whose first tasks pack rhs.
+
+    Args:
+        seconds: estimated duration of a call on one thread.
+        threads: maximum number of threads; None: all.
+        keeps_panels: whether all calls are given the same rhs. The first call's panels then serve the others.
+    """
+
+    cdef list keep_alive
+    cdef object threads
+    cdef double seconds
+    cdef int64_t tasks, panel_bytes
+    cdef bint keeps_panels
+    cdef AlignedMemory kept_panels
+
+    def __init__(self, seconds, threads, keeps_panels):
+        self.seconds, self.threads, self.keeps_panels = seconds, threads, keeps_panels
+        self.keep_alive = []
+
+    cdef void divide_packing(self, ConvLaunch *launch, int64_t pack_items, int64_t panel_bytes) noexcept:
+        """Divide the packing of `panel_bytes` into tasks."""
+        self.panel_bytes, launch.pack_items = rounded(panel_bytes), pack_items
+        launch.pack_tasks = divide_items(
+            pack_items, self.panel_bytes // MIN_PACKED_TASK_BYTES, &launch.packs_per_task)
+
+    cdef int run(self, size_t task, size_t plan, ConvLaunch *launch) except -1:
+        """Run the tasks of a call, whose arguments are `plan` and have `launch`."""
+        cdef AlignedMemory memory, panels = self.kept_panels
+        cdef int64_t panel_bytes = 0 if self.keeps_panels else self.panel_bytes
+        if panels is not None:
+            launch.pack_tasks = 0
+        elif self.keeps_panels:
+            panels = AlignedMemory(self.panel_bytes, True)
+        launch.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.chosen_threads(self.threads))
+        memory = AlignedMemory(panel_bytes + launch.slots * (launch.slot_bytes + sizeof(int32_t)))
+        launch.packed_tasks = 0
+        launch.panels = memory.memory if panels is None else panels.memory
+        launch.memory = memory.memory + panel_bytes
+        launch.busy = <int32_t *>(launch.memory + launch.slots * launch.slot_bytes)
+        memset(launch.busy, 0, launch.slots * sizeof(int32_t))
+        # Threads begin with consecutive work items: what one has written, it reads in the next convolution.
+        run = run_in_order if launch.pack_tasks else run_independent
+        run(task, plan, launch.pack_tasks + self.tasks, self.seconds, self.threads)
+        # Concurrent first calls each pack panels of their own.
+        self.kept_panels = panels
+        return 0
+
+
+cdef class Products(PackingLaunch):
     """Windows times rhs. `layout` has the fields of `ConvProduct` that depend on shapes and strides.
 
     Args:
@@ -189,23 +237,16 @@ cdef class Products:
         tables: `position_indices`, `factor_offsets`, `segments` and `k_block_segments`.
         layout: the fields.
         offsets: bytes from the beginning of rhs and of the result to the slices to use.
-        seconds: estimated duration of a call on one thread.
-        threads: maximum number of threads; None: all.
-        keeps_panels: whether all calls are given the same rhs. The first call's panels then serve the others.
+        seconds, threads, keeps_panels: see `PackingLaunch`.
     """
 
     cdef ConvProduct plan
-    cdef list keep_alive
-    cdef object threads
-    cdef double seconds
-    cdef int64_t tasks, panel_bytes, itemsize, rhs_offset, result_offset
-    cdef bint keeps_panels
-    cdef AlignedMemory kept_panels
+    cdef int64_t itemsize, rhs_offset, result_offset
 
     def __init__(self, name, level, axes, tables, layout, offsets, seconds, threads=None, keeps_panels=False):
         cdef ConvProduct *p = &self.plan
-        self.keeps_panels = keeps_panels
-        self.keep_alive, self.threads, self.seconds, self.itemsize = [], threads, seconds, np.dtype(name).itemsize
+        super().__init__(seconds, threads, keeps_panels)
+        self.itemsize = np.dtype(name).itemsize
         self.rhs_offset, self.result_offset = offsets
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
         fill_axes(p.axes, axes, self.keep_alive)
@@ -219,38 +260,20 @@ cdef class Products:
         p.factor_feature_stride, p.factor_output_stride = layout["factor_strides"]
         (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors,
             p.last_vectors) = layout["tiles"]
-        (p.strips, p.padded, p.strip_group, p.work_items, p.nontemporal) = layout["strips"]
+        (p.strips, p.padded, p.strip_group, p.launch.work_items, p.nontemporal) = layout["strips"]
         p.packs_items, p.item_windows, p.windows_first = layout["items"]
         if not p.by_groups and not p.packs_items:
-            strips = p.k_block_count * p.groups * p.strips
-            self.panel_bytes = rounded(p.k_size * p.groups * p.padded * self.itemsize)
-            p.pack_tasks = divide_items(strips, self.panel_bytes // MIN_PACKED_TASK_BYTES, &p.strips_per_pack_task)
-        self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
-        p.slot_bytes = slot_bytes(p, self.itemsize)
+            self.divide_packing(
+                &p.launch, p.k_block_count * p.groups * p.strips, p.k_size * p.groups * p.padded * self.itemsize)
+        self.tasks = divide_items(p.launch.work_items, MAX_TASKS, &p.launch.items_per_task)
+        p.launch.slot_bytes = slot_bytes(p, self.itemsize)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvProduct plan = self.plan
-        cdef AlignedMemory memory, panels = self.kept_panels
-        cdef int64_t panel_bytes = 0 if self.keeps_panels else self.panel_bytes
-        if panels is not None:
-            plan.pack_tasks = 0
-        elif self.keeps_panels:
-            panels = AlignedMemory(self.panel_bytes, True)
-        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.chosen_threads(self.threads))
-        memory = AlignedMemory(panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
         plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset
-        plan.packed_tasks = 0
-        plan.panels = memory.memory if panels is None else panels.memory
-        plan.memory = memory.memory + panel_bytes
-        plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
-        memset(plan.busy, 0, plan.slots * sizeof(int32_t))
-        # Threads begin with consecutive work items: what one has written, it reads in the next convolution.
-        run = run_in_order if plan.pack_tasks else run_independent
-        run(<size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads)
-        # Concurrent first calls each pack panels of their own.
-        self.kept_panels = panels
+        self.run(<size_t>conv_product_task, <size_t>&plan, &plan.launch)
 
 
 cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:
@@ -263,30 +286,22 @@ cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:
     return rounded(blocks * sizeof(ConvBlock) + addresses * sizeof(void *) + items * itemsize + 2 * CONV_CACHE_LINE)
 
 
-cdef class Winograd:
+cdef class Winograd(PackingLaunch):
     """Winograd's convolution. `layout` has the fields of `ConvWinograd` that depend on shapes and strides.
 
     Args:
         level: the instruction set.
         tables: `row_offsets`, `column_offsets` and `factor_offsets`.
         layout: the fields.
-        seconds: estimated duration of a call on one thread.
-        threads: maximum number of threads; None: all.
-        keeps_panels: whether all calls are given the same rhs. The first call's panels then serve the others.
+        seconds, threads, keeps_panels: see `PackingLaunch`.
     """
 
     cdef ConvWinograd plan
-    cdef list keep_alive
-    cdef object threads
-    cdef double seconds
-    cdef int64_t tasks, panel_bytes
-    cdef bint keeps_panels
-    cdef AlignedMemory kept_panels
 
     def __init__(self, level, tables, layout, seconds, threads=None, keeps_panels=False):
         cdef ConvWinograd *p = &self.plan
         cdef int64_t groups, lanes, vectors, rows, row_stride, items
-        self.keep_alive, self.threads, self.seconds, self.keeps_panels = [], threads, seconds, keeps_panels
+        super().__init__(seconds, threads, keeps_panels)
         p.level = level
         p.row_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["row_offsets"], self.keep_alive))
         p.column_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["column_offsets"], self.keep_alive))
@@ -299,40 +314,25 @@ cdef class Winograd:
         conv_tile_shape(_KINDS["float32"], level, &lanes, &vectors, &rows)
         groups = (p.columns + _WINOGRAD_COLUMNS - 1) // _WINOGRAD_COLUMNS
         p.blocks = (p.tiles + p.block - 1) // p.block
-        p.work_items = groups * p.blocks
-        self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
+        p.launch.work_items = groups * p.blocks
+        self.tasks = divide_items(p.launch.work_items, MAX_TASKS, &p.launch.items_per_task)
         items = p.features * ((p.columns + lanes - 1) // lanes * lanes) + groups * p.k_block_count * WINOGRAD_LANES
-        self.panel_bytes = rounded(WINOGRAD_POSITIONS * items * sizeof(float))
-        p.pack_items = (p.features + WINOGRAD_PACKED_FEATURES - 1) // WINOGRAD_PACKED_FEATURES
-        p.pack_tasks = divide_items(p.pack_items, self.panel_bytes // MIN_PACKED_TASK_BYTES, &p.packs_per_task)
+        self.divide_packing(
+            &p.launch, (p.features + WINOGRAD_PACKED_FEATURES - 1) // WINOGRAD_PACKED_FEATURES,
+            WINOGRAD_POSITIONS * items * sizeof(float))
         row_stride = winograd_row_stride(p.k_block_size)
         items = winograd_position_stride(p.block, row_stride) + winograd_position_stride(p.block, _WINOGRAD_COLUMNS)
         items = WINOGRAD_POSITIONS * items + WINOGRAD_COPIED + CONV_K_BLOCK
-        p.slot_bytes = rounded(
+        p.launch.slot_bytes = rounded(
             items * sizeof(float) + (p.block + CONV_NARROW_ROWS) * sizeof(void *) + 2 * CONV_CACHE_LINE)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared; return whether it is all finite."""
         cdef ConvWinograd plan = self.plan
-        cdef AlignedMemory memory, panels = self.kept_panels
-        cdef int64_t panel_bytes = 0 if self.keeps_panels else self.panel_bytes
-        if panels is not None:
-            plan.pack_tasks = 0
-        elif self.keeps_panels:
-            panels = AlignedMemory(self.panel_bytes, True)
-        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.chosen_threads(self.threads))
-        memory = AlignedMemory(panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
-        plan.packed_tasks = plan.non_finite = 0
-        plan.panels = memory.memory if panels is None else panels.memory
-        plan.memory = memory.memory + panel_bytes
-        plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
-        memset(plan.busy, 0, plan.slots * sizeof(int32_t))
-        run = run_in_order if plan.pack_tasks else run_independent
-        run(<size_t>winograd_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads)
-        # Concurrent first calls each pack panels of their own.
-        self.kept_panels = panels
+        plan.non_finite = 0
+        self.run(<size_t>winograd_task, <size_t>&plan, &plan.launch)
         return plan.non_finite == 0
 
 

@@ -38,7 +38,7 @@ CONV_INLINE int64_t CONV_NAME(winograd_k_size)(const ConvWinograd *p, int64_t k_
 CONV_INLINE CONV_ITEM *CONV_NAME(winograd_panels)(const ConvWinograd *p, int64_t group, int64_t k_block) {
     int64_t items = group * (WINOGRAD_COLUMNS * p->features + WINOGRAD_LANES * p->k_block_count);
     items += k_block * (p->k_block_size * CONV_NAME(winograd_padded)(p, group) + WINOGRAD_LANES);
-    return (CONV_ITEM *)p->panels + WINOGRAD_POSITIONS * items;
+    return (CONV_ITEM *)p->launch.panels + WINOGRAD_POSITIONS * items;
 }
 
 /* Transform the factors of one input feature and of one group of output features. */

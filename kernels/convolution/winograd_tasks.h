@@ -43,20 +43,18 @@ enum {
    `row_offsets` and `column_offsets`: lhs offsets [tile row][4] and [tile column][4], CONV_OUTSIDE in the padding.
    `factor_offsets`: of the 9 positions of a window, into rhs. `panels`: transformed factors
    [group of WINOGRAD_COLUMNS output features][k block][position of a tile][strip][k][item], groups padded to whole
-   vectors, with a gap behind each position. The first `pack_tasks` tasks transform factors, `packs_per_task` of `pack_items` each. The others wait for
-   them, and do `items_per_task` work items each: `block` tiles of `group`. */
+   vectors, with a gap behind each position. A packing task transforms factors. A work item is `block` tiles, the last of
+   the `blocks` fewer, and a group of output features. */
 typedef struct {
     const char *lhs, *rhs;
-    char *result, *panels, *memory;
+    char *result;
     int64_t features, columns, k_block_size, k_block_count;
     int64_t tile_rows, tile_columns, tiles, result_rows, result_columns;
     const int64_t *row_offsets, *column_offsets, *factor_offsets;
     int64_t lhs_batch_stride, feature_stride, factor_feature_stride, factor_output_stride;
     int64_t result_batch_stride, result_row_stride, result_column_stride, output_stride;
-    int64_t block, blocks, pack_items, pack_tasks, packs_per_task, work_items, items_per_task;
-    int64_t slots, slot_bytes, packed_tasks, non_finite;
-    int32_t *busy;
-    int64_t level;
+    int64_t block, blocks, non_finite, level;
+    ConvLaunch launch;
 } ConvWinograd;
 
 /* Strides of the memory of a work item, in items: an odd number of cache lines, so that what the 16 positions of a tile
