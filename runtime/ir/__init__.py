@@ -22,7 +22,7 @@ from .attributes import (
     TypeAttribute,
     UnitAttribute,
 )
-from .builder import Builder, captured_values, copy_region, used_values
+from .builder import Builder, captured_values, copy_region, use_counts, used_values
 from .location import (
     UNKNOWN,
     CallSiteLocation,
@@ -80,5 +80,6 @@ __all__ = [
     "plain_element_type",
     "source_line",
     "tensor_type",
+    "use_counts",
     "used_values",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
 from ..types import Type
@@ -67,6 +68,11 @@ def used_values(operation: Operation) -> Sequence[Value]:
     if not operation.regions:
         return operation.operands
     return (*operation.operands, *captured_values(operation.regions))
+
+
+def use_counts(region: Region) -> Counter[Value]:
+    """How many operands in a region each value is, those of nested regions included."""
+    return Counter(operand for operation in region.walk() for operand in operation.operands)
 
 
 def captured_values(regions: Iterable[Region]) -> list[Value]:

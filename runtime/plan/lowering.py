@@ -93,8 +93,8 @@ class _Lowering:
         arguments = [slots.slot_of(value) for value in (*block.arguments, *captures)]
         constants: dict[int, object] = {}
         steps: list[Step] = []
-        epilogues = find_epilogues(block)
-        attentions = find_attentions(block, epilogues.values())
+        epilogues = find_epilogues(region)
+        attentions = find_attentions(region, epilogues.values())
         absorbed = {*epilogues.values(), *[one for found in attentions.values() for one in found.absorbed]}
         for operation in block.operations:
             if operation.name in TERMINATORS or operation in absorbed:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from ...ir import Block, Function, Module, Operation, StringAttribute, Value
+from ...ir import Block, Function, Module, Operation, StringAttribute, Value, use_counts
 from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
 from ..framework.attribute_kinds import DialectData
 from ..framework.declaration import Op
@@ -86,9 +86,7 @@ class Scope:
         """The number of operands in the function that are the value."""
         if self._uses is None:
             assert self.function.body is not None
-            self._uses = Counter(
-                operand for operation in self.function.body.walk() for operand in operation.operands
-            )
+            self._uses = use_counts(self.function.body)
         return self._uses[value]
 
     def sharding_of(self, value: Value) -> TensorSharding | None:

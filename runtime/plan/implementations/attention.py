@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...ir import Block, Operation, Value, tensor_type
+from ...ir import Operation, Region, Value, tensor_type, use_counts
 from ...ir.record import Record
 from ...ops.framework.verify import view_of
 from ...ops.internal.fusion import ROW_FUSION
@@ -67,25 +67,22 @@ class Attention(Record):
         return self.rows.operands.index(self.scores.result)
 
 
-def find_attentions(block: Block, epilogues: Collection[Operation]) -> dict[Operation, Attention]:
-    """The attentions of a block, by their last operations.
+def find_attentions(region: Region, epilogues: Collection[Operation]) -> dict[Operation, Attention]:
+    """The attentions of a region's block, by their last operations.
 
     Args:
         epilogues: the products with an epilogue, which are part of no attention.
     """
-    fusions = [operation for operation in block.operations if operation.name == ROW_FUSION]
-    if not fusions or not any(operation.name in _PRODUCTS for operation in block.operations):
+    operations = region.block.operations
+    fusions = [operation for operation in operations if operation.name == ROW_FUSION]
+    if not fusions or not any(operation.name in _PRODUCTS for operation in operations):
         return {}
     from ...ops.contraction.float_matmul import have_threads
 
     if not have_threads():
         return {}
-    users: dict[Value, Operation] = {}
-    uses: Counter[Value] = Counter()
-    for operation in block.operations:
-        for inner in operation.walk():
-            uses.update(inner.operands)
-        users.update(dict.fromkeys(operation.operands, operation))
+    uses = use_counts(region)
+    users = {value: operation for operation in operations for value in operation.operands}
     found = {}
     for fusion in fusions:
         attention = _attention_around(fusion, uses, users)

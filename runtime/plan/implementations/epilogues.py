@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from typing import Any, Final
 
-from ...ir import Block, Operation, Value
+from ...ir import Operation, Region, Value, use_counts
 from ...ops.framework.verify import view_of
 from ...ops.internal.fusion import Fusion
 from ...types import TensorType
@@ -31,18 +31,17 @@ _BLOCK: Final = (256, 1 << 11)
 _MAX_BLOCKS: Final = 96
 
 
-def find_epilogues(block: Block) -> dict[Operation, Operation]:
-    """The products of a block that can have an epilogue, by the fusion that becomes the epilogue."""
-    if not any(map(_is_product, block.operations)):
+def find_epilogues(region: Region) -> dict[Operation, Operation]:
+    """The products of a region's block that can have an epilogue, by the fusion that becomes the epilogue."""
+    operations = region.block.operations
+    if not any(map(_is_product, operations)):
         return {}
     from ...ops.contraction.float_matmul import have_threads
 
     if not have_threads():
         return {}
-    uses = Counter(
-        value for operation in block.operations for inner in operation.walk() for value in inner.operands
-    )
-    pairs = [(operation, _product_before(operation, uses)) for operation in block.operations]
+    uses = use_counts(region)
+    pairs = [(operation, _product_before(operation, uses)) for operation in operations]
     return {fusion: product for fusion, product in pairs if product is not None}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from ...ir import Block, Operation, Region, Value, tensor_type
+from ...ir import Block, Operation, Region, Value, tensor_type, use_counts
 from ...ops.reduction.reduce import Reduce
 from ...ops.shape.layout import Transpose
 from ..utils.rewriter import dimensions, has_static_unquantized_types, reduced_from, viewed
@@ -32,7 +32,7 @@ def reduce_before_transposing(region: Region) -> None:
     """Make reductions of a transpose read its operand, in place; transposes that nothing uses are left."""
     if not any(reduced_from(operation, Transpose.name) for operation in region.walk()):
         return
-    users = Counter(operand for operation in region.walk() for operand in operation.operands)
+    users = use_counts(region)
     blocks = [region.block, *(inner.block for operation in region.walk() for inner in operation.regions)]
     replaced: dict[Value, Value] = {}
     for block in blocks:
