@@ -1,7 +1,9 @@
 """NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast.
 
-What every program needs is imported with the package. The rest, such as Numba, is imported when it is first
-used: a program waits for nothing that it does not need.
+`load` parses and verifies a program, `compile` returns an `Executable`, `execute` runs a program once. All
+errors are `NimbleError`. The command line is ``nimblehlo --help``.
+
+Importing the package loads the errors and `Options`; every other name is imported at its first use.
 """
 
 import importlib

@@ -53,6 +53,9 @@ def load(module: object) -> Module:
             bytes, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``. A `Module`
             that `load` returned is returned as it is.
 
+    Returns:
+        The verified program; ``str()`` prints it as generic MLIR.
+
     Raises:
         ParseError: the text or bytecode is malformed.
         VerifyError: a constraint of the specification does not hold.
@@ -95,17 +98,21 @@ def compile(
     grid: Grid | None = None,
     host: HostQueues | None = None,
 ) -> Executable | GridExecutable:
-    """Prepare a program, so that calling it only runs its steps.
+    """Compile a program that is run more than once.
 
     Args:
-        module: what `load` takes.
-        entry: name of the function to run.
-        options: see `Options`.
-        grid: the processes that run the program at the same time; None: one alone.
-        host: the host's end of infeed, outfeed and host transfers.
+        module: see `load`.
+        entry: the name of the function to run.
+        options: all settings; None: ``Options()``.
+        grid: the processes that run the program concurrently; None: one process.
+        host: the queues at the host's end of infeed, outfeed and host transfers; None: the host transfers
+            nothing.
+
+    Returns:
+        A function of the inputs; with a grid, of a sequence of inputs for each process.
 
     Raises:
-        NimbleError: what `load` raises, there is no such function, or the program does not fit the grid.
+        NimbleError: as by `load`; or the module has no such function, or the program does not fit the grid.
     """
     if grid is None:
         return Executable(load(module), entry, options or Options(), host=host)
@@ -121,28 +128,28 @@ def execute(
     grid: Grid | None = None,
     host: HostQueues | None = None,
 ) -> list[Any]:
-    """Run a program.
+    """Run a program once.
 
-    A small program that is text stays ready for the next call with the same text, entry and options.
+    The executable of a small program that is given as text is cached for the next call with the same text,
+    entry and options.
 
     Args:
-        module: what `load` takes.
+        module: see `load`.
         inputs: one for each argument of `entry`: NumPy or ml_dtypes arrays of the argument's type and shape,
             Python scalars, or anything with ``__dlpack__`` or ``__array__``. JAX's typed random keys are
             converted to their words (`jax.random.key_data`), and are returned as these words. Inputs are not
-            written to.
+            written to, unless `Options.donate` names them.
             With a grid: such a sequence for each process, in row-major order of the grid.
-        entry: name of the function to run.
-        options: see `Options`.
-        grid, host: see `compile`.
+        entry, options, grid, host: see `compile`.
 
     Returns:
-        An array for each result, which belongs to the caller. Tuples come as tuples of arrays. With a grid:
-        such a list for each process.
+        An array for each result, which belongs to the caller; a tuple of arrays for a result that is a tuple.
+        With a grid: such a list for each process.
 
     Raises:
-        NimbleError: what `load` raises.
-        ExecutionError: inputs do not fit, or the run failed.
+        NimbleError: as by `compile`.
+        ExecutionError: an input does not have the type of its argument, or the run failed.
+        UndefinedBehaviorError: the specification does not define what an operation does with its operands.
     """
     if grid is not None:
         return compile(module, entry=entry, options=options, grid=grid, host=host)(inputs)
@@ -171,7 +178,7 @@ class Executable(DirectCall):
 
     Attributes:
         input_types, output_types: types of the arguments and results.
-        options: those that it was compiled with.
+        options: the options with which the program was compiled.
     """
 
     _outlines_subgraphs = True
@@ -208,14 +215,18 @@ class Executable(DirectCall):
         )
 
     def call_converted(self, *inputs: Any) -> list[Any]:
-        """Run it with inputs that may have to be converted; a call whose inputs do not fit unchanged calls
-        this.
+        """Run the program after converting the inputs to its argument types.
+
+        A call of the executable comes here if some input is not an array of its argument's type and shape.
 
         Args:
             inputs: see `execute`.
 
+        Returns:
+            An array for each result.
+
         Raises:
-            ExecutionError: inputs do not fit, or the run failed.
+            ExecutionError: an input cannot be converted, or the run failed.
         """
         arguments = self._arguments(inputs)
         program = self._only or self._program_for(arguments)
@@ -290,8 +301,9 @@ class Executable(DirectCall):
         return () if self._sanitizer is None else self._sanitizer.findings
 
     def memory(self) -> MemoryEstimate:
-        """The bytes that a call takes; where sizes are unknown, the maximum over the combinations of sizes so
-        far.
+        """The bytes of a call's arguments, results, temporaries and constants.
+
+        If the program has unknown sizes, each figure is the maximum over the sizes of the calls so far.
         """
         estimates = [program.memory for program in self._cached_programs()]
         return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())
@@ -303,7 +315,7 @@ class Executable(DirectCall):
         return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())
 
     def profile(self, inputs: Sequence[Any] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
-        """Run it, and measure the time of each step.
+        """Run the program, and measure the time of each step.
 
         Args:
             inputs: see `execute`.

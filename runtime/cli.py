@@ -1,4 +1,4 @@
-"""The command line: `run`, `check`, `explore`, `cache`; `nimblehlo.commands` has the other commands."""
+"""The command line: `run`, `check`, `explore` and `cache`; `nimblehlo.commands` has the other commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .api import compile, load
+from .api import compile
 from .array_files import result_lines, save_results
 from .commands import accuracy, diff, fuzz, profiling, reduce
 from .commands.shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
@@ -20,7 +20,7 @@ from .progress import Progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status, 0 only when all went well."""
+    """Run the command line; returns the exit status: 0 if it succeeded, 1 after an error."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
@@ -42,21 +42,32 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a program and print its results")
     run.add_argument("--output", metavar="OUT.npz", help="store the results as result_0, result_1, ...")
-    run.add_argument("-o", dest="text_output", metavar="FILE", help="where what is printed goes")
+    run.add_argument(
+        "-o",
+        dest="text_output",
+        metavar="FILE",
+        help="write the text to this file instead of standard output",
+    )
     run.add_argument(
         "--interpret", action="store_true", help="print results as stablehlo-translate --interpret does"
     )
     run.add_argument(
-        "--args", metavar="ATTRIBUTES", help="inputs: dense attributes, as a list in [] or without"
+        "--args",
+        metavar="ATTRIBUTES",
+        help='the inputs as attributes, such as "dense<1> : tensor<i32>, dense<2.0> : tensor<f32>"',
     )
     run.set_defaults(command=_run)
-    check = commands.add_parser("check", help="run programs that check themselves")
+    check = commands.add_parser(
+        "check", help="run programs that contain their own checks (check.expect_eq and others)"
+    )
     check.add_argument("paths", nargs="+", metavar="PATH", help="files, or folders with .mlir files")
-    check.add_argument("--json", metavar="FILE", help="store every case's result")
-    check.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    check.add_argument("--json", metavar="FILE", help="store the outcome of each program")
+    check.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: 1)"
+    )
     check.set_defaults(command=_check)
     explore = commands.add_parser(
-        "explore", help="find out which results depend on the order that the specification leaves open"
+        "explore", help="report which results depend on an order that the specification leaves open"
     )
     _add_schedules(explore)
     for command in (run, explore):
@@ -64,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--grid",
         metavar="RxP",
-        help="run R x P processes (replicas x partitions); under mpiexec on all ranks (default: one a rank)",
+        help="run R x P processes (replicas x partitions), under mpiexec distributed over the ranks "
+        "(default: one process, or one for each rank)",
     )
     for command in (run, check, explore):
         add_settings(command)
@@ -75,33 +87,39 @@ def _parser() -> argparse.ArgumentParser:
     accuracy.add(commands)
     diff.add(commands)
     fuzz.add(commands)
-    _add_cache(commands.add_parser("cache", help="show or remove the compiled code that is kept on disk"))
+    _add_cache(commands.add_parser("cache", help="show or remove the compiled code on disk"))
     return parser
 
 
 def _add_cache(command: argparse.ArgumentParser) -> None:
     """The commands `cache info` and `cache clear`."""
     actions = command.add_subparsers(required=True, metavar="COMMAND")
-    info = actions.add_parser("info", help="print where compiled code lies, and how many bytes it takes")
+    info = actions.add_parser(
+        "info", help="print the folder of compiled code, its limit, and the files and bytes in it"
+    )
     clear = actions.add_parser("clear", help="remove the compiled code of all versions")
     info.set_defaults(command=_cache_info)
     clear.set_defaults(command=_cache_clear)
     for action in (info, clear):
         action.add_argument(
-            "--json", nargs="?", const="-", metavar="FILE", help="print it as JSON, or store it in a file"
+            "--json", nargs="?", const="-", metavar="FILE", help="print JSON, or store it in a file"
         )
 
 
 def _add_schedules(command: argparse.ArgumentParser) -> None:
     """Add the arguments that only `explore` has."""
     command.add_argument(
-        "--schedules", type=int, default=32, metavar="N", help="how many are tried (default: 32)"
+        "--schedules", type=int, default=32, metavar="N", help="number of schedules (default: 32)"
     )
     command.add_argument(
-        "--seed", type=int, default=0, dest="schedule_seed", help="of the schedules (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        dest="schedule_seed",
+        help="the seed of the random schedules (default: 0)",
     )
-    command.add_argument("--json", metavar="FILE", help="store what is found")
-    command.add_argument("--plot", metavar="FILE", help="draw how far results spread (needs matplotlib)")
+    command.add_argument("--json", metavar="FILE", help="store the report")
+    command.add_argument("--plot", metavar="FILE", help="plot how far results spread (needs matplotlib)")
     command.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="auto")
     command.set_defaults(command=_explore, seed=0)
 
@@ -173,7 +191,7 @@ def _check(options: argparse.Namespace) -> int:
 def _explore(options: argparse.Namespace) -> int:
     from .explorer import explore
 
-    module = load(Path(options.file))
+    module = program_of(options)
     plain = options_of(options)
     inputs = inputs_of(compile(module, entry=options.entry, options=plain), options)
     try:

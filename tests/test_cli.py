@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -187,6 +188,15 @@ def test_run_at_random_repeats(program: Path, capsys: pytest.CaptureFixture[str]
         assert main(["run", str(program), "--random", seed]) == 0
         texts.append(capsys.readouterr().out.rsplit("loaded in", 1)[0])
     assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "profile", "explore", "accuracy"])
+def test_programs_from_standard_input(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ADD.encode())))
+    assert main([command, "-", "--random", "0"]) == 0
+    assert "4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [[], ["--input", "missing.npy"], ["--entry", "other", "--random", "1"]])

@@ -6,8 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..api import compile, load
-from .shared import add_backend, add_open_behaviour, add_program, add_settings, inputs_of, options_of
+from ..api import compile
+from .shared import (
+    add_backend,
+    add_open_behaviour,
+    add_program,
+    add_settings,
+    inputs_of,
+    options_of,
+    program_of,
+)
 
 
 def add(commands: Any) -> None:
@@ -16,10 +24,12 @@ def add(commands: Any) -> None:
     add_program(command)
     add_backend(command)
     command.add_argument(
-        "--every-operation", action="store_true", help="judge operations although all results are right"
+        "--every-operation",
+        action="store_true",
+        help="also compare each operation alone if all results are within their bounds",
     )
     command.add_argument(
-        "--output", metavar="FOLDER", help="store a program of the operation, and its operands"
+        "--output", metavar="FOLDER", help="store a program of the first wrong operation, and its operands"
     )
     add_settings(command)
     add_open_behaviour(command)
@@ -31,7 +41,7 @@ def _diff(options: argparse.Namespace) -> int:
     from ..differences import find_difference
 
     backend(options.against)
-    module = load(Path(options.file))
+    module = program_of(options)
     inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
     report = find_difference(
         module,

@@ -17,24 +17,30 @@ STORED_PROGRAMS: Final = 100
 
 def add(commands: Any) -> None:
     """Add the command's parser to those of the command line."""
-    command = commands.add_parser("fuzz", help="compare a backend's results of random programs with ours")
+    command = commands.add_parser(
+        "fuzz", help="compare a backend's results of random programs with NimbleHLO's"
+    )
     add_backend(command)
-    command.add_argument("--count", type=int, default=100, metavar="N", help="programs (default: 100)")
-    command.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
-    command.add_argument("--report", metavar="FILE.md", help="file of the report (default: standard output)")
+    command.add_argument(
+        "--count", type=int, default=100, metavar="N", help="number of programs (default: 100)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="the seed of the first program (default: 0)")
+    command.add_argument(
+        "--report", metavar="FILE.md", help="store the report in this file (default: print it)"
+    )
     command.add_argument(
         "--journal",
         metavar="FILE",
-        help="a file of outcomes; programs in it are not run again, so a stopped campaign continues",
+        help="store each outcome in this file; programs that are in it do not run again",
     )
     command.add_argument(
         "--repeat-findings", action="store_true", help="run the programs of the journal's findings again"
     )
     command.add_argument(
-        "--no-minimize", action="store_true", help="report the programs of findings as they are"
+        "--no-minimize", action="store_true", help="do not make the programs of findings smaller"
     )
     command.add_argument(
-        "-j", "--jobs", type=int, default=1, metavar="N", help="processes that run programs (default: 1)"
+        "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: 1)"
     )
     command.set_defaults(command=_fuzz)
 

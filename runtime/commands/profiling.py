@@ -8,24 +8,24 @@ from typing import Any
 
 from ..api import compile
 from ..errors import NimbleError
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 
 
 def add(commands: Any) -> None:
     """Add the parsers of both commands to those of the command line."""
-    profile = commands.add_parser("profile", help="print what each step takes, the slowest first")
+    profile = commands.add_parser("profile", help="print the time of each step, the slowest first")
     add_program(profile)
     profile.add_argument(
-        "--calls", type=int, default=1, metavar="N", help="calls that are profiled (default: 1)"
+        "--calls", type=int, default=1, metavar="N", help="number of profiled calls (default: 1)"
     )
     profile.add_argument(
-        "--warm-up", type=int, default=0, metavar="N", help="calls before these (default: 0)"
+        "--warm-up", type=int, default=0, metavar="N", help="number of calls before these (default: 0)"
     )
     profile.add_argument(
-        "--rows", type=int, default=30, metavar="N", help="steps that are shown (default: 30)"
+        "--rows", type=int, default=30, metavar="N", help="maximum number of printed steps (default: 30)"
     )
     profile.add_argument("--json", metavar="FILE", help="store all figures")
-    profile.add_argument("--perfetto", metavar="FILE", help="store a file that ui.perfetto.dev opens")
+    profile.add_argument("--perfetto", metavar="FILE", help="store a trace for https://ui.perfetto.dev")
     profile.set_defaults(command=_profile)
     explain = commands.add_parser("explain", help="print how each operation runs, and why")
     add_program(explain)
@@ -33,9 +33,9 @@ def add(commands: Any) -> None:
         "--what",
         choices=("all", "source", "program", "plan"),
         default="plan",
-        help="see Executable.explain (default: plan)",
+        help="the program as given, the program after specialization, the plan, or all (default: plan)",
     )
-    explain.add_argument("--html", metavar="FILE", help="store a page: the plan beside the program")
+    explain.add_argument("--html", metavar="FILE", help="store a page that shows the plan beside the program")
     explain.set_defaults(command=_explain)
     for command in (profile, explain):
         add_settings(command)
@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
 
 
 def _profile(options: argparse.Namespace) -> int:
-    executable = compile(Path(options.file), entry=options.entry, options=options_of(options))
+    executable = compile(program_of(options), entry=options.entry, options=options_of(options))
     inputs = inputs_of(executable, options)
     try:
         profile = executable.profile(inputs, calls=options.calls, warm_up=options.warm_up)
@@ -58,7 +58,7 @@ def _profile(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    executable = compile(Path(options.file), entry=options.entry, options=options_of(options))
+    executable = compile(program_of(options), entry=options.entry, options=options_of(options))
     if options.input or options.random is not None:
         executable(*inputs_of(executable, options))
     if options.html:

@@ -6,10 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import compile, load
+from ..api import compile
 from ..frontend.loader import load_ir
 from ..progress import StatusLine
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+from .shared import (
+    add_open_behaviour,
+    add_program,
+    add_settings,
+    inputs_of,
+    options_of,
+    program_of,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from ..minimizer.search import Fails
@@ -21,21 +29,32 @@ def add(commands: Any) -> None:
     add_program(command)
     fault = command.add_mutually_exclusive_group(required=True)
     fault.add_argument(
-        "--check", metavar="COMMAND", help="shows the fault: status 0; {} stands for the program's file"
+        "--check",
+        metavar="COMMAND",
+        help="a program shows the fault if this command ends with status 0; {} is the path of its file",
     )
     fault.add_argument(
-        "--raises", metavar="TEXT", help="shows the fault: a call raises an error with this text"
+        "--raises", metavar="TEXT", help="a program shows the fault if a call raises an error with this text"
     )
     fault.add_argument(
-        "--against", metavar="BACKEND", help="shows the fault: wrong results of a backend, such as jax:cpu"
+        "--against",
+        metavar="BACKEND",
+        help="a program shows the fault if results of this backend, such as jax:cpu, are out of bounds",
     )
     command.add_argument(
-        "--output", metavar="OUT.mlir", help="where the program goes (default: it is printed)"
+        "--output", metavar="OUT.mlir", help="store the smaller program in this file (default: print it)"
     )
     command.add_argument(
-        "-j", "--jobs", type=int, default=1, metavar="N", help="programs tried at the same time (default: 1)"
+        "-j",
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of programs that are tried at the same time (default: 1)",
     )
-    command.add_argument("--timeout", type=float, metavar="S", help="seconds for all trials (default: any)")
+    command.add_argument(
+        "--timeout", type=float, metavar="S", help="end the search after this number of seconds"
+    )
     add_settings(command)
     add_open_behaviour(command)
     command.set_defaults(command=_reduce)
@@ -58,7 +77,7 @@ def _reduce(options: argparse.Namespace) -> int:
     from ..minimizer import reduce
 
     only_valid = options.raises is None
-    module = load(Path(options.file)) if only_valid else load_ir(Path(options.file))
+    module = program_of(options) if only_valid else load_ir(source_of(options))
     inputs = None
     if options.input or options.random is not None:
         inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)

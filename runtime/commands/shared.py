@@ -17,41 +17,71 @@ from ..options import LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 
 
 def add_program(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
+    command.add_argument(
+        "file", help="the program: text, MLIR bytecode or a portable artifact; - reads standard input"
+    )
     command.add_argument(
         "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
     )
     command.add_argument(
-        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
+        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="a file for each argument"
     )
-    command.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
+    command.add_argument("--random", type=int, metavar="SEED", help="generate random inputs from this seed")
+
+
+def source_of(options: argparse.Namespace) -> bytes | Path:
+    """The path of the program that the options name; for ``-`` the contents of standard input."""
+    return sys.stdin.buffer.read() if options.file == "-" else Path(options.file)
 
 
 def program_of(options: argparse.Namespace) -> Module:
-    """The program that the options name; ``-`` is standard input."""
-    return load(sys.stdin.buffer.read() if options.file == "-" else Path(options.file))
+    """The verified program that the options name."""
+    return load(source_of(options))
 
 
 def add_settings(command: argparse.ArgumentParser) -> None:
     """Options of every command."""
-    command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
-    command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
     command.add_argument(
-        "--linear-algebra", choices=LINEAR_ALGEBRA, default="reproducible", help="see Options"
+        "--compile",
+        choices=("auto", "eager", "never"),
+        default="auto",
+        help="when steps are compiled: once it saves time, at the first call, or never (default: auto)",
     )
     command.add_argument(
-        "--probe", "--probe-output-dir", metavar="FOLDER", help="where interpreter.probe writes to"
+        "--threads", type=int, metavar="N", help="maximum number of threads (default: all processors)"
+    )
+    command.add_argument(
+        "--linear-algebra",
+        choices=LINEAR_ALGEBRA,
+        default="reproducible",
+        help="kernels with the same bits on every processor, or LAPACK (default: reproducible)",
+    )
+    command.add_argument(
+        "--probe", "--probe-output-dir", metavar="FOLDER", help="the folder to which interpreter.probe writes"
     )
 
 
 def add_open_behaviour(command: argparse.ArgumentParser) -> None:
     """Options about what the specification leaves open or undefined."""
-    command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
+    command.add_argument("--seed", type=int, default=0, help="the seed of stablehlo.rng (default: 0)")
     command.add_argument(
-        "--sanitize", metavar="CHECKS", help="look for undefined behaviour: all, or names and commas"
+        "--sanitize",
+        metavar="CHECKS",
+        help="check for undefined behaviour: all, or names separated by commas (docs/sanitizer.md)",
     )
-    command.add_argument("--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options")
-    command.add_argument("--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="auto", help="see Options")
+    command.add_argument(
+        "--sanitize-action",
+        choices=SANITIZE_ACTIONS,
+        default="raise",
+        help="the effect of a finding: end with an error, warn, or only list it (default: raise)",
+    )
+    command.add_argument(
+        "--scatter-out-of-bounds",
+        choices=OUT_OF_BOUNDS,
+        default="auto",
+        help="what a scatter drops: the element out of bounds, as the specification says; its window, as XLA "
+        "does; or as XLA in programs of JAX alone (default: auto)",
+    )
 
 
 def options_of(options: argparse.Namespace) -> Options:
@@ -83,8 +113,8 @@ def _checks(names: str | None) -> bool | list[str]:
 
 
 def add_backend(command: Any) -> None:
-    """The backend whose results are compared with ours."""
-    text = "jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
+    """Add the backend whose results are compared with NimbleHLO's."""
+    text = "the backend to test: jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
     command.add_argument("--against", required=True, metavar="BACKEND", help=text)
 
 

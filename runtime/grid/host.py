@@ -25,12 +25,13 @@ class HostQueues:
     tuple of one.
 
     Attributes:
-        infeed: what ``infeed`` reads: a queue for all processes, or one for each process in row-major order.
+        infeed: what ``infeed`` reads: a queue for all processes, or one for each process in row-major order;
+            None: a program with ``infeed`` ends with an ExecutionError.
         outfeed: where ``outfeed`` writes, likewise.
-        send: for the id of a channel the queue to which ``send`` with ``is_host_transfer`` writes.
-        recv: for the id of a channel the queue from which ``recv`` with ``is_host_transfer`` reads. A channel
-            that has no queue connects the processes themselves: what one sends the next one that asks gets.
-        timeout: seconds that a process waits for an item.
+        send: maps the id of a channel to the queue to which ``send`` with ``is_host_transfer`` writes.
+        recv: maps the id of a channel to the queue from which ``recv`` with ``is_host_transfer`` reads.
+            Without a queue, a channel connects the processes: an item goes to the first one that receives.
+        timeout: seconds that a process waits for an item before it fails with an ExecutionError.
     """
 
     infeed: Queue | Sequence[Queue] | None = None
@@ -40,9 +41,11 @@ class HostQueues:
     timeout: float = 60.0
 
     def infeed_of(self, process: int) -> Queue | None:
+        """The queue that `infeed` of a process reads, by its flattened id."""
         return _of_process(self.infeed, process)
 
     def outfeed_of(self, process: int) -> Queue | None:
+        """The queue to which `outfeed` of a process writes, by its flattened id."""
         return _of_process(self.outfeed, process)
 
 

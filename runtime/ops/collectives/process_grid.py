@@ -58,9 +58,11 @@ class Grid:
                 yield ProcessId(replica, partition)
 
     def process(self, flattened_id: int) -> ProcessId:
+        """The process with a flattened id."""
         return ProcessId(*divmod(flattened_id, self.partitions))
 
     def flattened_id(self, process: ProcessId) -> int:
+        """The number of a process: its position in row-major order of the grid."""
         return process.replica * self.partitions + process.partition
 
     def __str__(self) -> str:
