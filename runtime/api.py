@@ -121,7 +121,7 @@ def compile(
 
 def execute(
     module: object,
-    inputs: Sequence[Any] = (),
+    inputs: Sequence[object] = (),
     *,
     entry: str = "main",
     options: Options | None = None,
@@ -214,7 +214,7 @@ class Executable(DirectCall):
             self._only.call if self._only else None,
         )
 
-    def call_converted(self, *inputs: Any) -> list[Any]:
+    def call_converted(self, *inputs: object) -> list[Any]:
         """Run the program after converting the inputs to its argument types.
 
         A call of the executable comes here if some input is not an array of its argument's type and shape.
@@ -314,7 +314,7 @@ class Executable(DirectCall):
         estimates = [program.memory_of_values for program in programs]
         return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())
 
-    def profile(self, inputs: Sequence[Any] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
+    def profile(self, inputs: Sequence[object] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
         """Run the program, and measure the time of each step.
 
         Args:
@@ -334,7 +334,7 @@ class Executable(DirectCall):
 
     def trace(
         self,
-        inputs: Sequence[Any] = (),
+        inputs: Sequence[object] = (),
         *,
         only: str | Callable[[Operation], bool] | None = None,
         max_elements: int = 64,
@@ -367,7 +367,7 @@ class Executable(DirectCall):
             run=Program,
         )
 
-    def _bound(self, inputs: Sequence[Any]) -> tuple[Program, tuple[Any, ...]]:
+    def _bound(self, inputs: Sequence[object]) -> tuple[Program, tuple[Any, ...]]:
         """The program for some inputs, and these as its arguments."""
         arguments = self._arguments(tuple(inputs))
         return self._only or self._program_for(arguments), arguments
@@ -457,7 +457,7 @@ class GridExecutable(Executable):
         count = len(self.output_types)
         return [results[number * count : (number + 1) * count] for number in range(len(self.processes))]
 
-    def trace(self, *inputs: Any, **settings: Any) -> Trace:
+    def trace(self, *inputs: object, **settings: object) -> Trace:
         """Not supported: the processes of a grid run in turn.
 
         Raises:

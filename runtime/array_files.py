@@ -12,7 +12,7 @@ from .ops.testing.array_files import for_file, from_file
 from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
 
 
-def result_lines(results: Sequence[Any], types: Sequence[Type]) -> list[str]:
+def result_lines(results: Sequence[object], types: Sequence[Type]) -> list[str]:
     lines = []
     with np.printoptions(threshold=200, edgeitems=3, linewidth=100):
         for index, (result, type) in enumerate(zip(results, types, strict=True)):
@@ -20,7 +20,7 @@ def result_lines(results: Sequence[Any], types: Sequence[Type]) -> list[str]:
     return lines
 
 
-def save_results(file: str, results: Sequence[Any]) -> None:
+def save_results(file: str, results: Sequence[object]) -> None:
     """Store results as result_0, result_1, ... of an .npz file."""
     arrays: dict[str, Any] = {
         f"result_{index}": for_file(np.asarray(result)) for index, result in enumerate(results)

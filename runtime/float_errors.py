@@ -31,7 +31,7 @@ ERRORS_IGNORED = _error_variable()
 """The result of `_error_variable`, computed once."""
 
 
-def without_warnings(function: Callable[..., Result], *arguments: Any) -> Result:
+def without_warnings(function: Callable[..., Result], *arguments: object) -> Result:
     """Call the function while NumPy ignores floating-point errors; return its result."""
     if ERRORS_IGNORED is None:
         with np.errstate(all="ignore"):

@@ -30,7 +30,7 @@ _SCALAR_CATEGORIES = {bool: BOOLEAN, int: INTEGER | FLOAT | COMPLEX, float: FLOA
 """Element type categories that each Python scalar type converts to."""
 
 
-def convert_input(value: Any, type: Type, index: int) -> Any:
+def convert_input(value: object, type: Type, index: int) -> Any:
     """An argument's value.
 
     Args:
@@ -59,7 +59,7 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
     raise _error(index, f"values of type {type} cannot be passed")
 
 
-def _convert_array(value: Any, type: TensorType, index: int) -> Array:
+def _convert_array(value: object, type: TensorType, index: int) -> Array:
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return _convert_scalar(value, type, index)
     array = as_array(value, f"input {index}")
@@ -76,7 +76,7 @@ def _convert_array(value: Any, type: TensorType, index: int) -> Array:
     return np.array(array, order="C") if any(stride < 0 for stride in array.strides) else array
 
 
-def as_array(value: Any, what: str) -> Array:
+def as_array(value: object, what: str) -> Array:
     """Convert an argument of a call to an array.
 
     Args:
@@ -104,7 +104,7 @@ def as_array(value: Any, what: str) -> Array:
     return array
 
 
-def _key_words(value: Any) -> Array | None:
+def _key_words(value: object) -> Array | None:
     """The words of an array of JAX's typed random keys, which NumPy cannot hold; None for any other value."""
     jax: Any = sys.modules.get("jax")
     if jax is None or not isinstance(value, jax.Array):

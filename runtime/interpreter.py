@@ -95,14 +95,14 @@ def _array(attribute: object) -> Any:
     return attribute.array
 
 
-def _attribute(result: Any, type: object) -> DenseElementsAttribute:
+def _attribute(result: object, type: object) -> DenseElementsAttribute:
     if not isinstance(type, TensorType):
         raise UnsupportedError(f"a result of type {type} is no dense attribute")
     array = np.asarray(result)
     return DenseElementsAttribute(type.with_shape(array.shape), array)
 
 
-def result_text(result: Any, type: object) -> str:
+def result_text(result: object, type: object) -> str:
     """A result as the reference interpreter prints it: its type, and its rows in braces."""
     attribute = _attribute(result, type)
     rows = _rows(attribute.array, 1)

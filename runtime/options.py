@@ -203,11 +203,11 @@ def _checks(value: Any) -> frozenset[str]:
     raise ValueError(f"sanitize is {value!r}, but must be True, False or names out of {CHECKS}")
 
 
-def _is_one_of(value: Any, names: tuple[str, ...]) -> bool:
+def _is_one_of(value: object, names: tuple[str, ...]) -> bool:
     return isinstance(value, str) and value in names
 
 
-def _is_random(value: Any, kinds: tuple[str, ...] = ("random",)) -> bool:
+def _is_random(value: object, kinds: tuple[str, ...] = ("random",)) -> bool:
     """Whether a value is ("random", seed), or another of the kinds with its seed."""
     return (
         isinstance(value, tuple)
@@ -218,7 +218,7 @@ def _is_random(value: Any, kinds: tuple[str, ...] = ("random",)) -> bool:
     )
 
 
-def _schedule(value: Any) -> Any:
+def _schedule(value: object) -> Any:
     """A scatter_schedule as it is kept.
 
     Raises:

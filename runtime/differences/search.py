@@ -125,7 +125,7 @@ class Report:
 
 def find_difference(
     module: object,
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     against: str | Backend | Runnable,
     *,
     entry: str = "main",

@@ -141,7 +141,7 @@ class Accuracy:
         """The operation that loses most digits."""
         return self._estimate.lost_digits()
 
-    def departures(self, actual: Sequence[Any]) -> list[Departure]:
+    def departures(self, actual: Sequence[object]) -> list[Departure]:
         """The results that exceed their bounds.
 
         Args:
@@ -181,7 +181,7 @@ class Accuracy:
 
 def accuracy(
     module: object,
-    inputs: Sequence[Any] = (),
+    inputs: Sequence[object] = (),
     *,
     entry: str = "main",
     draws: int = DEFAULT_DRAWS,
@@ -219,7 +219,7 @@ class _Estimate:
     """The runs of a program, from which bounds follow."""
 
     def __init__(
-        self, module: Module, inputs: Sequence[Any], entry: str, seed: int, options: Options
+        self, module: Module, inputs: Sequence[object], entry: str, seed: int, options: Options
     ) -> None:
         plain = replace(options, compile="never", sanitize=False)
         self._module, self._entry, self._options, self._inputs = module, entry, plain, inputs

@@ -132,7 +132,7 @@ class NoisyStep:
         return tuple(results) if is_several else results[0]
 
     def _chosen(
-        self, draw: Draw, operands: Sequence[Any], results: Sequence[Any], body: Any
+        self, draw: Draw, operands: Sequence[object], results: Sequence[object], body: Any
     ) -> Sequence[Any]:
         """The computed results, or other correct results that the initial values allow."""
         assert self._alternatives is not None
@@ -153,8 +153,8 @@ class NoisyStep:
         draw: Draw,
         random: np.random.Generator,
         rule: OpenRule,
-        operands: Sequence[Any],
-        results: Sequence[Any],
+        operands: Sequence[object],
+        results: Sequence[object],
     ) -> tuple[Any, ...]:
         """The results with random values in the elements that a rule marks as open."""
         inputs = [np.asarray(operand) for operand in operands]
@@ -181,7 +181,7 @@ class NoisyStep:
         return tuple(flushed(one) if flag else one for one, flag in zip(operands, flags, strict=True))
 
     def _perturbed_results(
-        self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
+        self, draw: Draw, random: np.random.Generator, operands: Sequence[object], results: Sequence[object]
     ) -> tuple[Any, ...]:
         arrays = [np.asarray(result) for result in results]
         amounts = self.amounts(draw, [np.asarray(operand) for operand in operands], arrays)
@@ -212,7 +212,7 @@ class NoisyStep:
         return [_rounding_error(self.operation, operands, results[0])]
 
 
-def flushed(operand: Any) -> Any:
+def flushed(operand: object) -> Any:
     """A value with its subnormal numbers flushed to zero."""
     if not isinstance(operand, np.ndarray) or not is_flushable(operand):
         return operand
@@ -228,7 +228,7 @@ def _is_float(operation: Operation) -> bool:
     return isinstance(type, TensorType) and bool(type.category & (FLOAT | COMPLEX))
 
 
-def _record(draw: Draw, step: NoisyStep, operands: Sequence[Any], results: Sequence[Any]) -> None:
+def _record(draw: Draw, step: NoisyStep, operands: Sequence[object], results: Sequence[object]) -> None:
     arrays = [np.asarray(one) for one in operands], [np.asarray(one) for one in results]
     draw.recorded_bytes += sum(one.nbytes for one in arrays[1])
     draw.calls.append(Call(step, *arrays))
@@ -304,7 +304,7 @@ def perturbed(array: Array, amount: Array, random: np.random.Generator, *, extre
     return np.asarray(result, array.dtype)
 
 
-def converted(module: Module, entry: str, inputs: Sequence[Any]) -> tuple[Array, ...]:
+def converted(module: Module, entry: str, inputs: Sequence[object]) -> tuple[Array, ...]:
     """The inputs as arrays of the types of a function's arguments.
 
     Raises:
@@ -340,7 +340,7 @@ class NoisyProgram:
         arguments: the inputs as arrays of the arguments' types.
     """
 
-    def __init__(self, module: Module, entry: str, inputs: Sequence[Any], options: Options) -> None:
+    def __init__(self, module: Module, entry: str, inputs: Sequence[object], options: Options) -> None:
         self.draw = Draw()
         self._inner: set[int] = set()
         self.arguments = converted(module, entry, inputs)

@@ -4,7 +4,7 @@ results."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ DRAWS: Final = 12
 _PLAIN: Final = Options(compile="never")
 
 
-def open_elements(module: Module, inputs: Sequence[Any], entry: str = "main") -> list[Array]:
+def open_elements(module: Module, inputs: Sequence[object], entry: str = "main") -> list[Array]:
     """The elements of the results that depend on values which the specification leaves to the implementation.
 
     Args:
@@ -51,7 +51,7 @@ def open_elements(module: Module, inputs: Sequence[Any], entry: str = "main") ->
     return masks
 
 
-def other_results(module: Module, inputs: Sequence[Any], entry: str = "main") -> list[list[Array]]:
+def other_results(module: Module, inputs: Sequence[object], entry: str = "main") -> list[list[Array]]:
     """Results with initial values of reductions combined another number of times, where that differs.
 
     Args:

@@ -53,7 +53,7 @@ MAX_WITNESSES: Final = 6
 
 def explore(
     module: object,
-    inputs: Sequence[Any] = (),
+    inputs: Sequence[object] = (),
     *,
     schedules: int = 32,
     seed: int = 0,
@@ -92,7 +92,7 @@ def explore(
 
 @gc_paused
 def _start_exploration(
-    module: object, inputs: Sequence[Any], schedules: int, seed: int, entry: str, options: Options | None
+    module: object, inputs: Sequence[object], schedules: int, seed: int, entry: str, options: Options | None
 ) -> _Explorer | Exploration:
     """An explorer after the baseline run, or the finished exploration if no more runs are needed."""
     if not isinstance(schedules, int) or schedules < 2:
@@ -416,7 +416,7 @@ def _operation_key(local: LocalDifference) -> tuple[str, str]:
 
 
 def _map_in_order(
-    pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any], workers: int
+    pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[object], workers: int
 ) -> Iterator[Any]:
     """Yield the results of the function for the items, in order; only a few results are pending at a time."""
     max_pending = MAX_PENDING_PER_WORKER * workers

@@ -104,7 +104,7 @@ def _mark_jax_producer(module: Module) -> Module:
     return module
 
 
-def _host_functions(lowered: Any) -> Sequence[Callable[..., Any]]:
+def _host_functions(lowered: object) -> Sequence[Callable[..., Any]]:
     """The Python functions that a ``jax.stages.Lowered`` calls back, by index.
 
     JAX has no public access to them.

@@ -189,7 +189,7 @@ def _saturates_integers(first: Difference) -> bool:
     return int(first.theirs[0][first.departure.index]) in (int(limits.min), int(limits.max))
 
 
-def _spreads_bytes(module: Module, inputs: Sequence[Any], operation: Operation, theirs: Any) -> bool:
+def _spreads_bytes(module: Module, inputs: Sequence[object], operation: Operation, theirs: object) -> bool:
     """Whether integers of 2 bits begin with the low bits of each byte of the operand."""
     result: Any = operation.results[0].type if operation.results else None
     is_narrow = isinstance(result, TensorType) and bool(result.category & INTEGER)

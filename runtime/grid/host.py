@@ -10,7 +10,7 @@ from typing import Any, Protocol
 class Queue(Protocol):
     """The common interface of `queue.Queue` and `multiprocessing.Queue`."""
 
-    def put(self, item: Any, /) -> None:
+    def put(self, item: object, /) -> None:
         """Add an item at the end."""
 
     def get_nowait(self) -> Any:

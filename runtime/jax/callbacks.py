@@ -26,7 +26,7 @@ class HostCallback:
 
     __slots__ = ("__weakref__", "function")
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
 
 

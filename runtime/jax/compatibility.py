@@ -175,7 +175,7 @@ class StateContext:
         default: the value of the process at first.
     """
 
-    def __init__(self, default: Any) -> None:
+    def __init__(self, default: object) -> None:
         config = CONFIG.get()
         try:
             self._state = config("nimblehlo", default, include_in_jit_key=True, include_in_trace_context=True)
@@ -193,7 +193,7 @@ class StateContext:
         """The value of the process."""
         return self._state.get_global()
 
-    def set_global(self, value: Any) -> None:
+    def set_global(self, value: object) -> None:
         """Change the value of the process."""
         self._state.set_global(value)
 

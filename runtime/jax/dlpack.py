@@ -38,7 +38,7 @@ def install() -> None:
 
 def _exporting(export: Function) -> Function:
     def to_dlpack(
-        x: Any, stream: Any = None, src_device: Any = None, device: Any = None, copy: bool | None = None
+        x: Any, stream: object = None, src_device: Any = None, device: Any = None, copy: bool | None = None
     ) -> Any:
         if x.platform() != PLATFORM or (device is not None and device.platform not in (PLATFORM, _CPU)):
             return export(x, stream, src_device, device, copy)
@@ -91,7 +91,7 @@ def _sharing_host_memory(check_device: Function) -> Function:
 def _placing(place_array: Function) -> Function:
     """Place host memory without a device on the default device, as JAX does with NumPy arrays."""
 
-    def place(array: Any, device: Any, dlpack_device: Any, copy: bool | None) -> Any:
+    def place(array: Any, device: Any, dlpack_device: object, copy: bool | None) -> Any:
         import jax
 
         comes_home = device is None and jax.default_backend() == PLATFORM

@@ -59,7 +59,7 @@ def _decoded(serialized: Sequence[bytes]) -> list[Any]:
 
 
 def _noting_callbacks(initialize: Callable[..., None]) -> Callable[..., None]:
-    def init(execution: Any, executable: Any, *arguments: Any, **keywords: Any) -> None:
+    def init(execution: Any, executable: Any, *arguments: object, **keywords: object) -> None:
         initialize(execution, executable, *arguments, **keywords)
         program = _program_of(executable)
         if program is not None and program.calls_python:

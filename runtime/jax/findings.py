@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..sanitizer import Finding, Findings
 from .settings import configured
@@ -81,7 +81,7 @@ def report_exploration(program: str, exploration: Exploration) -> None:
 
 @contextmanager
 def sanitize(
-    *checks: str, action: Literal["raise", "warn", "collect"] = "collect", **settings: Any
+    *checks: str, action: Literal["raise", "warn", "collect"] = "collect", **settings: object
 ) -> Iterator[Findings]:
     """A context manager that detects undefined behaviour in programs that this thread runs through JAX.
 
@@ -111,7 +111,7 @@ def sanitize(
 
 
 @contextmanager
-def explore(*, schedules: int = 32, seed: int = 0, **settings: Any) -> Iterator[list[ProgramExploration]]:
+def explore(*, schedules: int = 32, seed: int = 0, **settings: object) -> Iterator[list[ProgramExploration]]:
     """A context manager that repeats each call that this thread makes through JAX under many schedules.
 
     docs/explore.md says what is varied. A call returns what its baseline run does. Callbacks are called in

@@ -103,10 +103,10 @@ def _as_on_cpu(context: Any) -> Any:
     )
 
 
-def _emitting(emit: Callable[..., Any]) -> Callable[..., Any]:
+def _emitting(emit: Callable[..., object]) -> Callable[..., Any]:
     """Wrap JAX's function that emits calls of Python functions, which rejects unknown platforms."""
 
-    def emit_python_callback(context: Any, *arguments: Any, **keywords: Any) -> Any:
+    def emit_python_callback(context: Any, *arguments: object, **keywords: object) -> Any:
         if tuple(context.module_context.platforms) == (PLATFORM,):
             context = _as_on_cpu(context)
         return emit(context, *arguments, **keywords)

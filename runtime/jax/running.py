@@ -90,7 +90,7 @@ class Program:
             self._explore(inputs)
         return results
 
-    def _explore(self, inputs: Sequence[Any]) -> None:
+    def _explore(self, inputs: Sequence[object]) -> None:
         from ..explorer import explore
 
         options = replace(self.settings.options, sanitize=False)

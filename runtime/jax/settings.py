@@ -89,7 +89,7 @@ class Settings:
         return " ".join(f"{name}={value}" for name, value in self.overrides().items())
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A setting's value as text; `parse_value` reads it."""
     if isinstance(value, (frozenset, set)):
         return ",".join(sorted(value))
@@ -192,7 +192,7 @@ def current() -> Settings:
     return value
 
 
-def configure(**settings: Any) -> Settings:
+def configure(**settings: object) -> Settings:
     """Change settings of all programs of this process, in all threads, from their next call on.
 
     Args:
@@ -212,7 +212,7 @@ def configure(**settings: Any) -> Settings:
 
 
 @contextmanager
-def configured(**settings: Any) -> Iterator[Settings]:
+def configured(**settings: object) -> Iterator[Settings]:
     """Change settings for what this thread calls through JAX within a `with` statement.
 
     Args:
@@ -235,7 +235,7 @@ def install(platform: str) -> None:
     """
     _CONTEXT.state()
 
-    def passing_settings(get_compile_options: Callable[..., Any]) -> Callable[..., Any]:
+    def passing_settings(get_compile_options: Callable[..., object]) -> Callable[..., Any]:
         def get(*arguments: Any, **keywords: Any) -> Any:
             if getattr(keywords.get("backend"), "platform", None) == platform:
                 overrides = {**current().overrides(), **(keywords.get("env_options_overrides") or {})}

@@ -37,7 +37,7 @@ def counted(block: Block) -> list[Operation]:
     return [one for one in block.operations[:-1] if not is_constant(one)]
 
 
-def constant(builder: Builder, type: Type, value: Any) -> Value:
+def constant(builder: Builder, type: Type, value: object) -> Value:
     """A constant, of which `value` has one element or all.
 
     Raises:
@@ -68,7 +68,7 @@ def with_entry(module: Module, entry: str, block: Block) -> Module:
     return Module(_called(items, entry), name=module.name, attributes=module.attributes)
 
 
-def _called(items: Sequence[Any], entry: str) -> list[Any]:
+def _called(items: Sequence[object], entry: str) -> list[Any]:
     """The items without the functions that are not reached from `entry`."""
     functions = {item.name: item for item in items if isinstance(item, Function)}
     if len(functions) == 1:

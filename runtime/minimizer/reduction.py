@@ -54,7 +54,7 @@ def reduce(
     fails: Fails,
     *,
     entry: str = "main",
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[object] | None = None,
     jobs: int = 1,
     seconds: float | None = None,
     only_valid: bool = True,
@@ -176,7 +176,7 @@ class _Reduction:
             if good is not None:
                 self.module = inlined
 
-    def observed(self, inputs: Sequence[Any] | None) -> dict[Value, Any]:
+    def observed(self, inputs: Sequence[object] | None) -> dict[Value, Any]:
         """The value of each operation's result, as far as the program runs."""
         block = entry_of(self.module, self.entry)
         values = [
@@ -200,7 +200,7 @@ class _Reduction:
         """The operations of the entry function, the last ones first."""
         return counted(entry_of(self.module, self.entry))[::-1]
 
-    def without_operations(self, chunk: Sequence[Any]) -> list[Make]:
+    def without_operations(self, chunk: Sequence[object]) -> list[Make]:
         """Candidates without some operations, one for each kind of replacement of their results."""
         return [partial(self._without, chunk, stand_in) for stand_in in self.stand_ins]
 
@@ -223,7 +223,7 @@ class _Reduction:
         """The values that the program returns."""
         return entry_of(self.module, self.entry).terminator.operands
 
-    def without_results(self, chunk: Sequence[Any]) -> list[Make]:
+    def without_results(self, chunk: Sequence[object]) -> list[Make]:
         """The candidate that returns less."""
         dropped = set(chunk)
         left = [value for value in self.results() if value not in dropped]

@@ -43,7 +43,7 @@ _ABANDONED: Final[list[object]] = []
 class _Incoming:
     """A message whose arrays are being received."""
 
-    def __init__(self, source: int, run: int, content: Any, counts: bool) -> None:
+    def __init__(self, source: int, run: int, content: object, counts: bool) -> None:
         self.source = source
         self.run = run
         self.content = content
@@ -99,7 +99,9 @@ class Mailbox:
         self.allocate = allocate
         self.sent = self.received = 0
 
-    def send(self, target: int, content: Any, arrays: Sequence[Array] = (), *, counts: bool = True) -> None:
+    def send(
+        self, target: int, content: object, arrays: Sequence[Array] = (), *, counts: bool = True
+    ) -> None:
         """Send a message; the arrays must not change before it has arrived.
 
         Args:
@@ -156,7 +158,7 @@ class Messages:
         self.mailboxes[mailbox.run] = mailbox
         return mailbox
 
-    def send(self, target: int, run: int, content: Any, arrays: Sequence[Array], counts: bool) -> None:
+    def send(self, target: int, run: int, content: object, arrays: Sequence[Array], counts: bool) -> None:
         """Send a message; see `Mailbox.send`."""
         payload = [np.ascontiguousarray(array) for array in arrays]
         types: list[ArrayType] = [(array.dtype, array.shape) for array in payload]

@@ -15,7 +15,7 @@ from .element_types import element_type_named
 from .failures import violation_error
 
 
-def array_of(value: Any, what: str, pattern: str) -> Array:
+def array_of(value: object, what: str, pattern: str) -> Array:
     """An operand as an array with an element type of StableHLO.
 
     Args:
@@ -39,7 +39,7 @@ def array_of(value: Any, what: str, pattern: str) -> Array:
         raise violation_error(pattern, reason) from None
 
 
-def library_of(operands: Iterable[Any]) -> Any:
+def library_of(operands: Iterable[object]) -> Any:
     """The library of the first operand that is an array, but not one of NumPy; None if there is none."""
     for operand in operands:
         if isinstance(operand, (np.ndarray, np.generic)) or not hasattr(operand, "__dlpack__"):

@@ -21,7 +21,9 @@ from .tape import Value
 from .ufuncs import FUNCTIONS, IMAGINARY_PART, REAL_PART, apply
 
 
-def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: str | None = None) -> Value:
+def where(
+    condition: Any, x: object, y: object, *, name: str = "numpy.where", label: str | None = None
+) -> Value:
     """Elements of `x` where `condition` is not zero, elsewhere of `y`; the three broadcast.
 
     Raises:
@@ -41,7 +43,7 @@ def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: s
     )
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(a: object, a_min: object = None, a_max: object = None, *, min: Any = None, max: Any = None) -> Any:
     """The elements, clamped between two bounds."""
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None and not _is_beyond(low, a, operator.lt):
@@ -51,7 +53,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return a
 
 
-def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
+def _is_beyond(bound: object, a: object, compare: Callable[[Any, Any], bool]) -> bool:
     """Whether a bound is less, or greater, than all values of an integer type, so that it has no effect."""
     if type(bound) is not int or not isinstance(a, Value) or not a.element_type.category & INTEGER:
         return False
@@ -59,14 +61,14 @@ def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
     return compare(bound, low if compare is operator.lt else high)
 
 
-def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Value:
+def astype(x: object, dtype: Any, *, name: str = "numpy.astype") -> Value:
     """The elements converted to another element type."""
     tape, _ = as_traced((x,), name)
     return ops.convert(value_of(tape, x, name), element_type_named(dtype, name))
 
 
 def reduction(
-    reduce_name: str, value: Any, axis: Any, keepdims: Any, name: str, ufunc: np.ufunc | None = None
+    reduce_name: str, value: object, axis: Any, keepdims: Any, name: str, ufunc: np.ufunc | None = None
 ) -> Value:
     """A reduction with NumPy's semantics.
 
@@ -107,20 +109,20 @@ def accumulation_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType
 
 
 def _reduction(reduce_name: str, name: str, ufunc: np.ufunc | None = None) -> Callable[..., Value]:
-    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
+    def reduce(a: object, axis: Any = None, *, keepdims: Any = False) -> Value:
         return reduction(reduce_name, a, axis, keepdims, name, ufunc)
 
     return reduce
 
 
 def _truth(reduce_name: str, name: str) -> Callable[..., Value]:
-    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
+    def reduce(a: object, axis: Any = None, *, keepdims: Any = False) -> Value:
         return reduction(reduce_name, astype(a, BOOL, name=name), axis, keepdims, name)
 
     return reduce
 
 
-def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
+def mean(a: object, axis: Any = None, *, keepdims: Any = False) -> Value:
     """The sum divided by how many there are."""
     name = "numpy.mean"
     tape, _ = as_traced((a,), name)
@@ -130,7 +132,7 @@ def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
     return apply(FUNCTIONS[np.true_divide], reduction("sum", total, axis, keepdims, name), count)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
+def full_like(a: object, fill_value: object, dtype: Any = None) -> Value:
     """A constant in the shape of a value."""
     name = "numpy.full_like"
     tape, values = as_traced((a, fill_value), name)
@@ -140,7 +142,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
 
 
 def call_implementation(
-    function: Callable[..., Any], args: Sequence[Any], settings: Mapping[str, Any], name: str
+    function: Callable[..., object], args: Sequence[object], settings: Mapping[str, object], name: str
 ) -> Any:
     """Call one of these functions; a TypeError of the call itself becomes an UnsupportedError.
 
@@ -191,7 +193,7 @@ NUMPY: Final[dict[Any, Callable[..., Any]]] = {
 """The supported functions of NumPy that are not universal functions."""
 
 
-def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+def apply_numpy(function: object, args: Sequence[object], settings: Mapping[str, object]) -> Any:
     """Implement ``__array_function__`` for traced values.
 
     Raises:

@@ -26,7 +26,7 @@ UPDATES: Final = {
 
 
 def sn_gather(
-    input_tensor: Any,
+    input_tensor: object,
     start_indices: Any,
     gather_dims: Iterable[int],
     gather_lengths: Iterable[int],
@@ -53,7 +53,7 @@ def sn_gather(
         VerifyError: a constraint in docs/patterns.md does not hold.
     """
 
-    def record(table: Any, indices: Any) -> Any:
+    def record(table: object, indices: Any) -> Any:
         table, indices = _on_one_tape("sn_gather", table, indices)
         return _gather(table, indices, gather_dims, gather_lengths)
 
@@ -62,8 +62,8 @@ def sn_gather(
 
 
 def sn_scatter(
-    operand: Any,
-    update: Any,
+    operand: object,
+    update: object,
     start_indices: Any,
     scatter_dims: Iterable[int],
     rmw_op: str = "kUpdate",
@@ -96,7 +96,7 @@ def sn_scatter(
         VerifyError: a constraint in docs/patterns.md does not hold.
     """
 
-    def record(target: Any, written: Any, indices: Any) -> Any:
+    def record(target: object, written: object, indices: Any) -> Any:
         target, written, indices = _on_one_tape("sn_scatter", target, written, indices)
         return _scatter(target, written, indices, scatter_dims, rmw_op, bool(unique_indices))
 
@@ -105,7 +105,7 @@ def sn_scatter(
     return compute(record, operands, names, settings, "sn_scatter", options)
 
 
-def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any) -> Value:
+def _gather(table: Value, indices: Value, gather_dims: object, gather_lengths: object) -> Value:
     pattern, rank = "sn_gather", len(table.shape)
     dims = dimensions(gather_dims, rank, "gather_dims", pattern, "G3")
     lengths = integers(gather_lengths, "gather_lengths", pattern, "G4")
@@ -138,7 +138,7 @@ def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any)
 
 
 def _scatter(
-    target: Value, update: Value, indices: Value, scatter_dims: Any, rmw_op: str, unique_indices: bool
+    target: Value, update: Value, indices: Value, scatter_dims: object, rmw_op: str, unique_indices: bool
 ) -> Value:
     pattern, rank = "sn_scatter", len(target.shape)
     dims = dimensions(scatter_dims, rank, "scatter_dims", pattern, "S3")
@@ -166,7 +166,7 @@ def _scatter(
     return target.tape.add("stablehlo.scatter", operands, target.shape, target.element_type, attributes)
 
 
-def _on_one_tape(pattern: str, *operands: Any) -> list[Value]:
+def _on_one_tape(pattern: str, *operands: object) -> list[Value]:
     """Operands as values; Python's numbers are arrays of rank 0."""
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), None)
     if tape is None:

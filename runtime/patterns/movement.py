@@ -29,7 +29,7 @@ def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Value:
     return ops.reshape(value, tuple(sizes))
 
 
-def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Value:
+def transpose(value: object, axes: Any = None, name: str = "numpy.transpose") -> Value:
     """Permuted dimensions; None: reversed."""
     operand = _value(value, name)
     rank = len(operand.shape)
@@ -42,7 +42,7 @@ def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Va
     )
 
 
-def swapaxes(value: Any, axis1: Any, axis2: Any) -> Value:
+def swapaxes(value: object, axis1: object, axis2: object) -> Value:
     """Two dimensions exchanged."""
     name = "numpy.swapaxes"
     value = _value(value, name)
@@ -53,7 +53,7 @@ def swapaxes(value: Any, axis1: Any, axis2: Any) -> Value:
     return transpose(value, order, name)
 
 
-def broadcast_to(value: Any, shape: Any) -> Value:
+def broadcast_to(value: object, shape: object) -> Value:
     """A value repeated to a shape."""
     name = "numpy.broadcast_to"
     value = _value(value, name)
@@ -74,7 +74,7 @@ def expand_dims(value: Any, axis: Any) -> Value:
     return ops.reshape(value, tuple([1 if d in new else next(sizes) for d in range(rank)]))
 
 
-def squeeze(value: Any, axis: Any = None) -> Value:
+def squeeze(value: object, axis: Any = None) -> Value:
     """Without the dimensions of size 1, or some of them."""
     name = "numpy.squeeze"
     value = _value(value, name)
@@ -89,7 +89,7 @@ def squeeze(value: Any, axis: Any = None) -> Value:
     return ops.reshape(value, tuple([size for d, size in enumerate(value.shape) if d not in dropped]))
 
 
-def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concatenate") -> Value:
+def concatenate(values: Sequence[object], axis: Any = 0, name: str = "numpy.concatenate") -> Value:
     """Values concatenated along a dimension."""
     if not values:
         raise violation_error(name, "needs at least one operand")
@@ -113,7 +113,7 @@ def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concate
     return tape.add("stablehlo.concatenate", indices, shape, element_type, (("dimension", d),))
 
 
-def stack(values: Sequence[Any], axis: Any = 0) -> Value:
+def stack(values: Sequence[object], axis: Any = 0) -> Value:
     """Values of one shape along a new dimension."""
     name = "numpy.stack"
     if not values:
@@ -122,7 +122,7 @@ def stack(values: Sequence[Any], axis: Any = 0) -> Value:
     return concatenate([expand_dims(value_of(tape, value, name), axis) for value in values], axis, name)
 
 
-def roll(value: Any, shift: Any, axis: Any) -> Value:
+def roll(value: object, shift: object, axis: Any) -> Value:
     """Elements shifted cyclically along a dimension."""
     name = "numpy.roll"
     operand = _value(value, name)
@@ -140,7 +140,7 @@ def roll(value: Any, shift: Any, axis: Any) -> Value:
     return concatenate(slices, d, name)
 
 
-def index(value: Value, key: Any) -> Value:
+def index(value: Value, key: object) -> Value:
     """Basic indexing: integers, slices, ``None`` and ``...``.
 
     Raises:
@@ -201,7 +201,7 @@ def _slice(value: Value, bounds: Sequence[tuple[int, int, int]]) -> Value:
     return value.tape.add("stablehlo.slice", (value.index,), shape, value.element_type, attributes)
 
 
-def _value(operand: Any, name: str) -> Value:
+def _value(operand: object, name: str) -> Value:
     """An operand as a value."""
     tape, _ = as_traced((operand,), name)
     return value_of(tape, operand, name)

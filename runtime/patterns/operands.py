@@ -15,7 +15,7 @@ from .failures import violation_error
 from .tape import Shape, Tape, Value, active_tape
 
 
-def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
+def as_traced(operands: Sequence[object], pattern: str) -> tuple[Tape, list[Any]]:
     """The tape of operands, and each operand as a value on it; Python's numbers are returned unchanged.
 
     Raises:
@@ -29,7 +29,7 @@ def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
     return tape, [to_traced(tape, operand, pattern) for operand in operands]
 
 
-def to_traced(tape: Tape, operand: Any, pattern: str) -> Any:
+def to_traced(tape: Tape, operand: object, pattern: str) -> Any:
     """An operand as a value on a tape; a Python number as it is.
 
     Arrays are captured: the same object is captured once. Lists are captured at each use, because they may
@@ -46,7 +46,7 @@ def to_traced(tape: Tape, operand: Any, pattern: str) -> Any:
     return tape.capture(array if isinstance(operand, (list, tuple)) else operand, array)
 
 
-def value_of(tape: Tape, operand: Any, pattern: str) -> Value:
+def value_of(tape: Tape, operand: object, pattern: str) -> Value:
     """An operand as a value on a tape; a Python number as a constant of NumPy's type for it."""
     value = to_traced(tape, operand, pattern)
     if isinstance(value, Value):
@@ -55,7 +55,7 @@ def value_of(tape: Tape, operand: Any, pattern: str) -> Value:
     return ops.filled(tape, array, (), element_type_of(array.dtype))
 
 
-def shape_of(value: Any) -> Shape:
+def shape_of(value: object) -> Shape:
     """The shape of a value; a Python number has none."""
     return value.shape if isinstance(value, Value) else ()
 

@@ -51,7 +51,7 @@ _of_snapshots: LRUCache[Hashable, Program] = LRUCache(MAX_CACHED_PROGRAMS)
 _of_calls: Calls[Program] = Calls(MAX_CACHED_PROGRAMS)
 
 
-def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
+def trace(function: Callable[..., object], *argument_types: object) -> Module:
     """The program of a function of patterns.
 
     Args:
@@ -146,7 +146,7 @@ def _program_and_inputs(
     return program, arrays
 
 
-def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> Any:
+def _results(program: Program, arrays: Sequence[Array], library: object = None) -> Any:
     """The results of a pattern as arrays of a library; None: of NumPy."""
     results: list[Any] = program.executable(*arrays)
     if library is not None:
@@ -154,18 +154,18 @@ def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> 
     return tuple(results) if program.gives_tuple else results[0]
 
 
-def _checked_operand(operand: Any, name: str, pattern: str) -> Any:
+def _checked_operand(operand: object, name: str, pattern: str) -> Any:
     """An operand as an array with an element type of StableHLO; Python's numbers are returned unchanged."""
     if isinstance(operand, Value):
         raise violation_error(pattern, f"{name} is a value that belongs to another call of a pattern")
     return operand if is_number(operand) else array_of(operand, name, pattern)
 
 
-def _arrays(arguments: Sequence[Any]) -> list[Array]:
+def _arrays(arguments: Sequence[object]) -> list[Array]:
     return [argument for argument in arguments if isinstance(argument, np.ndarray)]
 
 
-def _type_key(arguments: Any) -> Hashable:
+def _type_key(arguments: object) -> Hashable:
     """A key of all properties of an operand that affect tracing."""
     return (
         (arguments.dtype, arguments.shape)
@@ -175,7 +175,7 @@ def _type_key(arguments: Any) -> Hashable:
 
 
 def _traced(
-    record: Record, arguments: Sequence[Any], pattern: str, options: Options | None
+    record: Record, arguments: Sequence[object], pattern: str, options: Options | None
 ) -> tuple[Program, list[Array]]:
     """The program of a call and its inputs; it is compiled if its tape is new."""
     tape = Tape(Traced)
@@ -193,11 +193,11 @@ def _traced(
     return Program(executable, isinstance(returned, (tuple, list))), tape.arrays
 
 
-def _as_sequence(returned: Any) -> Sequence[Any]:
+def _as_sequence(returned: object) -> Sequence[Any]:
     return returned if isinstance(returned, (tuple, list)) else (returned,)
 
 
-def _argument(tape: Tape, type: Any) -> Any:
+def _argument(tape: Tape, type: object) -> Any:
     """A new input of a type that a user gave."""
     if isinstance(type, str):
         type = parse_type(type)

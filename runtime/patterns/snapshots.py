@@ -142,7 +142,7 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
     return tuple(key_fields)
 
 
-def _is_immutable(value: Any) -> bool:
+def _is_immutable(value: object) -> bool:
     """Whether a value is a module, class, function or constant that is the same each time it is used."""
     if isinstance(value, ModuleType):
         is_listed_package = value.__name__ in _MODULES or value.__name__ == _PACKAGE

@@ -65,21 +65,21 @@ _ELEMENTWISE: Final[dict[str, Function]] = {
 }
 
 
-def _of(function: Any) -> Callable[..., Any]:
+def _of(function: object) -> Callable[..., Any]:
     """A function of NumPy under torch's names for its arguments."""
     implementation = NUMPY[function]
 
-    def renamed(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def renamed(input: object, dim: object = None, keepdim: bool = False) -> Any:
         return implementation(input, dim, keepdims=keepdim)
 
     return renamed
 
 
-def _clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+def _clamp(input: object, min: Any = None, max: Any = None) -> Any:
     return NUMPY[np.clip](input, min, max)
 
 
-def _to(input: Any, dtype: Any) -> Any:
+def _to(input: object, dtype: Any) -> Any:
     return astype(input, dtype, name="torch.to")
 
 
@@ -115,7 +115,7 @@ NAMES: Final = (*_ELEMENTWISE, *_OTHER)
 """torch's names for what traced values take."""
 
 
-def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+def apply_torch(function: object, args: Sequence[object], settings: Mapping[str, object]) -> Any:
     """Apply a torch function to traced values, for ``__torch_function__``.
 
     Common element types are NumPy's.

@@ -22,10 +22,10 @@ def _binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, 
     """An operator, and the same with its operands exchanged."""
     function = FUNCTIONS[ufunc]
 
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Any, other: object) -> Any:
         return apply(function, self, other) if _is_operand(other) else NotImplemented
 
-    def exchanged(self: Any, other: Any) -> Any:
+    def exchanged(self: Any, other: object) -> Any:
         return apply(function, other, self) if _is_operand(other) else NotImplemented
 
     return operator, exchanged
@@ -36,7 +36,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda self: apply(function, self)
 
 
-def _is_operand(other: Any) -> bool:
+def _is_operand(other: object) -> bool:
     return isinstance(other, (Value, *_OPERAND_TYPES)) or hasattr(other, "dtype")
 
 
@@ -78,26 +78,30 @@ class Traced(Value):
     __abs__ = _unary(np.absolute)
     __invert__ = _unary(np.invert)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: object) -> Any:
         return other // self, other % self
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return movement.index(self, key)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **settings: object) -> Any:
         return apply_ufunc(ufunc, method, inputs, settings)
 
     def __array_function__(
-        self, function: Any, types: Any, args: Sequence[Any], settings: Mapping[str, Any]
+        self, function: object, types: Any, args: Sequence[object], settings: Mapping[str, object]
     ) -> Any:
         return functions.apply_numpy(function, args, settings)
 
     @classmethod
     def __torch_function__(
-        cls, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        cls,
+        function: object,
+        types: Any,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         return apply_torch(function, args, kwargs or {})
 
@@ -147,7 +151,7 @@ class Traced(Value):
         """Dimensions in another order; without `axes` reversed."""
         return movement.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
-    def _reduced(self, function: Any, axis: Any, keepdims: bool) -> Any:
+    def _reduced(self, function: object, axis: Any, keepdims: bool) -> Any:
         return functions.NUMPY[function](self, axis, keepdims=keepdims)
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -186,7 +190,7 @@ class Traced(Value):
     def __repr__(self) -> str:
         return f"Traced({self.element_type}, shape={self.shape})"
 
-    def _has_no_elements(self, *args: Any, **settings: Any) -> NoReturn:
+    def _has_no_elements(self, *args: object, **settings: object) -> NoReturn:
         raise unsupported_error(
             "a traced value",
             "has no elements yet, which this needs: choose with sn_select, and compute with its operators",

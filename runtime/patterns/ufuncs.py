@@ -58,7 +58,7 @@ def apply(function: Function, *operands: Any) -> Value:
     return function.emit(*[cast_and_broadcast(tape, value, shape, element_type, name) for value in values])
 
 
-def _have_one_type(operands: Sequence[Any]) -> bool:
+def _have_one_type(operands: Sequence[object]) -> bool:
     """Whether all operands are values of one type on one tape, so that none has to be converted."""
     first = operands[0]
     if not isinstance(first, Value) or not first.tape.is_open:
@@ -82,7 +82,7 @@ def _type_to_compute_in(function: Function, element_type: ElementType) -> Elemen
     return computed_type
 
 
-def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings: dict[str, Any]) -> Any:
+def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[object], settings: dict[str, Any]) -> Any:
     """Apply a NumPy ufunc to traced values, for ``__array_ufunc__``.
 
     Raises:

@@ -116,7 +116,7 @@ def _names(count: int) -> tuple[str, ...]:
     return tuple([f"operands[{position}]" for position in range(count)])
 
 
-def _mapped(tape: Tape, result: Any, shape: Shape) -> Value:
+def _mapped(tape: Tape, result: object, shape: Shape) -> Value:
     """A lambda's result for every element of the space."""
     if result is None:
         raise violation_error(PATTERN, "function returns None, but must return a value", "Z3")
@@ -128,7 +128,7 @@ def _mapped(tape: Tape, result: Any, shape: Shape) -> Value:
     return ops.broadcast_to(value, shape)
 
 
-def _reduced(value: Value, reduce_op: str | None, reduce_dims: Any, keep_dims: bool) -> Value:
+def _reduced(value: Value, reduce_op: str | None, reduce_dims: object, keep_dims: bool) -> Value:
     if reduce_op is None:
         if reduce_dims is not None:
             raise violation_error(PATTERN, "reduce_dims is given without reduce_op", "Z5")
@@ -191,7 +191,7 @@ def sn_imm(value: Any, dtype: Any) -> Any:
     return element if tape is None else ops.filled(tape, element, (), element_type)
 
 
-def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options | None = None) -> Any:
+def sn_select(condition: Any, on_true: object, on_false: object, *, options: Options | None = None) -> Any:
     """Choose between two values, element by element; all three broadcast.
 
     Args:
@@ -206,7 +206,7 @@ def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options |
         VerifyError: the shapes do not broadcast, or the two values have no common element type.
     """
 
-    def record(*values: Any) -> Any:
+    def record(*values: object) -> Any:
         return where(*values, name="sn_select", label="E1")
 
     operands, names = [condition, on_true, on_false], ("condition", "on_true", "on_false")

@@ -31,7 +31,7 @@ def numba_compilations(observe: Callable[[Span], object]) -> Iterator[None]:
             name = getattr(started.data["dispatcher"], "__qualname__", "a kernel")
             self.open.setdefault(threading.get_ident(), []).append((name, time.perf_counter()))
 
-        def on_end(self, ended: Any) -> None:
+        def on_end(self, ended: object) -> None:
             thread = threading.get_ident()
             name, start = self.open[thread].pop()
             if not self.open[thread]:

@@ -104,7 +104,7 @@ class TracedResult:
         }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """An array as nested lists; elements that JSON has no number for as text."""
     if value is None:
         return None
@@ -210,7 +210,7 @@ class _Tracer:
 
         return Prepared(run, choice.kind, choice.reason, choice.takes_regions)
 
-    def record(self, operation: Operation, results: Sequence[Any]) -> None:
+    def record(self, operation: Operation, results: Sequence[object]) -> None:
         """Note one run of an operation."""
         number = self.runs[operation]
         self.runs[operation] += 1

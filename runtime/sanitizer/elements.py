@@ -27,7 +27,7 @@ def first_index(marked: Array) -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(int(np.argmax(marked)), marked.shape)))
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Any:
     """An element as Python's own number."""
     array = np.asarray(value)
     if array.dtype.kind in "biufc":

@@ -78,7 +78,7 @@ class Shadows:
     def __init__(self) -> None:
         self._shadows: dict[int, tuple[weakref.ref[Array], Array]] = {}
 
-    def of(self, value: Any) -> Array | None:
+    def of(self, value: object) -> Array | None:
         """The shadow of an array; None if every element is written."""
         entry = self._shadows.get(id(value))
         return entry[1] if entry is not None and entry[0]() is value else None
@@ -109,7 +109,7 @@ class Shadows:
             return self._follow_movement(range(_MOVEMENT_OPS[view.name]), view.reference)
         return lambda operands, results, reads: self.read_all(operands, reads)
 
-    def read_all(self, operands: Sequence[Any], reads: ReportRead) -> None:
+    def read_all(self, operands: Sequence[object], reads: ReportRead) -> None:
         """Report uninitialized elements of the operands."""
         if self._shadows:
             numbers = {id(operand): position for position, operand in reversed([*enumerate(operands)])}
@@ -136,7 +136,7 @@ class Shadows:
             )
         written = {operand for _, operand, _ in view.output_operand_aliases}
 
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
+        def follow(operands: Sequence[object], results: Sequence[object], reads: ReportRead) -> None:
             self.read_all([value for n, value in enumerate(operands) if n not in written], reads)
 
         return follow

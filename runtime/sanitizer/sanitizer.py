@@ -179,7 +179,7 @@ def _is_mismatch(error: ExecutionError, view: Op | None) -> bool:
     return isinstance(view, RunTimeShaped) or has_unknown_sizes(view)
 
 
-def _as_tuple(results: Any) -> tuple[Any, ...]:
+def _as_tuple(results: object) -> tuple[Any, ...]:
     """Results of a step's function, as arrays."""
     if type(results) is np.ndarray:
         return (results,)
@@ -227,7 +227,7 @@ class Watch:
         runner = Runner(plan)
         return runner if self.shadows is None else _ResultCheckingRunner(runner, self)
 
-    def _watched(self, view: Op, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _watched(self, view: Op, function: Callable[..., object]) -> Callable[..., Any]:
         """A step's function, followed by the checks; itself where there is nothing to check."""
         inspections = self.sanitizer.inspections(view)
         follow = self.shadows.follow(view) if self.shadows is not None else None
@@ -251,7 +251,7 @@ def _may_fail(view: Op) -> bool:
 def _watched(
     sanitizer: Sanitizer,
     view: Op,
-    function: Callable[..., Any],
+    function: Callable[..., object],
     inspections: Sequence[tuple[str, Inspect]],
     follow: ShadowUpdate | None,
 ) -> Callable[..., Any]:
@@ -281,7 +281,7 @@ def _watched(
 def _dropping_windows(
     sanitizer: Sanitizer,
     view: Op,
-    function: Callable[..., Any],
+    function: Callable[..., object],
     inspections: Sequence[tuple[str, Inspect]],
     follow: ShadowUpdate | None,
 ) -> Callable[..., Any]:

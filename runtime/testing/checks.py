@@ -16,7 +16,9 @@ FOLDER = "goldens"
 """The folder of the goldens of Python tests, next to the test file."""
 
 
-def judge(settings: Settings, name: str, module: Module, inputs: Sequence[Any], golden: Path | None) -> None:
+def judge(
+    settings: Settings, name: str, module: Module, inputs: Sequence[object], golden: Path | None
+) -> None:
     """Run a program on one backend, and judge its results.
 
     NimbleHLO's results are compared with the golden, or written to it; those of other backends lie within the

@@ -129,7 +129,7 @@ class ProgramItem(pytest.Item):
             return drawn_inputs(types, 0)
         return goldens.inputs_of(golden, module, types)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> Any:
         """The text of a failure: the error, without the frames of this package."""
         if excinfo.errisinstance((AssertionError, NimbleError)):
             error = excinfo.value

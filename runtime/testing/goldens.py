@@ -24,7 +24,7 @@ class GoldenMismatch(AssertionError):
     """Results are not those of a golden, or there is none for the program."""
 
 
-def write(path: Path, module: Module, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+def write(path: Path, module: Module, inputs: Sequence[object], results: Sequence[object]) -> None:
     """Write a golden: the program's fingerprint, its inputs and its results, compressed.
 
     The file is replaced atomically, so that several processes may write it at the same time.
@@ -47,7 +47,9 @@ def inputs_of(path: Path, module: Module, types: Sequence[Type]) -> list[Any]:
     return _values(path, module, "input", types)
 
 
-def check(path: Path, module: Module, results: Sequence[Any], types: Sequence[Type], ulps: int = 0) -> None:
+def check(
+    path: Path, module: Module, results: Sequence[object], types: Sequence[Type], ulps: int = 0
+) -> None:
     """Compare results with a golden.
 
     Args:

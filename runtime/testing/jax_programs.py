@@ -30,7 +30,7 @@ def program(*inputs: Any, golden: bool = True) -> Callable[[Callable[..., Any]],
         NimbleError: JAX is not installed (the extra ``jax``).
     """
 
-    def decorate(function: Callable[..., Any]) -> Test:
+    def decorate(function: Callable[..., object]) -> Test:
         def test(nimblehlo_check: Any) -> None:
             __tracebackhide__ = True
             import jax

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..error_bounds import accuracy
 from ..options import Options
 
 
 def assert_matches(
-    actual: Sequence[Any],
+    actual: Sequence[object],
     module: object,
-    inputs: Sequence[Any] = (),
+    inputs: Sequence[object] = (),
     *,
     entry: str = "main",
     options: Options | None = None,

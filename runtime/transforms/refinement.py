@@ -89,7 +89,7 @@ def is_refinable(module: object, *, entry: str = "main") -> Refinability:
     return Refinability() if analysis.refinability is None else analysis.refinability
 
 
-def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main") -> Module:
+def refine(module: object, argument_types: Sequence[object], *, entry: str = "main") -> Module:
     """The static program that a program with unknown sizes is for arguments of known types.
 
     It is one function; shape computations are gone, operations with sizes as operands have become their

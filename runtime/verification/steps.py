@@ -260,7 +260,7 @@ def _arrays(value: Any) -> Iterator[Array]:
         yield value
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype != np.object_
 
 

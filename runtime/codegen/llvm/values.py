@@ -11,7 +11,7 @@ Source: specification, section "Types".
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from llvmlite import ir
@@ -99,7 +99,7 @@ def _component_pointers(
     return first, builder.gep(pointer, [zero, one], inbounds=True, source_etype=source)
 
 
-def constant(element_type: ElementType, value: Any) -> Value:
+def constant(element_type: ElementType, value: object) -> Value:
     """A NumPy or Python scalar as an element in computed form."""
     scalar = np.asarray(value).astype(element_type.dtype)
     if element_type.category == COMPLEX:

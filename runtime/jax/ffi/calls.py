@@ -52,7 +52,7 @@ class Handlers:
             raise _error(view, failure) from None
 
 
-def handlers_of(registered: Any) -> Handlers:
+def handlers_of(registered: object) -> Handlers:
     """The handlers in a capsule, or in a dictionary of capsules by stages; None stands for other
     functions."""
     if isinstance(registered, Mapping):

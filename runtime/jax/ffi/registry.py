@@ -43,7 +43,7 @@ def _follow_cpu_handlers() -> None:
     """
     is_before = True
 
-    def take(name: str, function: Any, platform: str, api_version: int = 0, *traits: Any) -> None:
+    def take(name: str, function: object, platform: str, api_version: int = 0, *traits: Any) -> None:
         _record_handler(_OF_CPU, name, function, api_version)
         try:
             CPU_CALLS.get()(name, function, platform, api_version, *traits)
@@ -57,15 +57,15 @@ def _follow_cpu_handlers() -> None:
     is_before = False
 
 
-def _take_handler(name: str, function: Any, platform: str, api_version: int = 0, *traits: Any) -> None:
+def _take_handler(name: str, function: object, platform: str, api_version: int = 0, *traits: Any) -> None:
     _record_handler(_OF_PLATFORM, name, function, api_version)
 
 
-def _record_handler(registry: dict[str, Any], name: str, function: Any, api_version: int) -> None:
+def _record_handler(registry: dict[str, Any], name: str, function: object, api_version: int) -> None:
     registry[name] = None if api_version == UNTYPED else function
 
 
-def _take_type(name: str, registration: Any) -> None:
+def _take_type(name: str, registration: object) -> None:
     """Register a type with XLA, which numbers it, and record the function that deletes its states."""
     CPU_TYPES.get()(name, registration)
     if isinstance(registration, Mapping) and "type_info" in registration:

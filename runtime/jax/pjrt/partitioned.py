@@ -116,7 +116,7 @@ def _is_called_for_each(operation: Operation) -> bool:
 
 
 def _called_for_each(
-    function: Callable[..., Any], shards: Sequence[Shards], partitions: int
+    function: Callable[..., object], shards: Sequence[Shards], partitions: int
 ) -> Callable[..., Any]:
     """A function without results, called for each device in turn."""
 

@@ -35,7 +35,7 @@ class Registered:
 _REGISTERED: Final = Registry[Registered]()
 
 
-def register_composite(name: str, function: Callable[..., Any], *, pure: bool = False) -> None:
+def register_composite(name: str, function: Callable[..., object], *, pure: bool = False) -> None:
     """Run `function` for a composite, not its decomposition, in modules that are compiled from now on.
 
     Source: specification, section "composite".

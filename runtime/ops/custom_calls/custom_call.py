@@ -28,7 +28,7 @@ TYPED_FFI: Final = 4
 _REGISTERED: Final = Registry[Target]()
 
 
-def register_custom_call(target: str, function: Callable[..., Any], *, pure: bool = False) -> None:
+def register_custom_call(target: str, function: Callable[..., object], *, pure: bool = False) -> None:
     """Register `function` as the custom call `target`, for modules that are compiled from now on.
 
     Source: specification, section "custom_call".
@@ -58,7 +58,7 @@ def has_target(target: str) -> bool:
     return target in BUILT_IN or _REGISTERED.find(target) is not None
 
 
-def _call_user(function: Callable[..., Any], view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+def _call_user(function: Callable[..., object], view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     options = {"backend_config": view.configuration} if view.configuration else {}
     return call_user(view, view.call_target_name, function, inputs, options, view.results)
 
@@ -186,7 +186,7 @@ class CustomCall(
             return None
         return self.target.native_call(self)
 
-    def _without_shapes(self, values: Sequence[Any]) -> Sequence[Any]:
+    def _without_shapes(self, values: Sequence[object]) -> Sequence[Any]:
         """The values that belong to operands other than result shapes."""
         if not self.shape_operands:
             return values

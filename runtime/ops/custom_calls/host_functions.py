@@ -96,7 +96,7 @@ class ExecutionContext:
     stream: None = None
 
 
-def run_on_buffers(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+def run_on_buffers(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     """Call a function with the inputs and with buffers for the results, which it fills.
 
     A result that is an alias of an input has that input's elements at first; other results have zeros.

@@ -137,11 +137,11 @@ def _verify_identity(view: CustomCallView) -> None:
         )
 
 
-def _identity(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+def _identity(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     return inputs
 
 
-def _nothing(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+def _nothing(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     return ()
 
 

@@ -49,9 +49,9 @@ class Registry(Generic[Entry]):
 def call_user(
     view: Op,
     name: str,
-    function: Callable[..., Any],
-    inputs: Sequence[Any],
-    options: Mapping[str, Any],
+    function: Callable[..., object],
+    inputs: Sequence[object],
+    options: Mapping[str, object],
     types: Sequence[Type],
 ) -> tuple[Any, ...]:
     """Call a registered function and check its results.
@@ -73,7 +73,7 @@ def call_user(
     return tuple([_checked(view, name, value, type) for value, type in zip(values, types, strict=True)])
 
 
-def _checked(view: Op, name: str, value: Any, type: Type) -> Any:
+def _checked(view: Op, name: str, value: object, type: Type) -> Any:
     """A returned value as an array of the declared type."""
     if not isinstance(type, (TensorType, BufferType)):
         return value

@@ -155,7 +155,7 @@ def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_b
     return reduce
 
 
-def _code(value: Any, dtype: DType) -> int:
+def _code(value: object, dtype: DType) -> int:
     """The bits of a positive value."""
     return int(np.asarray(value).astype(dtype).view(f"u{dtype.itemsize}"))
 

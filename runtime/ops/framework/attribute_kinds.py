@@ -88,7 +88,7 @@ class _Integer(AttributeKind[int]):
             return attribute.value
         raise self.mismatch(attribute)
 
-    def from_field(self, value: Any) -> int:
+    def from_field(self, value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
         raise self.mismatch(value)
@@ -116,7 +116,7 @@ class _Boolean(AttributeKind[bool]):
             return True
         raise self.mismatch(attribute)
 
-    def from_field(self, value: Any) -> bool:
+    def from_field(self, value: object) -> bool:
         if isinstance(value, bool):
             return value
         raise self.mismatch(value)
@@ -182,7 +182,7 @@ class Dimensions(AttributeKind[tuple[int, ...]]):
             return tuple(array.tolist())
         raise self.mismatch(attribute)
 
-    def from_field(self, value: Any) -> tuple[int, ...]:
+    def from_field(self, value: object) -> tuple[int, ...]:
         if isinstance(value, tuple) and all(type(item) is self._item for item in value):
             return value
         raise self.mismatch(value)
@@ -215,7 +215,7 @@ class _FloatType(AttributeKind[ElementType]):
             return self.from_field(attribute.type)
         raise self.mismatch(attribute)
 
-    def from_field(self, value: Any) -> ElementType:
+    def from_field(self, value: object) -> ElementType:
         if isinstance(value, ElementType) and value.category == FLOAT:
             return value
         raise self.mismatch(value)

@@ -408,7 +408,7 @@ def register(declaration: type[Op]) -> None:
 
 
 def declare(
-    base: type[Op], module: str, operations: Mapping[str, Mapping[str, Any]], **settings: Any
+    base: type[Op], module: str, operations: Mapping[str, Mapping[str, Any]], **settings: object
 ) -> None:
     """Declare operations that differ from a base class only in the keywords of its subclasses.
 

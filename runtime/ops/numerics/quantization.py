@@ -105,13 +105,13 @@ def _cast(element_type: ElementType) -> Function:
     return lambda array: cast(array.astype(np.float64))
 
 
-def _as_expressed(values: Any, dtype: DType) -> Array:
+def _as_expressed(values: object, dtype: DType) -> Array:
     """Numbers in the expressed type, where they may be infinite."""
     with np.errstate(over="ignore"):
         return np.array(values).astype(dtype)
 
 
-def _parameters(type: TensorType, values: Sequence[Any], dtype: DType) -> Array:
+def _parameters(type: TensorType, values: Sequence[object], dtype: DType) -> Array:
     """Scales or zero points, in a shape that broadcasts along the quantization dimension."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)

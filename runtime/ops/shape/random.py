@@ -186,7 +186,7 @@ def _three_fry(generator: Words, state: Array, count: int) -> tuple[Array, Array
     return np.array([key, counter + np.uint64(count)], np.uint64), random_words
 
 
-def _three_fry_words(key: Any, counter: Any, count: int) -> Array:
+def _three_fry_words(key: object, counter: object, count: int) -> Array:
     """Threefry2x32: shape (count, 2)."""
     keys = [_low(key), _high(key)]
     keys.append(keys[0] ^ keys[1] ^ np.uint32(0x1BD11BDA))

@@ -9,7 +9,7 @@ Source: the definition of the dialect in the StableHLO project's test suite.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -249,6 +249,6 @@ class ExpectSerializedEq(
         return self.require(probed, expected, unequal, "values must be equal to the probe's")
 
 
-def are_real_or_complex(*operands: Any) -> bool:
+def are_real_or_complex(*operands: object) -> bool:
     """Whether types are all tensors of floating-point or complex elements."""
     return all(isinstance(type, TensorType) and type.category & (FLOAT | COMPLEX) for type in operands)

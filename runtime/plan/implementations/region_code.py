@@ -105,7 +105,7 @@ class RegionCode(NativeCode):
         sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
         return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.max_small_calls
 
-    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
         """Wrap the native function, whose operands may differ from the operation's, for the operation's
         operands and captured values.
         """
@@ -236,7 +236,7 @@ def as_result_types(declared: Sequence[TensorType], results: Sequence[TensorType
 
 
 def with_converted_operands(
-    native: Callable[..., Any], types: Sequence[TensorType], targets: Sequence[TensorType]
+    native: Callable[..., object], types: Sequence[TensorType], targets: Sequence[TensorType]
 ) -> Callable[..., Any]:
     """A function whose first operands are converted to other element types."""
     if list(types) == list(targets):

@@ -134,7 +134,7 @@ class _ArgReduceCode(_ReduceCode):
         self.view.ordering = view.ordering
         self.positions = view.positions
 
-    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
         reduced, positions = super().adapt_operands(native), np.ascontiguousarray(self.positions)
         return lambda operand, *init_values: reduced(operand, positions, *init_values)
 
@@ -192,7 +192,7 @@ class _ScatterCode(RegionCode):
         dtypes = [result.dtype for result in self.results]
         convert = converters(inputs, targets)
 
-        def run_in_place(operand: Any, *others: Any, out: Any = (None,)) -> Any:
+        def run_in_place(operand: Any, *others: object, out: Any = (None,)) -> Any:
             result = np.array(operand, order="C") if out[0] is None else out[0]
             return native(*others, out=(result,))
 
@@ -333,7 +333,7 @@ class _ScanCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.length)
 
-    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
         if len(self.results) > 1:
             return native
         return lambda *operands: (native(*operands),)

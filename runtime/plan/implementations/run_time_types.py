@@ -49,7 +49,7 @@ class RunTimeTyped:
             function = self.bound[operand_shapes] = self.bind(self.verified_view(operands))
         return function(*operands, **regions)
 
-    def verified_view(self, operands: Sequence[Any]) -> Op:
+    def verified_view(self, operands: Sequence[object]) -> Op:
         """The operation's view with known sizes.
 
         Raises:

@@ -21,7 +21,7 @@ class Untraceable(Exception):
 class Recorder(Protocol):
     """Records the loops of a function; values have numbers."""
 
-    def constant(self, value: Any) -> int:
+    def constant(self, value: object) -> int:
         """The number of a scalar of NumPy."""
 
     def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: DType) -> int:
@@ -58,7 +58,7 @@ class Traced(NDArrayOperatorsMixin):
             raise Untraceable("views elements of another size")
         return Traced(self.recorder, self.number, target)
 
-    def astype(self, dtype: Any, **_: Any) -> Traced:
+    def astype(self, dtype: Any, **_: object) -> Traced:
         """The elements converted."""
         from ...kernels.launch.ufunc_program import cast_loop_of
 
@@ -70,7 +70,7 @@ class Traced(NDArrayOperatorsMixin):
             raise Untraceable(f"converts {self.dtype} to {target}")
         return Traced(self.recorder, self.recorder.apply((address, 0), (self.number,), target), target)
 
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **kwargs: Any) -> Any:
         target: Any = kwargs.pop("out", (None,))[0]
         kwargs.pop("casting", None)
         computed_dtype = kwargs.pop("dtype", None)
@@ -80,7 +80,7 @@ class Traced(NDArrayOperatorsMixin):
         return result if target is None else result.astype(target.dtype)
 
     def __array_function__(
-        self, function: Callable[..., Any], types: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+        self, function: Callable[..., object], types: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Traced:
         if function is not np.where or kwargs or len(inputs) != 3:
             raise Untraceable(f"calls {function.__name__}")
@@ -135,7 +135,7 @@ def _as_traced(recorder: Recorder, value: Any, dtype: DType) -> Traced:
     return Traced(recorder, recorder.constant(dtype.type(value)), dtype)
 
 
-def trace(function: Callable[..., Any], operands: tuple[Traced, ...]) -> Traced:
+def trace(function: Callable[..., object], operands: tuple[Traced, ...]) -> Traced:
     """Record the loops of a function of these operands.
 
     Raises:

@@ -71,7 +71,7 @@ class _ReduceWindowCode(_WindowOperationCode):
     def native_calls(self) -> float:
         return float(self.view.results[0].size) * self.passes()
 
-    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
         return with_converted_operands(native, (*self.view.inputs, *self.view.init_values), self.operands)
 
 
@@ -134,6 +134,6 @@ class _SelectAndScatterCode(_WindowOperationCode):
     def native_calls(self) -> float:
         return float(self.view.source.size) * (1 + self.passes())
 
-    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
         declared = (self.view.operand, self.view.source, self.view.init_value)
         return with_converted_operands(native, declared, self.operands)

@@ -119,7 +119,7 @@ class Rewriter:
         (result,) = self.insert(operation)
         return result
 
-    def constant(self, type: TensorType, value: Any) -> Value:
+    def constant(self, type: TensorType, value: object) -> Value:
         """A constant whose elements are all `value`, or whose array is `value`."""
         array = np.asarray(value, type.dtype)
         if array.shape != type.shape:
