@@ -58,7 +58,7 @@ def background_compilation_succeeds(caplog: pytest.LogCaptureFixture) -> Iterato
 @pytest.fixture(autouse=True, scope="session")
 def storage_is_verified() -> Iterator[None]:
     """Verify code for small arrays as it is generated."""
-    from nimblehlo.verification.storage import verifying_storage
+    from tests.verification.storage import verifying_storage
 
     with verifying_storage():
         yield

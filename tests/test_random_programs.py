@@ -14,7 +14,6 @@ pytest.importorskip("jaxlib")
 from nimblehlo import ExecutionError
 from nimblehlo import compile as compile_program
 from nimblehlo.fuzzing.generator import Generator, Program, is_constant
-from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.ir import Operation, Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing import campaign as campaign_module
@@ -22,6 +21,7 @@ from tests.fuzzing import thresholds
 from tests.fuzzing.campaign import Campaign, run
 from tests.fuzzing.long_campaign import LongCampaign
 from tests.fuzzing.long_programs import long_program
+from tests.fuzzing.programs import CampaignGenerator, random_program
 from tests.fuzzing.shrink import shrunk
 from tests.fuzzing.variants import observed_values, text_of
 from tests.internal_errors import internal_error
@@ -209,7 +209,7 @@ def test_programs_around_thresholds_have_views_of_sizes_of_decisions() -> None:
 
 
 def test_wrong_products_are_found_without_another_way() -> None:
-    g = Generator(1, large=True)
+    g = CampaignGenerator(1, large=True)
     type = TensorType((48, 2), ELEMENT_TYPES["f32"])
     lhs, rhs = g.constant(type, np.ones((48, 2))), g.constant(type, np.ones((48, 2)))
     contracting = {"lhs_contracting_dimensions": (1,), "rhs_contracting_dimensions": (1,)}

@@ -3,7 +3,7 @@
     python tools/scale.py
 
 Runs the programs on grids of that size in this process, with a transport that counts
-(`nimblehlo.grid.counting`), at a small width, and scales the bytes up to the widths that the document names.
+(`tools.collective_traffic`), at a small width, and scales the bytes up to the widths that the document names.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo import Grid, GridExecutable, Options, load
-from nimblehlo.grid.counting import CountingTransport, Traffic
 from nimblehlo.ir import Function
 from nimblehlo.program import Placement, Program
 from nimblehlo.types import TensorType
+from tools.collective_traffic import CountingTransport, Traffic
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "scale.md"

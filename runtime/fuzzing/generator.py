@@ -34,11 +34,8 @@ from .tensor_values import tensor_values
 
 MAX_ELEMENTS = 120
 """Maximum number of elements of a tensor: the reference interpreter takes a microsecond for each."""
-MAX_LARGE_PROGRAM_ELEMENTS = 20_000
-"""The corresponding limit of large programs, which the interpreter does not run."""
 
 _SIZES = (1, 1, 2, 2, 3, 3, 4, 5)
-_LARGE_SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 64, 65, 100, 128, 200, 257, 512, 1000, 4099)
 
 _FREQUENT = ("i1", "i8", "i32", "i32", "i64", "ui8", "ui32", "f16", "bf16", "f32", "f32", "f32", "f64", "f64")
 _STRUCTS = {
@@ -124,16 +121,15 @@ class Generator:
         builder: appends to the current block.
         visible: the values that the current block may use.
         in_region: whether the current block is that of a region.
-        large: whether tensors are large and bodies any expressions, only for comparing modes of execution.
-        sizes: dimension sizes that are often drawn; with any, operands are often views.
+        large: whether bodies are any expressions, and sizes larger ones: for programs that are not compared
+            with another implementation.
         largest: maximum number of elements of a tensor.
         append_any: appends any operation.
     """
 
-    def __init__(self, seed: int, large: bool = False, sizes: Sequence[int] = ()) -> None:
-        self.large = large
-        self.sizes = sizes
-        self.largest = MAX_LARGE_PROGRAM_ELEMENTS if large else MAX_ELEMENTS
+    def __init__(self, seed: int) -> None:
+        self.large = False
+        self.largest = MAX_ELEMENTS
         self.append_any: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
@@ -152,9 +148,7 @@ class Generator:
 
     def size(self) -> int:
         """A dimension size; rarely 0."""
-        if self.sizes and self.chance(0.6):
-            return self.random.choice(self.sizes)
-        return self.random.choice(_LARGE_SIZES if self.large else _SIZES) if self.chance(0.97) else 0
+        return self.random.choice(_SIZES) if self.chance(0.97) else 0
 
     def shape(self, rank: int | None = None, largest: int | None = None) -> tuple[int, ...]:
         """A shape of at most `largest` elements."""
@@ -239,11 +233,7 @@ class Generator:
         return value or self.constant(self.type(categories, rank))
 
     def operand(self, type: TensorType) -> Value:
-        """A tensor of a type: an existing one, a view of one, or a new constant."""
-        if self.sizes and not self.in_region and self.chance(0.4):
-            view = _as_view(self, type)
-            if view is not None:
-                return view
+        """A tensor of a type: an existing one, one made of an existing one, or a new constant."""
         alike = [value for value in self.visible if value.type == type]
         if alike and self.chance(0.8):
             return self.random.choice(alike)
@@ -329,39 +319,6 @@ class Generator:
             yield
         finally:
             self.builder, self.visible, self.in_region = outer
-
-
-def _as_view(g: Generator, type: TensorType) -> Value | None:
-    """A tensor of a type that another one is moved to; None of rank 0, and of quantized types."""
-    rank = type.rank
-    if not rank or not isinstance(type.element_type, ElementType):
-        return None
-    kind = g.random.choice(("transpose", "slice", "reverse", "broadcast"))
-    if kind == "transpose":
-        order = g.random.sample(range(rank), rank)
-        source = [0] * rank
-        for dimension, operand_dim in enumerate(order):
-            source[operand_dim] = type.shape[dimension]
-        operand = g.constant(type.with_shape(source))
-        return g.add("stablehlo.transpose", [operand], [type], permutation=tuple(order))[0]
-    if kind == "slice":
-        steps = [g.random.choice((1, 1, 2, 3)) for _ in type.shape]
-        starts = [g.random.choice((0, 1, 2)) for _ in type.shape]
-        limits = [start + max(size - 1, 0) * step + (size > 0) for start, size, step
-                  in zip(starts, type.shape, steps, strict=True)]  # fmt: skip
-        operand = g.constant(type.with_shape([limit + g.random.choice((0, 1)) for limit in limits]))
-        bounds: dict[str, Any] = {
-            "start_indices": tuple(starts),
-            "limit_indices": tuple(limits),
-            "strides": tuple(steps),
-        }
-        return g.add("stablehlo.slice", [operand], [type], **bounds)[0]
-    if kind == "reverse":
-        dimensions = tuple(g.random.sample(range(rank), g.random.randrange(1, rank + 1)))
-        return g.add("stablehlo.reverse", [g.constant(type)], [type], dimensions=dimensions)[0]
-    operand_dims = sorted(g.random.sample(range(rank), g.random.randrange(rank)))
-    operand = g.constant(type.with_shape([type.shape[dimension] for dimension in operand_dims]))
-    return g.add("stablehlo.broadcast_in_dim", [operand], [type], broadcast_dimensions=tuple(operand_dims))[0]
 
 
 def encoded(name: str, attributes: dict[str, Any]) -> dict[str, Any]:

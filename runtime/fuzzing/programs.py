@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Final
 
-from . import contracting, control, elementwise, indexing, movement, others, quantized, windows
+from . import contracting, control, elementwise, indexing, movement, windows
 from .generator import Generator, Program, Unsuitable, is_constant
 
-_PRODUCERS = [
-    entry
+PRODUCERS: Final = [
+    producer
     for module in (elementwise, movement, indexing, windows, contracting, control)
-    for entry in module.PRODUCERS
+    for producer in module.PRODUCERS
 ]
-_LARGE_PRODUCERS = [*_PRODUCERS, *quantized.PRODUCERS, *others.PRODUCERS]
-"""The generators, including those of operations that the interpreter does not run."""
+"""The producers of all operations that the reference interpreter runs, with their relative frequencies."""
 
 
-def random_program(seed: int, large: bool = False, sizes: Sequence[int] = ()) -> Program:
-    """A program of one to twelve operations and what they need; `large` and so on as `Generator` has it."""
-    g = Generator(seed, large, sizes)
-    g.append_any = lambda: _append(g)
+def random_program(seed: int) -> Program:
+    """A program of one to twelve operations and what they need."""
+    return grow_program(Generator(seed), PRODUCERS)
+
+
+def grow_program(g: Generator, producers: Sequence[tuple[float, Callable[[Generator], None]]]) -> Program:
+    """A program of one to twelve operations of these producers and what they need."""
+    weights, functions = zip(*producers, strict=True)
+
+    def append() -> None:
+        """Append any operation, or none if it does not fit the drawn values."""
+        (producer,) = g.random.choices(functions, weights)
+        with suppress(Unsuitable):
+            producer(g)
+
+    g.append_any = append
     for _ in range(g.random.choice((1, 2, 3, 4, 6, 8, 12))):
-        _append(g)
+        append()
     while all(map(is_constant, g.visible)):
-        _append(g)
+        append()
     return g.program
-
-
-def _append(g: Generator) -> None:
-    """Any operation, or none where what is drawn does not fit."""
-    weights, producers = zip(*(_LARGE_PRODUCERS if g.large else _PRODUCERS), strict=True)
-    (producer,) = g.random.choices(producers, weights)
-    with suppress(Unsuitable):
-        producer(g)

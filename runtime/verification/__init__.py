@@ -3,7 +3,6 @@
 - `plans`: each step of a plan reads the values that its operation has in the program.
 - `nests`, `ufunc_programs`: loops of generated code stay within their arrays, write each element of their
   results once, and never store two live values in the same memory.
-- `storage`: generated code for small arrays reads no memory that another value has overwritten.
 - `translation`: the steps of a plan read and write the values of the program's operations.
 - `steps`: a running step reads, writes and shares only what it declares.
 

@@ -8,7 +8,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import accuracy
-from nimblehlo.error_bounds.open_results import open_elements, other_results
+from tests.error_bounds.open_results import open_elements, other_results
 
 REDUCE = """
 func.func @main(%a: tensor<2x3xT>, %init: tensor<T>) -> tensor<2xT> {

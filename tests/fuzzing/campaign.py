@@ -13,7 +13,6 @@ import numpy as np
 import nimblehlo
 from nimblehlo import NimbleError, Options
 from nimblehlo.fuzzing.generator import Program, is_constant
-from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.ir import Operation, Value, captured_values
 from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
@@ -21,6 +20,7 @@ from tests.reference_interpreter import NoAnswer, ReferenceInterpreter
 
 from . import rules, thresholds
 from .equivalents import lacks
+from .programs import random_program
 from .shrink import shrunk
 from .variants import (
     concatenated_components,

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import Generator, Unsuitable
+from nimblehlo.fuzzing.generator import Unsuitable
 from nimblehlo.ir import Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
+
+from .programs import CampaignGenerator
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 48, 64, 64, 65, 96, 128)
 MOST_ELEMENTS = (1 << 10, 1 << 14, 1 << 14, 1 << 16)
@@ -32,7 +34,7 @@ class LongGenerator:
     """
 
     def __init__(self, seed: int) -> None:
-        self.g = Generator(seed, large=True)
+        self.g = CampaignGenerator(seed, large=True)
         self.random = random.Random(seed)
         self.most = self.random.choice(MOST_ELEMENTS)
         self.g.largest = 8 * self.most

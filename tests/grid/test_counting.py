@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nimblehlo import Grid
-from nimblehlo.grid.counting import Traffic
 from tests.grid.programs import all_reduce, function, groups
+from tools.collective_traffic import Traffic
 from tools.scale import all_reduce_costs, count
 
 

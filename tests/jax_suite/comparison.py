@@ -30,9 +30,9 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Module, NimbleError, Options
-from nimblehlo.error_bounds.open_results import open_elements, other_results
 from nimblehlo.error_bounds.ulps import is_inexact
 from nimblehlo.error_bounds.wide_types import narrowest_epsilon, wide_array, widened
+from tests.error_bounds.open_results import open_elements, other_results
 
 from .digits import NotElementwise, evaluated
 from .perturbation import perturbed, perturbed_program

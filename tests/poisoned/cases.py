@@ -109,7 +109,7 @@ def _conformance(selection: Selection) -> Iterator[Case]:
 
 
 def _random(selection: Selection, large: bool = False) -> Iterator[Case]:
-    from nimblehlo.fuzzing.programs import random_program
+    from tests.fuzzing.programs import random_program
     from tests.fuzzing.rules import tells_nans_apart
     from tests.fuzzing.variants import for_runtime
 

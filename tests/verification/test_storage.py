@@ -14,7 +14,7 @@ from nimblehlo.frontend import parse
 from nimblehlo.ir import Block, captured_values
 from nimblehlo.ops.framework.verify import verify, view_of
 from nimblehlo.verification.plans import InvalidPlan
-from nimblehlo.verification.storage import verifying_storage
+from tests.verification.storage import verifying_storage
 
 STEPS = """
 func.func @main(%a: tensor<8xf32>, %b: tensor<2xf32>, %i: tensor<i32>, %p: tensor<i1>) -> tensor<8xf32> {

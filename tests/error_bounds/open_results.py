@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import ExecutionError
-from ..ir import Module
-from ..options import Options
-from ..types import Array
-from .monte_carlo import Draw, NoisyProgram
-from .ulps import distance, is_inexact
+from nimblehlo.error_bounds.monte_carlo import Draw, NoisyProgram
+from nimblehlo.error_bounds.ulps import distance, is_inexact
+from nimblehlo.errors import ExecutionError
+from nimblehlo.ir import Module
+from nimblehlo.options import Options
+from nimblehlo.types import Array
 
 DRAWS: Final = 12
 """Runs with other values in open elements: two of them are equal for one boolean in half of the cases."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ..codegen.blocks import Binding, Elements, Emitter, Storage
-from ..codegen.blocks.in_place_updates import ALIASES, BRANCHES
-from ..ir import Block, Operation, Value
-from .plans import InvalidPlan
+from nimblehlo.codegen.blocks import Binding, Elements, Emitter, Storage
+from nimblehlo.codegen.blocks.in_place_updates import ALIASES, BRANCHES
+from nimblehlo.ir import Block, Operation, Value
+from nimblehlo.verification.plans import InvalidPlan
 
 _UPDATES: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter", "stablehlo.while"})
 """Operations that may update an operand in place."""

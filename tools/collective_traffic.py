@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from ..ir import Operation
-from ..ops.collectives.process_grid import Grid, ProcessId
-from .transport import Rendezvous, Transport, Values
+from nimblehlo.grid.transport import Rendezvous, Transport, Values
+from nimblehlo.ir import Operation
+from nimblehlo.ops.collectives.process_grid import Grid, ProcessId
 
 
 class Traffic(NamedTuple):

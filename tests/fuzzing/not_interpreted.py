@@ -1,5 +1,4 @@
-"""Random operations that the interpreter lacks or implements differently, for comparing modes of execution.
-"""
+"""Random operations that the interpreter lacks or implements differently: only modes are compared."""
 
 from __future__ import annotations
 
@@ -8,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.shape.random import RngAlgorithm
-from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType
-from .elementwise import scalar_expression
-from .generator import Generator, Unsuitable
-from .movement import index_constant
-from .tensor_values import TensorValue as Value
+from nimblehlo.fuzzing.elementwise import scalar_expression
+from nimblehlo.fuzzing.generator import Generator, Unsuitable
+from nimblehlo.fuzzing.movement import index_constant
+from nimblehlo.fuzzing.tensor_values import TensorValue as Value
+from nimblehlo.ops.shape.random import RngAlgorithm
+from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType
 
 
 def batch_norm(g: Generator) -> None:

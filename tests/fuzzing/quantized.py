@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ..ops.elementwise.comparison import ComparisonDirection
-from ..types import ELEMENT_TYPES, ElementType, QuantizedType, TensorType, storage_range
-from .generator import Generator, Unsuitable
-from .movement import small
-from .tensor_values import TensorValue as Value
+from nimblehlo.fuzzing.generator import Generator, Unsuitable
+from nimblehlo.fuzzing.movement import small
+from nimblehlo.fuzzing.tensor_values import TensorValue as Value
+from nimblehlo.ops.elementwise.comparison import ComparisonDirection
+from nimblehlo.types import ELEMENT_TYPES, ElementType, QuantizedType, TensorType, storage_range
 
 _STORAGES = ("i8", "i8", "ui8", "i4", "ui4", "i16", "ui16", "i32")
 _UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logistic", "negate", "sign")
