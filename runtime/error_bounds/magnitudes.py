@@ -10,7 +10,7 @@ import numpy as np
 
 from ..api import Executable, compile
 from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
-from ..ops.framework.verify import view_of
+from ..ops.contraction.convolution import Convolution
 from ..options import Options
 from ..types import COMPLEX, ELEMENT_TYPES, Array, FunctionType, TensorType, Type
 from .operation_kinds import base_name
@@ -115,7 +115,7 @@ def _window_factors(operation: Operation, operands: Sequence[Array], factors: Ar
 
     Of its terms, each element of a window is multiplied with each factor of the window up to four times.
     """
-    view: Any = view_of(operation)
+    view = Convolution(operation)
     if not view.uses_winograd(*operands):
         return factors
     sums = factors.sum(axis=tuple(view.kernel_spatial_dimensions), keepdims=True)

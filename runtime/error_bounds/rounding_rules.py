@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir import Operation
+from ..ops.contraction.linalg import TriangularSolve
 from ..ops.framework.declaration import Op
 from ..types import COMPLEX, FLOAT, Array
 from .function_accuracy import ULPS, function_error
@@ -44,7 +45,7 @@ def rounding_rule(view: Op) -> Rule | None:
             function_error(operation.name, operands, one) if is_inexact(one.dtype) else None
             for one in results
         ]
-    if name == "triangular_solve":
+    if isinstance(view, TriangularSolve):
         return lambda operands, results: triangular_bounds(view, operands, results)
     return lambda operands, results: solver_bounds(view, operands, results)
 

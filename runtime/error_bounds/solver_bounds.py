@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..ops.contraction.linalg import TriangularSolve
 from ..ops.framework.declaration import Op
 from ..types import Array
 from .reduction_bounds import Bounds
@@ -52,7 +53,7 @@ def _perturbed(operand: Array, random: np.random.Generator) -> Array:
         return (operand.astype(wide_dtype(operand.dtype)) * factor).astype(operand.dtype)
 
 
-def triangular_bounds(view: Any, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
+def triangular_bounds(view: TriangularSolve, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
     """Substitution: 2 (n + 1) u |inv(A)| |A| |x|, element by element.
 
     Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", theorem 8.5.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ..ir import Operation
-from ..ops.framework.verify import view_of
 from ..ops.reduction.reduce import Reduce
 from ..types import Array
 from .ulps import is_inexact
@@ -37,7 +36,7 @@ def summation_error(operation: Operation, operands: Sequence[Array], roundoff: f
         return None
     if terms.dtype.kind == "c" or not is_inexact(terms.dtype):
         return None
-    view: Any = view_of(operation)
+    view = Reduce(operation)
     layout = view.layout
     ordered = terms if layout.permutation is None else terms.transpose(layout.permutation)
     rows = np.ascontiguousarray(ordered).reshape(layout.sizes).astype(np.float64)

@@ -35,6 +35,7 @@ from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.framework.declaration import Op
 from ..ops.framework.verify import view_of
 from ..ops.reduction.bodies import monoid
+from ..ops.reduction.reduce import Reduce
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..plan.implementation import ImplementationKind
@@ -221,7 +222,7 @@ class _PairedProgram:
             return functools.partial(_product, operation)
         reduced = monoid(operation.regions[-1]) if len(operation.regions) == 1 else None
         if len(operation.results) == 1:
-            if name == "reduce" and reduced in _REDUCTIONS:
+            if isinstance(view, Reduce) and reduced in _REDUCTIONS:
                 return functools.partial(_reduce, view, _REDUCTIONS[reduced])
             if name in _SUMS and reduced == "add":
                 return functools.partial(_sum, operation)
@@ -309,7 +310,7 @@ def _convert(operation: Operation, operand: Array) -> Array:
     return np.asarray(view_of(operation).reference(truncated.real))
 
 
-def _reduce(view: Any, combine: Evaluate, operand: Array, init_value: Array) -> Array:
+def _reduce(view: Reduce, combine: Evaluate, operand: Array, init_value: Array) -> Array:
     """A reduction, by a balanced tree."""
     layout = view.layout
     ordered = operand if layout.permutation is None else operand.transpose(layout.permutation)

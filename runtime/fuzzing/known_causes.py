@@ -23,7 +23,7 @@ from ..error_bounds.ulps import layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
 from ..ir import Module, Operation, Value, captured_values
-from ..ops.framework.verify import view_of
+from ..ops.reduction.reduce_window import SelectAndScatter
 from ..options import Options
 from ..types import BOOLEAN, INTEGER, ElementType, TensorType, Type
 from .function_causes import FUNCTION_CAUSES, KnownCause, operand_arrays, operation_of
@@ -250,8 +250,7 @@ def _selects_by_columns(first: Difference) -> bool:
     """Whether results are those of windows whose elements are compared in another order of dimensions."""
     if first.operation != "stablehlo.select_and_scatter" or first.departure.index is None or not first.alone:
         return False
-    view: Any = view_of(operation_of(first))
-    sizes = view.window_dimensions or [1] * len(first.departure.index)
+    sizes = SelectAndScatter(operation_of(first)).window_dimensions or [1] * len(first.departure.index)
     long = [dimension for dimension, size in enumerate(sizes) if size > 1]
     if len(long) > MAX_PERMUTED_RANK:
         return False

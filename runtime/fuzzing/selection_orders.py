@@ -10,7 +10,7 @@ import numpy as np
 from ..api import load
 from ..differences.extraction import main_block
 from ..ir import Block, Builder, Function, Module, Region, Value, copy_region
-from ..ops.framework.verify import view_of
+from ..ops.reduction.reduce_window import SelectAndScatter
 from ..types import FunctionType, TensorType
 from .generator import encoded
 
@@ -24,7 +24,7 @@ def transposed_selection(module: Module, order: Sequence[int]) -> Module:
     """
     old = main_block(module)
     operation = old.operations[0]
-    view: Any = view_of(operation)
+    view = SelectAndScatter(operation)
     block = Block([argument.type for argument in old.arguments])
     builder = Builder(block)
     values: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))

@@ -19,7 +19,7 @@ from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
 from ..ops.collectives.base import Collective, CommunicatingOp, zeros
 from ..ops.collectives.channels import Infeed, Outfeed, Recv, Send
 from ..ops.collectives.manual import ManualComputation
-from ..ops.collectives.movement import CollectivePermute
+from ..ops.collectives.movement import CollectivePermute, PairwiseOperation
 from ..ops.collectives.parallel import RunParallel
 from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
 from ..ops.framework.rules import check_actual_sizes, with_actual_shapes
@@ -171,7 +171,7 @@ class _Branch(_Action):
 
 
 class _Communication(_Action):
-    view: Any
+    view: CommunicatingOp
 
     def __init__(self, step: Step) -> None:
         super().__init__(step)
@@ -196,6 +196,8 @@ class _Communication(_Action):
 
 
 class _CollectiveAction(_Communication):
+    view: Collective
+
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         for plan in _plans(step):
@@ -229,6 +231,8 @@ class _CollectiveAction(_Communication):
 class _PointToPointAction(_Communication):
     """Base of the actions that send values from source to target processes."""
 
+    view: PairwiseOperation
+
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         self._routes: tuple[Grid, dict[ProcessId, ProcessId], dict[ProcessId, ProcessId]] | None = None
@@ -247,6 +251,8 @@ class _PointToPointAction(_Communication):
 
 
 class _Permute(_PointToPointAction):
+    view: CollectivePermute
+
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         operands = self.operands(frame)
         view = self.view_of(operands)
@@ -264,6 +270,8 @@ class _Permute(_PointToPointAction):
 
 
 class _Send(_PointToPointAction):
+    view: Send
+
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         *values, _ = self.operands(frame)
         queue = process.host.send.get(self.view.channel) if self.view.is_host_transfer else None
@@ -283,6 +291,8 @@ class _Send(_PointToPointAction):
 
 
 class _Recv(_PointToPointAction):
+    view: Recv
+
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         operation, channel = self.view.operation, self.view.channel
         queue = process.host.recv.get(channel) if self.view.is_host_transfer else None
@@ -302,6 +312,8 @@ class _Recv(_PointToPointAction):
 
 
 class _Infeed(_Communication):
+    view: Infeed
+
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         pending = process.infeed(self.view.operation)
         if pending is None:
@@ -312,6 +324,8 @@ class _Infeed(_Communication):
 
 
 class _Outfeed(_Communication):
+    view: Outfeed
+
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         *values, _ = self.operands(frame)
         if not process.outfeed(tuple(map(np.array, values))):
@@ -320,7 +334,7 @@ class _Outfeed(_Communication):
         return [TOKEN_VALUE]
 
 
-def _checked_values(action: _Communication, values: Values) -> Values:
+def _checked_values(action: _Infeed | _Recv, values: Values) -> Values:
     """Check that received values have the result types.
 
     Raises:
@@ -369,6 +383,8 @@ class PendingOperation:
 
 
 class _AsyncStart(_Communication):
+    view: AsyncStart
+
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         self.body = ProcessProgram(_plan(step, "body"))
@@ -390,6 +406,8 @@ class _AsyncDone(_Communication):
 
 
 class _RunParallel(_Communication):
+    view: RunParallel
+
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         plans = _plans(step)
@@ -418,6 +436,8 @@ class _RunParallel(_Communication):
 
 
 class _Manual(_Communication):
+    view: ManualComputation
+
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         plan = _plan(step, "body")
@@ -426,7 +446,7 @@ class _Manual(_Communication):
             check_grid(plan, self.view.grid)
 
     def run(self, frame: list[Any], process: Process) -> Coroutine:
-        view: ManualComputation = self.view
+        view = self.view
         tensors, captures = self.operands(frame), self.captures(frame)
         if view.is_nested:
             return (yield from self._run_nested(tensors, captures, process))
@@ -441,7 +461,7 @@ class _Manual(_Communication):
 
     def _run_nested(self, tensors: Values, captures: Values, process: Process) -> Coroutine:
         """Run as a device of the computation around this one."""
-        view: ManualComputation = self.view
+        view = self.view
         shards = view.shards_of(process.id, tensors)
         results = yield from self.body.run([*shards, *captures], process)
         if view.are_replicated():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from ..ir import Operation
 from ..ops.elementwise.base import Elementwise
+from ..ops.elementwise.conversion import BitcastConvert
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import constant_operand
 from ..ops.framework.verify import view_of
@@ -45,7 +46,7 @@ def _with_operands_shapes(view: Op) -> Sequence[Type]:
         return [_shaped(results[0], _reshaped_shape(view))]
     if isinstance(view, BroadcastInDim):
         return [_shaped(results[0], _broadcast_shape(view))]
-    if view.name == "stablehlo.bitcast_convert":
+    if isinstance(view, BitcastConvert):
         return [_shaped(results[0], _bitcast_shape(view))]
     if isinstance(view, Elementwise) or view.name == "stablehlo.map":
         shape = max((type.shape for type in tensors), key=len)
@@ -81,7 +82,7 @@ def _broadcast_shape(view: BroadcastInDim) -> tuple[int, ...]:
     return tuple([sizes.get(d, bounds[d]) if size == DYNAMIC else size for d, size in enumerate(shape)])
 
 
-def _bitcast_shape(view: Any) -> tuple[int, ...]:
+def _bitcast_shape(view: BitcastConvert) -> tuple[int, ...]:
     """The operand's shape, with a dimension more or fewer where the widths of elements differ."""
     shape, declared = view.operand.shape, view.result.shape
     if len(declared) == len(shape):

@@ -71,14 +71,14 @@ def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
     return result
 
 
-def same_positive_counts(operation: Any) -> str | None:
+def same_positive_counts(view: Reduce) -> str | None:
     """0 < size(inputs) = size(init_values) = size(results) = N"""
-    count = len(operation.inputs)
+    count = len(view.inputs)
     if not count:
         return "inputs is empty"
     return rules.first(
-        rules.length_is("init_values", len(operation.init_values), count, "the number of inputs"),
-        rules.length_is("results", len(operation.results), count, "the number of inputs"),
+        rules.length_is("init_values", len(view.init_values), count, "the number of inputs"),
+        rules.length_is("results", len(view.results), count, "the number of inputs"),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...ir import Operation, Region, Value, tensor_type, use_counts
 from ...ir.record import Record
+from ...ops.contraction.base import Contraction
 from ...ops.framework.verify import view_of
 from ...ops.internal.fusion import ROW_FUSION
 from ...types import Array
@@ -116,7 +117,8 @@ def _is_float_product(operation: Operation) -> bool:
         return False
     from ...ops.contraction.float_matmul import contracted
 
-    view: Any = view_of(operation)
+    view = view_of(operation)
+    assert isinstance(view, Contraction)
     if view.multiply is not contracted or not all(type.is_static for type in (view.lhs, view.rhs)):
         return False
     # A matrix times its own transpose is symmetric, and takes half the time as a step of its own.
@@ -130,7 +132,8 @@ def _is_by_rows(attention: Attention) -> bool:
     from ...codegen.reductions.row_tiling import plan_row_tiling
     from ...kernels.matmul.matmul import MAX_ATTENTION_OPERANDS
 
-    view: Any = view_of(attention.scores)
+    view = view_of(attention.scores)
+    assert isinstance(view, Contraction)
     _, _, columns = view.matrix_sizes
     type, block = tensor_type(attention.scores.result), attention.rows.regions[0].block
     if columns < _MIN_COLUMNS or type.size * type.dtype.itemsize < _MIN_SCORES_BYTES:
@@ -155,8 +158,9 @@ def _is_dense(plan: RowTilePlan, value: Value) -> bool:
 
 def _multiplies_rows(attention: Attention) -> bool:
     """Whether the second product contracts the columns of the scores, with the same batches and rows."""
-    view: Any = view_of(attention.mixed)
-    scores: Any = view_of(attention.scores)
+    view, scores = view_of(attention.mixed), view_of(attention.scores)
+    assert isinstance(view, Contraction)
+    assert isinstance(scores, Contraction)
     if attention.is_right:
         used = view.rhs_batching_dimensions, view.rhs_result_dimensions, view.rhs_contracting_dimensions
     else:

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any, Final
 
 from ...ir import Operation, Region, Value, use_counts
+from ...ops.contraction.base import Contraction
 from ...ops.framework.verify import view_of
 from ...ops.internal.fusion import Fusion
 from ...types import TensorType
@@ -51,7 +52,8 @@ def _is_product(operation: Operation) -> bool:
         return False
     from ...ops.contraction.float_matmul import contracted
 
-    view: Any = view_of(operation)
+    view = view_of(operation)
+    assert isinstance(view, Contraction)
     if view.multiply is not contracted or 1 in view.result.shape:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
@@ -142,6 +144,7 @@ class EpilogueFusion(Replaceable):
             for size, step in zip(type.shape, block, strict=True)
         ]
         launches = [NestCode(body, self.threads, box).launches() for box in itertools.product(*bounds)]
-        view: Any = view_of(self.product)
+        view = view_of(self.product)
+        assert isinstance(view, Contraction)
         transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
         return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, transposed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ...ir import Block, Operation, Value
 from ...ops.framework.op_registry import ARG_SORT
-from ...ops.framework.verify import view_of
+from ...ops.internal.arg_sort import ArgSort
 from .effects import has_no_effect, is_pure
 from .rewriter import dimensions
 
@@ -112,7 +112,7 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
 
 def _arg_sort(operation: Operation, used: Container[Value]) -> None:
     """Keep the sorted inputs that are used, and the positions."""
-    view: Any = view_of(operation)
+    view = ArgSort(operation)
     last = len(view.returned)
     indices = [index for index in range(last) if operation.results[index] in used]
     operation.attributes = {
