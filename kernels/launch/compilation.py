@@ -7,7 +7,7 @@
     def copy_rows(task, size, operand, result): ...
 
     tasks, size = division(rows, row_bytes)
-    copy_rows(tasks, size, operand, result, threads=threads)    # runs tasks 0 to tasks - 1
+    copy_rows(tasks, size, flat(operand), result.reshape(-1), threads=threads)    # runs tasks 0 to tasks - 1
 
 Numba compiles a kernel at its first call with arguments of some types (`tasks` = 0 compiles, and runs
 nothing), and the machine code is cached on disk (`cache`). A parallel kernel is compiled as serial code that

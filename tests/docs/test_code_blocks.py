@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 """A block of code; one of an item of a list is indented."""
-TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OF_PLATFORM = ROOT / "docs" / "jax.md"
 """The page whose blocks run with NimbleHLO as JAX's platform, which a process chooses when it starts."""
 PAGES = [page for page in TEXTS if page != OF_PLATFORM and BLOCK.search(page.read_text())]
