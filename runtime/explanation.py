@@ -47,7 +47,6 @@ def _step_lines(plan: Plan, indent: str) -> Iterator[str]:
     for number, step in enumerate(plan.steps):
         how = f"[{step.implementation.kind}: {step.implementation.reason}]"
         yield f"{indent}{number:4d}  {step.operation} {step.detail}  {how}"
-        for name, region in step.regions.items():
-            for called in [region] if isinstance(region, Plan) else region:
-                yield f"{indent}      {name}:"
-                yield from _step_lines(called, indent + "        ")
+        for name, called in step.region_plans():
+            yield f"{indent}      {name}:"
+            yield from _step_lines(called, indent + "        ")

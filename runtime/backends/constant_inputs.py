@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Region, Value
-from ..types import Array, FunctionType, TensorType
+from ..types import Array, TensorType
 
 MakeResults = Callable[[Builder, Sequence[Value]], Sequence[Value]]
 
@@ -49,6 +49,6 @@ def with_constant_inputs(
         builder.copy(operation, values)
     results = make_results(builder, [values[operand] for operand in old.terminator.operands])
     builder.create("func.return", results)
-    entry = Function("main", FunctionType([], [value.type for value in results]), Region([block]))
+    region = Region([block])
     others = [item for item in module.body if item is not main]
-    return Module([*others, entry], attributes=module.attributes)
+    return Module([*others, Function("main", region.type, region)], attributes=module.attributes)

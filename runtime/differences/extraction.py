@@ -18,6 +18,7 @@ from ..ir import (
     Region,
     Value,
     captured_values,
+    main_module,
 )
 from ..ops.reduction.bodies import is_elementwise
 from ..types import PLAIN, Array, FunctionType, TensorType, Type
@@ -76,7 +77,7 @@ def returning(module: Module, returned: Sequence[Value]) -> Module:
     builder = Builder(copied)
     for operation in block.operations[:-1]:
         builder.copy(operation, values)
-    return _module(builder, [values[value] for value in returned])
+    return main_module(builder, [values[value] for value in returned])
 
 
 def operation_program(operation: Operation, operands: Mapping[Value, Array]) -> tuple[Module, list[Array]]:
@@ -90,7 +91,7 @@ def operation_program(operation: Operation, operands: Mapping[Value, Array]) -> 
     block = Block([value.type for value in needed])
     builder = Builder(block)
     copied = builder.copy(operation, dict(zip(needed, block.arguments, strict=True)))
-    return _module(builder, copied.results), [operands[value] for value in needed]
+    return main_module(builder, copied.results), [operands[value] for value in needed]
 
 
 def region_program(region: Region, captured: Mapping[Value, Array]) -> tuple[Module, list[Array]]:
@@ -107,7 +108,7 @@ def region_program(region: Region, captured: Mapping[Value, Array]) -> tuple[Mod
     builder = Builder(block)
     for operation in old.operations[:-1]:
         builder.copy(operation, inner)
-    module = _module(builder, [inner[value] for value in old.terminator.operands])
+    module = main_module(builder, [inner[value] for value in old.terminator.operands])
     return module, [captured[value] for value in outside]
 
 
@@ -186,10 +187,3 @@ def _applied_operands(operation: Operation, region: Region) -> list[Value]:
         return operands[: len(operands) // 2] * 2
     count = (len(operands) - 1) // 2
     return [*operands[:count], *operands[count + 1 :]] if operation.name == "stablehlo.scatter" else []
-
-
-def _module(builder: Builder, results: Sequence[Value]) -> Module:
-    builder.create("func.return", results)
-    block = builder.block
-    type = FunctionType([argument.type for argument in block.arguments], [one.type for one in results])
-    return Module([Function("main", type, Region([block]))])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..api import Executable, compile
-from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ir import Block, Module, Operation, Region, captured_values, operation_module
 from ..ops.contraction.convolution import Convolution
 from ..options import Options
 from ..types import COMPLEX, ELEMENT_TYPES, Array, FunctionType, TensorType, Type
@@ -149,14 +149,7 @@ def inverse_length(operation: Operation) -> int:
 @lru_cache(maxsize=256)
 def executable_of(operation: Operation) -> Executable:
     """The operation alone on f64, complex numbers by their moduli."""
-    arguments = [operand.type for operand in operation.operands]
-    block = Block(arguments)
-    builder = Builder(block)
-    copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
-    builder.create("func.return", copied.results)
-    type = FunctionType(arguments, [result.type for result in copied.results])
-    module = widened(Module([Function("main", type, Region([block]))]))
-    return compile(_real(module), options=Options(compile="never"))
+    return compile(_real(widened(operation_module(operation))), options=Options(compile="never"))
 
 
 def _real(module: Module) -> Module:

@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..api import Executable, compile
-from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ir import Operation, captured_values, operation_module
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import monoid
 from ..options import Options
-from ..types import Array, FunctionType
+from ..types import Array
 from .reduction_bounds import Bounds, reduction_rule
 from .ulps import distance, is_inexact
 
@@ -62,13 +62,5 @@ def _differs(a: Array, b: Array, bound: Array | None) -> Array:
 @lru_cache(maxsize=64)
 def _executables(operation: Operation) -> list[Executable]:
     """Executables of the operation alone, one for each order."""
-    types = [operand.type for operand in operation.operands]
-    block = Block(types)
-    builder = Builder(block)
-    copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=False)))
-    if len(set(operation.operands)) < len(types):
-        copied.operands = tuple(block.arguments)
-    builder.create("func.return", copied.results)
-    type = FunctionType(types, [result.type for result in copied.results])
-    module = Module([Function("main", type, Region([block]))])
+    module = operation_module(operation)
     return [compile(module, options=Options(compile="never", **order)) for order in _ORDERS]

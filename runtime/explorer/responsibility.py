@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import NimbleError
-from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
+from ..ir import Module, Value, captured_values, operation_module
 from ..ir.record import IdentityRecord
 from ..ops.framework.verify import verify
-from ..types import Array, FunctionType, TensorType, Type
+from ..types import Array, TensorType, Type
 from .differences import Difference, Extremes, compare, difference_at
 from .grouped import GroupedResult, compare_grouped_results
 from .runs import ExploredExecutable, ExploredStep, Run
@@ -221,7 +221,7 @@ def shrink(local: LocalDifference) -> tuple[Module, list[Array]]:
     values = [*operation.operands, *captured]
     arrays = [*local.operands, *local.captures]
     types = [_static_type(value, array) for value, array in zip(values, arrays, strict=True)]
-    module = _module_of(operation, values, types)
+    module = operation_module(operation, captured, types)
     verify(module)
     return module, arrays
 
@@ -230,17 +230,3 @@ def _static_type(value: Value, array: Array) -> Type:
     """A value's type, with the sizes that it has."""
     type = value.type
     return type.with_shape(array.shape) if isinstance(type, TensorType) and not type.is_static else type
-
-
-def _module_of(operation: Operation, values: Sequence[Value], types: Sequence[Type]) -> Module:
-    block = Block(types)
-    builder = Builder(block)
-    # A value that occurs several times has an argument for each; regions capture the last one.
-    mapping: dict[Value, Value] = dict(zip(values, block.arguments, strict=True))
-    copied = builder.copy(operation, mapping)
-    count = len(operation.operands)
-    copied.operands = tuple(block.arguments[:count])
-    builder.create("func.return", copied.results, location=operation.location)
-    results = [result.type for result in copied.results]
-    function = Function("main", FunctionType(types, results), Region([block]), location=operation.location)
-    return Module([function])

@@ -10,8 +10,8 @@ from typing import Final
 from ..api import load
 from ..backends import Backend, BackendError
 from ..differences.extraction import constant_array, main_block, static_program
-from ..ir import Block, Builder, Function, Module, Operation, Region, Value, used_values
-from ..types import Array, FunctionType
+from ..ir import Block, Builder, Module, Operation, Value, main_module, used_values
+from ..types import Array
 
 MAX_NAMED: Final = 2
 """Operations that are tried because a message names them."""
@@ -146,7 +146,4 @@ def _program_of(
     for operation in operations:
         builder.copy(operation, values)
     returned = [values[one] for operation in operations for one in operation.results if one not in used]
-    builder.create("func.return", returned)
-    type = FunctionType([one.type for one in copied.arguments], [one.type for one in returned])
-    module = Module([Function("main", type, Region([copied]))])
-    return load(str(module)), [inputs[index] for index in needed]
+    return load(str(main_module(builder, returned))), [inputs[index] for index in needed]

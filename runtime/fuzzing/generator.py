@@ -12,7 +12,17 @@ import numpy as np
 
 from .. import ir
 from ..errors import UnsupportedError
-from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, StructAttribute
+from ..ir import (
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    StructAttribute,
+    main_module,
+)
 from ..ops import lookup
 from ..ops.framework.memory_limit import is_addressable
 from ..types import (
@@ -24,7 +34,6 @@ from ..types import (
     PLAIN,
     Array,
     ElementType,
-    FunctionType,
     TensorType,
     Type,
 )
@@ -88,11 +97,8 @@ class Program:
         for operation in self.block.operations:
             if not operation.results or operation.results[0] not in values:
                 builder.copy(operation, values)
-        results = [values[value] for value in self.results]
-        builder.create("func.return", results)
-        type = FunctionType([value.type for value in constants], [value.type for value in results])
-        main = Function("main", type, Region([block]))
-        return Module([*self.functions, main]), [_constant_array(value) for value in constants]
+        module = main_module(builder, [values[value] for value in self.results], self.functions)
+        return module, [_constant_array(value) for value in constants]
 
 
 def is_constant(value: Value) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..api import load
 from ..differences.extraction import main_block
-from ..ir import Block, Builder, Function, Module, Region, Value, copy_region
+from ..ir import Block, Builder, Module, Value, copy_region, main_module
 from ..ops.reduction.reduce_window import SelectAndScatter
-from ..types import FunctionType, TensorType
+from ..types import TensorType
 from .generator import encoded
 
 
@@ -45,9 +45,7 @@ def transposed_selection(module: Module, order: Sequence[int]) -> Module:
         [copy_region(region, values) for region in operation.regions],
     )
     result = _transposed(builder, created.result, np.argsort(order).tolist())
-    builder.create("func.return", [result])
-    type = FunctionType([argument.type for argument in block.arguments], [result.type])
-    return load(str(Module([Function("main", type, Region([block]))])))
+    return load(str(main_module(builder, [result])))
 
 
 def _transposed(builder: Builder, value: Value, order: Sequence[int]) -> Value:

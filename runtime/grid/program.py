@@ -92,11 +92,7 @@ def communications(plan: Plan) -> Iterator[CommunicatingOp]:
 
 
 def _plans(step: Step) -> list[Plan]:
-    """The plans of a step's regions."""
-    plans: list[Plan] = []
-    for region in step.regions.values():
-        plans += [region] if isinstance(region, Plan) else region
-    return plans
+    return [plan for _, plan in step.region_plans()]
 
 
 class _Action:

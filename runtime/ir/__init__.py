@@ -37,6 +37,7 @@ from .location import (
 )
 from .module import Module
 from .operation import Block, Function, Operation, Region, Value, plain_element_type, tensor_type
+from .programs import main_module, operation_module
 
 __all__ = [
     "UNKNOWN",
@@ -77,6 +78,8 @@ __all__ = [
     "Value",
     "captured_values",
     "copy_region",
+    "main_module",
+    "operation_module",
     "plain_element_type",
     "source_line",
     "tensor_type",

@@ -12,7 +12,7 @@ from ..ir import Value as IrValue
 from ..ops.framework.attribute_kinds import Enum
 from ..ops.framework.declaration import Op, lookup
 from ..ops.framework.verify import verify
-from ..types import FunctionType, TensorType
+from ..types import TensorType
 from .tape import INPUT, Node
 
 _STRUCTS: Final = {"dimension_numbers": "gather", "scatter_dimension_numbers": "scatter"}
@@ -32,10 +32,9 @@ def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
         attributes, regions = _attributes_and_regions(name, dict(plain), type)
         operation = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
         values.append(operation.result)
-    outputs = [values[index] for index in results]
-    builder.create("func.return", outputs)
-    function_type = FunctionType([value.type for value in block.arguments], [value.type for value in outputs])
-    module = Module([Function("main", function_type, Region([block]), visibility="public")])
+    builder.create("func.return", [values[index] for index in results])
+    region = Region([block])
+    module = Module([Function("main", region.type, region, visibility="public")])
     verify(module)
     return module
 

@@ -80,8 +80,8 @@ def _held_bytes(array: Array) -> int:
 def _all_plans(plan: Plan) -> Iterator[Plan]:
     yield plan
     for step in all_steps(plan):
-        for region in step.regions.values():
-            yield from [region] if isinstance(region, Plan) else region
+        for _, subplan in step.region_plans():
+            yield subplan
 
 
 class _Buffer:

@@ -99,6 +99,12 @@ class Step:
             captures, (), self.overwrites, self.control, self.attributes,
         )  # fmt: skip
 
+    def region_plans(self) -> Iterator[tuple[str, Plan]]:
+        """The plans of the regions, each with the region's name, which several regions may share."""
+        for name, plans in self.regions.items():
+            for plan in [plans] if isinstance(plans, Plan) else plans:
+                yield name, plan
+
     @property
     def detail(self) -> str:
         """The types as text."""
@@ -141,6 +147,5 @@ def all_steps(plan: Plan) -> Iterator[Step]:
     """The steps of a plan and, recursively, of the plans of their regions."""
     for step in plan.steps:
         yield step
-        for region in step.regions.values():
-            for subplan in [region] if isinstance(region, Plan) else region:
-                yield from all_steps(subplan)
+        for _, subplan in step.region_plans():
+            yield from all_steps(subplan)

@@ -82,6 +82,5 @@ def _rows(plan: Plan, prefix: str, line_of: dict[str, int]) -> Iterator[str]:
             f"<tr><td class=path>{path}</td><td>{escape(step.operation)}{types}</td>"
             f"<td>{link}</td><td>{how}</td></tr>"
         )
-        for name, regions in step.regions.items():
-            for region in [regions] if isinstance(regions, Plan) else regions:
-                yield from _rows(region, f"{path}.{name}.", line_of)
+        for name, region in step.region_plans():
+            yield from _rows(region, f"{path}.{name}.", line_of)

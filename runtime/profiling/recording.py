@@ -11,7 +11,7 @@ from ..executor import Limits, StepTiming, Timeline
 from ..ir import source_line
 from ..kernels.launch.spans import Span, observed
 from ..options import Options
-from ..plan import Plan, Step
+from ..plan import Step
 from . import machine, work
 from .numba_spans import numba_compilations
 from .profile import Profile, StepFigures
@@ -105,11 +105,8 @@ def _paths(timings: Sequence[StepTiming]) -> list[tuple[tuple[Any, ...], str]]:
 
 
 def _region_of(parent: Step, step: Step) -> str:
-    for name, regions in parent.regions.items():
-        for region in [regions] if isinstance(regions, Plan) else regions:
-            if any(inner is step for inner in region.steps):
-                return name
-    return "region"
+    names = [name for name, plan in parent.region_plans() if any(inner is step for inner in plan.steps)]
+    return names[0] if names else "region"
 
 
 def _figures(timing: StepTiming, path: str, speed: machine.Machine) -> StepFigures:

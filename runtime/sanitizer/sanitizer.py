@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ExecutionError, UndefinedBehaviorError, VerifyError
 from ..executor import Limits, Runner
-from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values, source_line
+from ..ir import Function, Module, Operation, Region, captured_values, operation_module, source_line
 from ..ops.control.control import Case, If, While
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import BUILT_IN
@@ -102,13 +102,8 @@ class Sanitizer:
 
     def _trial(self, operation: Operation, operands: Sequence[Array]) -> Any:
         """Try an operation with regions, in a program of it alone."""
-        block = Block([operand.type for operand in operation.operands])
-        builder = Builder(block)
-        copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
-        builder.create("func.return", copied.results)
-        region = Region([block])
         trial = Sanitizer(replace(self.options, sanitize_action="collect", compile="never"))
-        watch = trial.watch(Function("trial", region.type, region))
+        watch = trial.watch(operation_module(operation).functions["main"])
         (result,) = watch.runner(lower(watch.function, trial.options, watch.choose)).run(list(operands))
         return None if trial.findings else result
 

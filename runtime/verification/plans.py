@@ -129,18 +129,15 @@ class _Lifetimes:
                     )
 
     def _regions(self, step: Step, where: str) -> None:
-        for name, regions in step.regions.items():
-            for region in [regions] if isinstance(regions, Plan) else regions:
-                count = len(region.arguments) - len(step.captures)
-                if count < 0:
-                    message = f"{len(step.captures)} captured values, but takes {len(region.arguments)}"
-                    raise InvalidPlan(f"{where} gives its region {name} {message}")
-                carried = len(step.operands) if step.control == "while" else 0
-                if step.control is not None and count != carried:
-                    raise InvalidPlan(
-                        f"{where} gives its region {name} {carried} values, which takes {count}"
-                    )
-                if step.control in ("if", "case") and len(region.results) != len(step.results):
-                    message = f"{len(region.results)} values for {len(step.results)} results"
-                    raise InvalidPlan(f"{where} gets from its region {name} {message}")
-                verify_plan(region)
+        for name, region in step.region_plans():
+            count = len(region.arguments) - len(step.captures)
+            if count < 0:
+                message = f"{len(step.captures)} captured values, but takes {len(region.arguments)}"
+                raise InvalidPlan(f"{where} gives its region {name} {message}")
+            carried = len(step.operands) if step.control == "while" else 0
+            if step.control is not None and count != carried:
+                raise InvalidPlan(f"{where} gives its region {name} {carried} values, which takes {count}")
+            if step.control in ("if", "case") and len(region.results) != len(step.results):
+                message = f"{len(region.results)} values for {len(step.results)} results"
+                raise InvalidPlan(f"{where} gets from its region {name} {message}")
+            verify_plan(region)

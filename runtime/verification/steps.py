@@ -70,9 +70,8 @@ class CheckedRunner:
 def _constants(plan: Plan) -> list[Any]:
     constants = list(plan.constants.values())
     for step in plan.steps:
-        for regions in step.regions.values():
-            for region in [regions] if isinstance(regions, Plan) else regions:
-                constants += _constants(region)
+        for _, region in step.region_plans():
+            constants += _constants(region)
     return constants
 
 

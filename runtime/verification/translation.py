@@ -93,10 +93,7 @@ class _Translation:
         if step.regions:
             captures = captured_values(operation.regions)
             self.read(where, step.captures, captures, values)
-            plans = [
-                plan for one in step.regions.values() for plan in ([one] if isinstance(one, Plan) else one)
-            ]
-            for region, plan in zip(operation.regions, plans, strict=True):
+            for region, (_, plan) in zip(operation.regions, step.region_plans(), strict=True):
                 _Translation(plan, self.callees).verify(region, captures)
         self.write(where, step.results, operation.results, values)
 
