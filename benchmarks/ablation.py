@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -17,15 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-import nimblehlo
 from nimblehlo.kernels.indexing import scatter, scatter_strategies, scatter_tables
-from nimblehlo.options import Options
 
-from .measuring import side_by_side
-from .programs.program import Array, Draw
+from .ablating import Case, Without, ratio_without, replaced
+from .programs.program import Draw
 
-Without = Callable[[], AbstractContextManager[Any]]
-Case = tuple[Callable[..., Any], tuple[Array, ...]]
 Make = Callable[[Draw], Case]
 
 
@@ -38,6 +34,8 @@ def _attribute(name: str, value: Any) -> Without:
     def without() -> Iterator[None]:
         def changed(self: Any, *arguments: Any) -> None:
             initialize(self, *arguments)
+            if not hasattr(self, name):
+                raise AttributeError(name)
             setattr(self, name, value)
 
         with mock.patch.object(cls, "__init__", changed):
@@ -46,20 +44,16 @@ def _attribute(name: str, value: Any) -> Without:
     return without
 
 
-def _constant(module: Any, name: str, value: Any) -> Without:
-    return lambda: mock.patch.object(module, name, value)
-
-
 STRATEGIES: dict[str, Without] = {
     "tables": _attribute("_uses_tables", False),
-    "interleaved tables": _constant(scatter_tables, "_MAX_REPLICATED_DESTINATIONS", 0),
+    "interleaved tables": replaced(scatter_tables, "_MAX_REPLICATED_DESTINATIONS", 0),
     "sorted": _attribute("_is_sorted", False),
     "batches": _attribute("_batches", None),
     "reduced rows": _attribute("_reduces_rows", False),
-    "several threads": _constant(scatter_strategies, "_SERIAL_BYTES", 1 << 60),
+    "several threads": replaced(scatter_strategies, "_SERIAL_BYTES", 1 << 60),
     "unique": _attribute("_is_unique", False),
-    "windows": _constant(scatter, "cut_into_windows", lambda *_: None),
-    "nontemporal scatter": _constant(scatter_strategies, "NONTEMPORAL_BYTES", 1 << 60),
+    "windows": replaced(scatter, "cut_into_windows", lambda *_: None),
+    "nontemporal scatter": replaced(scatter_strategies, "NONTEMPORAL_BYTES", 1 << 60),
 }
 
 PROGRAMS: dict[str, Make] = {}
@@ -157,25 +151,6 @@ def permuted_in_place(draw: Draw) -> Case:
     )  # fmt: skip
 
 
-def _measure(strategy: str, program: str, threads: int) -> float:
-    """How many times as long the program takes without the strategy."""
-    function, arguments = PROGRAMS[program](Draw())
-    with jax.enable_x64(program.endswith("f64")):
-        text = jax.jit(function).lower(*arguments).as_text()
-    inputs = [np.asarray(argument) for argument in arguments]
-
-    def ready() -> nimblehlo.Executable:
-        executable = nimblehlo.compile(text, options=Options(compile="eager", threads=threads))
-        for _ in range(3):
-            executable(*inputs)
-        return executable
-
-    with_it = ready()
-    with STRATEGIES[strategy]():
-        without_it = ready()
-    return side_by_side(lambda: with_it(*inputs), lambda: without_it(*inputs)).ratio
-
-
 def main() -> None:
     """Print the ratios of the strategies that the command line names, or of all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -185,8 +160,9 @@ def main() -> None:
     for strategy in options.strategies:
         for program in PROGRAMS:
             if options.programs in program:
-                ratios = [f"{_measure(strategy, program, threads):6.2f}" for threads in (1, 2)]
-                print(f"{strategy:22}{program:30}", *ratios, flush=True)
+                case, x64 = PROGRAMS[program](Draw()), program.endswith("f64")
+                ratios = [ratio_without(case, STRATEGIES[strategy], n, x64=x64) for n in (1, 2)]
+                print(f"{strategy:22}{program:30}", *[f"{ratio:6.2f}" for ratio in ratios], flush=True)
 
 
 if __name__ == "__main__":

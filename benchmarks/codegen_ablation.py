@@ -11,7 +11,7 @@ import argparse
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -20,38 +20,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-import nimblehlo
+from nimblehlo import codegen, plan
 from nimblehlo.codegen import native_loop
-from nimblehlo.codegen.arrays import emitter, selection
+from nimblehlo.codegen.arrays import chains, selection
 from nimblehlo.codegen.elementwise import elementwise
 from nimblehlo.codegen.llvm import machine
-from nimblehlo.codegen.nests import loop_schedule, nest, nest_emitter
-from nimblehlo.codegen.reductions import reduce, reduction_tiling, reductions, row_tiling, rows, vector_reduce
-from nimblehlo.options import Options
-from nimblehlo.plan import choice, fusion_passes, lowering
-from nimblehlo.plan.implementations import nest_code, nests, reduction_fusion
+from nimblehlo.codegen.nests import emission_plan, loop_schedule
+from nimblehlo.codegen.reductions import reduce, reduction_tiling, row_tiling, short_rows, vector_reduce
+from nimblehlo.lru_cache import LRUCache
+from nimblehlo.plan.implementations import epilogues, native_loops
+from nimblehlo.specialize.fusion import reductions as reduction_fusions
+from nimblehlo.specialize.fusion import rows as row_fusions
+from nimblehlo.specialize.fusion import small_steps
 
-from .measuring import side_by_side
-from .programs.program import Array, Draw
+from .ablating import Case, Without, import_all, ratio_without, replaced
+from .programs.program import Draw
 
-Without = Callable[[], AbstractContextManager[Any]]
-Case = tuple[Callable[..., Any], tuple[Array, ...]]
+import_all(codegen, plan)
 
 _salts = itertools.count()
-
-
-def _without(name: str, value: Any, *modules: Any) -> Without:
-    """Set the global `name` to `value` in every module that has it."""
-
-    @contextmanager
-    def without() -> Iterator[None]:
-        with ExitStack() as patches:
-            for module in modules:
-                if hasattr(module, name):
-                    patches.enter_context(mock.patch.object(module, name, value))
-            yield
-
-    return without
 
 
 def _never(*_: Any) -> bool:
@@ -62,59 +49,64 @@ def _none(*_: Any) -> None:
     return None
 
 
-_NESTS = (loop_schedule, nest, nest_emitter, nests)
 STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
-    "short tiles": (_without("short_loop", _none, *_NESTS), ("planes", "pixels")),
-    "square tiles": (_without("is_transposition", _never, *_NESTS), ("transpose", "pixels")),
-    "transposed tiles": (_without("transposed_accesses", lambda _: [], *_NESTS), ("symmetric", "bias_nhwc")),
+    "short tiles": (replaced(emission_plan, "short_loop", _none), ("planes", "pixels")),
+    "square tiles": (replaced(emission_plan, "is_transposition", _never), ("transpose", "pixels")),
+    "transposed tiles": (
+        replaced(emission_plan, "transposed_accesses", lambda _: []),
+        ("symmetric", "bias_nhwc"),
+    ),
     "nontemporal tiles": (
-        _without("uses_nontemporal_stores", _never, *_NESTS),
+        replaced(emission_plan, "uses_nontemporal_stores", _never),
         ("transpose", "large_planes"),
     ),
-    "buffered stores": (_without("buffers_stores", _never, *_NESTS), ("axpy", "select")),
-    "copied slices": (_without("_copies_slices", _never, loop_schedule), ("gathered_rows", "swapped_rows")),
-    "widened elements": (_without("_widen_elements", lambda one: one, loop_schedule), ("pairs", "rgba")),
+    "buffered stores": (replaced(emission_plan, "buffers_stores", _never), ("axpy", "select")),
+    "copied slices": (replaced(loop_schedule, "_copies_slices", _never), ("gathered_rows", "swapped_rows")),
+    "widened elements": (replaced(loop_schedule, "_widen_elements", lambda one: one), ("pairs", "rgba")),
     "unrolled innermost loop": (
-        _without("_unroll_innermost", lambda one: one, loop_schedule),
+        replaced(loop_schedule, "_unroll_innermost", lambda one: one),
         ("scaled_points", "boxes"),
     ),
-    "interleaved accesses": (_without("interleaved_access", _none, *_NESTS), ("rotary", "colours")),
+    "interleaved accesses": (replaced(emission_plan, "interleaved_access", _none), ("rotary", "colours")),
     "loops side by side": (
-        _without("interleave_count", lambda _: 0, elementwise, nest_emitter, reductions, rows),
+        replaced(elementwise, "interleave_count", lambda _: 0),
         ("sine", "polynomial"),
     ),
-    "short rows": (_without("short_row_group", _none, rows), ("softmax_10", "sum_6", "norm_24")),
-    "groups of rows": (_without("rows_per_group", lambda *_: 1, rows), ("softmax_100", "root_mean_square")),
+    "short rows": (replaced(short_rows, "short_row_group", _none), ("softmax_10", "sum_6", "norm_24")),
+    "groups of rows": (
+        replaced(row_tiling, "rows_per_group", lambda *_: 1),
+        ("softmax_100", "root_mean_square"),
+    ),
     "vector reductions": (
-        _without("_can_vectorize", _never, vector_reduce),
+        replaced(vector_reduce, "_can_vectorize", _never),
         ("softmax_100", "range_of_rows", "squared_error"),
     ),
     "minimum by one comparison": (
-        _without("is_min_or_max", _never, reduce),
+        replaced(reduce, "is_min_or_max", _never),
         ("softmax_100", "range_of_rows"),
     ),
-    "buffered values": (_without("_choose_buffered", _none, row_tiling), ("softmax_100", "softmax_1000")),
+    "buffered values": (replaced(row_tiling, "_choose_buffered", _none), ("softmax_100", "softmax_1000")),
     "interleaved rows": (
-        _without("MAX_INTERLEAVED_ROWS", 1, reduction_tiling),
+        replaced(reduction_tiling, "MAX_INTERLEAVED_ROWS", 1),
         ("columns", "batch_statistics"),
     ),
     "row fusions": (
-        _without("form_row_fusions", _none, fusion_passes),
+        replaced(row_fusions, "form_row_fusions", _none),
         ("softmax_100", "root_mean_square"),
     ),
     "reduction fusions": (
-        _without("form_reduction_fusions", _none, fusion_passes),
+        replaced(reduction_fusions, "form_reduction_fusions", _none),
         ("squared_error", "batch_statistics"),
     ),
     "small tensors in registers": (
-        _without("_check_scalar_loop", lambda *_: "", native_loop),
+        replaced(native_loop, "_check_scalar_loop", lambda *_: ""),
         ("lorenz", "newton"),
     ),
-    "chains": (_without("fused_into_users", lambda *_: set(), emitter), ("heat", "averages")),
-    "native loops": (_without("loop_to_compile", lambda *_: "", choice), ("lorenz", "newton", "heat")),
-    "small steps": (_without("form_step_fusions", _none, fusion_passes), ("routing", "network")),
-    "top k of few elements": (_without("MAX_COMPARISONS", 0, selection), ("routing",)),
-    "epilogues": (_without("find_epilogues", lambda _: {}, lowering), ("distances", "low_rank", "features")),
+    "chains": (replaced(chains, "fused_into_users", lambda *_: set()), ("heat", "averages")),
+    "native loops": (replaced(native_loops, "loop_to_compile", lambda *_: ""), ("lorenz", "newton", "heat")),
+    "small steps": (replaced(small_steps, "form_step_fusions", _none), ("routing", "network")),
+    "top k of few elements": (replaced(selection, "MAX_COMPARISONS", 0), ("routing",)),
+    "epilogues": (replaced(epilogues, "find_epilogues", lambda _: {}), ("distances", "low_rank", "features")),
 }
 """The strategies, and the programs that use them."""
 
@@ -231,37 +223,14 @@ PROGRAMS: dict[str, Callable[[Draw], Case]] = {
 
 
 @contextmanager
-def _own_code() -> Iterator[None]:
-    """Nothing that is compiled meanwhile shares its code with anything else."""
+def _unshared_code() -> Iterator[None]:
+    """Programs that are compiled meanwhile share code with no other program."""
     salt, key_of = f"{next(_salts)} ", machine.key_of
-    caches = (
-        nest_code._nest_cache, reduction_fusion._by_description, reduction_fusion._by_structural_key,
-    )  # fmt: skip
-    for cache in caches:
-        cache._values.clear()
-    with mock.patch.object(machine, "key_of", lambda description: key_of(salt + description)):
+    with (
+        replaced(machine, "key_of", lambda description: key_of(salt + description))(),
+        mock.patch.object(LRUCache, "get", return_value=None),
+    ):
         yield
-    for cache in caches:
-        cache._values.clear()
-
-
-def _measure(without: Without, program: str, threads: int) -> float:
-    """How many times as long the program takes without a strategy."""
-    function, arguments = PROGRAMS[program](Draw())
-    text = jax.jit(function).lower(*arguments).as_text()
-    inputs = [np.asarray(argument) for argument in arguments]
-
-    def ready() -> nimblehlo.Executable:
-        executable = nimblehlo.compile(text, options=Options(compile="eager", threads=threads))
-        for _ in range(3):
-            executable(*inputs)
-        return executable
-
-    with _own_code():
-        with_it = ready()
-    with _own_code(), without():
-        without_it = ready()
-    return side_by_side(lambda: with_it(*inputs), lambda: without_it(*inputs)).ratio
 
 
 def main() -> None:
@@ -271,8 +240,9 @@ def main() -> None:
     for strategy in parser.parse_args().strategies:
         without, programs = STRATEGIES[strategy]
         for program in programs:
-            ratios = [f"{_measure(without, program, threads):6.2f}" for threads in (1, 2)]
-            print(f"{strategy:28}{program:20}", *ratios, flush=True)
+            case = PROGRAMS[program](Draw())
+            ratios = [ratio_without(case, without, n, compiling=_unshared_code) for n in (1, 2)]
+            print(f"{strategy:28}{program:20}", *[f"{ratio:6.2f}" for ratio in ratios], flush=True)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,29 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import dashboard, layers, plot, short
+from benchmarks import ablation, codegen_ablation, dashboard, layers, plot, short
+from benchmarks.ablating import replaced
 from benchmarks.jax_platform import disagreement
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
+from nimblehlo.options import Options
+from nimblehlo.plan import fusion_passes
 from nimblehlo.plan.tiering.background import BACKGROUND, Job
 from tests.jax.children import run_on_platform
 from tests.running import run_xla
 from tools.comparison import Array, difference
 
 pytestmark = pytest.mark.models
+
+EAGER = Options(compile="eager")
+SCALED_TRANSPOSE = """
+func.func @main(%x: tensor<3x5xf32>) -> tensor<5x3xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x5xf32>) -> tensor<5x3xf32>
+  %1 = stablehlo.add %0, %0 : tensor<5x3xf32>
+  return %1 : tensor<5x3xf32>
+}
+"""
 
 
 @pytest.fixture(params=sorted(PROGRAMS))
@@ -71,6 +83,25 @@ def test_modules_are_imported_where_their_folder_lies_alone(tmp_path: Path) -> N
     code = f"import importlib; [importlib.import_module(name) for name in {names}]"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert len(names) > 5 and run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("name", [*ablation.STRATEGIES, *codegen_ablation.STRATEGIES])
+def test_programs_compile_without_a_strategy(name: str) -> None:
+    """A strategy that the code no longer has is an error when the table is made."""
+    without = ablation.STRATEGIES.get(name) or codegen_ablation.STRATEGIES[name][0]
+    with without():
+        nimblehlo.execute(SCALED_TRANSPOSE, [np.ones((3, 5), np.float32)], options=EAGER)
+    assert set(codegen_ablation.STRATEGIES.get(name, (None, ()))[1]) <= set(codegen_ablation.PROGRAMS)
+
+
+def test_a_strategy_is_switched_off_where_it_is_imported() -> None:
+    original = fusion_passes.form_row_fusions
+    without, _ = codegen_ablation.STRATEGIES["row fusions"]
+    with without():
+        assert fusion_passes.form_row_fusions is not original
+    assert fusion_passes.form_row_fusions is original
+    with pytest.raises(AttributeError, match="form_no_fusions"):
+        replaced(fusion_passes, "form_no_fusions", None)
 
 
 def test_interleaved_timing_finds_the_faster_one() -> None:
