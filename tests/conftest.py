@@ -67,10 +67,10 @@ def storage_is_verified() -> Iterator[None]:
 @pytest.fixture
 def unverified(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Turn verification off, here and in child processes, for tests of what calls cost or import."""
-    from nimblehlo.verification import verifying
+    from nimblehlo.verification import verification_level
 
     monkeypatch.setenv("NIMBLEHLO_VERIFY", "off")
-    with verifying("off"):
+    with verification_level("off"):
         yield
 
 

@@ -38,12 +38,12 @@ def add(commands: Any) -> None:
 
 def _diff(options: argparse.Namespace) -> int:
     from ..backends import IsolatedBackend, backend
-    from ..differences import find_difference
+    from ..differences import find_faulty_operation
 
     backend(options.against)
     module = program_of(options)
     inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
-    report = find_difference(
+    report = find_faulty_operation(
         module,
         inputs,
         IsolatedBackend(options.against),

@@ -20,7 +20,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
-    from ..minimizer.search import Fails
+    from ..minimizer.search import FaultPredicate
 
 
 def add(commands: Any) -> None:
@@ -60,21 +60,21 @@ def add(commands: Any) -> None:
     command.set_defaults(command=_reduce)
 
 
-def _fault(options: argparse.Namespace) -> Fails:
+def _fault(options: argparse.Namespace) -> FaultPredicate:
     from ..backends import backend
-    from ..minimizer import interest
+    from ..minimizer import oracles
 
     if options.check is not None:
-        return interest.by_command(options.check)
+        return oracles.by_command(options.check)
     seed, settings = options.random or 0, options_of(options)
     if options.against is not None:
         backend(options.against)
-        return interest.by_backend(options.against, entry=options.entry, seed=seed, options=settings)
-    return interest.by_error(options.raises, entry=options.entry, seed=seed, options=settings)
+        return oracles.by_backend(options.against, entry=options.entry, seed=seed, options=settings)
+    return oracles.by_error(options.raises, entry=options.entry, seed=seed, options=settings)
 
 
 def _reduce(options: argparse.Namespace) -> int:
-    from ..minimizer import reduce
+    from ..minimizer import minimize
 
     only_valid = options.raises is None
     module = program_of(options) if only_valid else load_ir(source_of(options))
@@ -83,7 +83,7 @@ def _reduce(options: argparse.Namespace) -> int:
         inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
     line = StatusLine()
     try:
-        reduced = reduce(
+        reduced = minimize(
             module,
             _fault(options),
             entry=options.entry,

@@ -1,9 +1,9 @@
 """Finds the first operation whose results in another backend differ from NimbleHLO's: `nimblehlo diff`.
 
-`observation` makes intermediate results outputs, `extraction` makes programs of one operation or region, and
-`search` compares values operation by operation with bounds, and goes into branches and iterations.
+`extraction` makes programs that return intermediate results, and programs of one operation or region;
+`search` compares the values of each operation with their bounds, and enters branches and iterations.
 """
 
-from .search import Difference, Report, find_difference
+from .search import FaultyOperation, Report, find_faulty_operation
 
-__all__ = ["Difference", "Report", "find_difference"]
+__all__ = ["FaultyOperation", "Report", "find_faulty_operation"]

@@ -1,9 +1,9 @@
-"""Finds the first operation whose result departs from ours beyond its bound."""
+"""Finds the first operation whose result exceeds its bound."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,11 +12,11 @@ import numpy as np
 from ..api import execute, load
 from ..backends import Backend, BackendError, backend
 from ..backends.backend import Runnable
-from ..error_bounds import Departure, accuracy
-from ..error_bounds.bounds import departure_of
-from ..error_bounds.monte_carlo import SIGMAS, Draw, NoisyProgram, converted, perturbed
+from ..error_bounds import BoundViolation, accuracy
+from ..error_bounds.bounds import violation_of
+from ..error_bounds.monte_carlo import NoisyProgram, NoisyRun, converted, perturbed
 from ..error_bounds.rounding_rules import loses_digits
-from ..error_bounds.ulps import distance, is_inexact, root_mean_square, ulp
+from ..error_bounds.ulps import SIGMAS, distance, is_inexact, root_mean_square, ulp
 from ..errors import NimbleError
 from ..ir import Module, Operation, Value, source_line
 from ..ops.testing.array_files import for_file
@@ -38,49 +38,49 @@ from .extraction import (
 MAX_ITERATIONS: Final = 10_000
 """Iterations of a loop in which the first wrong one is looked for."""
 MAX_ISOLATED_ITERATIONS: Final = 4
-"""Iterations in which each operation is judged in a program of its own."""
+"""Iterations in which each operation runs in a program of its own."""
 MAX_BODY_RUNS: Final = 12
-"""Runs in which the body of a reduction, a scatter, a sort or a map is judged."""
+"""Runs in which the body of a reduction, a scatter, a sort or a map is checked."""
 BODY_ELEMENTS: Final = 64
-"""Elements on which it is judged in each of them."""
+"""Elements on which it is faulty in each of them."""
 MAX_PREFIXES: Final = 32
 """Prefixes of a program that are tried one by one if bisection finds none that is wrong."""
-_OPERAND_DRAWS: Final = 6
+_OPERAND_RUNS: Final = 6
 """Runs that measure the change of an operation's result if its operands are not rounded."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The first operation whose result departs.
+class FaultyOperation:
+    """The first operation whose result exceeds its bound.
 
     Attributes:
         operation: its name.
         location: its source location.
         source: ``file:line`` of the user's code, or None.
         within: the regions around it, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
-        departure: how its result departs, for the operands that the backend computed.
+        violation: how its result exceeds its bound, for the operands that the backend computed.
         module: a program of this operation alone; or one that ends with it, where those before it are needed.
         inputs: its inputs.
         ours, theirs: the results of that program here, and the backend's.
-        alone: whether the program of this operation alone departs as well. Otherwise the operations around it
-            are needed, as where the backend fuses them.
+        fails_alone: whether the program of this operation alone has a wrong result as well. Otherwise the
+            operations around it are needed, as where the backend fuses them.
     """
 
     operation: str
     location: str
     source: str | None
     within: tuple[str, ...]
-    departure: Departure
+    violation: BoundViolation
     module: Module
     inputs: Sequence[Array]
     ours: Sequence[Array]
     theirs: Sequence[Array]
-    alone: bool
+    fails_alone: bool
 
     def __str__(self) -> str:
         where = "".join(f" in {one}" for one in reversed(self.within))
-        alone = "alone as well" if self.alone else "only together with the operations around it"
-        return f"{self.operation} at {self.source or self.location}{where}, {alone}: {self.departure}"
+        alone = "alone as well" if self.fails_alone else "only together with the operations around it"
+        return f"{self.operation} at {self.source or self.location}{where}, {alone}: {self.violation}"
 
     def save(self, folder: Path) -> None:
         """Write ``operation.mlir``, its operands ``operand_0.npy``, ... and ``results.npz`` of both sides."""
@@ -95,35 +95,36 @@ class Difference:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of `find_difference`.
+    """The result of `find_faulty_operation`.
 
     Attributes:
         backend: the name of the backend.
-        departures: results of the program that lie beyond their bounds.
-        first: the first operation that departs; None if none does, or none was looked for.
+        violations: results of the program that lie beyond their bounds.
+        first: the first operation whose result exceeds its bound; None if there is none, or if no search took
+            place.
     """
 
     backend: str
-    departures: Sequence[Departure] = ()
-    first: Difference | None = None
+    violations: Sequence[BoundViolation] = ()
+    first: FaultyOperation | None = None
 
     @property
     def differs(self) -> bool:
-        """Whether a result or an operation departs."""
-        return bool(self.departures) or self.first is not None
+        """Whether a result of the program or of an operation exceeds its bound."""
+        return bool(self.violations) or self.first is not None
 
     def __str__(self) -> str:
         if not self.differs:
             return f"{self.backend}: all results lie within their bounds"
-        lines = [f"{self.backend}: {departure}" for departure in self.departures]
+        lines = [f"{self.backend}: {violation}" for violation in self.violations]
         if self.first is not None:
             lines.append(f"first: {self.first}")
         else:
-            lines.append("no operation departs by itself or in a longer part of the program")
+            lines.append("no operation exceeds its bound by itself or in a prefix of the program")
         return "\n".join(lines)
 
 
-def find_difference(
+def find_faulty_operation(
     module: object,
     inputs: Sequence[object],
     against: str | Backend | Runnable,
@@ -131,19 +132,19 @@ def find_difference(
     entry: str = "main",
     every_operation: bool = False,
 ) -> Report:
-    """Compare a backend's results with ours, and find the first operation that departs.
+    """Compare a backend's results with ours, and find the first operation whose result exceeds its bound.
 
-    The backend runs the program with all intermediate results as outputs. Each operation is judged on the
+    The backend runs the program with all intermediate results as outputs. Each operation is checked on the
     operands that the backend computed, so that errors before it do not count. Branches are entered, and loops
-    iteration by iteration. Where every operation is right so, because the outputs keep a backend from fusing
-    them, bisection finds the shortest prefix of the program that departs.
+    iteration by iteration. Where every operation is right, because the outputs keep the backend from fusing
+    operations, bisection finds the shortest prefix of the program whose result exceeds its bound.
 
     Args:
         module: what `nimblehlo.load` takes.
         inputs: what `nimblehlo.execute` takes.
         against: what `nimblehlo.backends.backend` takes.
         entry: the function to run.
-        every_operation: whether operations are judged although all results lie within their bounds, each of
+        every_operation: whether operations are checked although all results lie within their bounds, each of
             them also in a program of its own.
 
     Raises:
@@ -154,133 +155,129 @@ def find_difference(
     loaded = load(module)
     arguments = converted(loaded, entry, inputs)
     program = static_program(loaded, entry, arguments)
-    departures = accuracy(program, arguments).departures(other.run(program, arguments))
-    if not departures and not every_operation:
+    violations = accuracy(program, arguments).violations(other.run(program, arguments))
+    if not violations and not every_operation:
         return Report(other.name)
     search = _Search(other, every_operation)
-    first = search.in_program(program, arguments, ())
-    if first is None and departures:
-        first = search.by_bisection(program, arguments, departures[0].result)
-    return Report(other.name, departures, first)
+    first = search.search_program(program, arguments, ())
+    if first is None and violations:
+        first = search.bisect_prefixes(program, arguments, violations[0].result)
+    return Report(other.name, violations, first)
 
 
-@dataclass
-class _Judged:
-    """An operation on operands: NimbleHLO's results, and the departure of the backend's."""
-
-    operation: Operation
-    module: Module
-    inputs: Sequence[Array]
-    ours: Sequence[Array]
-    theirs: Sequence[Array]
-    departure: Departure
-    alone: bool = False
-    within: tuple[str, ...] = field(default=())
-
-    def difference(self) -> Difference:
-        operation = self.operation
-        return Difference(
-            operation.name,
-            str(operation.location),
-            source_line(operation.location),
-            self.within,
-            self.departure,
-            self.module,
-            self.inputs,
-            self.ours,
-            self.theirs,
-            self.alone,
-        )
+def _faulty(
+    operation: Operation,
+    module: Module,
+    inputs: Sequence[Array],
+    ours: Sequence[Array],
+    theirs: Sequence[Array],
+    violation: BoundViolation,
+    *,
+    fails_alone: bool = False,
+) -> FaultyOperation:
+    name, location, source = operation.name, str(operation.location), source_line(operation.location)
+    return FaultyOperation(name, location, source, (), violation, module, inputs, ours, theirs, fails_alone)
 
 
 class _Search:
-    def __init__(self, other: Backend, isolates: bool) -> None:
-        self._backend = other
-        self._isolates = isolates
+    """The search for the first operation whose result exceeds its bound.
 
-    def in_program(
+    Args:
+        other: the backend.
+        runs_each_operation: whether each operation also runs in a program of its own.
+    """
+
+    def __init__(self, other: Backend, runs_each_operation: bool) -> None:
+        self._backend = other
+        self._runs_each_operation = runs_each_operation
+
+    def search_program(
         self, program: Module, inputs: Sequence[Array], within: tuple[str, ...]
-    ) -> Difference | None:
-        """The first operation of @main that departs."""
+    ) -> FaultyOperation | None:
+        """The first faulty operation of @main."""
         observed = observable_values(program)
-        isolates = self._isolates
+        runs_each_operation = self._runs_each_operation
         values: dict[Value, Array] = dict(zip(main_block(program).arguments, inputs, strict=True))
         try:
             theirs = self._backend.run(returning(program, observed), inputs)
         except BackendError:
             theirs = [np.asarray(one) for one in execute(returning(program, observed), inputs)]
-            isolates = True
+            runs_each_operation = True
         values.update(zip(observed, theirs, strict=True))
         for operation in main_block(program).operations[:-1]:
             constant = constant_array(operation)
             if constant is not None:
                 values[operation.result] = constant
                 continue
-            judged = self._judge(operation, values, isolates)
-            if judged is not None:
-                inner = self._inside(operation, values, within)
-                if inner is None and not judged.alone:
-                    judged = self._with_operations_before(program, inputs, operation) or judged
-                return inner or replace(judged, within=within).difference()
-            if self._isolates and operation.regions:
+            faulty = self.check_operation(operation, values, runs_each_operation)
+            if faulty is not None:
+                inner = self.search_regions(operation, values, within)
+                if inner is None and not faulty.fails_alone:
+                    faulty = self.check_with_operations_before(program, inputs, operation) or faulty
+                return inner or replace(faulty, within=within)
+            if self._runs_each_operation and operation.regions:
                 # A difference within a body is within the bounds of the operation.
-                inner = self._inside(operation, values, within)
+                inner = self.search_regions(operation, values, within)
                 if inner is not None:
                     return inner
         return None
 
-    def _judge(self, operation: Operation, values: Mapping[Value, Array], isolates: bool) -> _Judged | None:
-        """The departure of an operation; None if it does not depart, or cannot be judged."""
+    def check_operation(
+        self, operation: Operation, values: Mapping[Value, Array], runs_each_operation: bool
+    ) -> FaultyOperation | None:
+        """The operation if a result exceeds its bound; None if none does, or if it does not run alone."""
         try:
             module, inputs = operation_program(operation, values)
             theirs = [values[result] for result in operation.results]
         except KeyError:
             return None
         try:
-            judged = self._judge_in_program(operation, module, inputs, theirs)
-            if judged is None and not isolates:
+            faulty = self.check_in_context(operation, module, inputs, theirs)
+            if faulty is None and not runs_each_operation:
                 return None
-            alone = self._judge_alone(operation, module, inputs)
+            alone = self.check_in_isolation(operation, module, inputs)
         except NimbleError:
             return None
-        if judged is None:
+        if faulty is None:
             return alone
-        return replace(judged, alone=alone is not None)
+        return replace(faulty, fails_alone=alone is not None)
 
-    def _with_operations_before(
+    def check_with_operations_before(
         self, program: Module, inputs: Sequence[Array], operation: Operation
-    ) -> _Judged | None:
-        """The departure of an operation in a program that ends with it; None if it does not depart."""
+    ) -> FaultyOperation | None:
+        """The operation, if its result exceeds its bound in a program that ends with it; else None."""
         try:
             for result in operation.results:
-                judged = self._prefix_departure(program, inputs, result)
-                if judged is not None:
-                    return judged
+                faulty = self.check_prefix(program, inputs, result)
+                if faulty is not None:
+                    return faulty
         except NimbleError:
             pass
         return None
 
-    def _judge_in_program(
+    def check_in_context(
         self, operation: Operation, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]
-    ) -> _Judged | None:
+    ) -> FaultyOperation | None:
         ours = [np.asarray(one) for one in execute(module, inputs)]
         if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
         computed = accuracy(module, inputs)
-        if not computed.departures(theirs):
+        if not computed.violations(theirs):
             return None
-        moved_by = _operand_errors(operation, module, inputs, ours)
+        operand_errors = _operand_errors(operation, module, inputs, ours)
         bounds = [
             replace(bound, bound=bound.bound + error, may_vary=bound.may_vary | (error > 0))
-            for bound, error in zip(computed.results, moved_by, strict=True)
+            for bound, error in zip(computed.results, operand_errors, strict=True)
         ]
         for index, (bound, one) in enumerate(zip(bounds, theirs, strict=True)):
-            departure = departure_of(index, bound, one)
-            if departure is not None:
-                return _Judged(operation, module, inputs, ours, theirs, departure)
+            violation = violation_of(index, bound, one)
+            if violation is not None:
+                return _faulty(operation, module, inputs, ours, theirs, violation)
         return None
 
-    def _judge_alone(self, operation: Operation, module: Module, inputs: Sequence[Array]) -> _Judged | None:
+    def check_in_isolation(
+        self, operation: Operation, module: Module, inputs: Sequence[Array]
+    ) -> FaultyOperation | None:
         try:
             theirs = self._backend.run(module, inputs)
         except BackendError:
@@ -288,29 +285,29 @@ class _Search:
         ours = [np.asarray(one) for one in execute(module, inputs)]
         if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
-        departures = accuracy(module, inputs).departures(theirs)
-        if not departures:
+        violations = accuracy(module, inputs).violations(theirs)
+        if not violations:
             return None
-        return _Judged(operation, module, inputs, ours, theirs, departures[0], alone=True)
+        return _faulty(operation, module, inputs, ours, theirs, violations[0], fails_alone=True)
 
-    def _inside(
+    def search_regions(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
-    ) -> Difference | None:
-        """The operation within a branch, a loop or another region that departs; None if none does."""
+    ) -> FaultyOperation | None:
+        """The first faulty operation within a branch, a loop or another region."""
         name = f"{operation.name} at {source_line(operation.location) or operation.location}"
         try:
             if operation.name in ("stablehlo.if", "stablehlo.case"):
-                return self._in_branch(operation, values, (*within, name))
+                return self.search_branch(operation, values, (*within, name))
             if operation.name == "stablehlo.while":
-                return self._in_loop(operation, values, within, name)
-            return self._in_bodies(operation, values, (*within, f"the body of {name}"))
+                return self.search_loop(operation, values, within, name)
+            return self.search_bodies(operation, values, (*within, f"the body of {name}"))
         except (KeyError, NimbleError):
             # A value is not known, or a region does not run in a program of its own.
             return None
 
-    def _in_bodies(
+    def search_bodies(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
-    ) -> Difference | None:
+    ) -> FaultyOperation | None:
         for region in operation.regions:
             module, captured = body_program(region, values, BODY_ELEMENTS)
             reduced: list[Array] = []
@@ -320,7 +317,7 @@ class _Search:
                     break
                 # Partial results of a reduction have more digits than its operands.
                 arguments = [*reduced, *elements[len(reduced) :], *captured]
-                first = self.in_program(module, arguments, within)
+                first = self.search_program(module, arguments, within)
                 if first is not None:
                     return first
                 results = [np.asarray(one) for one in execute(module, arguments)]
@@ -328,19 +325,19 @@ class _Search:
                 reduced = results if is_reducer else []
         return None
 
-    def _in_branch(
+    def search_branch(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
-    ) -> Difference | None:
+    ) -> FaultyOperation | None:
         selector = int(values[operation.operands[0]])
         count = len(operation.regions)
         branch = 1 - selector if operation.name == "stablehlo.if" else selector
         region = operation.regions[branch if 0 <= branch < count else count - 1]
         module, inputs = region_program(region, values)
-        return self.in_program(module, inputs, within)
+        return self.search_program(module, inputs, within)
 
-    def _in_loop(
+    def search_loop(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...], name: str
-    ) -> Difference | None:
+    ) -> FaultyOperation | None:
         condition, captured_by_condition = region_program(operation.regions[0], values)
         body, captured_by_body = region_program(operation.regions[1], values)
         state = [values[operand] for operand in operation.operands]
@@ -351,9 +348,9 @@ class _Search:
                 ours = [np.asarray(one) for one in execute(region, inputs)]
                 theirs = self._backend.run(region, inputs)
                 same = all(same_values(a, b) for a, b in zip(ours, theirs, strict=True))
-                is_isolated = self._isolates and iteration < MAX_ISOLATED_ITERATIONS
-                if is_isolated or (not same and accuracy(region, inputs).departures(theirs)):
-                    first = self.in_program(region, inputs, within_loop)
+                is_isolated = self._runs_each_operation and iteration < MAX_ISOLATED_ITERATIONS
+                if is_isolated or (not same and accuracy(region, inputs).violations(theirs)):
+                    first = self.search_program(region, inputs, within_loop)
                     if first is not None:
                         return first
                 if region is condition and not ours[0]:
@@ -361,10 +358,12 @@ class _Search:
             state = theirs
         return None
 
-    def by_bisection(self, program: Module, inputs: Sequence[Array], result: int) -> Difference | None:
-        """The last operation of the shortest prefix of the program whose result departs.
+    def bisect_prefixes(
+        self, program: Module, inputs: Sequence[Array], result: int
+    ) -> FaultyOperation | None:
+        """The last operation of the shortest prefix of the program whose result exceeds its bound.
 
-        Operations on which the departing result does not depend are left out.
+        Operations on which the program's wrong result does not depend are left out.
         """
         terminator = main_block(program).terminator
         before = set(operations_before(terminator.operands[min(result, len(terminator.operands) - 1)]))
@@ -372,28 +371,28 @@ class _Search:
         low, high = 0, len(observed)
         while low < high:
             middle = (low + high) // 2
-            if self._prefix_departure(program, inputs, observed[middle]) is None:
+            if self.check_prefix(program, inputs, observed[middle]) is None:
                 low = middle + 1
             else:
                 high = middle
         # A later operation may hide what is wrong, so that bisection goes past it.
         for value in (observed[low:] + observed[:low])[:MAX_PREFIXES]:
-            judged = self._prefix_departure(program, inputs, value)
-            if judged is not None:
-                return judged.difference()
+            faulty = self.check_prefix(program, inputs, value)
+            if faulty is not None:
+                return faulty
         return None
 
-    def _prefix_departure(self, program: Module, inputs: Sequence[Array], value: Value) -> _Judged | None:
-        """The departure of the program that returns one intermediate value."""
+    def check_prefix(self, program: Module, inputs: Sequence[Array], value: Value) -> FaultyOperation | None:
+        """The violation of the program that returns one intermediate value."""
         operation = value.owner
         assert isinstance(operation, Operation)
         module = returning(program, [value])
         theirs = self._backend.run(module, inputs)
-        departures = accuracy(module, inputs).departures(theirs)
-        if not departures:
+        violations = accuracy(module, inputs).violations(theirs)
+        if not violations:
             return None
         ours = [np.asarray(one) for one in execute(module, inputs)]
-        return _Judged(operation, module, inputs, ours, theirs, departures[0])
+        return _faulty(operation, module, inputs, ours, theirs, violations[0])
 
 
 def same_values(a: Array, b: Array) -> bool:
@@ -421,12 +420,12 @@ def _operand_errors(
     random = np.random.default_rng(0)
     program = NoisyProgram(module, "main", inputs, Options(compile="never"))
     distances: list[list[Array]] = [[] for _ in ours]
-    for _ in range(_OPERAND_DRAWS):
+    for _ in range(_OPERAND_RUNS):
         changed = [
             perturbed(one, ulp(one), random) if flag and is_inexact(one.dtype) else one
             for one, flag in zip(inputs, rounds, strict=False)
         ]
-        for ulps, one, result in zip(distances, ours, program.run(Draw(), changed), strict=True):
+        for ulps, one, result in zip(distances, ours, program.run(NoisyRun(), changed), strict=True):
             is_float = is_inexact(one.dtype)
             ulps.append(distance(result, one) if is_float else (result != one).astype(np.float64))
     return [root_mean_square(ulps, SIGMAS) for ulps in distances]

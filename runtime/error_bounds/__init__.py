@@ -8,6 +8,6 @@ Monte Carlo arithmetic: D. S. Parker, "Monte Carlo Arithmetic: exploiting random
 arithmetic", UCLA CSD-970002, 1997.
 """
 
-from .bounds import Accuracy, Departure, LostDigits, ResultBound, accuracy
+from .bounds import Accuracy, BoundViolation, LostDigits, ResultBound, accuracy
 
-__all__ = ["Accuracy", "Departure", "LostDigits", "ResultBound", "accuracy"]
+__all__ = ["Accuracy", "BoundViolation", "LostDigits", "ResultBound", "accuracy"]

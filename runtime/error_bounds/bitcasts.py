@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ops.framework.declaration import Op
 from ..types import FLOAT, Array, TensorType
-from .open_values import Marks
+from .open_values import OpenMasks
 
 
 class BitcastRule:
@@ -31,7 +31,7 @@ class BitcastRule:
         self._exact[self._calls : self._calls + 1] = [result]
         self._calls += 1
 
-    def __call__(self, operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    def __call__(self, operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         call, self._calls = self._calls, self._calls + 1
         (result,) = results
         if call >= len(self._exact) or self._exact[call].shape != result.shape:

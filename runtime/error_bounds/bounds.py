@@ -16,8 +16,10 @@ from ..ir import Module, source_line
 from ..options import Options
 from ..types import Array
 from .double_double import distance_from_pair
-from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, flushed, perturbed
+from .double_double_program import results_in_double_double
+from .monte_carlo import Call, NoisyProgram, NoisyRun, flushed, perturbed
 from .ulps import (
+    SIGMAS,
     distance,
     is_flushable,
     is_inexact,
@@ -28,16 +30,15 @@ from .ulps import (
     wide_dtype,
 )
 from .wide_types import narrowest_epsilon, wide_array, widened
-from .wider_f64 import results_in_double_double
 
-DEFAULT_DRAWS: Final = 12
-"""Random runs; the deviation of an element is then known to a fifth (its chi-square distribution)."""
+DEFAULT_NOISY_RUNS: Final = 12
+"""Random runs: the estimate of an element's standard deviation then has a relative error of about 20 %."""
 TRUE_ERROR_FACTOR: Final = 4.0
 """The bound of a result as a multiple of its error against wider arithmetic, if that exceeds the spread."""
-LOST_DIGITS_DRAWS: Final = 4
+LOST_DIGITS_RUNS: Final = 4
 """Random runs that look for the operation that loses digits: in one, the errors before it may be zero."""
-MORE_DRAWS: Final = 48
-"""Random runs that decide on an element beyond its bound, so that a small spread by chance is no alarm."""
+MORE_NOISY_RUNS: Final = 48
+"""More random runs if a result exceeds its bound, because the first ones may underestimate the spread."""
 _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
     ("reverse", "left"),
     (("random", 1), "right"),
@@ -45,8 +46,8 @@ _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
 )
 """Schedules of scatter and trees of reductions under which the program runs as well."""
 MORE_ORDERS: Final = 24
-"""Orders of updates and terms that decide on an element beyond its bound."""
-_ORDERED: Final = frozenset(
+"""More orders of updates and terms if a result exceeds its bound."""
+_ORDER_DEPENDENT_OPERATIONS: Final = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter")
 )
 
@@ -98,7 +99,7 @@ class ResultBound:
 
 
 @dataclass(frozen=True)
-class Departure:
+class BoundViolation:
     """A result that exceeds its bound.
 
     Attributes:
@@ -134,14 +135,14 @@ class Accuracy:
         self._estimate = estimate
         self.results = estimate.bounds()
         self.true_errors = estimate.true_errors
-        self.draws = len(estimate.drawn)
+        self.draws = len(estimate.noisy_results)
 
     @functools.cached_property
     def lost_digits(self) -> LostDigits | None:
         """The operation that loses most digits."""
         return self._estimate.lost_digits()
 
-    def departures(self, actual: Sequence[object]) -> list[Departure]:
+    def violations(self, actual: Sequence[object]) -> list[BoundViolation]:
         """The results that exceed their bounds.
 
         Args:
@@ -149,19 +150,21 @@ class Accuracy:
         """
         arrays = [np.asarray(one) for one in actual]
         if len(arrays) != len(self.results):
-            return [Departure(0, None, f"{len(arrays)} results instead of {len(self.results)}", 0, math.inf)]
-        departures = _departures(self.results, arrays)
-        if departures and self._estimate.add_choices():
+            return [
+                BoundViolation(0, None, f"{len(arrays)} results instead of {len(self.results)}", 0, math.inf)
+            ]
+        violations = _violations(self.results, arrays)
+        if violations and self._estimate.add_choices():
             self.results = self._estimate.bounds()
-            departures = _departures(self.results, arrays)
-        if departures and self._estimate.add_orders():
+            violations = _violations(self.results, arrays)
+        if violations and self._estimate.add_orders():
             self.results = self._estimate.bounds()
-            departures = _departures(self.results, arrays)
-        if departures and self._estimate.is_random and self.draws < DEFAULT_DRAWS + MORE_DRAWS:
-            self._estimate.draw(MORE_DRAWS)
-            self.results, self.draws = self._estimate.bounds(), len(self._estimate.drawn)
-            departures = _departures(self.results, arrays)
-        return departures
+            violations = _violations(self.results, arrays)
+        if violations and self._estimate.is_random and self.draws < DEFAULT_NOISY_RUNS + MORE_NOISY_RUNS:
+            self._estimate.add_noisy_runs(MORE_NOISY_RUNS)
+            self.results, self.draws = self._estimate.bounds(), len(self._estimate.noisy_results)
+            violations = _violations(self.results, arrays)
+        return violations
 
     def __str__(self) -> str:
         lines = []
@@ -184,7 +187,7 @@ def accuracy(
     inputs: Sequence[object] = (),
     *,
     entry: str = "main",
-    draws: int = DEFAULT_DRAWS,
+    draws: int = DEFAULT_NOISY_RUNS,
     seed: int = 0,
     options: Options | None = None,
 ) -> Accuracy:
@@ -211,7 +214,7 @@ def accuracy(
     if draws < 2:
         raise ValueError(f"draws is {draws}, but a spread needs at least 2")
     estimate = _Estimate(load(module), inputs, entry, seed, options or Options())
-    estimate.draw(draws)
+    estimate.add_noisy_runs(draws)
     return Accuracy(estimate)
 
 
@@ -226,19 +229,19 @@ class _Estimate:
         self._random = np.random.default_rng(seed)
         self._program = NoisyProgram(module, entry, inputs, plain)
         self.values = [np.asarray(one) for one in execute(module, inputs, entry=entry, options=options)]
-        probe = Draw(np.random.default_rng(seed))
+        probe = NoisyRun(np.random.default_rng(seed))
         self._safe_run(probe)
         self._is_alone = probe.rounding_calls <= 1
         self._choices = probe.choices
         self._chooses_once = self._is_alone and probe.choosing_calls == 1
         calls = probe.rounding_calls + probe.flushing_calls + probe.open_calls + probe.choosing_calls
         self.is_random = calls > 0 or any(map(is_flushable, self._program.arguments))
-        self.drawn: list[list[Array]] = []
+        self.noisy_results: list[list[Array]] = []
         self._others: list[tuple[list[Array], list[list[Array]]]] = []
         # Trees at random combine more initial values.
         orders = _ORDERS[: 2 if self._choices > 1 else 3]
-        self._ordered = self._orders(orders) if probe.rounding_calls or self._has_orders() else []
-        self._ordered += self._flushed_runs()
+        self._reordered_results = self._orders(orders) if probe.rounding_calls or self._has_orders() else []
+        self._reordered_results += self._flushed_runs()
         self._has_more_orders = False
         unknown: list[Array | None] = [None for _ in self.values]
         self.true_errors = self._true_errors() if probe.rounding_calls else unknown
@@ -247,47 +250,47 @@ class _Estimate:
         """The results if all subnormal inputs are flushed, and no operation has an error."""
         if not any(map(is_flushable, self._program.arguments)):
             return []
-        run = self._safe_run(Draw(), [flushed(one) for one in self._program.arguments])
+        run = self._safe_run(NoisyRun(), [flushed(one) for one in self._program.arguments])
         return [] if run is None else [run]
 
-    def draw(self, count: int) -> None:
+    def add_noisy_runs(self, count: int) -> None:
         """Add random runs."""
         for _ in range(count if self.is_random else 0):
-            draw = Draw(self._random, self._is_alone, choice=0 if self._chooses_once else None)
-            results = self._safe_run(draw, self._perturbed_arguments())
+            run = NoisyRun(self._random, self._is_alone, choice=0 if self._chooses_once else None)
+            results = self._safe_run(run, self._perturbed_arguments())
             if results is not None:
-                self.drawn.append(results)
+                self.noisy_results.append(results)
 
     def add_choices(self) -> bool:
         """Run the program with other correct results of the only reduction that has any, if there is one."""
         if not self._chooses_once or self._others:
             return False
         for choice in range(1, self._choices):
-            plain = self._safe_run(Draw(choice=choice))
-            noisy = [Draw(self._random, is_alone=True, choice=choice) for _ in range(DEFAULT_DRAWS)]
-            perturbed_runs = [self._safe_run(draw, self._perturbed_arguments()) for draw in noisy]
+            plain = self._safe_run(NoisyRun(choice=choice))
+            noisy = [NoisyRun(self._random, is_alone=True, choice=choice) for _ in range(DEFAULT_NOISY_RUNS)]
+            perturbed_runs = [self._safe_run(run, self._perturbed_arguments()) for run in noisy]
             if plain is not None:
                 self._others.append((plain, [run for run in perturbed_runs if run is not None]))
         return bool(self._others)
 
     def _perturbed_arguments(self) -> list[Array]:
-        """The inputs, subnormal numbers flushed in half of the draws."""
+        """The inputs, subnormal numbers flushed in half of the runs."""
         zero = [np.zeros(()) for _ in self._program.arguments]
         return [
             perturbed(one, none, self._random) if is_flushable(one) else one
             for one, none in zip(self._program.arguments, zero, strict=True)
         ]
 
-    def _safe_run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array] | None:
+    def _safe_run(self, run: NoisyRun, arguments: Sequence[Array] | None = None) -> list[Array] | None:
         """The results; None if the errors make the program fail, as an index that rounds may."""
         try:
-            return self._program.run(draw, arguments)
+            return self._program.run(run, arguments)
         except ExecutionError:
             return None
 
     def _has_orders(self) -> bool:
         """Whether the order in which an operation combines values is unspecified."""
-        return any(operation.name in _ORDERED for operation in self._module.walk())
+        return any(operation.name in _ORDER_DEPENDENT_OPERATIONS for operation in self._module.walk())
 
     def add_orders(self) -> bool:
         """Run the program under more orders of scatters and reductions; returns whether it has any."""
@@ -296,7 +299,7 @@ class _Estimate:
         self._has_more_orders = True
         # Trees at random combine more initial values.
         trees: list[Any] = [("random", seed) if self._choices == 1 else "left" for seed in range(MORE_ORDERS)]
-        self._ordered += self._orders([(("random", seed), tree) for seed, tree in enumerate(trees)])
+        self._reordered_results += self._orders([(("random", seed), tree) for seed, tree in enumerate(trees)])
         return True
 
     def _orders(self, orders: Sequence[tuple[Any, Any]]) -> list[list[Array]]:
@@ -347,7 +350,7 @@ class _Estimate:
         return results
 
     def _bound(self, index: int, value: Array) -> ResultBound:
-        others = [one[index] for one in (*self.drawn, *self._ordered)]
+        others = [one[index] for one in (*self.noisy_results, *self._reordered_results)]
         if self._is_alone or not is_inexact(value.dtype):
             return _farthest(value, others)
         distances = [distance(one, value) for one in others if one.shape == value.shape]
@@ -360,12 +363,12 @@ class _Estimate:
 
     def lost_digits(self) -> LostDigits | None:
         """The operation whose result has lost the most digits relative to its operands."""
-        plain = Draw(records=True)
+        plain = NoisyRun(records=True)
         if not self.is_random or self._safe_run(plain) is None:
             return None
         worst: tuple[float, Call | None] = 0.0, None
-        for seed in range(LOST_DIGITS_DRAWS):
-            noisy = Draw(np.random.default_rng(seed), records=True)
+        for seed in range(LOST_DIGITS_RUNS):
+            noisy = NoisyRun(np.random.default_rng(seed), records=True)
             self._safe_run(noisy)
             for call, other in zip(plain.calls, noisy.calls, strict=False):
                 if call.step is not other.step:
@@ -428,17 +431,17 @@ def _relative_error(a: Array, b: Array) -> float:
     return float(np.sqrt(np.sum(np.square(differences[finite])))) / norm if norm else 0.0
 
 
-def _departures(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[Departure]:
-    departures = []
+def _violations(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[BoundViolation]:
+    violations = []
     for index, (bound, array) in enumerate(zip(bounds, arrays, strict=True)):
-        departure = departure_of(index, bound, array)
-        if departure is not None:
-            departures.append(departure)
-    return departures
+        violation = violation_of(index, bound, array)
+        if violation is not None:
+            violations.append(violation)
+    return violations
 
 
-def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | None:
-    """The departure of a result that exceeds its bound; None if it does not.
+def violation_of(index: int, bound: ResultBound, actual: Array) -> BoundViolation | None:
+    """How a result exceeds its bound; None if it does not.
 
     Args:
         index: which result it is, for the report.
@@ -448,7 +451,7 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
     value = bound.value
     if actual.dtype != value.dtype or actual.shape != value.shape:
         forms = f"{actual.dtype}{list(actual.shape)} instead of {value.dtype}{list(value.shape)}"
-        return Departure(index, None, forms, actual.size, math.inf)
+        return BoundViolation(index, None, forms, actual.size, math.inf)
     excess = _excess(bound, actual)
     beyond = excess > 0
     if not beyond.any():
@@ -460,7 +463,7 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
             ulps, allowed = (one[worst] / ulp(value)[worst] for one in (distance(actual, value), bound.bound))
         reason += f", {ulps:.4g} ulp apart where {allowed:.4g} are allowed"
     reason += f" ({int(beyond.sum())} of {value.size} elements)"
-    return Departure(index, worst, reason, int(beyond.sum()), float(excess[worst]))
+    return BoundViolation(index, worst, reason, int(beyond.sum()), float(excess[worst]))
 
 
 def _excess(bound: ResultBound, actual: Array) -> Array:

@@ -26,7 +26,7 @@ _LARGE: Final = 2.0**996
 """A product of a larger number with the splitter overflows."""
 
 
-def pair(high: Array, low: Array) -> Array:
+def fast_two_sum(high: Array, low: Array) -> Array:
     """The normalized number high + low, where |high| >= |low|."""
     high, low = np.broadcast_arrays(np.asarray(high, np.float64), np.asarray(low, np.float64))
     total = high + low
@@ -36,14 +36,14 @@ def pair(high: Array, low: Array) -> Array:
     return result
 
 
-def exact(values: Array) -> Array:
+def from_array(values: Array) -> Array:
     """Numbers of f64, integers or booleans as sums of two f64 numbers."""
     array = np.asarray(values)
     if array.dtype not in (np.int64, np.uint64):
         return array.astype(np.float64).astype(np.complex128)
     high = array >> np.array(32, array.dtype)
     low = array - (high << np.array(32, array.dtype))
-    return pair(high.astype(np.float64) * 2.0**32, low.astype(np.float64))
+    return fast_two_sum(high.astype(np.float64) * 2.0**32, low.astype(np.float64))
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
@@ -66,8 +66,8 @@ def add(a: Array, b: Array) -> Array:
     """a + b."""
     high, error = exact_sum(a.real, b.real)
     low, low_error = exact_sum(a.imag, b.imag)
-    joined = pair(high, error + low)
-    return pair(joined.real, joined.imag + low_error)
+    joined = fast_two_sum(high, error + low)
+    return fast_two_sum(joined.real, joined.imag + low_error)
 
 
 def negate(a: Array) -> Array:
@@ -81,25 +81,25 @@ def subtract(a: Array, b: Array) -> Array:
 def multiply(a: Array, b: Array) -> Array:
     """a * b."""
     high, error = two_product(a.real, b.real)
-    return pair(high, error + (a.real * b.imag + a.imag * b.real))
+    return fast_two_sum(high, error + (a.real * b.imag + a.imag * b.real))
 
 
 def divide(a: Array, b: Array) -> Array:
     """a / b, by two steps of long division and a correction."""
-    quotient = exact(a.real / b.real)
+    quotient = from_array(a.real / b.real)
     for _ in range(2):
         rest = subtract(a, multiply(quotient, b))
         correction = rest.real / b.real
-        quotient = add(quotient, exact(np.where(np.isfinite(correction), correction, 0.0)))
+        quotient = add(quotient, from_array(np.where(np.isfinite(correction), correction, 0.0)))
     return quotient
 
 
 def sqrt(a: Array) -> Array:
     """The square root, by a step of Newton from that of f64."""
     root = np.sqrt(a.real)
-    rest = subtract(a, multiply(exact(root), exact(root)))
+    rest = subtract(a, multiply(from_array(root), from_array(root)))
     correction = rest.real / (2 * root)
-    return pair(root, np.where(np.isfinite(correction), correction, 0.0))
+    return fast_two_sum(root, np.where(np.isfinite(correction), correction, 0.0))
 
 
 def is_less(a: Array, b: Array) -> Array:
@@ -133,13 +133,13 @@ def absolute(a: Array) -> Array:
 
 def sign(a: Array) -> Array:
     """-1, 0 or 1; NaN of NaN."""
-    return exact(np.sign(a.real))
+    return from_array(np.sign(a.real))
 
 
 def floor(a: Array) -> Array:
     """The largest integer that is not above a."""
     high = np.floor(a.real)
-    return pair(high, np.where(high == a.real, np.floor(a.imag), 0.0))
+    return fast_two_sum(high, np.where(high == a.real, np.floor(a.imag), 0.0))
 
 
 def ceil(a: Array) -> Array:
@@ -152,7 +152,7 @@ def truncate(a: Array) -> Array:
     return np.where(np.signbit(a.real), ceil(a), floor(a))
 
 
-def by_tree(combine: Callable[[Array, Array], Array], rows: Array) -> Array | None:
+def reduce_tree(combine: Callable[[Array, Array], Array], rows: Array) -> Array | None:
     """Rows combined by a balanced tree; None if there are no rows."""
     if not len(rows):
         return None
@@ -162,7 +162,7 @@ def by_tree(combine: Callable[[Array, Array], Array], rows: Array) -> Array | No
     return np.asarray(rows[0])
 
 
-def slices(values: Array, bits: int, limit: int) -> list[Array]:
+def exact_slices(values: Array, bits: int, limit: int) -> list[Array]:
     """f64 arrays whose sum is exactly `values`, each of multiples of a power of two below 2 ** bits of them.
 
     Args:

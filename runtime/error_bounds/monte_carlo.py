@@ -25,10 +25,8 @@ from .open_values import OpenRule, filled, open_rule
 from .operation_kinds import base_name, is_correctly_rounded
 from .reduction_bounds import Rule
 from .rounding_rules import rounding_rule
-from .ulps import is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
+from .ulps import SIGMAS, is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
 
-SIGMAS: Final = 6.0
-"""The maximum distance of another implementation, in standard deviations of an element."""
 NOISE: Final = math.sqrt(3) / SIGMAS
 """The largest random error relative to an operation's bound, which is `SIGMAS` deviations of the errors."""
 MAX_RECORDED_BYTES: Final = 64 << 20
@@ -50,8 +48,8 @@ class Call:
 
 
 @dataclass
-class Draw:
-    """One run.
+class NoisyRun:
+    """One run of a `NoisyProgram`: its settings, and what is counted and recorded meanwhile.
 
     Attributes:
         random: draws the errors; None: there are none.
@@ -59,12 +57,13 @@ class Draw:
             signs. Otherwise errors are uniform with `NOISE` of that, and correctly rounded operations are off
             too: a compiler that contracts a product and a sum, or computes in a wider type, does not round in
             between.
-        rounds: whether errors are drawn. Otherwise only choices that the specification leaves open are.
+        rounds: whether operations have rounding errors. Otherwise only the choices are random that the
+            specification leaves open.
         choice: the index of the result that reductions return if initial values allow several, 0 being ours;
             None: a random one.
         records: whether calls are recorded.
         calls: the recorded calls.
-        rounding_calls: the number of calls with drawn errors.
+        rounding_calls: the number of calls with rounding errors.
         flushing_calls: the number of calls with subnormal operands, which processors may flush to zero.
         open_calls: the number of calls with elements that the specification leaves open.
         choosing_calls: the number of calls with several valid results because of initial values.
@@ -92,7 +91,7 @@ class NoisyStep:
         view: the operation.
         function: runs it.
         takes_regions: whether `function` takes the regions.
-        program: holds the current draw.
+        program: holds the current run.
     """
 
     def __init__(
@@ -109,30 +108,30 @@ class NoisyStep:
         self.bitcast = bitcast_rule(view)
 
     def __call__(self, *operands: Any, **regions: Any) -> Any:
-        draw = self._program.draw
-        if draw.random is not None and draw.rounds:
-            operands = self._flushed(draw, draw.random, operands)
+        run = self._program.current_run
+        if run.random is not None and run.rounds:
+            operands = self._flushed(run, run.random, operands)
         returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
         # A value of a tuple type is a `TupleValue`, not a tuple.
         is_several = type(returned) is tuple
         results: Sequence[Any] = returned if is_several else (returned,)
-        if self._alternatives is not None and (draw.random is not None or draw.choice):
-            results = self._chosen(draw, operands, results, regions["body"])
-        if draw.random is not None:
-            if draw.rounds and (self.rule is not None or self.is_basic):
-                results = self._perturbed_results(draw, draw.random, operands, results)
+        if self._alternatives is not None and (run.random is not None or run.choice):
+            results = self._chosen(run, operands, results, regions["body"])
+        if run.random is not None:
+            if run.rounds and (self.rule is not None or self.is_basic):
+                results = self._perturbed_results(run, run.random, operands, results)
             if self._open is not None:
-                results = self._filled(draw, draw.random, self._open, operands, results)
-            if self.bitcast is not None and draw.rounds:
-                results = self._filled(draw, draw.random, self.bitcast, operands, results)
-        elif self.bitcast is not None and not draw.choice:
+                results = self._filled(run, run.random, self._open, operands, results)
+            if self.bitcast is not None and run.rounds:
+                results = self._filled(run, run.random, self.bitcast, operands, results)
+        elif self.bitcast is not None and not run.choice:
             self.bitcast.record(np.asarray(results[0]))
-        if draw.records and draw.recorded_bytes < MAX_RECORDED_BYTES:
-            _record(draw, self, operands, results)
+        if run.records and run.recorded_bytes < MAX_RECORDED_BYTES:
+            _record(run, self, operands, results)
         return tuple(results) if is_several else results[0]
 
     def _chosen(
-        self, draw: Draw, operands: Sequence[object], results: Sequence[object], body: Any
+        self, run: NoisyRun, operands: Sequence[object], results: Sequence[object], body: Any
     ) -> Sequence[Any]:
         """The computed results, or other correct results that the initial values allow."""
         assert self._alternatives is not None
@@ -140,17 +139,17 @@ class NoisyStep:
         others = self._alternatives(*arrays, body)
         if not others:
             return results
-        draw.choosing_calls += 1
-        draw.choices = max(draw.choices, len(others) + 1)
-        choice = draw.choice
+        run.choosing_calls += 1
+        run.choices = max(run.choices, len(others) + 1)
+        choice = run.choice
         if choice is None:
-            assert draw.random is not None
-            choice = int(draw.random.integers(0, len(others) + 1))
+            assert run.random is not None
+            choice = int(run.random.integers(0, len(others) + 1))
         return tuple(others[choice - 1]) if 0 < choice <= len(others) else results
 
     def _filled(
         self,
-        draw: Draw,
+        run: NoisyRun,
         random: np.random.Generator,
         rule: OpenRule,
         operands: Sequence[object],
@@ -160,7 +159,7 @@ class NoisyStep:
         inputs = [np.asarray(operand) for operand in operands]
         arrays = [np.asarray(result) for result in results]
         marks = rule(inputs, arrays)
-        draw.open_calls += any(mask is not None for mask in marks)
+        run.open_calls += any(mask is not None for mask in marks)
         return tuple(
             [
                 result if mask is None else filled(array, mask, inputs, random)
@@ -168,12 +167,14 @@ class NoisyStep:
             ]
         )
 
-    def _flushed(self, draw: Draw, random: np.random.Generator, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The operands; in half of the draws, subnormal numbers of some are flushed to zero."""
+    def _flushed(
+        self, run: NoisyRun, random: np.random.Generator, operands: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The operands; in half of the runs, subnormal numbers of some are flushed to zero."""
         flushable = [isinstance(one, np.ndarray) and is_flushable(one) for one in operands]
         if not any(flushable):
             return operands
-        draw.flushing_calls += 1
+        run.flushing_calls += 1
         if random.random() < 0.5:
             return operands
         # One operand may be flushed, and another one not, as where it stays in a wider type.
@@ -181,33 +182,37 @@ class NoisyStep:
         return tuple(flushed(one) if flag else one for one, flag in zip(operands, flags, strict=True))
 
     def _perturbed_results(
-        self, draw: Draw, random: np.random.Generator, operands: Sequence[object], results: Sequence[object]
+        self,
+        run: NoisyRun,
+        random: np.random.Generator,
+        operands: Sequence[object],
+        results: Sequence[object],
     ) -> tuple[Any, ...]:
         arrays = [np.asarray(result) for result in results]
-        amounts = self.amounts(draw, [np.asarray(operand) for operand in operands], arrays)
+        amounts = self.amounts(run, [np.asarray(operand) for operand in operands], arrays)
         if any(amount is not None and np.any(amount) for amount in amounts):
-            draw.rounding_calls += 1
+            run.rounding_calls += 1
         return tuple(
             [
-                result if amount is None else perturbed(array, amount, random, extreme=draw.is_alone)
+                result if amount is None else perturbed(array, amount, random, extreme=run.is_alone)
                 for result, array, amount in zip(results, arrays, amounts, strict=True)
             ]
         )
 
     def amounts(
-        self, draw: Draw, operands: Sequence[Array], results: Sequence[Array]
+        self, run: NoisyRun, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array | None]:
         """The largest error of each element."""
         if self.rule is not None:
             bounds = self.rule(operands, results)
-            if draw.is_alone:
+            if run.is_alone:
                 return bounds
             # Errors below a unit in the last place would be lost when they are rounded.
             return [
                 None if bound is None else np.where(bound > 0, np.maximum(NOISE * bound, ulp(result)), 0.0)
                 for bound, result in zip(bounds, results, strict=True)
             ]
-        if draw.is_alone:
+        if run.is_alone:
             return [None for _ in results]
         return [_rounding_error(self.operation, operands, results[0])]
 
@@ -228,10 +233,10 @@ def _is_float(operation: Operation) -> bool:
     return isinstance(type, TensorType) and bool(type.category & (FLOAT | COMPLEX))
 
 
-def _record(draw: Draw, step: NoisyStep, operands: Sequence[object], results: Sequence[object]) -> None:
+def _record(run: NoisyRun, step: NoisyStep, operands: Sequence[object], results: Sequence[object]) -> None:
     arrays = [np.asarray(one) for one in operands], [np.asarray(one) for one in results]
-    draw.recorded_bytes += sum(one.nbytes for one in arrays[1])
-    draw.calls.append(Call(step, *arrays))
+    run.recorded_bytes += sum(one.nbytes for one in arrays[1])
+    run.calls.append(Call(step, *arrays))
 
 
 def _rounding_error(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
@@ -269,14 +274,14 @@ _EXACTLY: Final[dict[str, Callable[..., Any]]] = {
 def perturbed(array: Array, amount: Array, random: np.random.Generator, *, extreme: bool = False) -> Array:
     """An array with a random error added to each element.
 
+    In half of the calls, subnormal numbers become zero, as on processors that flush them.
+
     Args:
         array: of floats or complex numbers.
         amount: the largest error of each element; where it is infinite, the element becomes any value, also
             one that is not finite.
         random: draws the errors.
         extreme: whether errors are as large as `amount`, with random signs, and not uniform.
-
-    Subnormal numbers become zero in half of the draws, as on processors that flush them.
     """
     if array.dtype.kind == "c":
         joined = np.empty_like(array)
@@ -336,12 +341,12 @@ class NoisyProgram:
         options: those of references that have any, such as seeds and orders.
 
     Attributes:
-        draw: the current run.
+        current_run: the settings and counts of the current run.
         arguments: the inputs as arrays of the arguments' types.
     """
 
     def __init__(self, module: Module, entry: str, inputs: Sequence[object], options: Options) -> None:
-        self.draw = Draw()
+        self.current_run = NoisyRun()
         self._inner: set[int] = set()
         self.arguments = converted(module, entry, inputs)
         function = static_function(module, entry, self.arguments)
@@ -349,7 +354,7 @@ class NoisyProgram:
         self._has_exact_bits = False
         self._program = Program(function, options, self._choose)
 
-    def run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array]:
+    def run(self, run: NoisyRun, arguments: Sequence[Array] | None = None) -> list[Array]:
         """The results of a run.
 
         Raises:
@@ -357,8 +362,8 @@ class NoisyProgram:
         """
         if self._bitcasts and not self._has_exact_bits:
             self._has_exact_bits = True
-            self.run(Draw())
-        self.draw = draw
+            self.run(NoisyRun())
+        self.current_run = run
         for bitcast in self._bitcasts:
             bitcast.restart()
         chosen = self.arguments if arguments is None else tuple(arguments)

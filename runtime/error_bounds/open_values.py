@@ -1,6 +1,6 @@
 """The elements of results that the specification leaves to the implementation, and values for them.
 
-Besides what `sanitizer.open_elements` marks these are:
+Besides what `sanitizer.unspecified_elements` marks these are:
 
 - the digits of NaNs, which `bitcast_convert` and TOTALORDER show;
 - where a comparator that does not order NaNs puts them, and subnormal numbers among zeros;
@@ -24,16 +24,16 @@ from ..ops.control.control import Case, If, While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import Order, comparator
-from ..sanitizer.open_elements import INTEGER_ARITHMETIC
+from ..sanitizer.unspecified_elements import INTEGER_ARITHMETIC
 from ..types import COMPLEX, FLOAT, INTEGER, Array, TensorType, Type
 from .magnitudes import executable_of
 from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
 from .ulps import is_inexact, is_subnormal, layout_of, wide_dtype
 
-Marks = list[Array | None]
+OpenMasks = list[Array | None]
 """For each result a mask of the open elements, or None if there are none."""
-OpenRule = Callable[[Sequence[Array], Sequence[Array]], Marks]
+OpenRule = Callable[[Sequence[Array], Sequence[Array]], OpenMasks]
 """A function of the operands and the results."""
 
 _CONVERTING: Final = ("reduce_precision", "iota", "dynamic_iota")
@@ -48,8 +48,8 @@ def open_rule(view: Op) -> OpenRule | None:
     if not rules:
         return None
 
-    def marks(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
-        joined: Marks = [None for _ in results]
+    def marks(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
+        joined: OpenMasks = [None for _ in results]
         for rule in rules:
             for index, mask in enumerate(rule(operands, results)):
                 if mask is not None and mask.any():
@@ -96,7 +96,7 @@ def _integer_arithmetic(view: Op) -> OpenRule | None:
     if not marks:
         return None
 
-    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         masks = [mask for mask in (one(operands) for one in marks) if mask is not None]
         return [np.logical_or.reduce(masks) if masks else None]
 
@@ -114,7 +114,7 @@ def _nan_digits(view: Op) -> OpenRule | None:
     return None
 
 
-def _bits_of_nan(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+def _bits_of_nan(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
     mask: Array = _is_nan(operands[0])
     result = results[0]
     if result.ndim > mask.ndim:
@@ -147,7 +147,7 @@ def _unordered(view: Op) -> OpenRule | None:
     orders = [Order.NUMBER for _ in indices] if keys is None else [key.order for key in keys]
     axis: Any = getattr(view, "dimension")  # noqa: B009
 
-    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         nans = zeros = np.zeros(operands[0].shape, np.bool_)
         for index, order in zip(indices, orders, strict=True):
             if order != Order.CANONICAL:
@@ -203,7 +203,7 @@ def _indefinite(view: Op) -> OpenRule | None:
         return None
     is_lower = bool(getattr(view, "lower"))  # noqa: B009
 
-    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         matrix, result = operands[0], results[0]
         hermitian = (matrix == np.conj(np.swapaxes(matrix, -1, -2))).all(axis=(-1, -2))
         definite = np.isfinite(result).all(axis=(-1, -2)) & hermitian
@@ -226,8 +226,10 @@ def _missing_infinities(view: Op) -> OpenRule | None:
 
     largest = _largest_finite(view)
 
-    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
-        masks: Marks = [_extreme(one) if lacks else None for one, lacks in zip(results, lacking, strict=True)]
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
+        masks: OpenMasks = [
+            _extreme(one) if lacks else None for one, lacks in zip(results, lacking, strict=True)
+        ]
         if largest is not None and masks[0] is not None:
             masks[0] |= np.abs(operands[0].astype(np.float64)) >= largest
         return masks
@@ -273,7 +275,7 @@ def _missing_nans(view: Op) -> OpenRule | None:
     if not _lacks_infinity(type) or not isinstance(type, TensorType) or _has_nan(type):
         return None
 
-    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         # A conversion takes the real part of complex numbers.
         wide = [one.real.astype(np.float64) if is_inexact(one.dtype) else one for one in operands]
         return [np.isnan(np.asarray(executable_of(operation)(*wide)[0]))]
@@ -304,7 +306,7 @@ def _padding_products(view: Op) -> OpenRule | None:
     if base_name(view.operation) not in ("convolution", "dynamic_conv"):
         return None
 
-    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         inexact = [one.astype(np.complex128) for one in operands[:2] if is_inexact(one.dtype)]
         is_open = any(not np.isfinite(one).all() for one in inexact)
         return [np.ones(results[0].shape, np.bool_) if is_open else None]

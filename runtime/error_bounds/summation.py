@@ -11,12 +11,10 @@ import numpy as np
 from ..ir import Operation
 from ..ops.reduction.reduce import Reduce
 from ..types import Array
-from .ulps import is_inexact
+from .ulps import SIGMAS, is_inexact
 
 ORDERS: Final = 6
 """Random orders, besides the given one and the sorted ones."""
-DEVIATIONS: Final = 6.0
-"""Standard deviations of the error of one implementation."""
 MAX_TERMS: Final = 1 << 20
 """Maximum terms of sums that are reordered."""
 
@@ -38,17 +36,17 @@ def summation_error(operation: Operation, operands: Sequence[Array], roundoff: f
         return None
     view = Reduce(operation)
     layout = view.layout
-    ordered = terms if layout.permutation is None else terms.transpose(layout.permutation)
-    rows = np.ascontiguousarray(ordered).reshape(layout.sizes).astype(np.float64)
+    transposed = terms if layout.permutation is None else terms.transpose(layout.permutation)
+    rows = np.ascontiguousarray(transposed).reshape(layout.sizes).astype(np.float64)
     initial = np.full((rows.shape[0], 1, rows.shape[2]), float(operands[1]))
-    ordered = np.sort(rows, axis=1)
+    ascending = np.sort(rows, axis=1)
     random = np.random.default_rng(0)
-    orders = [rows, rows[:, ::-1], ordered, ordered[:, ::-1]]
+    orders = [rows, rows[:, ::-1], ascending, ascending[:, ::-1]]
     orders += [rows[:, random.permutation(rows.shape[1])] for _ in range(ORDERS)]
     with np.errstate(all="ignore"):
         squares = [
             np.square(np.cumsum(np.concatenate([initial, one], axis=1), axis=1)).sum(axis=1) for one in orders
         ]
         largest = functools.reduce(np.fmax, squares)
-        error: Array = DEVIATIONS * np.sqrt(2 / 3) * roundoff * np.sqrt(largest)
+        error: Array = SIGMAS * np.sqrt(2 / 3) * roundoff * np.sqrt(largest)
     return error.reshape(layout.result_shape)

@@ -13,6 +13,9 @@ from ..types import Array, DType
 _FLUSHING_EXPONENTS: Final = (-126, -1022)
 """Minimum exponents of the types to which the processor's flush-to-zero mode applies: f32, bf16 and f64."""
 
+SIGMAS: Final = 6.0
+"""The maximum distance of another implementation's result, in standard deviations of an element."""
+
 
 def layout_of(dtype: DType) -> Any:
     """The properties of a float type, of a complex one's components, as `ml_dtypes.finfo` gives them.

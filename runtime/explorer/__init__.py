@@ -1,13 +1,21 @@
 """Finds results that depend on an order which the specification does not define, and explains why.
 
 A program is run under many scatter schedules and reduction trees (`runs`), and its results are compared
-(`differences`). Where some differ, the operations that differ by themselves are looked for
+(`comparison`). Where some differ, the operations that differ by themselves are looked for
 (`responsibility`).
 """
 
-from .differences import Difference
-from .exploration import Exploration, Failure, OperationReport, ResultReport
-from .exploring import explore
+from .comparison import ElementDifference
+from .driver import explore
+from .report import Exploration, Failure, OperationReport, ResultReport
 from .schedules import Schedule
 
-__all__ = ["Difference", "Exploration", "Failure", "OperationReport", "ResultReport", "Schedule", "explore"]
+__all__ = [
+    "ElementDifference",
+    "Exploration",
+    "Failure",
+    "OperationReport",
+    "ResultReport",
+    "Schedule",
+    "explore",
+]

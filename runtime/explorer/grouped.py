@@ -14,7 +14,7 @@ from ..kernels.launch.scratch import borrow_scratch
 from ..ops.indexing.scatter import Scatter
 from ..options import Schedule as ScatterOrder
 from ..types import Array, TensorType
-from .differences import Comparison, compare
+from .comparison import Comparison, compare
 
 
 class _Groups(NamedTuple):

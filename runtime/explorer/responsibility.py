@@ -18,7 +18,7 @@ from ..ir import Module, Value, captured_values, operation_module
 from ..ir.record import IdentityRecord
 from ..ops.framework.verify import verify
 from ..types import Array, TensorType, Type
-from .differences import Difference, Extremes, compare, difference_at
+from .comparison import ElementDifference, Extremes, compare, difference_at
 from .grouped import GroupedResult, compare_grouped_results
 from .runs import ExploredExecutable, ExploredStep, Run
 from .schedules import Schedule
@@ -46,8 +46,8 @@ class LocalDifference:
     step: ExploredStep
     calls: int
     result: int
-    first: Difference
-    largest: Difference
+    first: ElementDifference
+    largest: ElementDifference
     operands: tuple[Array, ...]
     captures: tuple[Array, ...]
     schedules: list[Schedule] = field(default_factory=list)

@@ -25,8 +25,8 @@ from ..plan.implementation import ImplementationKind
 from ..program import Program
 from ..specialize.utils.effects import has_no_effect
 from ..types import Array
-from .freedom import OrderOption, contains_open_order, max_updates, order_option_of, unexplored
 from .grouped import GroupedComparisons, GroupedResult, GroupedScatter
+from .open_orders import OrderOption, contains_open_order, max_updates, order_option_of, unexplored
 from .schedules import Schedule
 
 MAX_IMPLEMENTATIONS: Final = 4

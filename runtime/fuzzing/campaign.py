@@ -13,12 +13,12 @@ import numpy as np
 from ..api import execute, load
 from ..backends import Backend, BackendError, IsolatedBackend
 from ..backends.constant_inputs import with_constant_inputs
-from ..differences import Difference, find_difference
+from ..differences import FaultyOperation, find_faulty_operation
 from ..differences.search import same_values
 from ..error_bounds import accuracy
 from ..errors import NimbleError
 from ..ir import Module
-from ..minimizer import reduce
+from ..minimizer import minimize
 from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, Array, TensorType
 from .accepted_programs import ENDED, accepted_program
@@ -151,25 +151,25 @@ class Fuzzer:
         ours = [np.asarray(one) for one in execute(module, inputs, options=_PLAIN)]
         if len(ours) == len(theirs) and all(map(same_values, ours, theirs)):
             return Outcome(seed, "equal")
-        departures = accuracy(module, inputs).departures(theirs)
-        if not departures:
+        violations = accuracy(module, inputs).violations(theirs)
+        if not violations:
             return Outcome(seed, "inside")
-        cause = cause_of_result(module, inputs, departures[0], theirs)
+        cause = cause_of_result(module, inputs, violations[0], theirs)
         if cause is not None and cause.title in self.causes:
-            return Outcome(seed, "finding", cause.title, str(departures[0]), explanation=cause.explanation)
-        first = find_difference(module, inputs, self.backend).first
+            return Outcome(seed, "finding", cause.title, str(violations[0]), explanation=cause.explanation)
+        first = find_faulty_operation(module, inputs, self.backend).first
         if first is None:
             title, explanation = UNEXPLAINED, ""
             if cause is not None:
                 title, explanation = cause.title, cause.explanation
             elif self._varies(module, inputs, theirs):
                 title, explanation = VARIES, VARIES_BECAUSE
-            finding = Outcome(seed, "finding", title, str(departures[0]), explanation=explanation)
+            finding = Outcome(seed, "finding", title, str(violations[0]), explanation=explanation)
             return self._with_program(finding, module, inputs, _differs(self.backend, None))
         cause = known_cause(first)
         title = cause_of(first) if cause is None else cause.title
         explanation = "" if cause is None else cause.explanation
-        finding = Outcome(seed, "finding", title, str(first.departure), explanation=explanation)
+        finding = Outcome(seed, "finding", title, str(first.violation), explanation=explanation)
         return self._with_program(finding, first.module, first.inputs, _differs(self.backend, title))
 
     def _varies(self, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> bool:
@@ -193,7 +193,7 @@ class Fuzzer:
             closed = load(str(with_constant_inputs(module, inputs, hides_constants=True)))
         if self._minimizes:
             try:
-                closed = reduce(closed, fails, seconds=MINIMIZING_SECONDS).module
+                closed = minimize(closed, fails, seconds=MINIMIZING_SECONDS).module
             except NimbleError:
                 detail = "With constant inputs, or without the operations around it, it is right."
                 finding = replace(finding, detail=f"{finding.detail} {detail}")
@@ -216,9 +216,9 @@ def _differs(other: Backend, title: str | None) -> Callable[[Module], bool]:
         if module.functions["main"].type.inputs:
             return False
         try:
-            if not accuracy(module).departures(other.run(module, [])):
+            if not accuracy(module).violations(other.run(module, [])):
                 return False
-            first = find_difference(module, [], other).first
+            first = find_faulty_operation(module, [], other).first
         except NimbleError:
             return False
         if first is None or title is None:
@@ -249,7 +249,7 @@ def _ends(other: Backend, message: str) -> Callable[[Module], bool]:
 _CATEGORIES: Final = {FLOAT: "floats", COMPLEX: "complex numbers", BOOLEAN: "booleans"}
 
 
-def cause_of(first: Difference) -> str:
+def cause_of(first: FaultyOperation) -> str:
     """The operation, its body, the kinds of its types and what is wrong.
 
     Findings that share these mostly have one reason.
@@ -265,11 +265,11 @@ def cause_of(first: Difference) -> str:
     return f"{first.operation}{body} on {', '.join(kinds)}: {_symptom(first)}"
 
 
-def _symptom(first: Difference) -> str:
-    departure = first.departure
-    if departure.index is None:
+def _symptom(first: FaultyOperation) -> str:
+    violation = first.violation
+    if violation.index is None:
         return "another type or shape"
-    mine, other = (side[departure.result][departure.index] for side in (first.ours, first.theirs))
+    mine, other = (side[violation.result][violation.index] for side in (first.ours, first.theirs))
     if mine != mine or other != other:
         return "NaN on one side"
     if np.isinf(np.asarray(mine, np.complex128)) or np.isinf(np.asarray(other, np.complex128)):

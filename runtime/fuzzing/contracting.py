@@ -10,7 +10,7 @@ from ..ops.contraction.fft import FftType
 from ..ops.contraction.linalg import Transpose
 from ..ops.reduction.window_geometry import Window
 from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
-from .generator import Generator, Unsuitable
+from .generator import CannotGenerate, Generator
 from .indexing import promoted
 
 
@@ -36,7 +36,7 @@ def dot_general(g: Generator) -> None:
     result += [size for size, role in zip(shape, roles, strict=True) if role == "result"]
     result += [size for size, role, _ in dimensions if role == "result"]
     if np.prod(result) * np.prod([shape[d] for d in lhs_dimensions["contracting"]]) > 10 * g.largest:
-        raise Unsuitable("large")
+        raise CannotGenerate("large")
     g.add(
         "stablehlo.dot_general",
         [lhs, rhs],
@@ -86,7 +86,7 @@ def convolution(g: Generator) -> None:
     rhs_shape = placed(orders[1], kernel_features, outputs, [window.size for window in windows])
     result_shape = placed(orders[2], batch // batch_groups, outputs, counts)
     if np.prod(result_shape) * np.prod(rhs_shape) > 40 * g.largest or np.prod(lhs_shape) > 2 * g.largest:
-        raise Unsuitable("large")
+        raise CannotGenerate("large")
     lhs = g.operand(TensorType(lhs_shape, element_type))
     rhs = g.operand(TensorType(rhs_shape, element_type))
     g.add(

@@ -10,7 +10,7 @@ from ..ir import Function
 from ..ops.elementwise.comparison import ComparisonDirection
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType
 from .elementwise import EXACT_BINARY, EXACT_UNARY, scalar_expression
-from .generator import Generator, Unsuitable
+from .generator import CannotGenerate, Generator
 from .tensor_values import TensorValue as Value
 
 _PRED = TensorType((), ELEMENT_TYPES["i1"])
@@ -119,7 +119,7 @@ def tuples(g: Generator) -> None:
 def call(g: Generator) -> None:
     """A call of a new function, or of one that is there; directly or as a composite."""
     if g.in_region:
-        raise Unsuitable("functions are made at the top")
+        raise CannotGenerate("functions are made at the top")
     if g.program.functions and g.chance(0.3):
         function = g.random.choice(g.program.functions)
     else:

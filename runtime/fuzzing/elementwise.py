@@ -25,7 +25,7 @@ from ..types import (
     ElementType,
     TensorType,
 )
-from .generator import Generator, Unsuitable
+from .generator import CannotGenerate, Generator
 from .tensor_values import TensorValue as Value
 
 _BOOLEAN_TYPE = ELEMENT_TYPES["i1"]
@@ -77,7 +77,7 @@ def elementwise(g: Generator) -> None:
         any(result.categories & PLAIN == 0 for result in declaration.declared_results)
         or "quantize" in declaration.name
     ):
-        raise Unsuitable("quantized")
+        raise CannotGenerate("quantized")
     apply(g, declaration.name)
 
 
@@ -181,7 +181,7 @@ def bitcast_convert(g: Generator) -> None:
     widths = [width for width in _WIDTHS if width % source.width == 0 or source.width % width == 0]
     target = g.random.choice(_WIDTHS[g.random.choice(widths)])
     if (source.category == COMPLEX) != (target.category == COMPLEX):
-        raise Unsuitable("complex elements stay complex")
+        raise CannotGenerate("complex elements stay complex")
     if target.width < source.width:
         shape = (*shape, source.width // target.width)
     elif target.width > source.width:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..api import execute
-from ..differences import Difference
+from ..differences import FaultyOperation
 from ..differences.extraction import main_block, returning
 from ..error_bounds.ulps import is_inexact, is_subnormal
 from ..ir import Operation
@@ -31,30 +31,30 @@ class KnownCause:
 
     Attributes:
         title: what the other implementation does.
-        explanation: why that departs from the specification.
+        explanation: why that violates the specification.
         matches: whether a difference has this cause.
     """
 
     title: str
     explanation: str
-    matches: Callable[[Difference], bool]
+    matches: Callable[[FaultyOperation], bool]
 
 
-def operation_of(first: Difference) -> Operation:
-    """The operation that departs: the program returns its results."""
-    returned = main_block(first.module).terminator.operands[first.departure.result].owner
+def operation_of(first: FaultyOperation) -> Operation:
+    """The faulty operation: the program returns its results."""
+    returned = main_block(first.module).terminator.operands[first.violation.result].owner
     assert isinstance(returned, Operation)
     return returned
 
 
-def operand_arrays(first: Difference) -> list[Array]:
+def operand_arrays(first: FaultyOperation) -> list[Array]:
     program = returning(first.module, operation_of(first).operands)
     return [np.asarray(one) for one in execute(program, first.inputs, options=_PLAIN)]
 
 
-def _divides_flushed_numbers(first: Difference) -> bool:
+def _divides_flushed_numbers(first: FaultyOperation) -> bool:
     """Whether atan2 is NaN for a subnormal number and another one that is zero or subnormal."""
-    index = first.departure.index
+    index = first.violation.index
     if first.operation not in ("stablehlo.atan2", "chlo.broadcast_atan2") or index is None:
         return False
     arrays = operand_arrays(first)
@@ -66,35 +66,35 @@ def _divides_flushed_numbers(first: Difference) -> bool:
     return are_flushed and any(subnormal) and bool(np.isnan(first.theirs[0][index]))
 
 
-def _adds_booleans(first: Difference) -> bool:
+def _adds_booleans(first: FaultyOperation) -> bool:
     """Whether the sum of two booleans that are both true is false."""
-    index = first.departure.index
+    index = first.violation.index
     if first.operation != "stablehlo.add" or index is None or first.ours[0].dtype != np.bool_:
         return False
     return all(bool(one[index]) for one in operand_arrays(first)) and not bool(first.theirs[0][index])
 
 
-def _compares_real_parts(first: Difference) -> bool:
+def _compares_real_parts(first: FaultyOperation) -> bool:
     """Whether the minimum or maximum of complex numbers is another one with the same real part."""
     names = [
         f"{dialect}{name}" for dialect in ("stablehlo.", "chlo.broadcast_") for name in ("minimum", "maximum")
     ]
-    index = first.departure.index
+    index = first.violation.index
     if first.operation not in names or index is None or first.ours[0].dtype.kind != "c":
         return False
     return bool(first.ours[0][index].real == first.theirs[0][index].real)
 
 
-def _has_one_root_of_subnormal_numbers(first: Difference) -> bool:
-    index = first.departure.index
+def _has_one_root_of_subnormal_numbers(first: FaultyOperation) -> bool:
+    index = first.violation.index
     if first.operation != "stablehlo.cbrt" or index is None:
         return False
     return bool(is_subnormal(operand_arrays(first)[0][index]))
 
 
-def _is_on_other_side_of_cut(first: Difference) -> bool:
+def _is_on_other_side_of_cut(first: FaultyOperation) -> bool:
     """Whether a function is mirrored at an operand of which a component is zero."""
-    index = first.departure.index
+    index = first.violation.index
     if not first.operation.startswith("chlo.") or index is None or first.ours[0].dtype.kind != "c":
         return False
     arrays = operand_arrays(first)
@@ -106,23 +106,23 @@ def _is_on_other_side_of_cut(first: Difference) -> bool:
     return is_on_axis and any(abs(other - one) <= CUT_ERROR * abs(mine) for one in sides)
 
 
-def _omits_zeta_terms(first: Difference) -> bool:
+def _omits_zeta_terms(first: FaultyOperation) -> bool:
     """Whether zeta at a negative number is not the sum of its terms, which ours is."""
-    if first.operation != "chlo.zeta" or first.departure.index is None:
+    if first.operation != "chlo.zeta" or first.violation.index is None:
         return False
-    x, q = [float(one[first.departure.index]) for one in operand_arrays(first)]
+    x, q = [float(one[first.violation.index]) for one in operand_arrays(first)]
     if not q < 0:
         return False
     with np.errstate(all="ignore"):
         total = float(np.sum((q + np.arange(ZETA_TERMS)) ** -x))
-        ours = float(first.ours[0][first.departure.index])
+        ours = float(first.ours[0][first.violation.index])
         return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
 
 
-def _has_wrong_power(first: Difference) -> bool:
+def _has_wrong_power(first: FaultyOperation) -> bool:
     """Whether an integer power is not base ** exponent modulo 2 ** width, which ours is."""
     names = ("stablehlo.power", "chlo.broadcast_power")
-    if first.operation not in names or first.departure.index is None:
+    if first.operation not in names or first.violation.index is None:
         return False
     operands: list[Any] = [one.type for one in operation_of(first).operands]
     if not operands[0].category & INTEGER:
@@ -130,47 +130,47 @@ def _has_wrong_power(first: Difference) -> bool:
     arrays = np.broadcast_arrays(*[one.astype(object) for one in operand_arrays(first)])
     if arrays[0].shape != first.ours[0].shape:
         return False
-    base, exponent = [int(one[first.departure.index]) for one in arrays]
+    base, exponent = [int(one[first.violation.index]) for one in arrays]
     modulus = 1 << operands[0].element_type.width
-    ours = int(first.ours[0][first.departure.index])
+    ours = int(first.ours[0][first.violation.index])
     return exponent >= 0 and (pow(base, exponent, modulus) - ours) % modulus == 0
 
 
-def _has_special_value(first: Difference) -> bool:
+def _has_special_value(first: FaultyOperation) -> bool:
     """Whether a function of CHLO has an infinity or a NaN on one side."""
-    if not first.operation.startswith("chlo.") or first.departure.index is None:
+    if not first.operation.startswith("chlo.") or first.violation.index is None:
         return False
-    index, result = first.departure.index, first.departure.result
+    index, result = first.violation.index, first.violation.result
     sides = [np.asarray(side[result][index]) for side in (first.ours, first.theirs)]
     return is_inexact(sides[0].dtype) and not all(np.isfinite(one.astype(np.complex128)) for one in sides)
 
 
-def _loses_high_half(first: Difference) -> bool:
+def _loses_high_half(first: FaultyOperation) -> bool:
     """Whether the high half of a product of integers of four bits is zero, but should not be."""
-    if first.operation != "chlo.mulhi" or first.departure.index is None:
+    if first.operation != "chlo.mulhi" or first.violation.index is None:
         return False
-    index = first.departure.index
+    index = first.violation.index
     lhs, rhs = [int(one[index]) for one in operand_arrays(first)]
     operand: Any = operation_of(first).operands[0].type
     is_narrow = operand.element_type.width == 4
     return is_narrow and int(first.ours[0][index]) == (lhs * rhs) >> 4 and int(first.theirs[0][index]) == 0
 
 
-def _counts_eight_bits(first: Difference) -> bool:
+def _counts_eight_bits(first: FaultyOperation) -> bool:
     """Whether popcnt of negative integers of 2 or 4 bits counts the bits of their sign too."""
-    if first.operation != "stablehlo.popcnt" or first.departure.index is None:
+    if first.operation != "stablehlo.popcnt" or first.violation.index is None:
         return False
     operand: Any = operation_of(first).operands[0].type
-    value = int(operand_arrays(first)[0][first.departure.index])
+    value = int(operand_arrays(first)[0][first.violation.index])
     width = operand.element_type.width
-    ours = int(first.ours[0][first.departure.index])
+    ours = int(first.ours[0][first.violation.index])
     return width < 8 and value < 0 and (ours - (value % (1 << width)).bit_count()) % (1 << width) == 0
 
 
-def _loses_digits_of_logarithms(first: Difference) -> bool:
+def _loses_digits_of_logarithms(first: FaultyOperation) -> bool:
     """Whether log(1 + x), or atanh, of f64 is off by more than ours, which 64 digits confirm."""
     function = {"stablehlo.log_plus_one": np.log1p, "chlo.atanh": np.arctanh}.get(first.operation)
-    index = first.departure.index
+    index = first.violation.index
     if function is None or index is None or first.ours[0].dtype != np.float64:
         return False
     exact = function(operand_arrays(first)[0][index].astype(np.longdouble))
@@ -178,13 +178,13 @@ def _loses_digits_of_logarithms(first: Difference) -> bool:
     return bool(np.abs(first.ours[0][index] - exact) <= unit < np.abs(first.theirs[0][index] - exact))
 
 
-def _steps_in_wrong_direction(first: Difference) -> bool:
+def _steps_in_wrong_direction(first: FaultyOperation) -> bool:
     """Whether next_after is applied to numbers of f8E8M0FNU, which have no sign."""
     names = ("chlo.next_after", "chlo.broadcast_next_after")
     return first.operation in names and first.ours[0].dtype.name == "float8_e8m0fnu"
 
 
-def _classifies_narrow_floats(first: Difference) -> bool:
+def _classifies_narrow_floats(first: FaultyOperation) -> bool:
     operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
     is_narrow = (
         isinstance(operand, TensorType) and bool(operand.category & FLOAT) and operand.dtype.kind == "V"

@@ -58,7 +58,7 @@ _STRUCTS = {
 """The names of struct attributes, by operation and attribute."""
 
 
-class Unsuitable(Exception):
+class CannotGenerate(Exception):
     """Raised if no operation fits the drawn values; the generator draws again."""
 
 
@@ -217,7 +217,7 @@ class Generator:
     def constant(self, type: TensorType, array: Array | None = None) -> Value:
         """A new constant, of random values unless they are given."""
         if type.size > 10 * self.largest or not is_addressable(type):
-            raise Unsuitable("large")
+            raise CannotGenerate("large")
         array = self.array(type) if array is None else np.array(array, type.dtype).reshape(type.shape)
         return self.add("stablehlo.constant", [], [type], value=DenseElementsAttribute(type, array))[0]
 
@@ -279,18 +279,18 @@ class Generator:
             attributes: decoded values under their declared names.
 
         Raises:
-            Unsuitable: the operation is legal, but not supported.
+            CannotGenerate: the operation is legal, but not supported.
         """
         for type in result_types:
             if not is_addressable(type) or (isinstance(type, TensorType) and type.size > 20 * self.largest):
-                raise Unsuitable("large")
+                raise CannotGenerate("large")
         operation = Operation(name, operands, result_types, encoded(name, attributes), regions)
         declaration = lookup(name)
         assert declaration is not None, name
         try:
             declaration(operation).verify()
         except UnsupportedError as error:
-            raise Unsuitable(str(error)) from None
+            raise CannotGenerate(str(error)) from None
         self.builder.block.operations.append(operation)
         results = tensor_values(operation.results)
         self.visible.extend(results)

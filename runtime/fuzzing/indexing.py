@@ -9,7 +9,7 @@ import numpy as np
 
 from ..types import ELEMENT_TYPES, INTEGER, ElementType, TensorType, storage_range
 from .elementwise import EXACT_BINARY, scalar_expression
-from .generator import Generator, Unsuitable
+from .generator import CannotGenerate, Generator
 from .tensor_values import TensorValue as Value
 
 _INDEX_TYPES = ("i8", "i16", "i32", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i4", "ui4")
@@ -65,7 +65,7 @@ def dimensions(g: Generator, shape: Sequence[int]) -> Dimensions:
     remaining = {True: list(window_sizes), False: list(sizes)}
     space = [remaining[d in window].pop(0) for d in range(space_rank)]
     if max(np.prod(space), np.prod(indices_shape)) > 2 * g.largest:
-        raise Unsuitable("large")
+        raise CannotGenerate("large")
     return Dimensions(
         slice_sizes,
         _indices(g, indices_shape),

@@ -1,7 +1,7 @@
 """Causes of differences between NimbleHLO and other implementations that are known, with explanations.
 
-A cause is found by looking at the first operation that departs, its operands and both results; where there is
-a program that does what the other implementation does, its results are compared.
+A cause is found by looking at the first operation whose result exceeds its bound, its operands and both
+results; where there is a program that does what the other implementation does, its results are compared.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import ml_dtypes
 import numpy as np
 
 from ..api import execute, load
-from ..differences import Difference
+from ..differences import FaultyOperation
 from ..differences.extraction import constant_array, main_block, operation_program, returning
-from ..error_bounds import Departure, accuracy
+from ..error_bounds import BoundViolation, accuracy
 from ..error_bounds.ulps import layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
@@ -33,7 +33,7 @@ MAX_PERMUTED_RANK: Final = 5
 """Windows of more dimensions are not tried in all their orders."""
 
 
-def known_cause(first: Difference) -> KnownCause | None:
+def known_cause(first: FaultyOperation) -> KnownCause | None:
     return next((cause for cause in KNOWN_CAUSES if cause.matches(first)), None)
 
 
@@ -42,18 +42,18 @@ def _attribute(operation: Operation, name: str) -> Any:
     return getattr(value, "value", value)
 
 
-def _drops_windows(first: Difference) -> bool:
+def _drops_windows(first: FaultyOperation) -> bool:
     """Whether the results are those of a scatter that drops entire windows."""
     if first.operation != "stablehlo.scatter":
         return False
     options = Options(scatter_out_of_bounds="window", compile="never")
     try:
-        return not accuracy(first.module, first.inputs, options=options).departures(first.theirs)
+        return not accuracy(first.module, first.inputs, options=options).violations(first.theirs)
     except NimbleError:
         return False
 
 
-def _has_no_index(first: Difference) -> bool:
+def _has_no_index(first: FaultyOperation) -> bool:
     operation = operation_of(first)
     if first.operation != "stablehlo.scatter":
         return False
@@ -61,7 +61,7 @@ def _has_no_index(first: Difference) -> bool:
     return not numbers.fields.get("scatter_dims_to_operand_dims")
 
 
-def _scatters_into_one_array(first: Difference) -> bool:
+def _scatters_into_one_array(first: FaultyOperation) -> bool:
     """Whether a scatter has an array as several inputs, and one result in place of several."""
     operation = operation_of(first)
     inputs = operation.operands[: len(operation.results)]
@@ -71,13 +71,13 @@ def _scatters_into_one_array(first: Difference) -> bool:
     return all(
         np.array_equal(first.theirs[index], first.theirs[other], equal_nan=False)
         for index, other in enumerate(firsts)
-        if index == first.departure.result
+        if index == first.violation.result
     )
 
 
-def _returns_captured_values(first: Difference) -> bool:
+def _returns_captured_values(first: FaultyOperation) -> bool:
     """Whether a reduction's body returns a value from outside, and the result has another shape."""
-    if first.departure.index is not None:
+    if first.violation.index is not None:
         return False
     return any(
         value in captured_values([region])
@@ -86,9 +86,9 @@ def _returns_captured_values(first: Difference) -> bool:
     )
 
 
-def _merges_slices(first: Difference) -> bool:
+def _merges_slices(first: FaultyOperation) -> bool:
     """Whether an operand is a dynamic slice that begins out of bounds, so that its start is clamped."""
-    if first.alone:
+    if first.fails_alone:
         return False
     for operand in operation_of(first).operands:
         source = operand.owner
@@ -102,22 +102,22 @@ def _merges_slices(first: Difference) -> bool:
     return False
 
 
-def _is_negative_sort(first: Difference) -> bool:
+def _is_negative_sort(first: FaultyOperation) -> bool:
     operation = operation_of(first)
     return first.operation == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0
 
 
-def _reduces_subnormal_numbers(first: Difference) -> bool:
-    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
+def _reduces_subnormal_numbers(first: FaultyOperation) -> bool:
+    if first.operation != "stablehlo.reduce_precision" or first.violation.index is None:
         return False
     (operand,) = operand_arrays(first)
-    magnitude = abs(float(operand[first.departure.index]))
+    magnitude = abs(float(operand[first.violation.index]))
     return 0 < magnitude < float(layout_of(operand.dtype).smallest_normal)
 
 
-def _reduces_precision_in_f16(first: Difference) -> bool:
+def _reduces_precision_in_f16(first: FaultyOperation) -> bool:
     """Whether the results of reduce_precision of numbers of 8 bits or less are those of f16."""
-    index, dtype = first.departure.index, first.ours[0].dtype
+    index, dtype = first.violation.index, first.ours[0].dtype
     if first.operation != "stablehlo.reduce_precision" or index is None or dtype.itemsize > 1:
         return False
     value = operation_of(first).operands[0]
@@ -134,9 +134,9 @@ def _reduces_precision_in_f16(first: Difference) -> bool:
     return bool(np.asarray(reduced)[index].astype(dtype) == first.theirs[0][index])
 
 
-def _rounds_to_normal_f16(first: Difference) -> bool:
+def _rounds_to_normal_f16(first: FaultyOperation) -> bool:
     """Whether a number of f8 that is subnormal in f16 became the smallest normal number of f16."""
-    index, result = first.departure.index, first.departure.result
+    index, result = first.violation.index, first.violation.result
     if index is None or first.ours[result].dtype.name != "float8_e5m2fnuz":
         return False
     smallest = float(np.finfo(np.float16).smallest_normal)
@@ -150,7 +150,7 @@ def _converts_booleans(operation: Operation) -> bool:
     return operation.name == "stablehlo.bitcast_convert" and is_boolean
 
 
-def _forgets_promotion(first: Difference) -> bool:
+def _forgets_promotion(first: FaultyOperation) -> bool:
     """Whether a reduction returns its operand's type in place of its body's."""
     if not operation_of(first).regions:
         return False
@@ -159,7 +159,7 @@ def _forgets_promotion(first: Difference) -> bool:
     return any(mine.dtype != other.dtype and other.dtype in operands for mine, other in pairs)
 
 
-def _sorts_narrow_integers(first: Difference) -> bool:
+def _sorts_narrow_integers(first: FaultyOperation) -> bool:
     types = [one.type for one in operation_of(first).operands]
     widths = [
         type.element_type.width
@@ -169,24 +169,24 @@ def _sorts_narrow_integers(first: Difference) -> bool:
     return first.operation == "stablehlo.sort" and min(widths, default=8) in (2, 4)
 
 
-def _reduces_nans(first: Difference) -> bool:
+def _reduces_nans(first: FaultyOperation) -> bool:
     """Whether NaN is reduced to a format without mantissa bits."""
-    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
+    if first.operation != "stablehlo.reduce_precision" or first.violation.index is None:
         return False
     has_none = _attribute(operation_of(first), "mantissa_bits") == 0
-    return has_none and bool(np.isnan(operand_arrays(first)[0][first.departure.index]))
+    return has_none and bool(np.isnan(operand_arrays(first)[0][first.violation.index]))
 
 
-def _saturates_integers(first: Difference) -> bool:
+def _saturates_integers(first: FaultyOperation) -> bool:
     """Whether the largest numbers of f4E2M1FN, 6 and -6, are converted to the limits of an integer type."""
-    if first.operation != "stablehlo.convert" or first.departure.index is None:
+    if first.operation != "stablehlo.convert" or first.violation.index is None:
         return False
     (operand,) = operand_arrays(first)
     result: Any = operation_of(first).results[0].type
     if operand.dtype.name != "float4_e2m1fn" or not result.category & INTEGER:
         return False
     limits = ml_dtypes.iinfo(first.theirs[0].dtype)  # type: ignore[no-untyped-call]
-    return int(first.theirs[0][first.departure.index]) in (int(limits.min), int(limits.max))
+    return int(first.theirs[0][first.violation.index]) in (int(limits.min), int(limits.max))
 
 
 def _spreads_bytes(module: Module, inputs: Sequence[object], operation: Operation, theirs: object) -> bool:
@@ -202,26 +202,26 @@ def _spreads_bytes(module: Module, inputs: Sequence[object], operation: Operatio
 
 
 def cause_of_result(
-    module: Module, inputs: Sequence[Any], departure: Departure, theirs: Sequence[Any]
+    module: Module, inputs: Sequence[Any], violation: BoundViolation, theirs: Sequence[Any]
 ) -> KnownCause | None:
     """The cause that a result alone shows: a backend may reject its operation alone, or be right there."""
     results = main_block(module).terminator.operands
-    if departure.result >= len(results):
+    if violation.result >= len(results):
         return None
-    operation = results[departure.result].owner
+    operation = results[violation.result].owner
     if not isinstance(operation, Operation):
         return None
-    if departure.index is None:
+    if violation.index is None:
         return _BOOLEANS if _converts_booleans(operation) else None
     if operation.name == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0:
         return _NEGATIVE_SORT
-    if _spreads_bytes(module, inputs, operation, theirs[departure.result]):
+    if _spreads_bytes(module, inputs, operation, theirs[violation.result]):
         return _TWO_BITS
-    value = operation.operands[0] if operation.name == "stablehlo.convert" else results[departure.result]
-    if _is_unwrapped(value.type, theirs[departure.result][departure.index]):
+    value = operation.operands[0] if operation.name == "stablehlo.convert" else results[violation.result]
+    if _is_unwrapped(value.type, theirs[violation.result][violation.index]):
         return _UNWRAPPED
     counts = operation.name == "stablehlo.count_leading_zeros"
-    return _COUNT if counts and int(theirs[departure.result][departure.index]) < 0 else None
+    return _COUNT if counts and int(theirs[violation.result][violation.index]) < 0 else None
 
 
 def _is_unwrapped(type: Type, value: int) -> bool:
@@ -232,9 +232,9 @@ def _is_unwrapped(type: Type, value: int) -> bool:
     return not int(limits.min) <= int(value) <= int(limits.max)
 
 
-def _rounds_through_f16(first: Difference) -> bool:
+def _rounds_through_f16(first: FaultyOperation) -> bool:
     """Whether results are those of f16, rounded a second time to f8E3M4."""
-    index, result = first.departure.index, first.departure.result
+    index, result = first.violation.index, first.violation.result
     if index is None or operation_of(first).regions or first.ours[result].dtype.name != "float8_e3m4":
         return False
     try:
@@ -246,11 +246,15 @@ def _rounds_through_f16(first: Difference) -> bool:
     return bool(twice == first.theirs[result][index])
 
 
-def _selects_by_columns(first: Difference) -> bool:
+def _selects_by_columns(first: FaultyOperation) -> bool:
     """Whether results are those of windows whose elements are compared in another order of dimensions."""
-    if first.operation != "stablehlo.select_and_scatter" or first.departure.index is None or not first.alone:
+    if (
+        first.operation != "stablehlo.select_and_scatter"
+        or first.violation.index is None
+        or not first.fails_alone
+    ):
         return False
-    sizes = SelectAndScatter(operation_of(first)).window_dimensions or [1] * len(first.departure.index)
+    sizes = SelectAndScatter(operation_of(first)).window_dimensions or [1] * len(first.violation.index)
     long = [dimension for dimension, size in enumerate(sizes) if size > 1]
     if len(long) > MAX_PERMUTED_RANK:
         return False
@@ -260,7 +264,7 @@ def _selects_by_columns(first: Difference) -> bool:
             order[dimension] = other
     try:
         programs = [transposed_selection(first.module, order) for order in orders]
-        if any(not accuracy(program, first.inputs).departures(first.theirs) for program in programs):
+        if any(not accuracy(program, first.inputs).violations(first.theirs) for program in programs):
             return True
         results = [np.asarray(execute(program, first.inputs)[0]) for program in programs]
     except NimbleError:
@@ -272,10 +276,10 @@ def _selects_by_columns(first: Difference) -> bool:
     return bool((same | depends).all())
 
 
-def _merges_padding(first: Difference) -> bool:
+def _merges_padding(first: FaultyOperation) -> bool:
     """Whether a window reduction's operand is padded with the initial value."""
     operation = operation_of(first)
-    if first.operation != "stablehlo.reduce_window" or first.alone:
+    if first.operation != "stablehlo.reduce_window" or first.fails_alone:
         return False
     count = len(operation.results)
     pairs = zip(operation.operands[:count], operation.operands[count:], strict=True)
@@ -306,9 +310,9 @@ _UNWRAPPED: Final = KnownCause(
     "Arithmetic wraps around modulo 2 ** width. The other implementation computes in bytes, and returns"
     " integers out of the type's range, such as -12 for i4 instead of 4.",
     lambda first: (
-        first.departure.index is not None
+        first.violation.index is not None
         and _is_unwrapped(
-            operation_of(first).results[0].type, first.theirs[first.departure.result][first.departure.index]
+            operation_of(first).results[0].type, first.theirs[first.violation.result][first.violation.index]
         )
     ),
 )

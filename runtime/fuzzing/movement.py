@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ops.shape.slicing import padded_size
 from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
-from .generator import Generator, Unsuitable
+from .generator import CannotGenerate, Generator
 from .tensor_values import TensorValue as Value
 
 _INDEX_TYPES = ("i8", "i32", "i64", "ui8", "ui32", "ui64")
@@ -45,14 +45,14 @@ def broadcast_in_dim(g: Generator) -> None:
 def small(g: Generator, shape: Sequence[int]) -> None:
     """Draw again if a result has too many elements."""
     if np.prod(shape) > 2 * g.largest:
-        raise Unsuitable("large")
+        raise CannotGenerate("large")
 
 
 def concatenate(g: Generator) -> None:
     """A concatenation of one to four operands, some of them empty."""
     first = g.value()
     if not first.type.rank:
-        raise Unsuitable("rank 0")
+        raise CannotGenerate("rank 0")
     dimension = g.random.randrange(first.type.rank)
     inputs = [first]
     for _ in range(g.random.randrange(0, 4)):
@@ -164,7 +164,7 @@ def transpose(g: Generator) -> None:
 def get_dimension_size(g: Generator) -> None:
     operand = g.value()
     if not operand.type.rank:
-        raise Unsuitable("rank 0")
+        raise CannotGenerate("rank 0")
     dimension = g.random.randrange(operand.type.rank)
     g.add(
         "stablehlo.get_dimension_size", [operand], [TensorType((), ELEMENT_TYPES["i32"])], dimension=dimension

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from . import contracting, control, elementwise, indexing, movement, windows
-from .generator import Generator, Program, Unsuitable, is_constant
+from .generator import CannotGenerate, Generator, Program, is_constant
 
 PRODUCERS: Final = [
     producer
@@ -29,7 +29,7 @@ def grow_program(g: Generator, producers: Sequence[tuple[float, Callable[[Genera
     def append() -> None:
         """Append any operation, or none if it does not fit the drawn values."""
         (producer,) = g.random.choices(functions, weights)
-        with suppress(Unsuitable):
+        with suppress(CannotGenerate):
             producer(g)
 
     g.append_any = append

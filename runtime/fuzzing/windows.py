@@ -23,7 +23,7 @@ from ..types import (
     storage_range,
 )
 from .elementwise import EXACT_BINARY, scalar_expression
-from .generator import Generator, Unsuitable
+from .generator import CannotGenerate, Generator
 from .indexing import promoted
 from .tensor_values import TensorValue as Value
 
@@ -141,7 +141,7 @@ def reduce_window(g: Generator) -> None:
     windows = _windows(g, shape, dilated=True)
     counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
     if np.prod(counts) * np.prod(_column(windows, "size")) > 10 * g.largest:
-        raise Unsuitable("large")
+        raise CannotGenerate("large")
     results = [scalar.with_shape(counts) for scalar in scalars]
     g.add(
         "stablehlo.reduce_window",
@@ -225,7 +225,7 @@ def sort(g: Generator) -> None:
     """A sort by the first input, or by several, ascending or descending."""
     first = g.value(PLAIN & ~COMPLEX)
     if not first.type.rank:
-        raise Unsuitable("rank 0")
+        raise CannotGenerate("rank 0")
     inputs = [first]
     if g.chance(0.5):
         inputs += [
@@ -270,7 +270,7 @@ def top_k(g: Generator) -> None:
     """The largest elements of the last dimension."""
     operand = g.value(INTEGER | FLOAT)
     if not operand.type.rank:
-        raise Unsuitable("rank 0")
+        raise CannotGenerate("rank 0")
     *leading, last = operand.type.shape
     k = g.random.randrange(last + 1)
     types = [operand.type.with_shape((*leading, k)), TensorType((*leading, k), ELEMENT_TYPES["i32"])]

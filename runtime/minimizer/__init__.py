@@ -1,5 +1,5 @@
 """Makes programs that show a fault smaller, and keeps them valid: `nimblehlo reduce`."""
 
-from .reduction import Reduced, reduce
+from .minimizer import MinimizedProgram, minimize
 
-__all__ = ["Reduced", "reduce"]
+__all__ = ["MinimizedProgram", "minimize"]

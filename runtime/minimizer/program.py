@@ -11,14 +11,14 @@ from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Opera
 from ..ir.builder import used_values
 from ..types import PLAIN, TensorType, Type
 
-StandIn = Literal["argument", "value", "zero"]
+Replacement = Literal["argument", "value", "zero"]
 """The replacement of a result: an argument, the value that the operation computed, or zeros."""
 
 MAX_CONSTANT_BYTES: Final = 1 << 20
 """Bytes of a value that becomes a constant of the program."""
 
 
-class Unsuitable(Exception):
+class CannotMinimize(Exception):
     """A program cannot be made smaller in this way."""
 
 
@@ -32,7 +32,7 @@ def is_replaceable(type: Type) -> bool:
     return isinstance(type, TensorType) and type.is_static
 
 
-def counted(block: Block) -> list[Operation]:
+def non_constant_operations(block: Block) -> list[Operation]:
     """The operations of a function's block without constants and terminator."""
     return [one for one in block.operations[:-1] if not is_constant(one)]
 
@@ -41,10 +41,10 @@ def constant(builder: Builder, type: Type, value: object) -> Value:
     """A constant, of which `value` has one element or all.
 
     Raises:
-        Unsuitable: there are no constants of the type.
+        CannotMinimize: there are no constants of the type.
     """
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
-        raise Unsuitable(f"there are no constants of {type}")
+        raise CannotMinimize(f"there are no constants of {type}")
     array = np.broadcast_to(np.asarray(value).astype(type.dtype), type.shape).view()
     attributes = {"value": DenseElementsAttribute(type, array)}
     return builder.create("stablehlo.constant", [], [type], attributes).result
@@ -86,7 +86,11 @@ def _called(items: Sequence[object], entry: str) -> list[Any]:
 
 
 def without(
-    module: Module, entry: str, dropped: Iterable[Operation], stand_in: StandIn, values: Mapping[Value, Any]
+    module: Module,
+    entry: str,
+    dropped: Iterable[Operation],
+    replacement: Replacement,
+    values: Mapping[Value, Any],
 ) -> tuple[Module, dict[Value, Any]]:
     """The program without some operations, and what is known of its values.
 
@@ -95,23 +99,23 @@ def without(
     Args:
         module, entry: the program.
         dropped: operations of the entry function's block.
-        stand_in: the kind of values that replace their results.
+        replacement: the kind of values that replace their results.
         values: arrays of the program's values, as far as they are known.
 
     Raises:
-        Unsuitable: a result cannot be replaced.
+        CannotMinimize: a result cannot be replaced.
     """
     old = entry_of(module, entry)
     remaining = _remaining(old, set(dropped))
     used = {value for operation in remaining for value in used_values(operation)}
     block = Block()
-    copying = _Copying(block, values, stand_in)
+    copying = _Copying(block, values, replacement)
     returned = [value for value in old.terminator.operands if isinstance(value.owner, Operation)]
     had_results = bool(old.terminator.operands)
     constants = {one: None for one in old.operations if is_constant(one) and one.results[0] in used}
     remaining_set = {*remaining, *constants}
     arguments = [value for value in old.arguments if value in used]
-    arguments += _new_arguments(old, remaining_set, used, stand_in)
+    arguments += _new_arguments(old, remaining_set, used, replacement)
     block.arguments = tuple([Value(value.type, block, index) for index, value in enumerate(arguments)])
     copying.mapping.update(zip(arguments, block.arguments, strict=True))
     for operation in old.operations[:-1]:
@@ -129,7 +133,7 @@ def _remaining(block: Block, dropped: set[Operation]) -> list[Operation]:
     """The operations that remain: no constants, and those whose results cannot be replaced."""
     needed: set[Value] = set()
     remaining = []
-    for operation in reversed(counted(block)):
+    for operation in reversed(non_constant_operations(block)):
         must_stay = any(value in needed and not is_replaceable(value.type) for value in operation.results)
         if operation not in dropped or must_stay:
             remaining.append(operation)
@@ -138,9 +142,9 @@ def _remaining(block: Block, dropped: set[Operation]) -> list[Operation]:
 
 
 def _new_arguments(
-    block: Block, remaining: set[Operation], used: set[Value], stand_in: StandIn
+    block: Block, remaining: set[Operation], used: set[Value], replacement: Replacement
 ) -> list[Value]:
-    if stand_in != "argument":
+    if replacement != "argument":
         return []
     missing = [one for one in block.operations[:-1] if one not in remaining]
     return [value for operation in missing for value in operation.results if value in used]
@@ -149,10 +153,10 @@ def _new_arguments(
 class _Copying:
     """Copies operations to a block, with replacements for missing operands."""
 
-    def __init__(self, block: Block, values: Mapping[Value, Any], stand_in: StandIn) -> None:
+    def __init__(self, block: Block, values: Mapping[Value, Any], replacement: Replacement) -> None:
         self.builder = Builder(block)
         self.values = values
-        self.stand_in = stand_in
+        self.kind = replacement
         self.mapping: dict[Value, Value] = {}
 
     def copy(self, operation: Operation) -> None:
@@ -162,11 +166,11 @@ class _Copying:
         self.builder.copy(operation, self.mapping)
 
     def replacement(self, value: Value) -> Value:
-        if self.stand_in == "zero":
+        if self.kind == "zero":
             return constant(self.builder, value.type, 0)
         array = self.values.get(value)
         if array is None or array.nbytes > MAX_CONSTANT_BYTES:
-            raise Unsuitable(f"a value of {value.type} is not known")
+            raise CannotMinimize(f"a value of {value.type} is not known")
         return constant(self.builder, value.type, array)
 
 

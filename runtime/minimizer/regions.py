@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..ir import Block, Builder, Module, Operation, Region, Value
-from .program import Unsuitable, constant, entry_of, is_constant, is_replaceable, rewritten
+from .program import CannotMinimize, constant, entry_of, is_constant, is_replaceable, rewritten
 
 _BRANCHES = ("stablehlo.if", "stablehlo.case")
 
@@ -84,7 +84,7 @@ def _without(region: Region, removed: set[Operation], values: dict[Value, Value]
     for operation in old.operations:
         if operation in removed:
             for result in operation.results:
-                values[result] = _stand_in(result, operation, block, builder, values)
+                values[result] = _replacement(result, operation, block, builder, values)
         elif operation.regions:
             operands = tuple([values.get(operand, operand) for operand in operation.operands])
             copied = operation.clone(operands, [_without(one, removed, values) for one in operation.regions])
@@ -95,7 +95,7 @@ def _without(region: Region, removed: set[Operation], values: dict[Value, Value]
     return Region([block])
 
 
-def _stand_in(
+def _replacement(
     result: Value, operation: Operation, block: Block, builder: Builder, values: dict[Value, Value]
 ) -> Value:
     """An operand of the same type, an argument of the block, or zeros."""
@@ -106,5 +106,5 @@ def _stand_in(
         if argument.type == result.type:
             return argument
     if not is_replaceable(result.type):
-        raise Unsuitable(f"nothing stands in for a value of {result.type}")
+        raise CannotMinimize(f"nothing stands in for a value of {result.type}")
     return constant(builder, result.type, 0)

@@ -11,10 +11,11 @@ from typing import TypeVar
 from ..errors import NimbleError
 from ..ir import Module
 from ..ops.framework.verify import verify
-from .program import Unsuitable
+from .program import CannotMinimize
 
 Item = TypeVar("Item")
-Fails = Callable[[Module], bool]
+FaultPredicate = Callable[[Module], bool]
+"""Whether a program shows the fault."""
 Make = Callable[[], Module]
 
 
@@ -28,7 +29,7 @@ class Search:
     Which candidate is taken does not depend on `jobs`: it is the first good one in their order.
 
     Args:
-        fails: whether a program shows the fault.
+        shows_fault: whether a program shows the fault.
         jobs: how many programs are judged at the same time.
         seconds: after which no more is tried; None: any time.
         only_valid: whether programs that break a constraint are not judged.
@@ -39,10 +40,15 @@ class Search:
     """
 
     def __init__(
-        self, fails: Fails, jobs: int, seconds: float | None, only_valid: bool, on_trial: Callable[[], object]
+        self,
+        shows_fault: FaultPredicate,
+        jobs: int,
+        seconds: float | None,
+        only_valid: bool,
+        on_trial: Callable[[], object],
     ) -> None:
         self.only_valid = only_valid
-        self.fails = fails
+        self.predicate = shows_fault
         self.on_trial = on_trial
         self.jobs = jobs
         self.trials = 0
@@ -61,13 +67,13 @@ class Search:
                 verify(module)
             except NimbleError:
                 return False
-        return self.fails(module)
+        return self.predicate(module)
 
     def judged(self, make: Make) -> Module | None:
         """A candidate, if it can be made, is valid and shows the fault."""
         try:
             module = make()
-        except (Unsuitable, NimbleError):
+        except (CannotMinimize, NimbleError):
             return None
         return module if self.shows_fault(module) else None
 

@@ -14,9 +14,9 @@ from ..ops.numerics import element_types
 from ..ops.numerics.quantization import dequantizer
 from ..ops.numerics.quantized_operation import expressed_view
 from ..types import AnyElementType, Array, QuantizedType, TensorType, Type, storage_range
-from . import open_elements
+from . import unspecified_elements
 from .findings import Violation
-from .open_elements import aligned_pair
+from .unspecified_elements import aligned_pair
 
 Inspect = Callable[[Sequence[Any], Sequence[Any]], Violation | None]
 """A function of the operands and the results of one run of an operation."""
@@ -40,7 +40,9 @@ def index_text(index: Sequence[int]) -> str:
     return "[" + ", ".join(map(str, index)) + "]"
 
 
-def _inspect(marks: open_elements.Marks | None, describe: Callable[..., tuple[Any, str]]) -> Inspect | None:
+def _inspect(
+    marks: unspecified_elements.MarkOpenElements | None, describe: Callable[..., tuple[Any, str]]
+) -> Inspect | None:
     """Report marked elements.
 
     Args:
@@ -74,7 +76,7 @@ def division_by_zero(view: Op) -> Inspect | None:
         value = number(lhs[index]), 0
         return value, f"{value[0]} is divided by 0 at {index_text(index)}"
 
-    return _inspect(open_elements.division_by_zero(view), describe)
+    return _inspect(unspecified_elements.division_by_zero(view), describe)
 
 
 def division_overflow(view: Op) -> Inspect | None:
@@ -83,9 +85,9 @@ def division_overflow(view: Op) -> Inspect | None:
     def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
         element_type: Any = _element_type(view.operation.operands[0])
         low, _ = storage_range(element_type)
-        return (low, -1), f"{low}, the least {element_type}, is divided by -1 at {index_text(index)}"
+        return (low, -1), f"{low}, the minimum of {element_type}, is divided by -1 at {index_text(index)}"
 
-    return _inspect(open_elements.division_overflow(view), describe)
+    return _inspect(unspecified_elements.division_overflow(view), describe)
 
 
 def shift_amount(view: Op) -> Inspect | None:
@@ -98,7 +100,7 @@ def shift_amount(view: Op) -> Inspect | None:
         width = element_type.width
         return amount, f"an {element_type} of {width} bits is shifted by {amount} at {index_text(index)}"
 
-    return _inspect(open_elements.shift_amount(view), describe)
+    return _inspect(unspecified_elements.shift_amount(view), describe)
 
 
 def float_to_integer(view: Op) -> Inspect | None:
@@ -110,7 +112,7 @@ def float_to_integer(view: Op) -> Inspect | None:
         value = number(operands[0][index])
         return value, f"{value} at {index_text(index)} is outside of {target}, which has {low} to {high}"
 
-    return _inspect(open_elements.float_to_integer(view), describe)
+    return _inspect(unspecified_elements.float_to_integer(view), describe)
 
 
 def quantized_saturation(view: Op) -> Inspect | None:

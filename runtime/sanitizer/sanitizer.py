@@ -113,15 +113,15 @@ class Sanitizer:
         Raises:
             UndefinedBehaviorError: findings are raised.
         """
-        operation_and_location, violation_found = (operation.name, str(operation.location)), violation
         self.findings.report(
             Finding(
                 check,
-                *operation_and_location,
-                violation_found.index,
-                violation_found.value,
-                violation_found.message,
-                violation_found.count,
+                operation.name,
+                str(operation.location),
+                violation.index,
+                violation.value,
+                violation.message,
+                violation.count,
                 source_line(operation.location),
             )
         )
@@ -145,11 +145,10 @@ class Sanitizer:
         if "shape_mismatch" in self.checks:
             label = f"{error.label}: " if error.label else ""
             message = f"{label}{error.reason}"
-            operation_and_location = (str(error.operation), str(error.location))
-            finding = Finding(
-                "shape_mismatch", *operation_and_location, (), shapes, message, source=source
+            location = str(error.location)
+            self.findings.report(
+                Finding("shape_mismatch", str(error.operation), location, (), shapes, message, source=source)
             )
-            self.findings.report(finding)
 
 
 def _is_cheap(operation: Operation, operands: Sequence[Array]) -> bool:

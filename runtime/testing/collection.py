@@ -15,7 +15,7 @@ from ..checking import check_program, is_empty
 from ..errors import NimbleError
 from ..frontend import parse, split
 from ..ir import Module
-from ..minimizer.interest import drawn_inputs
+from ..minimizer.oracles import drawn_inputs
 from ..ops.framework.verify import verify
 from . import goldens
 from .checks import judge

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..explorer.differences import NO_DISTANCE, compare
+from ..explorer.comparison import NO_DISTANCE, compare
 from ..ir import Module
 from ..ir.fingerprint import fingerprint
 from ..ops.testing.array_files import for_file, from_file

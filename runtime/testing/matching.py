@@ -34,9 +34,9 @@ def assert_matches(
     """
     __tracebackhide__ = True
     computed = accuracy(module, inputs, entry=entry, options=options)
-    departures = computed.departures(actual)
-    if departures:
-        lines = [*map(str, departures)]
+    violations = computed.violations(actual)
+    if violations:
+        lines = [*map(str, violations)]
         if computed.lost_digits is not None:
             lines.append(f"note: {computed.lost_digits}")
         raise AssertionError("\n".join(lines))

@@ -143,7 +143,9 @@ def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operat
         operand_type = operation.operands[0].type
         assert isinstance(operand_type, TensorType)
         sizes = [operand_type.shape[d] for d in batching_dims]
-        indices = decomposition.longer(operation.operands[position], view.index_vector_dim, dims, sizes)
+        indices = decomposition.with_batching_indices(
+            operation.operands[position], view.index_vector_dim, dims, sizes
+        )
         operands = list(operation.operands)
         operands[position] = indices
         operation.operands = tuple(operands)
@@ -157,13 +159,15 @@ def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operat
 
 
 class _Decomposition:
-    """Operations that make the longer index vectors of one operation."""
+    """Builds index vectors with one more index for each batching dimension."""
 
     def __init__(self, operation: Operation) -> None:
         self.location = operation.location
         self.operations: list[Operation] = []
 
-    def longer(self, indices: Value, vector_dim: int, dims: Sequence[int], sizes: Sequence[int]) -> Value:
+    def with_batching_indices(
+        self, indices: Value, vector_dim: int, dims: Sequence[int], sizes: Sequence[int]
+    ) -> Value:
         """Indices whose vectors begin with their own index along each of `dims`, whose sizes are given."""
         type = tensor_type(indices)
         element_type = type.element_type
@@ -186,13 +190,13 @@ class _Decomposition:
     def with_vectors_of_one(self, indices: Value) -> Value:
         """Indices with a last dimension of size 1."""
         type = tensor_type(indices)
-        longer = TensorType(
+        widened = TensorType(
             (*type.shape, 1), type.element_type, None if type.bounds is None else (*type.bounds, DYNAMIC)
         )
         if type.is_static:
-            return self.create("stablehlo.reshape", [indices], longer)
+            return self.create("stablehlo.reshape", [indices], widened)
         shape = self.shape([*type.shape, 1], indices)
-        return self.create("stablehlo.dynamic_reshape", [indices, shape], longer)
+        return self.create("stablehlo.dynamic_reshape", [indices, shape], widened)
 
     def iota(self, indices: Value, shape: Sequence[int], dimension: int, vector_dim: int) -> Value:
         """Numbers that count along a dimension, one for each index vector."""
@@ -209,10 +213,10 @@ class _Decomposition:
         for d, size in enumerate(sizes):
             if size == DYNAMIC:
                 scalar = TensorType((), _I32)
-                concatenated = self.create(
+                dimension_size = self.create(
                     "stablehlo.get_dimension_size", [like], scalar, {"dimension": _integer(d)}
                 )
-                size_values.append(self.create("stablehlo.reshape", [concatenated], size_type))
+                size_values.append(self.create("stablehlo.reshape", [dimension_size], size_type))
             else:
                 value = DenseElementsAttribute(size_type, np.array([size], np.int32))
                 size_values.append(self.create("stablehlo.constant", [], size_type, {"value": value}))

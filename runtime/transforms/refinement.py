@@ -194,7 +194,7 @@ class _Analysis:
 
     Attributes:
         data: these values.
-        found: the first size that depends on one.
+        refinability: the first size that depends on one of these values; None as long as there is none.
     """
 
     def __init__(self) -> None:

@@ -34,10 +34,10 @@ def level() -> str:
 
 
 @contextmanager
-def verifying(what: Level) -> Iterator[None]:
-    """Verify so much of all programs that are compiled meanwhile."""
+def verification_level(level: Level) -> Iterator[None]:
+    """Set the level of verification for programs that are compiled in this context."""
     global _level
-    before, _level = _level, what
+    before, _level = _level, level
     try:
         yield
     finally:

@@ -34,10 +34,11 @@ class InvalidStep(AssertionError):
 
 
 class CheckedRunner:
-    """Runs a plan, and checks the steps that functions do.
+    """Runs a plan and checks each step that calls a Python function.
 
     Args:
-        plan: what to run. runner: makes what runs a plan.
+        plan: the plan.
+        runner: makes a runner of a plan.
     """
 
     def __init__(self, plan: Plan, runner: Callable[[Plan], Any]) -> None:
@@ -140,8 +141,8 @@ class _Frame:
     def sharing(self, array: Array) -> list[int]:
         """The slots whose values may share memory with an array."""
         first, end = _bounds(array)
-        result_slots = np.flatnonzero((self.starts < end) & (self.ends > first))
-        return [slot for slot in result_slots.tolist() if self.seen[slot].array() is not None]
+        overlapping = np.flatnonzero((self.starts < end) & (self.ends > first))
+        return [slot for slot in overlapping.tolist() if self.seen[slot].array() is not None]
 
 
 class _Frames:
@@ -203,7 +204,7 @@ class _CheckedFunction:
 
     def overwritten(self, out: Any, read: Mapping[int, Any], frame: _Frame) -> set[int]:
         """The slots whose memory the step may write results to: no other live slot may share it."""
-        result_slots: set[int] = set()
+        overwritten: set[int] = set()
         for number, array in enumerate(out or ()):
             if array is None:
                 continue
@@ -216,8 +217,8 @@ class _CheckedFunction:
                 if slot not in slots:
                     reason = f"whose memory slot {slot} shares"
                     raise InvalidStep(f"{self.where} is given slot {min(slots)}, {reason}")
-            result_slots |= slots
-        return result_slots
+            overwritten |= slots
+        return overwritten
 
     def check_results(
         self, results: Sequence[Any], read: Mapping[int, Any], overwritten: set[int], frame: _Frame

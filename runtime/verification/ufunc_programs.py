@@ -60,9 +60,9 @@ def verify_ufunc_programs(function: Function) -> None:
     Raises:
         InvalidPlan: see `verify_scratch`.
     """
-    for instruction in (function, *function.callees):
-        assert instruction.body is not None
-        for operation in instruction.body.walk():
+    for each_function in (function, *function.callees):
+        assert each_function.body is not None
+        for operation in each_function.body.walk():
             if operation.name in _FUSIONS:
                 recording = recorded_program(operation.regions[0].block)
                 if recording is not None:

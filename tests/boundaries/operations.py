@@ -93,7 +93,7 @@ def dot(type: str, layout: str, batch: int, rows: int, terms: int, columns: int,
     return case._replace(differs=lambda got: differs(setting, *program.arrays, got))
 
 
-def reduce(type: str, layout: str, shape: Sequence[int], dims: Sequence[int], body: str = "add") -> Case:
+def minimize(type: str, layout: str, shape: Sequence[int], dims: Sequence[int], body: str = "add") -> Case:
     """A reduction by a known function."""
     program = _Program(layout)
     operand = program.operand(type, shape)

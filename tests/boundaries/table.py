@@ -40,7 +40,7 @@ runtime/codegen/llvm/machine.py:_OPTIMISATION_LEVEL
 runtime/codegen/mathematics/*
 runtime/codegen/regions/sort.py:_NO_INSERTION
 runtime/codegen/llvm/values.py:_*
-runtime/explorer/differences.py:NO_DISTANCE
+runtime/explorer/comparison.py:NO_DISTANCE
 runtime/explorer/responsibility.py:FAILURE
 runtime/frontend/jaxlib_modules.py:NOT_INSTALLED
 runtime/frontend/jaxlib_modules.py:MALFORMED

@@ -11,8 +11,8 @@ import pytest
 import nimblehlo
 from nimblehlo.cli import main
 from nimblehlo.ir import Module
-from nimblehlo.minimizer import interest, reduce
-from nimblehlo.minimizer.interest import by_command
+from nimblehlo.minimizer import minimize, oracles
+from nimblehlo.minimizer.oracles import by_command
 
 PROGRAM = """
 func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
@@ -75,8 +75,8 @@ def test_a_backend_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         def run(self, module: Module, inputs: list[Any]) -> list[Any]:
             return nimblehlo.execute(nimblehlo.load(str(module).replace("tanh", "sine")), inputs)
 
-    monkeypatch.setattr(interest, "IsolatedBackend", Wrong)
-    reduced = reduce(PROGRAM, interest.by_backend("some"))
+    monkeypatch.setattr(oracles, "IsolatedBackend", Wrong)
+    reduced = minimize(PROGRAM, oracles.by_backend("some"))
     assert reduced.operations == 1 and "tanh" in str(reduced)
 
 

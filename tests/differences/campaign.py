@@ -1,4 +1,4 @@
-"""Injects faults into programs, and counts how many `find_difference` finds and names.
+"""Injects faults into programs, and counts how many `find_faulty_operation` finds and names.
 
 ``python -m tests.differences.campaign --count N --seed S -j 2``: a program is a random one or a model, and a
 fault is one wrong operation. A fault that changes no bit of its results on its operands is none. Each
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import nimblehlo
-from nimblehlo.differences import find_difference
+from nimblehlo.differences import find_faulty_operation
 from nimblehlo.differences.extraction import static_program
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.campaign import random_module
@@ -70,7 +70,7 @@ def campaign(count: int, seed: int) -> Counter[str]:
             if not changes_results(module, inputs, operation, fault):
                 counts["no fault"] += 1
                 continue
-            report = find_difference(module, inputs, wrong, every_operation=True)
+            report = find_faulty_operation(module, inputs, wrong, every_operation=True)
         except NimbleError as error:
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
             counts["errors"] += 1
@@ -78,7 +78,7 @@ def campaign(count: int, seed: int) -> Counter[str]:
         is_named = report.first is not None and report.first.location == str(operation.location)
         counts["faults"] += 1
         counts[f"{kind}: all"] += 1
-        counts["found by results"] += bool(report.departures)
+        counts["found by results"] += bool(report.violations)
         counts["found"] += report.differs
         counts[f"{kind}: found"] += report.differs
         counts["named"] += is_named

@@ -7,7 +7,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.cli import main
-from nimblehlo.differences import find_difference
+from nimblehlo.differences import find_faulty_operation
 from nimblehlo.ir import Module, Operation
 from tests.differences.faults import Fault, faults_of, faulty_backend
 
@@ -66,8 +66,8 @@ def fault_in(module: Module, name: str, kind: str) -> tuple[Operation, Fault]:
 def test_the_wrong_operation_is_named(name: str, kind: str) -> None:
     module = nimblehlo.load(PROGRAM)
     operation, fault = fault_in(module, name, kind)
-    report = find_difference(module, inputs(), faulty_backend(operation.location, fault))
-    assert report.departures and report.first is not None
+    report = find_faulty_operation(module, inputs(), faulty_backend(operation.location, fault))
+    assert report.violations and report.first is not None
     assert (report.first.operation, report.first.location) == (name, str(operation.location))
     assert report.first.within == ()
 
@@ -75,7 +75,7 @@ def test_the_wrong_operation_is_named(name: str, kind: str) -> None:
 def test_the_iteration_of_a_loop_is_named() -> None:
     module = nimblehlo.load(PROGRAM)
     operation, fault = fault_in(module, "stablehlo.divide", "flipped operand")
-    report = find_difference(module, inputs(), faulty_backend(operation.location, fault))
+    report = find_faulty_operation(module, inputs(), faulty_backend(operation.location, fault))
     assert report.first is not None
     assert report.first.operation == "stablehlo.divide"
     (place,) = report.first.within
@@ -86,10 +86,10 @@ def test_a_rounding_mode_is_found_operation_by_operation() -> None:
     module = nimblehlo.load(PROGRAM)
     operation, fault = fault_in(module, "stablehlo.subtract", "wrong rounding")
     wrong = faulty_backend(operation.location, fault)
-    assert not find_difference(module, inputs(), wrong).differs
-    report = find_difference(module, inputs(), wrong, every_operation=True)
+    assert not find_faulty_operation(module, inputs(), wrong).differs
+    report = find_faulty_operation(module, inputs(), wrong, every_operation=True)
     assert report.first is not None and report.first.operation == "stablehlo.subtract"
-    assert report.first.alone
+    assert report.first.fails_alone
 
 
 BODIES = """
@@ -114,7 +114,9 @@ def test_a_rounding_mode_is_found_within_regions(name: str) -> None:
     module = nimblehlo.load(BODIES)
     operation, fault = fault_in(module, name, "wrong rounding")
     values = [np.random.default_rng(0).uniform(0.5, 2, 8).astype(np.float32), np.array(0, np.int32)]
-    report = find_difference(module, values, faulty_backend(operation.location, fault), every_operation=True)
+    report = find_faulty_operation(
+        module, values, faulty_backend(operation.location, fault), every_operation=True
+    )
     assert report.first is not None
     assert report.first.location == str(operation.location)
     assert len(report.first.within) == 1
@@ -143,14 +145,14 @@ def test_a_fault_of_fused_operations_is_found_by_bisection() -> None:
             return [result * np.float32(1.01) for result in results]
         return results
 
-    report = find_difference(PROGRAM, inputs(), fusing)
+    report = find_faulty_operation(PROGRAM, inputs(), fusing)
     assert report.first is not None
     assert report.first.operation == "stablehlo.transpose"
-    assert not report.first.alone
+    assert not report.first.fails_alone
 
 
 def test_right_results_are_no_difference() -> None:
-    report = find_difference(PROGRAM, inputs(), "nimblehlo", every_operation=True)
+    report = find_faulty_operation(PROGRAM, inputs(), "nimblehlo", every_operation=True)
     assert not report.differs
     assert "within their bounds" in str(report)
 
@@ -162,7 +164,7 @@ def test_the_command_stores_the_operation(tmp_path: Path, capsys: pytest.Capture
     assert "within their bounds" in capsys.readouterr().out
     module = nimblehlo.load(PROGRAM)
     operation, fault = fault_in(module, "stablehlo.tanh", "through bf16")
-    report = find_difference(module, inputs(), faulty_backend(operation.location, fault))
+    report = find_faulty_operation(module, inputs(), faulty_backend(operation.location, fault))
     assert report.first is not None
     report.first.save(tmp_path / "out")
     stored = nimblehlo.load(tmp_path / "out" / "operation.mlir")

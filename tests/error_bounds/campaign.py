@@ -15,9 +15,9 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo.backends import Backend, BackendError, IsolatedBackend
-from nimblehlo.differences import find_difference
+from nimblehlo.differences import find_faulty_operation
 from nimblehlo.differences.extraction import static_program
-from nimblehlo.error_bounds import Departure, accuracy
+from nimblehlo.error_bounds import BoundViolation, accuracy
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.accepted_programs import ENDED, accepted_program
 from nimblehlo.fuzzing.campaign import random_module
@@ -37,21 +37,21 @@ def model_program(name: str) -> tuple[Module, list[Array]]:
     return static_program(nimblehlo.load(model.exported().mlir_module()), "main", inputs), inputs
 
 
-def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Departure]:
+def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[BoundViolation]:
     """Which results of a backend lie outside of the bounds.
 
     Raises:
         BackendError: the backend does not run the program.
     """
     theirs = other.run(module, inputs)
-    return accuracy(module, inputs).departures(theirs)
+    return accuracy(module, inputs).violations(theirs)
 
 
-def cause(module: Module, inputs: Sequence[Array], departure: Departure, other: Backend) -> str:
+def cause(module: Module, inputs: Sequence[Array], violation: BoundViolation, other: Backend) -> str:
     """The title of the known cause of a difference."""
-    known = cause_of_result(module, inputs, departure, other.run(module, inputs))
+    known = cause_of_result(module, inputs, violation, other.run(module, inputs))
     if known is None:
-        first = find_difference(module, inputs, other).first
+        first = find_faulty_operation(module, inputs, other).first
         known = None if first is None else known_cause(first)
     return "no known cause" if known is None else f"cause: {known.title}"
 
@@ -78,14 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, module, inputs in programs(options):
         try:
             try:
-                departures = outside(module, inputs, other)
+                violations = outside(module, inputs, other)
             except BackendError as error:
                 # What remains without the operations that the backend rejects is judged.
                 part = None if ENDED in str(error) else accepted_program(module, inputs, other, str(error))
                 if part is None:
                     raise
                 parts, module, inputs = parts + 1, part.module, list(part.inputs)
-                departures = outside(module, inputs, other)
+                violations = outside(module, inputs, other)
         except BackendError as error:
             rejected += 1
             print(f"{name}: not run: {str(error).splitlines()[0]}", flush=True)
@@ -94,11 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rejected += 1
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
             continue
-        inside, beyond = inside + (not departures), beyond + bool(departures)
-        for departure in departures:
-            print(f"{name}: {departure}", flush=True)
-        if departures:
-            print(f"{name}: {cause(module, inputs, departures[0], other)}", flush=True)
+        inside, beyond = inside + (not violations), beyond + bool(violations)
+        for violation in violations:
+            print(f"{name}: {violation}", flush=True)
+        if violations:
+            print(f"{name}: {cause(module, inputs, violations[0], other)}", flush=True)
     seconds = time.monotonic() - start
     print(
         f"{inside} inside, {beyond} outside, {rejected} not run, {seconds:.0f} s;"

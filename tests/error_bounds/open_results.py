@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nimblehlo.error_bounds.monte_carlo import Draw, NoisyProgram
+from nimblehlo.error_bounds.monte_carlo import NoisyProgram, NoisyRun
 from nimblehlo.error_bounds.ulps import distance, is_inexact
 from nimblehlo.errors import ExecutionError
 from nimblehlo.ir import Module
@@ -35,16 +35,16 @@ def open_elements(module: Module, inputs: Sequence[object], entry: str = "main")
         NimbleError: what `nimblehlo.execute` raises.
     """
     program = NoisyProgram(module, entry, inputs, _PLAIN)
-    plain = program.run(Draw())
+    plain = program.run(NoisyRun())
     masks = [np.zeros(one.shape, np.bool_) for one in plain]
     for seed in range(DRAWS):
-        draw = Draw(np.random.default_rng(seed), rounds=False)
+        run = NoisyRun(np.random.default_rng(seed), rounds=False)
         try:
-            results = program.run(draw)
+            results = program.run(run)
         except ExecutionError:
             # Any value may be an index or a size that does not fit.
             return [np.ones(one.shape, np.bool_) for one in plain]
-        if not draw.open_calls:
+        if not run.open_calls:
             break
         for mask, one, other in zip(masks, plain, results, strict=True):
             mask |= distance(one, other) > 0 if is_inexact(one.dtype) else one != other
@@ -70,9 +70,9 @@ def other_results(module: Module, inputs: Sequence[object], entry: str = "main")
     distinct: list[list[Array]] = []
     choice, choices = 1, 2
     while choice < choices:
-        draw = Draw(choice=choice)
-        results = program.run(draw)
-        choices = draw.choices
+        run = NoisyRun(choice=choice)
+        results = program.run(run)
+        choices = run.choices
         if choice < choices:
             distinct.append(results)
         choice += 1

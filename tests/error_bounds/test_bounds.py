@@ -100,9 +100,9 @@ def test_sums_in_any_order_are_inside() -> None:
     (values, _) = vectors(size=1000)
     computed = accuracy(text, [values])
     for order in (values, values[::-1], np.sort(values), np.sort(values)[::-1]):
-        assert not computed.departures([np.cumsum(order, dtype=np.float32)[-1]])
+        assert not computed.violations([np.cumsum(order, dtype=np.float32)[-1]])
     wrong = np.float32(values.astype(np.float64).sum() - values[np.argmin(np.abs(values - 0.5))])
-    assert computed.departures([wrong])
+    assert computed.violations([wrong])
 
 
 def convolution(precision: str, features: int = 16) -> str:
@@ -126,8 +126,8 @@ def test_both_algorithms_of_convolutions_are_inside_where_both_may_be_used() -> 
     b *= np.exp2(random.integers(-12, 0, (3, 3, 1, 1)), dtype=np.float32)
     default, highest = (accuracy(convolution(name), [a, b]) for name in ("DEFAULT", "HIGHEST"))
     (by_tiles,), (directly,) = (nimblehlo.execute(convolution(n), [a, b]) for n in ("DEFAULT", "HIGHEST"))
-    assert not default.departures([directly]) and not default.departures([by_tiles])
-    assert not highest.departures([directly]) and highest.departures([by_tiles])
+    assert not default.violations([directly]) and not default.violations([by_tiles])
+    assert not highest.violations([directly]) and highest.violations([by_tiles])
     assert (default.results[0].bound > highest.results[0].bound).all()
     small = [accuracy(convolution(name, 15), [a[..., :15], b[:, :, :15]]) for name in ("DEFAULT", "HIGHEST")]
     np.testing.assert_array_equal(*(one.results[0].bound for one in small))
@@ -140,9 +140,9 @@ def test_results_through_bfloat16_are_outside() -> None:
     inputs = vectors()
     computed = accuracy(text, inputs)
     product = (inputs[0] * inputs[1]).astype(ml_dtypes.bfloat16).astype(np.float32)
-    (departure,) = computed.departures([np.tanh(product)])
-    assert departure.elements > 12 and departure.excess > 10
-    assert not computed.departures([np.tanh(inputs[0].astype(np.float64) * inputs[1]).astype(np.float32)])
+    (violation,) = computed.violations([np.tanh(product)])
+    assert violation.elements > 12 and violation.excess > 10
+    assert not computed.violations([np.tanh(inputs[0].astype(np.float64) * inputs[1]).astype(np.float32)])
 
 
 def test_the_error_against_wider_arithmetic_is_reported() -> None:
@@ -271,17 +271,17 @@ def test_sums_that_overflow_may_be_any_number(
 ) -> None:
     computed = accuracy(SUM, [np.ones((1, 3), np.float32), np.array(b, np.float32)])
     for value in others:
-        assert not computed.departures([np.array([value], np.float32)])
+        assert not computed.violations([np.array([value], np.float32)])
     for value in wrong:
-        assert computed.departures([np.array([value], np.float32)])
+        assert computed.violations([np.array([value], np.float32)])
 
 
 @pytest.mark.filterwarnings("error")
 def test_departures_of_huge_distances_are_told_without_warnings() -> None:
     text = program("%r = stablehlo.add %a, %b : T", "f64")
     tiny = np.full(16, 5e-324)
-    (departure,) = accuracy(text, [tiny, tiny]).departures([np.full(16, 1.7e308)])
-    assert "inf ulp apart" in departure.reason
+    (violation,) = accuracy(text, [tiny, tiny]).violations([np.full(16, 1.7e308)])
+    assert "inf ulp apart" in violation.reason
 
 
 def test_a_finite_component_of_a_transform_has_a_bound_beside_infinities() -> None:
@@ -354,9 +354,9 @@ def test_digits_that_a_body_rounds_away_may_be_kept() -> None:
     exact = inputs[0].astype(np.float32) * np.float32(3.96875)
     assert ours[0] != exact[0] and ours[1] == exact[1]
     computed = accuracy(text, inputs)
-    assert not computed.departures([exact])
-    assert computed.departures([exact + np.float32([0, 0.03])])
-    assert computed.departures([exact + np.float32([0.1, 0])])
+    assert not computed.violations([exact])
+    assert computed.violations([exact + np.float32([0, 0.03])])
+    assert computed.violations([exact + np.float32([0.1, 0])])
 
 
 def test_what_a_body_computes_in_a_type_without_infinities_is_open() -> None:
@@ -373,5 +373,5 @@ def test_what_a_body_computes_in_a_type_without_infinities_is_open() -> None:
     }
     """
     computed = accuracy(text, [np.array([2, 1]).astype(ml_dtypes.float8_e8m0fnu)])
-    assert not computed.departures([np.float32([1, 0])])
-    assert computed.departures([np.float32([2, 0])])
+    assert not computed.violations([np.float32([1, 0])])
+    assert computed.violations([np.float32([2, 0])])

@@ -66,7 +66,7 @@ def test_open_elements(
     for index, flag in enumerate(is_open):
         theirs = np.array(ours)
         theirs[index] = np.array(7 if ours.dtype.kind in "iu" else 0.5).astype(ours.dtype)
-        assert bool(computed.departures([theirs])) is not flag
+        assert bool(computed.violations([theirs])) is not flag
 
 
 def test_what_depends_on_an_open_element_is_open() -> None:
@@ -99,15 +99,15 @@ func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
 def test_a_sort_that_does_not_order_nans_is_open_along_its_dimension() -> None:
     values = np.array([[3, np.nan, 1], [3, 2, 1]], np.float32)
     computed = accuracy(SORTED_ROWS, [values])
-    assert not computed.departures([np.array([[np.nan, 3, 1], [1, 2, 3]], np.float32)])
-    assert computed.departures([np.array([[np.nan, 3, 1], [1, 3, 2]], np.float32)])
+    assert not computed.violations([np.array([[np.nan, 3, 1], [1, 2, 3]], np.float32)])
+    assert computed.violations([np.array([[np.nan, 3, 1], [1, 3, 2]], np.float32)])
 
 
 def test_a_sort_does_not_order_subnormal_numbers_where_they_are_flushed() -> None:
     computed = accuracy(SORTED_ROWS, [np.array([[1e-40, 0, 1], [3, 2, 0]], np.float32)])
-    assert not computed.departures([np.array([[1e-40, 0, 1], [0, 2, 3]], np.float32)])
-    assert computed.departures([np.array([[1e-40, 1, 0], [0, 2, 3]], np.float32)])
-    assert computed.departures([np.array([[1e-40, 0, 1], [2, 0, 3]], np.float32)])
+    assert not computed.violations([np.array([[1e-40, 0, 1], [0, 2, 3]], np.float32)])
+    assert computed.violations([np.array([[1e-40, 1, 0], [0, 2, 3]], np.float32)])
+    assert computed.violations([np.array([[1e-40, 0, 1], [2, 0, 3]], np.float32)])
 
 
 def test_subnormal_numbers_that_a_program_computes_may_be_flushed() -> None:
@@ -119,8 +119,8 @@ def test_subnormal_numbers_that_a_program_computes_may_be_flushed() -> None:
       return %1 : tensor<2xf64>
     }"""
     computed = accuracy(text, [np.array([0.0, 1.0]), np.ones(2)])
-    assert not computed.departures([np.array([np.pi / 2, np.pi / 4])])
-    assert computed.departures([np.array([np.pi / 4, np.pi / 2])])
+    assert not computed.violations([np.array([np.pi / 2, np.pi / 4])])
+    assert computed.violations([np.array([np.pi / 4, np.pi / 2])])
 
 
 def test_iota_is_open_where_its_type_has_no_zero() -> None:
@@ -183,7 +183,7 @@ def test_bits_of_rounded_sums_are_open_as_another_float_type() -> None:
     for row, is_right in ((0, True), (1, False)):
         other = np.array(ours)
         other[row, 0] = np.nan
-        assert (not computed.departures([other])) == is_right
+        assert (not computed.violations([other])) == is_right
 
 
 def test_cholesky_of_an_indefinite_matrix_is_open_and_so_is_the_other_triangle() -> None:
@@ -216,8 +216,8 @@ def test_reductions_may_leave_initial_values_out(
     inputs = [np.array([[1, 2, 3], [4, 5, 6]], dtype), np.array(init, dtype)]
     computed = accuracy(text, inputs)
     for results in right:
-        assert not computed.departures([np.array(results, dtype)])
-    assert computed.departures([np.array([right[0][0], right[0][1] - 1], dtype)])
+        assert not computed.violations([np.array(results, dtype)])
+    assert computed.violations([np.array([right[0][0], right[0][1] - 1], dtype)])
     assert len(other_results(nimblehlo.load(text), inputs)) == len(right) - 1
 
 
@@ -225,16 +225,16 @@ def test_windows_may_leave_padding_out() -> None:
     inputs = [np.array([1, 2, 3], np.float32), np.array(10, np.float32)]
     computed = accuracy(WINDOWS, inputs)
     for results in ([30, 21, 13, 15], [10, 11, 13, 15], [10, 1, 3, 5]):
-        assert not computed.departures([np.array(results, np.float32)])
-    assert computed.departures([np.array([30, 21, 12, 15], np.float32)])
+        assert not computed.violations([np.array(results, np.float32)])
+    assert computed.violations([np.array([30, 21, 12, 15], np.float32)])
 
 
 def test_windows_of_padding_alone_give_the_initial_value() -> None:
     text = WINDOWS.replace("[[2, 0]]", "[[-3, 3]]").replace("4xf32", "2xf32")
     computed = accuracy(text, [np.array([1, 2, 3], np.float32), np.array(10, np.float32)])
     for results in ([30, 30], [10, 10]):
-        assert not computed.departures([np.array(results, np.float32)])
-    assert computed.departures([np.array([10, 20], np.float32)])
+        assert not computed.violations([np.array(results, np.float32)])
+    assert computed.violations([np.array([10, 20], np.float32)])
 
 
 def test_several_reductions_choose_independently() -> None:
@@ -247,7 +247,7 @@ def test_several_reductions_choose_independently() -> None:
     inputs = [np.array([[1, 2, 3], [4, 5, 6]], np.int32), np.array(2, np.int32)]
     computed = accuracy(text, inputs)
     for total in (8 * 17 * 2, 8 * 17, 6 * 15 * 2, 6 * 15):
-        assert not computed.departures([np.array(total, np.int32)])
+        assert not computed.violations([np.array(total, np.int32)])
 
 
 def test_errors_below_a_unit_of_a_narrow_type_are_not_lost() -> None:
@@ -261,7 +261,7 @@ def test_errors_below_a_unit_of_a_narrow_type_are_not_lost() -> None:
     inputs = [np.linspace(0.1, 3, 64).astype(np.float16)]
     computed = accuracy(text, inputs)
     off = [np.nextafter(one, np.float16(2)) for one in nimblehlo.execute(text, inputs)]
-    assert not computed.departures(off)
+    assert not computed.violations(off)
 
 
 def test_subnormal_operands_of_exact_operations_may_be_flushed() -> None:
@@ -269,8 +269,8 @@ def test_subnormal_operands_of_exact_operations_may_be_flushed() -> None:
     text = text.replace("(tensor<2xf32>) -> tensor<2xf32>\nreturn", "tensor<2xf32>\nreturn")
     inputs = [np.array([1e-40, 0.5], np.float32), np.zeros(2, np.float32)]
     computed = accuracy(text, inputs)
-    assert not computed.departures([np.array([0, 1], np.float32)])
-    assert computed.departures([np.array([1, 0], np.float32)])
+    assert not computed.violations([np.array([0, 1], np.float32)])
+    assert computed.violations([np.array([1, 0], np.float32)])
 
 
 def test_subnormal_constants_may_be_flushed() -> None:
@@ -287,9 +287,9 @@ def test_subnormal_constants_may_be_flushed() -> None:
       return %1 : tensor<2xf64>
     }"""
     computed = accuracy(text, [np.True_])
-    assert not computed.departures([np.array([-1, 2.0])])
-    assert not computed.departures([np.array([0, 2.0])])
-    assert computed.departures([np.array([-1, 3.0])])
+    assert not computed.violations([np.array([-1, 2.0])])
+    assert not computed.violations([np.array([0, 2.0])])
+    assert computed.violations([np.array([-1, 3.0])])
 
 
 def test_numbers_that_a_reduced_format_cannot_hold_are_open_without_infinities() -> None:
@@ -316,7 +316,7 @@ def test_many_orders_of_updates_are_right() -> None:
     inputs = [np.zeros(1, np.int32), np.zeros((5, 1), np.int32), np.arange(1, 6, dtype=np.int32)]
     computed = accuracy(text, inputs)
     for last in range(1, 6):
-        assert not computed.departures([np.array([last], np.int32)])
+        assert not computed.violations([np.array([last], np.int32)])
 
 
 UPDATES = """
@@ -355,7 +355,7 @@ def test_updates_whose_order_matters_are_open(body: str, is_open: list[bool]) ->
     for index, flag in enumerate(is_open):
         theirs = np.array(ours)
         theirs[index] += 0.25
-        assert bool(computed.departures([theirs])) is not flag
+        assert bool(computed.violations([theirs])) is not flag
 
 
 def test_a_tuple_is_one_value() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.explorer import exploring, responsibility
+from nimblehlo.explorer import driver, responsibility
 from nimblehlo.explorer.grouped import GroupedScatter
 from nimblehlo.explorer.runs import ExploredExecutable, Run
 from nimblehlo.explorer.schedules import MAX_PERMUTED_UPDATES, Schedule
@@ -168,7 +168,7 @@ def test_neither_garbage_is_looked_for_nor_jobs_begin_while_a_scatter_alone_is_r
         seen.append((gc.isenabled(), BACKGROUND.holds))
         return responsibility.find_local_differences(*arguments)
 
-    with mock.patch.object(exploring, "find_local_differences", find_local_differences):
+    with mock.patch.object(driver, "find_local_differences", find_local_differences):
         nimblehlo.explore(text, inputs, schedules=4)
         assert seen == [(False, 1)] and gc.isenabled() and not BACKGROUND.holds
         with mock.patch.object(GroupedScatter, "of", return_value=None):

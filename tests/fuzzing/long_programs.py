@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from nimblehlo.fuzzing.generator import Program, Unsuitable, is_constant
+from nimblehlo.fuzzing.generator import CannotGenerate, Program, is_constant
 from nimblehlo.ir import Value
 from nimblehlo.ops.elementwise.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, TensorType
@@ -71,7 +71,7 @@ class _Long(LongGenerator):
         if states and self.random.random() < 0.7:
             value = self.random.choice(states)
             if self.random.random() < 0.5:
-                with suppress(Unsuitable):
+                with suppress(CannotGenerate):
                     self.pool = [value]
                     self.reshaped()
             return self.pool[-1] if self.pool else value
@@ -83,7 +83,7 @@ class _Long(LongGenerator):
         self.random = random.Random(recipe)
         self.pool = [state]
         for _ in range(length):
-            with suppress(Unsuitable):
+            with suppress(CannotGenerate):
                 self.random.choices(_MAKERS, _WEIGHTS)[0](self)
         result = self.joined(self.pool[-1], state)
         self.random = outer

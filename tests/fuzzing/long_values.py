@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import Unsuitable
+from nimblehlo.fuzzing.generator import CannotGenerate
 from nimblehlo.ir import Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
@@ -77,7 +77,7 @@ class LongGenerator:
             and (rank is None or value.type.rank == rank)
         ]
         if not found:
-            raise Unsuitable("none")
+            raise CannotGenerate("none")
         return self.random.choice(found[-3:] if self.random.random() < 0.7 else found)
 
     def keep(self, value: Value) -> Value:
@@ -89,7 +89,7 @@ class LongGenerator:
     ) -> Value:
         kind = operands[0].type if shape is None else operands[0].type.with_shape(tuple(shape))
         if kind.size > 4 * self.most:
-            raise Unsuitable("large")
+            raise CannotGenerate("large")
         return self.g.add(f"stablehlo.{name}", operands, [kind], **attributes)[0]
 
     def converted(self, value: Value, element: str) -> Value:

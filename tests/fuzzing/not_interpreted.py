@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nimblehlo.fuzzing.elementwise import scalar_expression
-from nimblehlo.fuzzing.generator import Generator, Unsuitable
+from nimblehlo.fuzzing.generator import CannotGenerate, Generator
 from nimblehlo.fuzzing.movement import index_constant
 from nimblehlo.fuzzing.tensor_values import TensorValue as Value
 from nimblehlo.ops.shape.random import RngAlgorithm
@@ -20,7 +20,7 @@ def batch_norm(g: Generator) -> None:
     operand = g.value(FLOAT)
     type = operand.type
     if not type.rank or not type.size:
-        raise Unsuitable("no features")
+        raise CannotGenerate("no features")
     feature_index = g.random.randrange(type.rank)
     vector = type.with_shape((type.shape[feature_index],))
     attributes: dict[str, Any] = {
@@ -60,7 +60,7 @@ def scan(g: Generator) -> None:
     """Values handed on from slice to slice."""
     first = g.value()
     if not first.type.rank:
-        raise Unsuitable("rank 0")
+        raise CannotGenerate("rank 0")
     dimension = g.random.randrange(first.type.rank)
     slice_shape = [size for d, size in enumerate(first.type.shape) if d != dimension]
     slice_type = first.type.with_shape(slice_shape)
@@ -115,7 +115,7 @@ def real_dynamic_slice(g: Generator) -> None:
     """A slice with strides whose ranges are operands."""
     operand = g.value()
     if not operand.type.rank:
-        raise Unsuitable("rank 0")
+        raise CannotGenerate("rank 0")
     ranges = []
     for size in operand.type.shape:
         start = g.random.randrange(size + 1)
@@ -136,11 +136,11 @@ def torch_index_select(g: Generator) -> None:
     """Slices by their numbers."""
     operand = g.value()
     if not operand.type.rank or not operand.type.size:
-        raise Unsuitable("nothing to select")
+        raise CannotGenerate("nothing to select")
     dimension = g.random.randrange(operand.type.rank)
     count = g.random.choice((1, 3, 40))
     if operand.type.size // operand.type.shape[dimension] * count > g.largest:
-        raise Unsuitable("large")
+        raise CannotGenerate("large")
     index_type = TensorType((count,), ELEMENT_TYPES[g.random.choice(("i32", "i64", "ui8"))])
     index = g.constant(index_type, g.numbers.integers(0, operand.type.shape[dimension], count))
     shape = [*operand.type.shape[:dimension], count, *operand.type.shape[dimension + 1 :]]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from nimblehlo.fuzzing.generator import Generator, Unsuitable
+from nimblehlo.fuzzing.generator import CannotGenerate, Generator
 from nimblehlo.fuzzing.movement import small
 from nimblehlo.fuzzing.tensor_values import TensorValue as Value
 from nimblehlo.ops.elementwise.comparison import ComparisonDirection
@@ -49,7 +49,7 @@ def quantized(g: Generator) -> None:
     else:
         value = _quantize(g, g.operand(type), quantized_type(g, expressed))
         for _ in range(g.random.randrange(0, 5)):
-            with suppress(Unsuitable):
+            with suppress(CannotGenerate):
                 value = g.random.choice(_STEPS)(g, value)
         _dequantize(g, value)
 
@@ -79,7 +79,7 @@ def _per_axis(g: Generator, type: TensorType, value: Value) -> None:
     expressed = type.element_type
     assert isinstance(expressed, ElementType)
     if not count:
-        raise Unsuitable("no slice")
+        raise CannotGenerate("no slice")
     stored = _quantize(g, value, QuantizedType(storage, low, high, expressed, scales, zero_points, axis))
     if g.chance(0.5):
         (stored,) = g.add("stablehlo.add", [stored, stored], [stored.type])
@@ -135,7 +135,7 @@ def _reverse(g: Generator, value: Value) -> Value:
 
 def _concatenate(g: Generator, value: Value) -> Value:
     if not value.type.rank or value.type.size > g.largest // 2:
-        raise Unsuitable("rank 0, or large")
+        raise CannotGenerate("rank 0, or large")
     dimension = g.random.randrange(value.type.rank)
     shape = list(value.type.shape)
     shape[dimension] *= 2
@@ -170,7 +170,7 @@ def _product(g: Generator, value: Value) -> Value:
     """A product of matrices of bytes."""
     type, shape = _type(value), value.type.shape
     if not shape or type.storage.width > 8 or type.storage_min > 0:
-        raise Unsuitable("no product of bytes")
+        raise CannotGenerate("no product of bytes")
     columns = g.random.choice((1, 5, 16))
     symmetric = QuantizedType(
         type.storage, type.storage_min, type.storage_max, type.expressed, type.scales, [0]

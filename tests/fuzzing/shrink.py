@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import Generator, Program, Unsuitable, is_constant, uses
+from nimblehlo.fuzzing.generator import CannotGenerate, Generator, Program, is_constant, uses
 from nimblehlo.ir import Block, Builder, Operation, Value
 from nimblehlo.types import PLAIN, TensorType
 
@@ -33,7 +33,7 @@ def shrunk(program: Program, fails: Callable[[Program], bool], values: dict[Valu
                 continue
             try:
                 candidate, moved = _without(program, operation, values)
-            except Unsuitable:
+            except CannotGenerate:
                 continue
             if any(map(is_constant, candidate.results)) or not fails(candidate):
                 continue
@@ -63,6 +63,6 @@ def _without(
 def _stand_in(builder: Builder, value: Value, values: dict[Value, Array]) -> Value:
     assert isinstance(value.type, TensorType)
     if not value.type.category & PLAIN:
-        raise Unsuitable("there are no quantized constants")
+        raise CannotGenerate("there are no quantized constants")
     array = values.get(value)
     return constant(builder, value.type, Generator(0).array(value.type) if array is None else array)

@@ -11,8 +11,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo.backends import backend
-from nimblehlo.differences import find_difference
-from nimblehlo.error_bounds import Departure
+from nimblehlo.differences import find_faulty_operation
+from nimblehlo.error_bounds import BoundViolation
 from nimblehlo.fuzzing.known_causes import cause_of_result, known_cause
 from nimblehlo.fuzzing.selection_orders import transposed_selection
 
@@ -218,7 +218,7 @@ def test_causes_on_xla(program: str, inputs: list[Any], results: list[Any], titl
         array = np.asarray(one)
         array = array if array.dtype.kind == "c" else array.astype(np.float64)
         np.testing.assert_allclose(array, expected, rtol=0 if array.dtype.kind == "f" else 1e-6)
-    first = find_difference(program, inputs, backend("jax:cpu")).first
+    first = find_faulty_operation(program, inputs, backend("jax:cpu")).first
     if first is None:
         pytest.skip("XLA gives the specified result")
     cause = known_cause(first)
@@ -239,7 +239,7 @@ def test_another_order_of_a_window_is_recognized() -> None:
             selects = any(one.name == "stablehlo.select_and_scatter" for one in run.walk())
             return [np.array(wrong, np.int32)] if selects else list(nimblehlo.execute(run, values))
 
-        first = find_difference(module, inputs, other).first
+        first = find_faulty_operation(module, inputs, other).first
         assert first is not None
         cause = known_cause(first)
         assert ("another order" in cause.title if cause is not None else False) == is_known
@@ -259,8 +259,8 @@ def test_a_result_shows_its_cause(operation: str, result: int, title: str | None
         f"func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {{ %r = {operation} %a : tensor<1xi32>"
         " return %r : tensor<1xi32> }"
     )
-    departure = Departure(0, (0,), "another count", 1, np.inf)
-    cause = cause_of_result(module, [np.int32([1])], departure, [np.array([result], np.int64)])
+    violation = BoundViolation(0, (0,), "another count", 1, np.inf)
+    cause = cause_of_result(module, [np.int32([1])], violation, [np.array([result], np.int64)])
     assert (cause is None) == (title is None)
     assert cause is None or str(title) in cause.title
 
@@ -271,10 +271,10 @@ def test_bits_that_are_spread_over_bytes_are_recognized() -> None:
         "func.func @main(%a: tensor<2xi16>) -> tensor<2x8xi2> {"
         " %r = stablehlo.bitcast_convert %a : (tensor<2xi16>) -> tensor<2x8xi2> return %r : tensor<2x8xi2> }"
     )
-    inputs, departure = [np.int16([0x0102, -1])], Departure(0, (0, 1), "other bits", 1, np.inf)
+    inputs, violation = [np.int16([0x0102, -1])], BoundViolation(0, (0, 1), "other bits", 1, np.inf)
     for begin, is_known in (([-2, 1, -1, -1], True), ([1, 1, -1, -1], False)):
         theirs = np.array([*begin, *[0] * 12]).astype(ml_dtypes.int2).reshape(2, 8)
-        cause = cause_of_result(module, inputs, departure, [theirs])
+        cause = cause_of_result(module, inputs, violation, [theirs])
         assert ("integers of 2 bits" in cause.title if cause is not None else False) == is_known
 
 
@@ -283,6 +283,6 @@ def test_another_difference_has_no_known_cause() -> None:
         return [np.asarray(one) + 1 for one in nimblehlo.execute(module, inputs)]
 
     for program, inputs in ((SLICES, [np.arange(5, dtype=np.int32), np.int32(0), np.int32(0)]),):
-        first = find_difference(program, inputs, wrong).first
+        first = find_faulty_operation(program, inputs, wrong).first
         assert first is not None
         assert known_cause(first) is None

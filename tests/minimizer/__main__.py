@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 
-from nimblehlo.minimizer import reduce
+from nimblehlo.minimizer import minimize
 
 from .faults import FAULTS, program, shown_by
 
@@ -29,7 +29,7 @@ def main() -> None:
             size = sum(not one.name.endswith(("constant", "return")) for one in module.walk())
             if 200 <= size <= options.longest and fails(module):
                 break
-        reduced = reduce(module, fails)
+        reduced = minimize(module, fails)
         small += reduced.operations <= 3
         print(
             f"seed {seed - 1}: {fault.name}: {reduced.operations_before} operations before, "

@@ -11,8 +11,8 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Builder, Function, Module, Operation, Region, Value
 from nimblehlo.ir.builder import copy_region
-from nimblehlo.minimizer.interest import drawn_inputs
-from nimblehlo.minimizer.search import Fails
+from nimblehlo.minimizer.oracles import drawn_inputs
+from nimblehlo.minimizer.search import FaultPredicate
 from tests.fuzzing.long_programs import long_program
 
 Change = Callable[[Operation], bool]
@@ -96,7 +96,7 @@ def wrong(module: Module, change: Change) -> tuple[Module, bool]:
     return Module(items), has_changed
 
 
-def shown_by(change: Change) -> Fails:
+def shown_by(change: Change) -> FaultPredicate:
     """Whether the results of a program differ from those with the fault, by one bit."""
 
     def run(module: Module) -> list[Any]:

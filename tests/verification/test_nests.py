@@ -14,7 +14,7 @@ from nimblehlo.ir.affine import AffineExpr
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
 from nimblehlo.plan.implementations.nest_code import NestCode
-from nimblehlo.verification import verifying
+from nimblehlo.verification import verification_level
 from nimblehlo.verification.nests import verify_nests
 from nimblehlo.verification.plans import InvalidPlan
 
@@ -117,12 +117,12 @@ def test_results_of_several_shapes_would_be_found() -> None:
 
 def test_programs_are_verified_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     large = TEXT.replace("8x12", "400x120").replace("12x8", "120x400")
-    with verifying("plans"):
+    with verification_level("plans"):
         nimblehlo.compile(large, options=Options(compile="eager"))
     from nimblehlo.verification import nests
 
     monkeypatch.setattr(nests, "may_overwrite", lambda block: ((0, 0), (1, 0)))
-    with verifying("plans"), pytest.raises(InvalidPlan, match="is read elsewhere"):
+    with verification_level("plans"), pytest.raises(InvalidPlan, match="is read elsewhere"):
         nimblehlo.compile(large, options=Options(compile="eager"))
 
 

@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo.executor import Runner
 from nimblehlo.plan import Plan, Prepared, Step
 from nimblehlo.plan.buffer_uses import BufferUses
-from nimblehlo.verification import verifying
+from nimblehlo.verification import verification_level
 from nimblehlo.verification.steps import CheckedRunner, InvalidStep
 
 Array = np.ndarray[Any, Any]
@@ -172,7 +172,7 @@ def test_programs_are_checked_where_that_is_asked_for(monkeypatch: pytest.Monkey
     }
     """
     array = np.ones(4, np.float32)
-    with verifying("steps"):
+    with verification_level("steps"):
         (result,) = nimblehlo.compile(text)(array)
     assert result == pytest.approx(np.sin(array))
 
@@ -183,5 +183,5 @@ def test_programs_are_checked_where_that_is_asked_for(monkeypatch: pytest.Monkey
         return operand + 1
 
     monkeypatch.setattr(choice, "reference_for", lambda view: wrong)
-    with verifying("steps"), pytest.raises(InvalidStep):
+    with verification_level("steps"), pytest.raises(InvalidStep):
         nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))(array)

@@ -18,7 +18,7 @@ from ..ops.numerics import element_types
 from ..ops.numerics.broadcast_shapes import broadcast_pair
 from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, Array, ElementType, storage_range
 
-Marks = Callable[[Sequence[Any]], Array | None]
+MarkOpenElements = Callable[[Sequence[Any]], Array | None]
 
 
 def _integers(view: Op, *kinds: type[Op]) -> ElementType | None:
@@ -37,7 +37,7 @@ def aligned_pair(view: Op, lhs: Array, rhs: Array) -> tuple[Array, Array]:
     return broadcast_pair(lhs, rhs)
 
 
-def division_by_zero(view: Op) -> Marks | None:
+def division_by_zero(view: Op) -> MarkOpenElements | None:
     """`divide` and `remainder` of integers by zero."""
     element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
     if element_type is None:
@@ -54,7 +54,7 @@ def division_by_zero(view: Op) -> Marks | None:
     return marks
 
 
-def division_overflow(view: Op) -> Marks | None:
+def division_overflow(view: Op) -> MarkOpenElements | None:
     """`divide` and `remainder` of the smallest signed integer by -1."""
     element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
     if element_type is None or not element_type.category & SIGNED:
@@ -72,7 +72,7 @@ def division_overflow(view: Op) -> Marks | None:
     return marks
 
 
-def shift_amount(view: Op) -> Marks | None:
+def shift_amount(view: Op) -> MarkOpenElements | None:
     """Shifts by the width of the element type or more; amounts are unsigned."""
     element_type = _integers(view, bitwise.Shift)
     if element_type is None:
@@ -90,7 +90,7 @@ def shift_amount(view: Op) -> Marks | None:
     return marks
 
 
-def float_to_integer(view: Op) -> Marks | None:
+def float_to_integer(view: Op) -> MarkOpenElements | None:
     """`convert` of NaN, and of floats or real parts out of the range of the integer type."""
     if not isinstance(view, conversion.Convert):
         return None

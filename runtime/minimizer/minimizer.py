@@ -1,4 +1,4 @@
-"""`reduce`: runs passes that make a program smaller until none of them succeeds."""
+"""`minimize`: runs passes that make a program smaller until none of them succeeds."""
 
 from __future__ import annotations
 
@@ -18,16 +18,24 @@ from ..ir import Module, Value
 from ..options import Options
 from ..specialize.inline import inline_calls
 from . import regions, simplification
-from .program import StandIn, Unsuitable, counted, entry_of, is_replaceable, with_results, without
-from .search import Fails, Make, OutOfTime, Search
+from .program import (
+    CannotMinimize,
+    Replacement,
+    entry_of,
+    is_replaceable,
+    non_constant_operations,
+    with_results,
+    without,
+)
+from .search import FaultPredicate, Make, OutOfTime, Search
 
 MAX_SIMPLIFIED_OPERATIONS: Final = 40
 """Operations of programs whose sizes, types, constants and attributes are simplified: each takes a trial."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
-    """The result of `reduce`.
+class MinimizedProgram:
+    """The result of `minimize`.
 
     Attributes:
         module: the smallest program that was found.
@@ -49,9 +57,9 @@ class Reduced:
         return str(self.module)
 
 
-def reduce(
+def minimize(
     module: object,
-    fails: Fails,
+    shows_fault: FaultPredicate,
     *,
     entry: str = "main",
     inputs: Sequence[object] | None = None,
@@ -59,17 +67,17 @@ def reduce(
     seconds: float | None = None,
     only_valid: bool = True,
     progress: Callable[[int, int], object] | None = None,
-) -> Reduced:
+) -> MinimizedProgram:
     """Make a program that shows a fault smaller, with fewer operations, smaller sizes, simpler types and
     values.
 
-    Each program that is tried is valid (see `only_valid`). The result does not depend on `jobs`, if `fails`
-    always gives the same answer for the same program and the time is not limited.
+    Each program that is tried is valid (see `only_valid`). The result does not depend on `jobs`, if
+    `shows_fault` always gives the same answer for the same program and the time is not limited.
 
     Args:
         module: what `load` takes.
-        fails: whether a program shows the fault; called from several threads where `jobs` is more than 1. The
-            arguments and results of the entry function are others than those of `module`.
+        shows_fault: whether a program shows the fault; called from several threads if `jobs` is more than 1.
+            The arguments and results of the entry function are others than those of `module`.
         entry: the function to make smaller.
         inputs: for which the fault shows: what operations compute from them becomes constants. None: random
             ones.
@@ -83,23 +91,25 @@ def reduce(
         NimbleError: what `load` raises; or the program itself does not show the fault.
     """
     loaded = load(module)
-    reduction = _Reduction(loaded, entry, fails, jobs, seconds, only_valid, progress or _no_progress)
+    minimization = _Minimization(
+        loaded, entry, shows_fault, jobs, seconds, only_valid, progress or _no_progress
+    )
     start = time.monotonic()
-    before = reduction.size
-    if not reduction.search.shows_fault(loaded):
+    before = minimization.size
+    if not minimization.search.shows_fault(loaded):
         raise NimbleError("the program does not show the fault")
     try:
-        reduction.run(inputs)
+        minimization.run(inputs)
         is_finished = True
     except OutOfTime:
         is_finished = False
     finally:
-        reduction.search.close()
-    return Reduced(
-        reduction.module,
-        reduction.size,
+        minimization.search.close()
+    return MinimizedProgram(
+        minimization.module,
+        minimization.size,
         before,
-        reduction.search.trials,
+        minimization.search.trials,
         time.monotonic() - start,
         is_finished,
     )
@@ -109,14 +119,14 @@ def _no_progress(trials: int, operations: int) -> None:
     """The default callback after a trial, which does nothing."""
 
 
-class _Reduction:
+class _Minimization:
     """The program as small as it is so far."""
 
     def __init__(
         self,
         module: Module,
         entry: str,
-        fails: Fails,
+        shows_fault: FaultPredicate,
         jobs: int,
         seconds: float | None,
         only_valid: bool,
@@ -124,19 +134,21 @@ class _Reduction:
     ) -> None:
         self.module, self.entry = module, entry
         self.search = Search(
-            fails, jobs, seconds, only_valid, lambda: progress(self.search.trials, self.size)
+            shows_fault, jobs, seconds, only_valid, lambda: progress(self.search.trials, self.size)
         )
         self.values: Mapping[Value, Any] = {}
         self.values_of_candidates: dict[int, Mapping[Value, Any]] = {}
         has_arguments = bool(module.functions[entry].type.inputs) if entry in module.functions else False
-        self.stand_ins: list[StandIn] = (
+        self.replacements: list[Replacement] = (
             ["argument", "value", "zero"] if has_arguments else ["value", "argument"]
         )
 
     @property
     def size(self) -> int:
         """Operations without constants and terminators."""
-        return len(counted(entry_of(self.module, self.entry))) + len(regions.nested(self.module, self.entry))
+        return len(non_constant_operations(entry_of(self.module, self.entry))) + len(
+            regions.nested(self.module, self.entry)
+        )
 
     def run(self, inputs: Sequence[Any] | None) -> None:
         """Run all passes until none makes the program smaller.
@@ -180,7 +192,10 @@ class _Reduction:
         """The value of each operation's result, as far as the program runs."""
         block = entry_of(self.module, self.entry)
         values = [
-            value for operation in counted(block) for value in operation.results if is_replaceable(value.type)
+            value
+            for operation in non_constant_operations(block)
+            for value in operation.results
+            if is_replaceable(value.type)
         ]
         try:
             module = with_results(self.module, self.entry, values)
@@ -198,16 +213,16 @@ class _Reduction:
 
     def operations(self) -> Sequence[Any]:
         """The operations of the entry function, the last ones first."""
-        return counted(entry_of(self.module, self.entry))[::-1]
+        return non_constant_operations(entry_of(self.module, self.entry))[::-1]
 
     def without_operations(self, chunk: Sequence[object]) -> list[Make]:
         """Candidates without some operations, one for each kind of replacement of their results."""
-        return [partial(self._without, chunk, stand_in) for stand_in in self.stand_ins]
+        return [partial(self._without, chunk, replacement) for replacement in self.replacements]
 
-    def _without(self, chunk: Sequence[Any], stand_in: StandIn) -> Module:
-        module, values = without(self.module, self.entry, chunk, stand_in, self.values)
-        if len(counted(entry_of(module, self.entry))) >= len(self.operations()):
-            raise Unsuitable("no operation can be dropped")
+    def _without(self, chunk: Sequence[Any], replacement: Replacement) -> Module:
+        module, values = without(self.module, self.entry, chunk, replacement, self.values)
+        if len(non_constant_operations(entry_of(module, self.entry))) >= len(self.operations()):
+            raise CannotMinimize("no operation can be dropped")
         self.values_of_candidates[id(module)] = values
         return module
 

@@ -18,9 +18,9 @@ from ..options import Options
 from ..plan.tiering.background import BACKGROUND
 from ..progress import Progress
 from ..types import Array, TensorType, TupleType, Type
-from .differences import Comparison, Difference, Extremes, Range, compare, difference_at
-from .exploration import Exploration, Failure, OperationReport, ResultReport
+from .comparison import Comparison, ElementDifference, Extremes, Range, compare, difference_at
 from .grouped import GroupedComparisons, GroupedResult, compare_grouped_results
+from .report import Exploration, Failure, OperationReport, ResultReport
 from .responsibility import (
     FAILURE,
     Call,
@@ -370,8 +370,8 @@ class _ResultDifferences:
         self.name = name
         self.type = type
         self.baseline = baseline
-        self.first: Difference | None = None
-        self.largest: Difference | None = None
+        self.first: ElementDifference | None = None
+        self.largest: ElementDifference | None = None
         self.schedules = 0
         self._first_element = baseline.size
         self._largest_distance = -1

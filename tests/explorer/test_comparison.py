@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nimblehlo.explorer.differences import NO_DISTANCE, Comparison, Range, compare, difference_at
+from nimblehlo.explorer.comparison import NO_DISTANCE, Comparison, Range, compare, difference_at
 from nimblehlo.explorer.schedules import Schedule
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, TensorType
 

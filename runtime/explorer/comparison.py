@@ -14,7 +14,7 @@ from .schedules import Schedule
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-class Difference(Record):
+class ElementDifference(Record):
     """One element that has two values.
 
     Attributes:
@@ -53,7 +53,7 @@ class Comparison(IdentityRecord):
         positions: where they differ, in order; None: in many positions.
         first: the position of the first element that differs.
         largest: the position of the first of those that differ most; NaN and a number differ most.
-        distance: of these, as in `Difference`, but NO_DISTANCE for NaN.
+        distance: of these, as in `ElementDifference`, but NO_DISTANCE for NaN.
         elements: the number of the element at each position; None: the position.
     """
 
@@ -177,14 +177,14 @@ def _bits(values: Array) -> Array:
 
 def difference_at(
     position: int, comparison: Extremes, type: TensorType, schedules: tuple[Schedule, Schedule]
-) -> Difference:
+) -> ElementDifference:
     """The difference at a position of a comparison of two arrays of this type."""
     index = tuple([int(i) for i in np.unravel_index(comparison.element(position), type.shape)])
     values = comparison.values_at(position)
     value_comparison = compare(np.asarray(values[0]), np.asarray(values[1]), type)
     distance = 0 if value_comparison is None else value_comparison.distance
     is_nan = any(bool(_is_nan(np.asarray(value), type)) for value in values)
-    return Difference(index, values, schedules, None if is_nan else distance)
+    return ElementDifference(index, values, schedules, None if is_nan else distance)
 
 
 class Range:

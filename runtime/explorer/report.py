@@ -13,7 +13,7 @@ from ..errors import UnsupportedError
 from ..ir import Module
 from ..ir.record import IdentityRecord, Record
 from ..types import INTEGER, Array, TensorType
-from .differences import Difference, Range
+from .comparison import ElementDifference, Range
 from .schedules import Schedule
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class ResultReport(IdentityRecord):
     name: str
     type: TensorType
     baseline: Array
-    first: Difference | None
-    largest: Difference | None
+    first: ElementDifference | None
+    largest: ElementDifference | None
     elements: int
     schedules: int
     operations: tuple[int, ...]
@@ -89,8 +89,8 @@ class OperationReport(IdentityRecord):
     option: str
     calls: int
     result: int
-    first: Difference
-    largest: Difference
+    first: ElementDifference
+    largest: ElementDifference
     results: tuple[str, ...]
     fails: bool
     module: Module
@@ -271,19 +271,19 @@ def _row(result: ResultReport) -> Sequence[str]:
     )
 
 
-def _index_text(difference: Difference) -> str:
+def _index_text(difference: ElementDifference) -> str:
     return f"[{', '.join(map(str, difference.index))}]"
 
 
-def _values_text(difference: Difference) -> str:
+def _values_text(difference: ElementDifference) -> str:
     return " | ".join(map(str, difference.values))
 
 
-def _distance_text(difference: Difference, unit: str) -> str:
+def _distance_text(difference: ElementDifference, unit: str) -> str:
     return "NaN" if difference.distance is None else f"{difference.distance} {unit}".rstrip()
 
 
-def _difference_text(difference: Difference, unit: str) -> str:
+def _difference_text(difference: ElementDifference, unit: str) -> str:
     where, values = _index_text(difference), _values_text(difference)
     return f"{values} at {where}, {_distance_text(difference, unit)}"
 
@@ -295,7 +295,7 @@ def _schedule_dict(schedule: Schedule) -> dict[str, Any]:
 
 
 def _difference_dict(
-    difference: Difference | None, schedules: Sequence[Schedule]
+    difference: ElementDifference | None, schedules: Sequence[Schedule]
 ) -> dict[str, Any] | None:
     """A difference; schedules by their numbers, values as text."""
     if difference is None:

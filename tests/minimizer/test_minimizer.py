@@ -9,14 +9,14 @@ import pytest
 
 import nimblehlo
 from nimblehlo.ir import Module
-from nimblehlo.minimizer import reduce
-from nimblehlo.minimizer.search import Fails
+from nimblehlo.minimizer import minimize
+from nimblehlo.minimizer.search import FaultPredicate
 from nimblehlo.ops.framework.verify import verify
 
 from .faults import FAULTS, program, shown_by
 
 
-def contains(*names: str) -> Fails:
+def contains(*names: str) -> FaultPredicate:
     """Whether a program has operations of these names."""
 
     def fails(module: Module) -> bool:
@@ -38,7 +38,7 @@ def test_long_programs_with_faults(fault: tuple[str, object]) -> None:
     _, change = fault
     fails = shown_by(change)  # type: ignore[arg-type]
     module = next(one for one in (program(seed, 60) for seed in range(1, 20)) if fails(one))
-    reduced = reduce(module, fails)
+    reduced = minimize(module, fails)
     assert reduced.is_finished and reduced.operations <= 3 < reduced.operations_before
     assert fails(nimblehlo.load(str(reduced)))
 
@@ -58,13 +58,13 @@ func.func @main(%x: tensor<40x60xf64>, %y: tensor<60xf64>) -> (tensor<40x60xf64>
 
 
 def test_sizes_types_and_results() -> None:
-    reduced = reduce(CHAIN, contains("tanh"))
+    reduced = minimize(CHAIN, contains("tanh"))
     assert operations(reduced.module) == ["tanh"]
     assert str(reduced.module.functions["main"].type) == "(tensor<1x1xf32>) -> tensor<1x1xf32>"
 
 
 def test_two_operations_that_are_far_from_each_other() -> None:
-    reduced = reduce(CHAIN, contains("broadcast_in_dim", "reduce"))
+    reduced = minimize(CHAIN, contains("broadcast_in_dim", "reduce"))
     assert set(operations(reduced.module)) == {"broadcast_in_dim", "reduce"}
 
 
@@ -91,7 +91,7 @@ def test_values_that_the_fault_needs_become_constants() -> None:
             for result in record.values
         )
 
-    reduced = reduce(text, fails)
+    reduced = minimize(text, fails)
     assert operations(reduced.module) == ["abs"]
     assert "2.5" in str(reduced)
 
@@ -128,11 +128,11 @@ func.func private @half(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 @pytest.mark.parametrize("name", ["sine", "cosine", "negate"])
 def test_operations_in_regions_and_callees(name: str) -> None:
-    assert operations(reduce(LOOP, contains(name)).module) == [name]
+    assert operations(minimize(LOOP, contains(name)).module) == [name]
 
 
 def test_a_loop_that_has_to_stay_loses_operations_of_its_body() -> None:
-    reduced = reduce(LOOP, contains("while", "if"))
+    reduced = minimize(LOOP, contains("while", "if"))
     assert sorted(operations(reduced.module)) == ["if", "while"]
 
 
@@ -140,12 +140,12 @@ def test_calls_stay_where_the_fault_needs_them() -> None:
     def fails(module: Module) -> bool:
         return any(operation.name == "func.call" for operation in module.walk())
 
-    reduced = reduce(LOOP, fails)
+    reduced = minimize(LOOP, fails)
     assert "half" in reduced.module.functions and reduced.operations < reduced.operations_before
 
 
 def test_the_result_does_not_depend_on_the_jobs() -> None:
-    texts = [str(reduce(CHAIN, contains("multiply"), jobs=jobs)) for jobs in (1, 2, 5)]
+    texts = [str(minimize(CHAIN, contains("multiply"), jobs=jobs)) for jobs in (1, 2, 5)]
     assert texts[0] == texts[1] == texts[2]
 
 
@@ -163,21 +163,21 @@ def test_several_programs_are_tried_at_the_same_time() -> None:
         return found
 
     met: list[bool] = []
-    reduce(CHAIN, fails, jobs=2)
+    minimize(CHAIN, fails, jobs=2)
     assert met
 
 
 def test_progress_and_the_end_of_the_time() -> None:
     told: list[tuple[int, int]] = []
-    reduce(CHAIN, contains("tanh"), progress=lambda trials, left: told.append((trials, left)))
+    minimize(CHAIN, contains("tanh"), progress=lambda trials, left: told.append((trials, left)))
     assert [trials for trials, _ in told] == list(range(1, len(told) + 1)) and told[-1][1] == 1
-    stopped = reduce(CHAIN, contains("tanh"), seconds=0.0)
+    stopped = minimize(CHAIN, contains("tanh"), seconds=0.0)
     assert not stopped.is_finished and stopped.operations == stopped.operations_before
 
 
 def test_a_program_without_the_fault() -> None:
     with pytest.raises(nimblehlo.NimbleError, match="does not show the fault"):
-        reduce(CHAIN, contains("sine"))
+        minimize(CHAIN, contains("sine"))
 
 
 def test_tokens_keep_their_operations() -> None:
@@ -190,4 +190,4 @@ def test_tokens_keep_their_operations() -> None:
       return %1 : tensor<2xf32>
     }
     """
-    assert operations(reduce(text, contains("after_all")).module) == ["create_token", "after_all"]
+    assert operations(minimize(text, contains("after_all")).module) == ["create_token", "after_all"]

@@ -21,13 +21,13 @@ from ..ir import Module
 from ..ops.framework.verify import verify
 from ..options import Options
 from ..types import Type
-from .search import Fails
+from .search import FaultPredicate
 
 PLACEHOLDER: Final = "{}"
 """The placeholder of the program's file in a command."""
 
 
-def by_command(command: str, seconds: float = 60.0) -> Fails:
+def by_command(command: str, seconds: float = 60.0) -> FaultPredicate:
     """A predicate that holds if a command exits with status 0.
 
     Args:
@@ -39,7 +39,7 @@ def by_command(command: str, seconds: float = 60.0) -> Fails:
     if not any(PLACEHOLDER in word for word in words):
         words.append(PLACEHOLDER)
 
-    def fails(module: Module) -> bool:
+    def shows_fault(module: Module) -> bool:
         with TemporaryDirectory(prefix="nimblehlo-reduce-") as folder:
             file = Path(folder) / "program.mlir"
             file.write_text(str(module), encoding="utf-8")
@@ -52,7 +52,7 @@ def by_command(command: str, seconds: float = 60.0) -> Fails:
                 raise NimbleError(f"the command {run[0]!r} cannot be run: {error}") from error
             return ended.returncode == 0
 
-    return fails
+    return shows_fault
 
 
 def drawn_inputs(types: Sequence[Type], seed: int) -> list[Any]:
@@ -61,7 +61,9 @@ def drawn_inputs(types: Sequence[Type], seed: int) -> list[Any]:
     return [random_input(type, generator) for type in types]
 
 
-def by_backend(against: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:
+def by_backend(
+    against: str, *, entry: str = "main", seed: int = 0, options: Options | None = None
+) -> FaultPredicate:
     """A predicate that holds if a backend's results exceed their error bounds.
 
     A program that the backend rejects, or that NimbleHLO cannot run, does not show it.
@@ -76,20 +78,22 @@ def by_backend(against: str, *, entry: str = "main", seed: int = 0, options: Opt
 
     local = threading.local()
 
-    def fails(module: Module) -> bool:
+    def shows_fault(module: Module) -> bool:
         if not hasattr(local, "backend"):
             local.backend = IsolatedBackend(against)
         try:
             inputs = drawn_inputs(module.functions[entry].type.inputs, seed)
             results = local.backend.run(module, inputs)
-            return bool(accuracy(module, inputs, entry=entry, options=options).departures(results))
+            return bool(accuracy(module, inputs, entry=entry, options=options).violations(results))
         except NimbleError:
             return False
 
-    return fails
+    return shows_fault
 
 
-def by_error(text: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:
+def by_error(
+    text: str, *, entry: str = "main", seed: int = 0, options: Options | None = None
+) -> FaultPredicate:
     """A predicate that holds if an error is raised whose ``TypeName: message`` contains a text.
 
     The error may come from verifying, compiling or calling the program.
@@ -101,7 +105,7 @@ def by_error(text: str, *, entry: str = "main", seed: int = 0, options: Options 
         options: see `compile`.
     """
 
-    def fails(module: Module) -> bool:
+    def shows_fault(module: Module) -> bool:
         try:
             verify(module)
             executable = compile(module, entry=entry, options=options)
@@ -110,4 +114,4 @@ def by_error(text: str, *, entry: str = "main", seed: int = 0, options: Options 
             return text in f"{type(error).__name__}: {error}"
         return False
 
-    return fails
+    return shows_fault

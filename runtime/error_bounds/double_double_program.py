@@ -1,10 +1,10 @@
-"""Runs programs of f64 in wider arithmetic: results are sums of two f64 numbers.
+"""Runs programs of f64 in double-double arithmetic: each result is a sum of two f64 numbers.
 
-The program runs with complex<f64> in place of f64, whose two components are such a sum (`double_double`), so
-that control flow and data movement run as they do elsewhere. Basic operations and reductions have code of
-their own.
-Products of matrices, convolutions and sums of windows and updates run on slices of their operands, on which
-f64 makes no rounding error. Functions are evaluated element by element with mpmath, where it is installed.
+`wide_types` is for programs of narrower types, which run in f64. Here the program runs with complex<f64> in
+place of f64, whose two components are such a sum (`double_double`), so that control flow and data movement
+run as they do elsewhere. Basic operations and reductions have code of their own. Products of matrices,
+convolutions and sums of windows and updates run on slices of their operands, on which f64 makes no rounding
+error. Functions are evaluated element by element with mpmath, where it is installed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ _BASIC: Final[dict[str, Evaluate]] = {
     "minimum": double_double.minimum,
     "multiply": double_double.multiply,
     "negate": double_double.negate,
-    "rsqrt": lambda value: double_double.divide(double_double.exact(np.ones(())), double_double.sqrt(value)),
+    "rsqrt": lambda value: double_double.divide(
+        double_double.from_array(np.ones(())), double_double.sqrt(value)
+    ),
     "sign": double_double.sign,
     "sqrt": double_double.sqrt,
     "square": lambda value: double_double.multiply(value, value),
@@ -158,7 +160,7 @@ class _PairedProgram:
         self._program = Program(paired, limited, self._choose)
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
-        inputs = [double_double.exact(one) if one.dtype == np.float64 else one for one in arguments]
+        inputs = [double_double.from_array(one) if one.dtype == np.float64 else one for one in arguments]
         return [np.asarray(one) for one in self._program.run(tuple(inputs))]
 
     def _check(self, function: Function) -> None:
@@ -241,7 +243,7 @@ class _PairedProgram:
         mpmath = _mpmath()
         name = base_name(operation)
         evaluate = _COMPOSED[name](mpmath) if name in _COMPOSED else getattr(mpmath, _FUNCTIONS[name])
-        result = double_double.exact(plain)
+        result = double_double.from_array(plain)
         broadcast = np.broadcast_arrays(*operands) if operands else []
         finite = np.isfinite(plain)
         for one in broadcast:
@@ -295,14 +297,14 @@ def _paired_attributes(operation: Operation) -> dict[str, Any]:
         type = _paired_type(value.type)
         assert isinstance(type, TensorType)
         if type != value.type:
-            attributes["value"] = DenseElementsAttribute(type, double_double.exact(value.array))
+            attributes["value"] = DenseElementsAttribute(type, double_double.from_array(value.array))
     return attributes
 
 
 def _convert(operation: Operation, operand: Array) -> Array:
     """Convert integers and booleans to f64, or back."""
     if not np.iscomplexobj(operand):
-        return double_double.exact(operand)
+        return double_double.from_array(operand)
     result = tensor_type(operation.results[0])
     if _is_f64(result):
         return operand
@@ -315,7 +317,7 @@ def _reduce(view: Reduce, combine: Evaluate, operand: Array, init_value: Array) 
     layout = view.layout
     ordered = operand if layout.permutation is None else operand.transpose(layout.permutation)
     rows = np.moveaxis(np.ascontiguousarray(ordered).reshape(layout.sizes), 1, 0)
-    reduced = double_double.by_tree(combine, rows)
+    reduced = double_double.reduce_tree(combine, rows)
     result = np.broadcast_to(init_value, layout.sizes[::2])
     return np.asarray(result if reduced is None else combine(reduced, result)).reshape(layout.result_shape)
 
@@ -323,7 +325,7 @@ def _reduce(view: Reduce, combine: Evaluate, operand: Array, init_value: Array) 
 def _product(operation: Operation, *operands: Array) -> Array:
     """A product of two operands: the sum of the products of their slices, which are exact in f64."""
     bits = (53 - _term_bits(operands)) // 2 - 1
-    lhs, rhs = [double_double.slices(one, bits, MAX_SLICES) for one in operands]
+    lhs, rhs = [double_double.exact_slices(one, bits, MAX_SLICES) for one in operands]
     return _exact_sum(operation, [[a, b] for a in lhs for b in rhs])
 
 
@@ -332,7 +334,7 @@ def _sum(operation: Operation, *operands: Array) -> Array:
     wide = [index for index, one in enumerate(operands) if np.iscomplexobj(one)]
     flat = np.concatenate([operands[index].ravel() for index in wide])
     terms: list[list[Array]] = []
-    for cut in double_double.slices(flat, 53 - _term_bits(operands) - 1, MAX_SLICES):
+    for cut in double_double.exact_slices(flat, 53 - _term_bits(operands) - 1, MAX_SLICES):
         ends = np.cumsum([operands[index].size for index in wide])[:-1]
         arrays = list(operands)
         for index, one in zip(wide, np.split(cut, ends), strict=True):
@@ -352,5 +354,5 @@ def _exact_sum(operation: Operation, terms: Sequence[Sequence[Array]]) -> Array:
     executable = executable_of(operation)
     result = np.zeros(shape, np.complex128)
     for operands in terms:
-        result = double_double.add(result, double_double.exact(np.asarray(executable(*operands)[0])))
+        result = double_double.add(result, double_double.from_array(np.asarray(executable(*operands)[0])))
     return result

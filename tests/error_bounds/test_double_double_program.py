@@ -12,8 +12,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo import accuracy
-from nimblehlo.error_bounds import double_double, wider_f64
-from nimblehlo.error_bounds.wider_f64 import results_in_double_double
+from nimblehlo.error_bounds import double_double, double_double_program
+from nimblehlo.error_bounds.double_double_program import results_in_double_double
 from nimblehlo.errors import ExecutionError, UnsupportedError
 from nimblehlo.options import Options
 
@@ -191,9 +191,9 @@ def test_loops_are_followed() -> None:
 
 def test_integers_of_64_bits_are_exact() -> None:
     values = np.array([2**62 + 1, -(2**62) - 1, 2**53 + 1, -5, 0, 1, 2**31, 7], np.int64)
-    assert fractions(double_double.exact(values)) == [Fraction(int(one)) for one in values]
+    assert fractions(double_double.from_array(values)) == [Fraction(int(one)) for one in values]
     unsigned = np.array([2**64 - 1, 2**63 + 1], np.uint64)
-    assert fractions(double_double.exact(unsigned)) == [Fraction(int(one)) for one in unsigned]
+    assert fractions(double_double.from_array(unsigned)) == [Fraction(int(one)) for one in unsigned]
 
 
 def test_the_true_error_of_f64_is_known_and_lies_within_the_bound() -> None:
@@ -212,7 +212,7 @@ def test_the_true_error_of_f64_is_known_and_lies_within_the_bound() -> None:
     np.testing.assert_allclose(error, apart, rtol=1e-10)
     assert error.max() > 1e-18
     assert (error <= computed.results[0].bound).all()
-    assert not computed.departures([np.array([float(one) for one in exact])])
+    assert not computed.violations([np.array([float(one) for one in exact])])
 
 
 @pytest.mark.parametrize("bounds", [1.5, 4.0])
@@ -225,10 +225,10 @@ def test_an_error_of_few_bounds_is_caught_in_f64(bounds: float) -> None:
     computed = accuracy(text, inputs)
     assert computed.true_errors[0] is not None
     wrong = computed.results[0].value.copy()
-    assert not computed.departures([wrong])
+    assert not computed.violations([wrong])
     wrong[3] += bounds * computed.results[0].bound[3]
-    (departure,) = computed.departures([wrong])
-    assert departure.index == (3,)
+    (violation,) = computed.violations([wrong])
+    assert violation.index == (3,)
     # The bound itself is some units in the last place, not a share of the value.
     assert (computed.results[0].ulps < 100).all()
 
@@ -249,13 +249,13 @@ def test_other_programs_are_not_run_so(body: str, result: str, message: str) -> 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     text = vector_program("%r = stablehlo.exponential %a : T")
-    monkeypatch.setattr(wider_f64, "MAX_FUNCTION_VALUES", 7)
+    monkeypatch.setattr(double_double_program, "MAX_FUNCTION_VALUES", 7)
     with pytest.raises(UnsupportedError, match="more than 7 values"):
         wide_results(text, vectors())
-    monkeypatch.setattr(wider_f64, "MAX_STEPS", 10)
+    monkeypatch.setattr(double_double_program, "MAX_STEPS", 10)
     with pytest.raises(ExecutionError, match="max_steps"):
         wide_results(LOOP, [vectors()[0], np.int64(5)])
-    monkeypatch.setattr(wider_f64, "MAX_ELEMENTS", 7)
+    monkeypatch.setattr(double_double_program, "MAX_ELEMENTS", 7)
     with pytest.raises(UnsupportedError, match="more than 7 elements"):
         wide_results(text, vectors())
     assert accuracy(text, vectors()).true_errors == [None]
@@ -280,9 +280,9 @@ def test_without_mpmath_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_elements_of_a_wide_range_need_more_slices() -> None:
     with pytest.raises(UnsupportedError, match="more than 3 slices"):
-        double_double.slices(double_double.exact(np.array([1e100, 1.1, 1e-100])), 22, 3)
-    values = double_double.exact(np.array([1.1, 2e3, -0.7]))
-    cut = double_double.slices(values, 22, 8)
+        double_double.exact_slices(double_double.from_array(np.array([1e100, 1.1, 1e-100])), 22, 3)
+    values = double_double.from_array(np.array([1.1, 2e3, -0.7]))
+    cut = double_double.exact_slices(values, 22, 8)
     assert [sum(column, Fraction(0)) for column in zip(*map(fractions, cut), strict=True)] == fractions(
         values
     )
