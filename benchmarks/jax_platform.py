@@ -11,7 +11,6 @@ timed.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import runpy
 import sys
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .measuring import Action, Comparison, figures, rounded, side_by_side, warm_up
+from .measuring import Action, Comparison, figures, report, rounded, side_by_side, warm_up
 from .programs import PROGRAMS, SIZES, representatives
 
 PLATFORMS = "nimblehlo,cpu"
@@ -95,8 +94,8 @@ def disagreement(ours: Any, other: Any) -> str | None:
     return None
 
 
-def compared(case: Case) -> Comparison:
-    """Both platforms, in turn.
+def compare(case: Case) -> Comparison:
+    """Compare calls on both platforms.
 
     Raises:
         ValueError: the results disagree.
@@ -115,33 +114,9 @@ def compared(case: Case) -> Comparison:
     return side_by_side(ours, other, for_seconds=1.5, max_pairs=1000)
 
 
-def report(cases: Iterator[Case], names: list[str], as_figures: bool) -> int:
-    """Compare the cases asked for, and print it; 1 where one failed."""
-    ratios: dict[str, float] = {}
-    failed = []
-    for case in cases:
-        if names and case.name not in names:
-            continue
-        try:
-            found = compared(case)
-        except Exception as error:
-            print(f"{case.name:24} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
-            failed.append(case.name)
-            continue
-        ratios[case.name] = found.ratio
-        if as_figures:
-            print(f'FIGURES {{"ratio": {rounded(found.ratio)}}}')
-        else:
-            print(
-                f"{case.name:24} CPU {found.other * 1e6:10.1f} µs, NimbleHLO {found.ours * 1e6:10.1f} µs, "
-                f"{found.ratio:7.2f} times as fast",
-                flush=True,
-            )
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-        slower = sum(ratio < 1 for ratio in ratios.values())
-        print(f"{len(ratios)} cases: geometric mean {mean:.2f}, {slower} below 1, {len(failed)} failed")
-    return bool(failed)
+def print_ratio(_: str, times: Comparison) -> None:
+    """Print the ratio as JSON, for the suite that runs this script."""
+    print(f'FIGURES {{"ratio": {rounded(times.ratio)}}}')
 
 
 def main() -> int:
@@ -155,7 +130,8 @@ def main() -> int:
     if "nimblehlo" not in os.environ.get("JAX_PLATFORMS", ""):
         parser.error(f"set JAX_PLATFORMS={PLATFORMS}")
     cases = program_cases(options.size) if options.cases is None else file_cases(options.cases)
-    return report(cases, options.names, options.figures)
+    chosen = (case for case in cases if not options.names or case.name in options.names)
+    return report(chosen, compare, "CPU", print_ratio if options.figures else None)
 
 
 if __name__ == "__main__":

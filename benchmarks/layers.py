@@ -19,13 +19,13 @@ import numpy as np
 import nimblehlo
 
 from .measuring import Array, figures, seconds
-from .models import Text, compared, compared_first
+from .models import Model, compare_calls, compare_first_results
 
 HEAD = 64
 """Width of a head of the attention."""
 
 
-def transformer(layers: int, width: int, sequence: int) -> Text:
+def transformer(layers: int, width: int, sequence: int) -> Model:
     """The program, with random weights."""
     random = np.random.default_rng(0)
     heads = max(1, width // HEAD)
@@ -66,7 +66,7 @@ def transformer(layers: int, width: int, sequence: int) -> Text:
     ]
     arguments = (weights(sequence, width), parameters)
     text = jax.jit(run).lower(*arguments).as_text()
-    return Text(f"transformer_{layers}", text, [np.asarray(one) for one in jax.tree.leaves(arguments)])
+    return Model(f"transformer_{layers}", text, [np.asarray(one) for one in jax.tree.leaves(arguments)])
 
 
 class Ready:
@@ -88,7 +88,7 @@ class Ready:
 def measured(layers: int, width: int, sequence: int) -> dict[str, float]:
     """The figures of one number of layers, in seconds, and how many times as fast as XLA:CPU we are."""
     program = transformer(layers, width, sequence)
-    first, warm = compared_first(program), compared(program)
+    first, warm = compare_first_results(program), compare_calls(program)
     ready = seconds(lambda: nimblehlo.compile(program.text))
     return {
         "ready": ready,

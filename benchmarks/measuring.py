@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -55,6 +56,57 @@ def seconds(action: Action) -> float:
     started = time.perf_counter()
     action()
     return time.perf_counter() - started
+
+
+class Named(Protocol):
+    """A program or a case that a report lists."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Compared = TypeVar("Compared", bound=Named)
+
+
+def report(
+    programs: Iterable[Compared],
+    compare: Callable[[Compared], Comparison],
+    other: str,
+    print_figures: Callable[[str, Comparison], None] | None = None,
+) -> int:
+    """Compare programs with another runtime and print a line for each, then the geometric mean of the ratios.
+
+    Args:
+        programs: the programs.
+        compare: compares one; its error is printed.
+        other: the name of the other runtime.
+        print_figures: prints the line of a program in place of the times.
+
+    Returns:
+        1 if a program failed.
+    """
+    ratios, failures = [], 0
+    for program in programs:
+        try:
+            times = compare(program)
+        except Exception as error:
+            print(f"{program.name:40} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
+            failures += 1
+            continue
+        ratios.append(times.ratio)
+        if print_figures is not None:
+            print_figures(program.name, times)
+            continue
+        print(
+            f"{program.name:40} {other} {times.other * 1e6:10.1f} µs, NimbleHLO {times.ours * 1e6:10.1f} µs, "
+            f"{times.ratio:7.2f} times as fast",
+            flush=True,
+        )
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        slower = sum(ratio < 1 for ratio in ratios)
+        print(f"{len(ratios)} programs: geometric mean {mean:.2f}, {slower} below 1, {failures} failed")
+    return bool(failures)
 
 
 def side_by_side(

@@ -1,11 +1,11 @@
-"""The examples and the tests' models beside XLA:CPU, warm or to the first result.
+"""Compares calls, or first results, of the examples and the tests' models with XLA:CPU.
 
     python -m benchmarks.models [--first] [--below 1] [NAME ...]
 
-Small programs of many kinds: here counts what a call and each of its steps cost beside the elements. XLA:CPU
-gets the same text, its arguments in its own memory; the two are called in turn once NimbleHLO has been called
-for a second. With `--first` each compiles and calls once, with an empty cache of code. Results are compared
-in the tests.
+The programs are small, so the constant costs of a call and of each step dominate. XLA:CPU compiles the same
+text, and its arguments are already on its device. Calls of both alternate after NimbleHLO has been called for
+a second. With `--first`, the time from the text to the first result is measured, with an empty cache of
+compiled code. Tests compare the results.
 """
 
 import argparse
@@ -24,38 +24,38 @@ import numpy as np
 import nimblehlo
 from nimblehlo.plan.tiering.background import BACKGROUND
 
-from .measuring import Action, Array, Comparison, seconds, side_by_side, warm_up
+from .measuring import Action, Array, Comparison, report, seconds, side_by_side, warm_up
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
-class Text(NamedTuple):
-    """A program as text, and what it is called with."""
+class Model(NamedTuple):
+    """A program as text, and its inputs."""
 
     name: str
     text: str
     inputs: list[Array]
 
 
-def examples() -> Iterator[Text]:
+def examples() -> Iterator[Model]:
     """The programs in `examples`."""
     for path in sorted(EXAMPLES.glob("*.mlir")):
         inputs = sorted(EXAMPLES.glob(f"{path.stem}.input*.npy"))
-        yield Text(f"examples/{path.stem}", path.read_text(), [np.load(one) for one in inputs])
+        yield Model(f"examples/{path.stem}", path.read_text(), [np.load(one) for one in inputs])
 
 
-def models() -> Iterator[Text]:
+def models() -> Iterator[Model]:
     """The tests' models that XLA:CPU runs."""
     # asv imports each module of this folder where there are no tests.
     from tests.models import MODELS
 
     for name, model in MODELS.items():
         if model.reference is None:
-            yield Text(name, model.lowered().as_text(), model.inputs())
+            yield Model(name, model.lowered().as_text(), model.inputs())
 
 
-def xla_call(program: Text) -> Callable[[], Action]:
-    """What lets XLA:CPU compile a text; it gives the call, which returns once the results are ready."""
+def xla_call(program: Model) -> Callable[[], Action]:
+    """A function that compiles a program with XLA:CPU, and returns a call that waits for the results."""
     from jax.extend.backend import get_backend
     from jaxlib import xla_client
 
@@ -76,23 +76,23 @@ def xla_call(program: Text) -> Callable[[], Action]:
     return compile
 
 
-def our_call(program: Text) -> Action:
-    """The call of what NimbleHLO makes of a text."""
+def our_call(program: Model) -> Action:
+    """Compile a program with NimbleHLO, and return a call."""
     executable = nimblehlo.compile(program.text)
     return lambda: executable(*program.inputs)
 
 
-def compared(program: Text) -> Comparison:
-    """Both, in turn."""
+def compare_calls(program: Model) -> Comparison:
+    """Compare warm calls."""
     ours = our_call(program)
     warm_up(ours)
     return side_by_side(ours, xla_call(program)(), max_pairs=1000)
 
 
-def compared_first(program: Text) -> Comparison:
-    """The first result of each, from the text on."""
+def compare_first_results(program: Model) -> Comparison:
+    """Compare the times from the text to the first result."""
     compile = xla_call(program)
-    # What earlier programs left is nobody's time.
+    # Earlier programs' compilations and garbage must not count.
     BACKGROUND.wait()
     gc.collect()
     ours = seconds(lambda: our_call(program)())
@@ -102,34 +102,6 @@ def compared_first(program: Text) -> Comparison:
     return Comparison(ours, other, other / ours)
 
 
-def report(options: argparse.Namespace) -> int:
-    """Compare the programs asked for, and print it; 1 where one failed."""
-    compare = compared_first if options.first else compared
-    ratios: dict[str, float] = {}
-    failed = []
-    for program in [*examples(), *models()]:
-        if options.names and program.name not in options.names:
-            continue
-        try:
-            found = compare(program)
-        except Exception as error:
-            print(f"{program.name:40} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
-            failed.append(program.name)
-            continue
-        ratios[program.name] = found.ratio
-        if found.ratio < options.below:
-            print(
-                f"{program.name:40} XLA:CPU {found.other * 1e6:10.1f} µs, "
-                f"NimbleHLO {found.ours * 1e6:10.1f} µs, {found.ratio:6.2f} times as fast",
-                flush=True,
-            )
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-        slower = sum(ratio < 1 for ratio in ratios.values())
-        print(f"{len(ratios)} programs: geometric mean {mean:.2f}, {slower} below 1, {len(failed)} failed")
-    return bool(failed)
-
-
 def main() -> int:
     """1 where a program failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -137,11 +109,18 @@ def main() -> int:
     parser.add_argument("--below", type=float, default=math.inf, help="list only those of a lower ratio")
     parser.add_argument("--first", action="store_true", help="compare first results")
     options = parser.parse_args()
-    if not options.first:
-        return report(options)
+    chosen = [one for one in (*examples(), *models()) if not options.names or one.name in options.names]
+    compare = compare_first_results if options.first else compare_calls
+
+    def print_slow(name: str, times: Comparison) -> None:
+        if times.ratio < options.below:
+            print(f"{name:40} {times.ratio:7.2f} times as fast", flush=True)
+
+    print_figures = print_slow if options.below < math.inf else None
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["NIMBLEHLO_CACHE_DIR"] = folder
-        return report(options)
+        if options.first:
+            os.environ["NIMBLEHLO_CACHE_DIR"] = folder
+        return report(chosen, compare, "XLA:CPU", print_figures)
 
 
 if __name__ == "__main__":

@@ -123,9 +123,9 @@ def table(found: dict[str, Any]) -> str:
 
 def write_table(found: dict[str, Any]) -> None:
     """Put the table between its marks."""
-    before, _, rest = TABLE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    TABLE.write_text(before + BEGIN + table(found) + END + after)
+    from tools.marked_text import replace_marked
+
+    replace_marked(TABLE, BEGIN, table(found), END)
 
 
 def draw(found: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def draw(found: dict[str, Any]) -> None:
     figure, (left, right) = pyplot.subplots(
         1, 2, figsize=(9.5, 0.165 * len(rows) + 1.2), sharey=True, width_ratios=(3, 1), layout="constrained"
     )
-    places = np.arange(len(rows))[::-1]
+    positions = np.arange(len(rows))[::-1]
     styles = {
         f"xla {LARGEST}": ("o", "#1f6fb4"),
         f"xla {SMALLEST}": ("|", "#1f6fb4"),
@@ -152,10 +152,10 @@ def draw(found: dict[str, Any]) -> None:
     }
     for key, (marker, colour) in styles.items():
         average = formatted(mean(row.get(key) for row in rows.values()))
-        points(left, rows, places, key, marker, colour, f"{COLUMNS[key]} (mean {average})")
+        points(left, rows, positions, key, marker, colour, f"{COLUMNS[key]} (mean {average})")
     key = f"interpreter {SMALLEST}"
     average = formatted(mean(row.get(key) for row in rows.values()))
-    points(right, rows, places, key, "s", "#4b8f3c", f"{COLUMNS[key]}\n(mean {average})")
+    points(right, rows, positions, key, "s", "#4b8f3c", f"{COLUMNS[key]}\n(mean {average})")
     families = [PROGRAMS[name].family if name in PROGRAMS else "" for name in rows]
     for axes in (left, right):
         axes.set_xscale("log")
@@ -163,22 +163,22 @@ def draw(found: dict[str, Any]) -> None:
         axes.grid(axis="x", linewidth=0.3)
         axes.set_axisbelow(True)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.03), fontsize=7, frameon=False, ncols=3)
-        for place, family, above in zip(places, families, [families[0], *families], strict=False):
+        for position, family, above in zip(positions, families, [families[0], *families], strict=False):
             if family != above:
-                axes.axhline(place + 0.5, color="#cccccc", linewidth=0.6)
+                axes.axhline(position + 0.5, color="#cccccc", linewidth=0.6)
         axes.tick_params(labelsize=7)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    left.set_yticks(places, list(rows), fontsize=7)
+    left.set_yticks(positions, list(rows), fontsize=7)
     left.set_ylim(-0.8, len(rows) - 0.2)
     figure.suptitle("How many times as fast as others NimbleHLO is (right of 1: faster)", fontsize=10)
     PLOT.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PLOT, metadata=metadata)
 
 
-def points(axes: Any, rows: Figures, places: Any, key: str, marker: str, colour: str, label: str) -> None:
+def points(axes: Any, rows: Figures, positions: Any, key: str, marker: str, colour: str, label: str) -> None:
     """One mark for each program that has the figure."""
     values = [math.nan if (value := row.get(key)) is None else value for row in rows.values()]
-    axes.plot(values, places, marker, color=colour, markersize=5, markeredgewidth=1.4, label=label)
+    axes.plot(values, positions, marker, color=colour, markersize=5, markeredgewidth=1.4, label=label)
 
 
 def main() -> None:

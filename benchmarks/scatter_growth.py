@@ -1,6 +1,6 @@
 """How a scatter's time and memory grow with the number of its updates.
 
-    python -m benchmarks.scatter_growth [--operand 1000000] [--most 30000000]
+    python -m benchmarks.scatter_growth [--operand 1000000] [--max-updates 30000000]
 
 Random updates with duplicates, each number of them in a process of its own: the median of the later half of
 its calls. Beside it stands what NumPy takes to read as many random elements of the operand, and their bytes:
@@ -21,12 +21,12 @@ COUNTS = (10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7, 3 * 10**7)
 
 
 def random_access(operand: np.ndarray, indices: np.ndarray) -> float:
-    """Seconds that NumPy takes to read these elements, the least of some attempts."""
-    places, result = indices.astype(np.intp), np.empty(len(indices), operand.dtype)
+    """Seconds that NumPy takes to read these elements, the minimum of some attempts."""
+    rows, result = indices.astype(np.intp), np.empty(len(indices), operand.dtype)
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
-        np.take(operand, places, out=result, mode="clip")
+        np.take(operand, rows, out=result, mode="clip")
         seconds.append(time.perf_counter() - start)
     return min(seconds)
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Print a line for each number of updates."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--operand", type=int, default=1_000_000, help="its elements; 0: as many as updates")
-    parser.add_argument("--most", type=int, default=30_000_000, help="the largest number of updates")
+    parser.add_argument("--max-updates", type=int, default=30_000_000, help="the largest number of updates")
     program = PROGRAMS[PROGRAM]
     options = parser.parse_args()
     print(f"{program.name}, {options.operand:,} elements" if options.operand else program.name)
@@ -44,7 +44,7 @@ def main() -> None:
         f"{'bytes an update':>16}"
     )
     for updates in COUNTS:
-        if updates > options.most:
+        if updates > options.max_updates:
             break
         draw, size = Draw(), options.operand or updates
         operand = draw.floats(size)

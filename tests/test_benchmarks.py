@@ -286,7 +286,7 @@ def test_calls_through_jax_on_both_platforms(tmp_path: Path) -> None:
     done = run_on_platform(
         "-m", "benchmarks.jax_platform", "--cases", tmp_path / "cases.py", platforms="nimblehlo,cpu"
     )
-    assert done.returncode == 1 and "1 cases: geometric mean" in done.stdout, done.stderr
-    assert "other                    FAILED TypeError" in done.stdout
+    assert done.returncode == 1 and "1 programs: geometric mean" in done.stdout, done.stderr
+    assert f"{'other':40} FAILED TypeError" in done.stdout
     assert disagreement([np.float32(1)], [np.float32(2)]) == "1 of 1 elements differ"
     assert disagreement([np.float32(1)], [np.float32(1.0001)]) is None

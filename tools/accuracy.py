@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import nimblehlo
 from nimblehlo.types import ELEMENT_TYPES
+from tools.marked_text import replace_marked
 
 Array = np.ndarray[Any, Any]
 
@@ -113,9 +114,9 @@ class FloatType(NamedTuple):
 
     dtype: np.dtype[Any]
     mantissa_bits: int
-    least_exponent: int
-    greatest: float
-    least: float
+    min_exponent: int
+    max: float
+    smallest_subnormal: float
 
 
 def component_type(element: str) -> FloatType:
@@ -123,21 +124,22 @@ def component_type(element: str) -> FloatType:
     name = element.removeprefix("complex<").removesuffix(">")
     dtype = ELEMENT_TYPES[name].dtype
     layout: Any = ml_dtypes.finfo(dtype)
-    least = float(layout.smallest_subnormal)
-    return FloatType(dtype, int(layout.nmant), int(layout.minexp), float(layout.max), least)
+    smallest = float(layout.smallest_subnormal)
+    return FloatType(dtype, int(layout.nmant), int(layout.minexp), float(layout.max), smallest)
 
 
 def samples(generator: np.random.Generator, limits: tuple[float, float], real: FloatType) -> Array:
     """Edge values and random values within the limits, as f64 that the type holds."""
-    low, high = max(limits[0], -real.greatest), min(limits[1], real.greatest)
+    low, high = max(limits[0], -real.max), min(limits[1], real.max)
     near = (max(low, -8.0), min(high, 8.0))
     spread = generator.uniform(*near, SAMPLES)
-    exponents = generator.uniform(math.log2(real.least), math.log2(max(abs(low), abs(high))), SAMPLES)
+    largest = max(abs(low), abs(high))
+    exponents = generator.uniform(math.log2(real.smallest_subnormal), math.log2(largest), SAMPLES)
     scaled = np.exp2(exponents) * generator.choice([-1.0, 1.0], SAMPLES)
-    tiny = 2.0 ** (real.least_exponent)
+    tiny = 2.0 ** (real.min_exponent)
     unit = 2.0**-real.mantissa_bits
     edges = [
-        real.least,
+        real.smallest_subnormal,
         tiny,
         unit,
         0.5,
@@ -148,7 +150,7 @@ def samples(generator: np.random.Generator, limits: tuple[float, float], real: F
         math.pi / 2,
         math.pi,
         22.0,
-        real.greatest,
+        real.max,
     ]
     every = np.concatenate([spread, scaled, edges, np.negative(edges)]).astype(real.dtype).astype(np.float64)
     chosen: Array = every[(every > low) & (every < high) & (every != 0)]
@@ -198,10 +200,10 @@ def error(got: Any, true: Any, real: FloatType) -> float:
     modulus = abs(true)
     if modulus == 0:
         return 0.0 if got == 0 else math.inf
-    exponent = max(int(mpmath.floor(mpmath.log(modulus, 2))), real.least_exponent)
+    exponent = max(int(mpmath.floor(mpmath.log(modulus, 2))), real.min_exponent)
     ulp = mpmath.ldexp(1, exponent - real.mantissa_bits)
     parts = (mpmath.re(true), mpmath.im(true))
-    overflows = any(abs(part) >= mpmath.mpf(real.greatest) + ulp / 2 for part in parts)
+    overflows = any(abs(part) >= mpmath.mpf(real.max) + ulp / 2 for part in parts)
     is_finite = bool(np.isfinite(np.complex128(got)))
     if overflows or not is_finite:
         return 0.0 if overflows and bool(np.isinf(np.complex128(got))) else math.inf
@@ -245,9 +247,7 @@ def main() -> None:
     chosen = [f for f in FUNCTIONS if not options.functions or f.name in options.functions]
     measured = table(chosen)
     if options.write:
-        before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        DOCUMENT.write_text(before + BEGIN + measured + END + after, encoding="utf-8")
+        replace_marked(DOCUMENT, BEGIN, measured, END)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, ElementType
 from tests.codegen.loops import looped
 from tools import accuracy
+from tools.marked_text import replace_marked
 
 BEGIN, END = "<!-- begin: tools/generated_functions.py -->\n", "<!-- end: tools/generated_functions.py -->\n"
 BINARY = ("stablehlo.atan2", "stablehlo.power")
@@ -86,9 +87,9 @@ def differences(name: str, stride: int) -> tuple[int, int, list[str]]:
     count, total, examples = 0, 0, []
     for arrays in binary_arguments() if name in BINARY else unary_arguments(stride):
         got, want = function(*arrays), expected(*arrays)
-        places = different(got, want)
-        count, total = count + places.size, total + got.size
-        for k in places[: 4 - len(examples)]:
+        differing = different(got, want)
+        count, total = count + differing.size, total + got.size
+        for k in differing[: 4 - len(examples)]:
             examples.append(f"{[a[k] for a in arrays]}: {got[k]!r}, not {want[k]!r}")
     return count, total, examples
 
@@ -110,12 +111,11 @@ def error(name: str) -> float:
 
 def write(rows: dict[str, str]) -> None:
     """Put rows into the document's table, in place of those of the same functions."""
-    before, _, rest = accuracy.DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
-    table, _, after = rest.partition(END)
+    table = accuracy.DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     heading, rule, *lines = table.splitlines()
     kept = {line.split("`")[1]: line for line in lines} | rows
     text = "\n".join([heading, rule, *[kept[name] for name in FUNCTIONS if name in kept]]) + "\n"
-    accuracy.DOCUMENT.write_text(before + BEGIN + text + END + after, encoding="utf-8")
+    replace_marked(accuracy.DOCUMENT, BEGIN, text, END)
 
 
 def main() -> None:

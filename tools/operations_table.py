@@ -1,4 +1,4 @@
-"""Write docs/operations.md: operations x element types x ways of running, from the operations' declarations.
+"""Write docs/operations.md from the declarations: operations, element types, and kernels.
 
 python tools/operations_table.py
 """
@@ -65,10 +65,12 @@ In the columns, `x` means that operands and results may have such elements, `in`
 which types must be equal; some of them exclude element types of a column: `fft` supports only f32 and f64 of
 the floats. A range such as `i8..i64` is in the order of the lists above.
 
-Each operation runs as a *reference* step: in NumPy, without compilation, also with unknown sizes. If the last
-column lists element types, there is a *kernel* for these types and for some forms of the operation, namely
-those with known sizes and, if the operation has a body, with a common one (a sum, a product, a minimum or
-maximum, a bitwise operation, a comparison). All other forms run as reference steps.
+Each operation has a *reference*: NumPy, without compilation, also for unknown sizes. The last column lists
+the element types for which there is a hand-written *kernel*. A kernel serves known sizes and, if the
+operation has a body, a common one (a sum, a product, a minimum or maximum, a bitwise operation, a
+comparison). Elementwise operations, data movement, gathers, reductions and other bodies run in *generated*
+loops, which the table does not list. `Executable.explain("plan")` prints how each step of a program runs,
+and why.
 """
 
 

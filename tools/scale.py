@@ -86,8 +86,8 @@ def all_reduce_costs(count: int, size: int) -> Iterator[Algorithm]:
     yield Algorithm("tree to one process and back", levels, 2 * levels, levels * size, True)
 
 
-def reduced(value: str, type: str, groups: str, result: str) -> str:
-    """An all_reduce by flattened ids."""
+def all_reduce(value: str, type: str, groups: str, result: str) -> str:
+    """The text of an all_reduce by flattened ids."""
     return (
         f'{result} = "stablehlo.all_reduce"({value}) {ADD[:-1]}) '
         f"{{replica_groups = {groups}, {CHANNEL}}} : ({type}) -> {type}"
@@ -106,7 +106,7 @@ def data_parallel(count: int) -> str:
     for layer in range(LAYERS):
         lines += [
             f"%h{layer} = stablehlo.dot {value}, %w : ({type}, {type}) -> {type}",
-            reduced(f"%h{layer}", type, everyone, f"%g{layer}"),
+            all_reduce(f"%h{layer}", type, everyone, f"%g{layer}"),
         ]
         value = f"%h{layer}"
     body = "\n".join([*lines, f"return %g{LAYERS - 1} : {type}"])
@@ -126,9 +126,9 @@ def sharded(data: int, model: int) -> str:
     lines, value = [], "%x"
     for layer in range(LAYERS):
         for number in range(4):
-            lines.append(reduced(value, type, over_model, f"%h{layer}_{number}"))
+            lines.append(all_reduce(value, type, over_model, f"%h{layer}_{number}"))
             value = f"%h{layer}_{number}"
-        lines.append(reduced("%w", shard, over_data, f"%g{layer}"))
+        lines.append(all_reduce("%w", shard, over_data, f"%g{layer}"))
     body = "\n".join(lines)
     return f"func.func @main(%x: {type}, %w: {shard}) -> {type} {{\n{body}\nreturn {value} : {type}\n}}"
 
@@ -145,31 +145,30 @@ def count(text: str, grid: Grid) -> Counter[Traffic]:
 def table(traffic: Counter[Traffic], layers: int, scale: int) -> list[str]:
     """A row for each kind of traffic and algorithm; bytes at the real width."""
     rows = [
-        "| all_reduce | groups of | a layer | algorithm | messages | rounds | MB sent | bits of the tree |",
+        "| bytes | group size | groups per layer | algorithm | messages | rounds | MB sent | same bits |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for kind, times in sorted(traffic.items()):
         size = kind.operand_bytes * scale
         for cost in all_reduce_costs(kind.group_size, size):
             rows.append(
-                f"| {size / 2**20:.0f} MB | {kind.group_size} | {times // layers} groups | {cost.name} "
+                f"| {size / 2**20:.0f} MB | {kind.group_size} | {times // layers} | {cost.name} "
                 f"| {cost.messages} | {cost.rounds} | {cost.bytes / 2**20:.0f} "
                 f"| {'yes' if cost.keeps_bits else 'no'} |"
             )
     return rows
 
 
-TEXT = """# A thousand processes
+TEXT = """# Communication of a thousand processes
 
 <!-- Written by tools/scale.py, which runs the programs and counts. -->
 
-What a step of training costs in messages and bytes where each process has a machine of its own: counted
-on grids of {data} and {both} processes in one process, with a transport that counts, at width {width};
-bytes are those at width {real}. The programs hold the collectives of the steps and, of the arithmetic,
-only what gives them operands. Messages, rounds and bytes of the algorithms follow from the counted
-groups and sizes by their formulas; recursive halving takes a little more where the number of processes
-is no power of two. All figures are for one process; *a layer* says how many groups execute the
-operation.
+The messages and bytes of a training step if each process has its own machine. The collectives of the
+programs were counted on grids of {data} and {both} processes, simulated in one process of the operating
+system, at width {width}; the table states bytes at width {real}. Of the arithmetic, the programs have only
+what computes the operands of the collectives. Messages, rounds and bytes of each algorithm are computed by
+its formula from the counted groups and sizes; recursive halving sends slightly more if the number of
+processes is not a power of two. All figures are for one process.
 
 ## Data-parallel step, {data} processes
 
@@ -184,21 +183,21 @@ process's weights, 12 x {real} x {real} / {columns} of the layer's, over {rows}.
 
 {second}
 
-## Where it bends
+## Limits
 
-- **Messages.** What `nimblehlo.mpi` does, each rank sends its range to each other one, takes two rounds,
-  and as few bytes as any algorithm, but 2 (n - 1) messages a process: good for some tens of ranks on
-  machines with many links, bad for a thousand, where the latency of a message counts {most} times.
-  Recursive halving and doubling takes {few} messages for the same bytes.
+- **Messages.** In `nimblehlo.mpi`, each rank sends one range to every other rank. This takes two rounds and
+  the minimum of bytes, but 2 (n - 1) messages for each process. It suits some tens of ranks; at a thousand,
+  the latency of a message counts {direct} times. Recursive halving and doubling would send {halving} messages
+  with the same bytes.
 - **Bits.** Recursive halving between neighbours (ranks that differ in the lowest bit first) combines adjacent
-  pairs level by level, which is the stated tree: it would replace the direct algorithm without a change of
-  bits. A ring combines each range in another order, from another process on, so that it is no choice here.
-- **Deadlocks.** Rank 0 hears from every rank each time it has nothing to do. That is one message a rank and
-  wait; at thousands of ranks a tree of ranks would have to gather them.
-- **Groups in the text.** `replica_groups` lists each id. A program of 1,000 processes repeats a thousand
-  numbers in each collective; axes of a mesh (`#stablehlo.replica_group_mesh_axes`) say the same in a line.
-- **One process of the system.** All processes of a grid share one thread: {data} processes take turns. That
-  is for counting and for tests, not for speed.
+  pairs level by level, which is the [documented tree](grid.md), so it could replace the direct algorithm
+  without changing bits. A ring starts the sum of each range at a different process, which changes bits.
+- **Deadlock detection.** An idle rank sends one message to rank 0 for each wait. Thousands of ranks would
+  need a tree of ranks.
+- **Groups in the text.** `replica_groups` lists all ids in each collective; axes of a mesh
+  (`#stablehlo.replica_group_mesh_axes`) take one line.
+- **One process of the operating system.** The {data} processes of a grid take turns in one thread, which is
+  for counting and for tests, not for speed.
 """
 
 
@@ -222,8 +221,8 @@ def main() -> None:
         columns=columns,
         first="\n".join(table(first, LAYERS, scale)),
         second="\n".join(table(shards, LAYERS, scale)),
-        most=2 * (everyone - 1),
-        few=2 * (everyone - 1).bit_length(),
+        direct=2 * (everyone - 1),
+        halving=2 * (everyone - 1).bit_length(),
     )
     DOCUMENT.write_text(text, encoding="utf-8")
 
