@@ -26,7 +26,7 @@ from nimblehlo.codegen.arrays import chains, selection
 from nimblehlo.codegen.elementwise import elementwise
 from nimblehlo.codegen.llvm import machine
 from nimblehlo.codegen.nests import emission_plan, loop_schedule
-from nimblehlo.codegen.reductions import reduce, reduction_tiling, row_tiling, short_rows, vector_reduce
+from nimblehlo.codegen.reductions import reducers, reduction_tiling, row_tiling, short_rows, vector_reduce
 from nimblehlo.lru_cache import LRUCache
 from nimblehlo.plan.implementations import epilogues, native_loops
 from nimblehlo.specialize.fusion import reductions as reduction_fusions
@@ -82,7 +82,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
         ("softmax_100", "range_of_rows", "squared_error"),
     ),
     "minimum by one comparison": (
-        replaced(reduce, "is_min_or_max", _never),
+        replaced(reducers, "is_min_or_max", _never),
         ("softmax_100", "range_of_rows"),
     ),
     "buffered values": (replaced(row_tiling, "_choose_buffered", _none), ("softmax_100", "softmax_1000")),

@@ -87,7 +87,7 @@ COMPLEX_NUMBERS: Final[dict[str, str]] = {
 }
 """Operations on complex values; emitted by `elementwise/floats.py`."""
 
-SINGLE_COMPLEX: Final[dict[str, str]] = {
+COMPLEX64_FUNCTIONS: Final[dict[str, str]] = {
     "stablehlo.abs": "absolute",
     "stablehlo.divide": "divide",
     "stablehlo.exponential": "exponential",
@@ -158,7 +158,7 @@ MATHEMATICS_OF_F64: Final[dict[str, str]] = {
 }
 """Functions of f64 with the references' bits: calls of `kernels/math`, or emitted by `mathematics`."""
 
-COMPLEX_OF_F64: Final[dict[str, str]] = {"stablehlo.exponential": "exponential"}
+COMPLEX128_FUNCTIONS: Final[dict[str, str]] = {"stablehlo.exponential": "exponential"}
 """Operations on complex<f64>; emitted by `elementwise/complex128.py`."""
 
 
@@ -188,7 +188,7 @@ def element_types(operation: Operation) -> list[ElementType] | None:
 def covers(name: str, type: ElementType) -> bool:
     """Whether there is code for an operation that depends only on name and element type."""
     if type.category == COMPLEX:
-        functions = SINGLE_COMPLEX if type.width == 64 else COMPLEX_OF_F64
+        functions = COMPLEX64_FUNCTIONS if type.width == 64 else COMPLEX128_FUNCTIONS
         return name in COMPLEX_NUMBERS or name in functions
     if type.category != FLOAT:
         return name in INTEGERS and INTEGERS[name][0] & type.category != 0
@@ -209,20 +209,20 @@ def _compare(operation: Operation, operands: Sequence[ElementType], result: Elem
 
 
 def _bitcast_convert(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
-    """Elements have bits in common one by one."""
+    """Each element is reinterpreted as exactly one element."""
     (source,) = operands
     return source.width == result.width and (source.category == COMPLEX) == (result.category == COMPLEX)
 
 
 def _reduce_precision(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
     bits = [operation.attributes.get(f"{field}_bits") for field in ("exponent", "mantissa")]
-    return all(isinstance(one, IntegerAttribute) for one in bits)
+    return all(isinstance(attribute, IntegerAttribute) for attribute in bits)
 
 
 def _next_after(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
-    from .llvm.float_formats import has_plain_codes
+    from .llvm.float_formats import has_ordered_bit_patterns
 
-    return has_plain_codes(result)
+    return has_ordered_bit_patterns(result)
 
 
 def _constant_like(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:

@@ -58,7 +58,8 @@ def check_native_loop(
     Args:
         captured: the values that its regions capture.
         view_of: gives an operation's view.
-        max_multiplications: maximum multiplications of an iteration; None: few enough for one thread.
+        max_multiplications: maximum multiplications of an iteration; None: so few that
+            one thread computes them as fast as several.
     """
     for value in captured:
         if not is_plain(value.type):
@@ -78,7 +79,7 @@ def _check_scalar_loop(operation: Operation, view_of: ViewOf) -> str | None:
 
 def operations_within(operation: Operation) -> int:
     """The number of operations in the regions of a `while`."""
-    return sum(1 for one in operation.walk()) - 1
+    return sum(1 for _ in operation.walk()) - 1
 
 
 def runs_uninterrupted(operation: Operation) -> bool:
@@ -87,13 +88,13 @@ def runs_uninterrupted(operation: Operation) -> bool:
 
 
 def _blocks_operations(operation: Operation) -> list[Operation]:
-    return [one for region in operation.regions for one in region.block.operations]
+    return [inner for region in operation.regions for inner in region.block.operations]
 
 
 def is_plain_loop(operation: Operation) -> bool:
     """Whether a `while` has at most MAX_BLOCK_OPS operations, all on static unquantized tensors."""
     operations = list(operation.walk())
-    values = [value for one in operations for value in (*one.operands, *one.results)]
+    values = [value for inner in operations for value in (*inner.operands, *inner.results)]
     return len(operations) <= MAX_BLOCK_OPS and all(is_plain(value.type) for value in values)
 
 
@@ -148,13 +149,13 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
         monitor = _pointer(builder, captured_pointers, len(captured) + 1)
         emitter.interruption = Interruption(builder, view_of, monitor)
     initial = [emitter.result(home) for home in homes]
-    results, goes_on = emit_while(emitter, operation, initial, max_iterations)
+    results, continues = emit_while(emitter, operation, initial, max_iterations)
     body = operation.regions[1].block
     handed_on = zip(body.terminator.operands, body.arguments, strict=True)
     for home, result, (value, argument) in zip(homes, results, handed_on, strict=True):
         if isinstance(result, Elements) and value is not argument:
             store_elements(builder, home, result)
-    builder.ret(builder.zext(goes_on, I64))
+    builder.ret(builder.zext(continues, I64))
     return module, 0 if workspace is None else workspace.assign_offsets()
 
 

@@ -5,13 +5,11 @@ The only task `NAME` has the pointers of the operands and of the results.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
-from ..ir import Block, Operation, Value
+from ..ir import Block, Operation, Value, tensor_type
 from .arrays import ArrayEmitter, Workspace, check_block
-from .arrays.emitter import is_array
+from .arrays.emitter import is_in_memory
 from .blocks import Storage, check_interruption
 from .blocks.boxes import copy_all
 from .coverage import ViewOf
@@ -30,22 +28,21 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
     """The module with the task `NAME` of a block that `check_steps` accepts."""
     module = ir.Module(NAME)
     results = block.terminator.operands
-    function = FunctionBuilder(module, "all", 1, len(block.arguments) + len(results))
+    function = FunctionBuilder(module, "run_steps", 1, len(block.arguments) + len(results))
     workspace = Workspace(function.builder)
     emitter = ArrayEmitter(function.builder, view_of, workspace)
     storages = [
-        Storage(_type(value), pointer)
+        Storage(tensor_type(value), pointer)
         for value, pointer in zip((*block.arguments, *results), function.pointers, strict=True)
     ]
     count = len(block.arguments)
     for result, storage in zip(results, storages[count:], strict=True):
         value = _source_of(result)
-        if is_array(value.type):
-            emitter.result_storage.setdefault(value, Storage(_type(value), storage.pointer))
+        if is_in_memory(value.type):
+            emitter.result_storage.setdefault(value, Storage(tensor_type(value), storage.pointer))
     bounds = emitter.emit_block(block, [emitter.result(storage) for storage in storages[:count]])
     for storage, bound in zip(storages[count:], bounds, strict=True):
-        if not isinstance(bound, Storage) or bound.pointer is not storage.pointer:
-            copy_all(emitter, storage, bound)
+        copy_all(emitter, storage, bound)
     function.builder.ret_void()
     workspace.assign_offsets()
     define_task(module, NAME, function.function, 1, 1)
@@ -57,7 +54,3 @@ def _source_of(value: Value) -> Value:
     while isinstance(value.owner, Operation) and value.owner.name == "stablehlo.reshape":
         value = value.owner.operands[0]
     return value
-
-
-def _type(value: Any) -> Any:
-    return value.type

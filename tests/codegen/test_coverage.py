@@ -10,14 +10,14 @@ import pytest
 
 from nimblehlo.codegen import coverage
 from nimblehlo.codegen.elementwise import complex64, floats, integers
-from nimblehlo.codegen.mathematics import FUNCTIONS, FUNCTIONS_OF_F64, SHORT_FUNCTIONS
+from nimblehlo.codegen.mathematics import FUNCTIONS, FUNCTIONS_OF_F64, NARROW_FUNCTIONS
 
 FUNCTIONS_OF = [
     (integers, {name: function for name, (_, function) in coverage.INTEGERS.items()}),
     (floats, coverage.FLOATS),
     (floats, coverage.PREDICATES),
     (floats, coverage.COMPLEX_NUMBERS),
-    (complex64, coverage.SINGLE_COMPLEX),
+    (complex64, coverage.COMPLEX64_FUNCTIONS),
 ]
 
 SOFTMAX = """
@@ -47,7 +47,7 @@ def test_functions_are_there(module: ModuleType, functions: dict[str, str]) -> N
 def test_mathematics_is_there() -> None:
     assert set(FUNCTIONS) == set(coverage.MATHEMATICS)
     assert set(FUNCTIONS_OF_F64) == set(coverage.MATHEMATICS_OF_F64)
-    assert set(SHORT_FUNCTIONS) <= set(coverage.MATHEMATICS)
+    assert set(NARROW_FUNCTIONS) <= set(coverage.MATHEMATICS)
 
 
 def test_no_operation_is_named_twice_for_floats() -> None:

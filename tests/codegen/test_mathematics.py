@@ -145,9 +145,9 @@ def test_powers_of_the_table_are_rounded_once(steps):
 
 
 @pytest.mark.parametrize("steps", [16, 1024])
-def test_what_powers_of_the_table_have_lost(steps):
+def test_rounding_errors_of_the_table_of_powers(steps):
     with localcontext(prec=60):
-        for k, entry in enumerate(exponential._lost(steps)):
+        for k, entry in enumerate(exponential._rounding_errors(steps)):
             power = Decimal(2) ** (Decimal(k) / steps)
             lost = float((power - Decimal(float(power))) / power)
             assert abs(np.uint64(entry).view(np.float64) - lost) <= 1e-12 * abs(lost)

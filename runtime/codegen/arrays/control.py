@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ...ir import Operation
-from ..blocks import IsArray, check_in_place_updates
+from ..blocks import IsInPlace, check_in_place_updates
 from ..blocks.emitter import check_types
+from ..blocks.in_place_updates import UPDATES
 from ..coverage import ViewOf
 from .emitter import (
-    IN_PLACE,
     array_bytes,
     check_block,
-    is_array,
+    is_in_memory,
     large_array_work,
     must_update_in_place,
     operation_count,
@@ -29,7 +29,8 @@ def check_while(operation: Operation, view_of: ViewOf, max_multiplications: int 
     """Why a `while` cannot be generated, or None if it can.
 
     Args:
-        max_multiplications: maximum multiplications of an iteration; None: few enough for one thread.
+        max_multiplications: maximum multiplications of an iteration; None: so few that
+            one thread computes them as fast as several.
     """
     reason = check_types(operation, frozenset({operation.name}))
     if reason is not None:
@@ -44,21 +45,21 @@ def check_while(operation: Operation, view_of: ViewOf, max_multiplications: int 
         return f"computes more than {max_large_elements} elements of large arrays"
     return (
         check_block(cond, view_of)
-        or check_block(body, view_of, IN_PLACE, MAX_LOOP_BYTES, max_multiplications)
+        or check_block(body, view_of, UPDATES, MAX_LOOP_BYTES, max_multiplications)
         or _check_loop_in_place(operation, must_update_in_place)
     )
 
 
-def _check_loop_in_place(operation: Operation, is_in_place: IsArray) -> str | None:
+def _check_loop_in_place(operation: Operation, is_in_place: IsInPlace) -> str | None:
     """Why a loop cannot update all arrays for which `is_in_place` holds in place; None if it can."""
     cond, body = (region.block for region in operation.regions)
     reason = check_in_place_updates(cond, (), is_in_place)
     return reason or check_in_place_updates(body, body.arguments, is_in_place, True)
 
 
-def updated_in_place(operation: Operation) -> IsArray:
+def updated_in_place(operation: Operation) -> IsInPlace:
     """The types that a native `while` updates in place: all arrays if possible, otherwise the large ones."""
-    return is_array if _check_loop_in_place(operation, is_array) is None else must_update_in_place
+    return is_in_memory if _check_loop_in_place(operation, is_in_memory) is None else must_update_in_place
 
 
 def computed_bytes(operation: Operation) -> int:

@@ -22,7 +22,7 @@ from ..blocks.emitter import (
     check_operation,
     emit_rule_of,
 )
-from ..blocks.in_place_updates import BRANCHES, CONSTANTS
+from ..blocks.in_place_updates import BRANCHES, CONSTANTS, UPDATES
 from ..blocks.movement import is_splat
 from ..coverage import MATHEMATICS, ViewOf
 from ..description import operations_description
@@ -49,14 +49,11 @@ is computed: a recurrent network with a state of 8 KiB takes 5 % less time than 
 MAX_BLOCK_OPS = 4000
 """Maximum operations of a block and its regions, which LLVM compiles in about 3 s."""
 
-IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
-"""Operations that update an array in place if they can, and always if it is large."""
-
 
 def _is_elementwise(operation: Operation) -> bool:
     """Whether an operation computes an array element by element."""
     is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
-    return is_one and is_array(operation.result.type)
+    return is_one and is_in_memory(operation.result.type)
 
 
 
@@ -72,7 +69,7 @@ def must_update_in_place(type: Type) -> bool:
     return is_plain(type) and element_count(type) > MAX_COPIED_ELEMENTS
 
 
-def is_array(type: Type) -> bool:
+def is_in_memory(type: Type) -> bool:
     """Whether tensors of a type have several elements, and are therefore in memory."""
     return is_plain(type) and element_count(type) > 1
 
@@ -118,7 +115,7 @@ def large_array_work(block: Block) -> int:
     return sum(
         element_count(result.type) * (MATHEMATICAL if operation.name in MATHEMATICS else 1)
         for operation in _walk(block)
-        if operation.name not in IN_PLACE
+        if operation.name not in UPDATES
         for result in operation.results
         if is_plain(result.type)
         and not is_large(result.type)
@@ -133,7 +130,8 @@ def check_step(operation: Operation, view_of: ViewOf) -> str | None:
         return reason
     if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):
         return f"has a result of more than {MAX_STEP_ELEMENTS} elements"
-    if sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_BLOCK_MULTIPLICATIONS:
+    work = sum(emit_rule_of(inner).work(inner, view_of) for inner in operation.walk())
+    if work > MAX_BLOCK_MULTIPLICATIONS:
         return f"has more than {MAX_BLOCK_MULTIPLICATIONS} multiplications"
     return None
 
@@ -189,7 +187,7 @@ class ArrayEmitter(Emitter):
     def emitted(self, block: Block) -> Sequence[Operation]:
         operations = self._emitted.get(block)
         if operations is None:
-            later = fused_into_users(block, _is_elementwise, self._has_elements, self._is_view, IN_PLACE)
+            later = fused_into_users(block, _is_elementwise, self._has_elements, self._is_view, UPDATES)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
             if self.workspace is not None and self.workspace.is_argument:
@@ -211,7 +209,7 @@ class ArrayEmitter(Emitter):
         view of a carried array is materialized, because it would keep the next array from overwriting the
         previous.
         """
-        if operation.name not in VIEWS or not is_array(operation.result.type):
+        if operation.name not in VIEWS or not is_in_memory(operation.result.type):
             return False
         owner = operation.operands[0].owner
         if element_count(operation.operands[0].type) < element_count(operation.result.type):
@@ -224,7 +222,7 @@ class ArrayEmitter(Emitter):
 
     def _has_elements(self, operation: Operation) -> bool:
         """Whether the loop of another operation can compute the elements of an operation's result."""
-        if len(operation.results) != 1 or not is_array(operation.result.type):
+        if len(operation.results) != 1 or not is_in_memory(operation.result.type):
             return False
         return emit_rule_of(operation).element(operation, self.view_of) is not None
 
@@ -240,7 +238,7 @@ class ArrayEmitter(Emitter):
         return liveness
 
     def updates_in_place(self, operation: Operation) -> bool:
-        return operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
+        return operation.name in UPDATES and self.is_in_place(operation.operands[0].type)
 
     def emit_block(self, block: Block, arguments: Sequence[Binding]) -> list[Binding]:
         outer, self.liveness = self.liveness, self.liveness_of(block)
@@ -310,14 +308,16 @@ class ArrayEmitter(Emitter):
         alias = rule.alias(self, operation)
         if alias is not None:
             return [alias]
-        is_updated = self.updates_in_place(operation)
-        if rule.is_outlined and not is_updated and any(self.allocates(one.type) for one in operation.results):
+        allocates = any(self.allocates(result.type) for result in operation.results)
+        if rule.is_outlined and allocates and not self.updates_in_place(operation):
             return self.emit_outlined(operation)
         return rule.emit(self, operation)
 
     def chain(self, operation: Operation) -> list[Operation]:
         takes_splats = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE]
-        return chain(operation, lambda one: one in self.fused_operations or (takes_splats and is_splat(one)))
+        return chain(
+            operation, lambda owner: owner in self.fused_operations or (takes_splats and is_splat(owner))
+        )
 
     def emit_outlined(self, operation: Operation) -> list[Binding]:
         """Generate an operation and its chain as a call of an outlined function.
@@ -329,8 +329,8 @@ class ArrayEmitter(Emitter):
         # A region may use constants, which become part of its function.
         owners = [value.owner for value in captured_values(operation.regions)]
         constants = [owner for owner in owners if isinstance(owner, Operation)]
-        computed = {one.result for one in operations[:-1]}
-        used = [operand for one in operations for operand in one.operands if operand not in computed]
+        computed = {fused.result for fused in operations[:-1]}
+        used = [operand for fused in operations for operand in fused.operands if operand not in computed]
         operands = list(dict.fromkeys(used))
         self._reuse_operand(operation)
         result_storages = [self.allocate_result(result) for result in operation.results]
@@ -362,7 +362,7 @@ class ArrayEmitter(Emitter):
 
     def overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
         """The operands that a result may overwrite: each element is read before it is written."""
-        if operation.name in IN_PLACE:
+        if operation.name in UPDATES:
             operand, *others = operation.operands
             root = liveness.root(operand)
             return [] if any(liveness.root(other) is root for other in others) else [operand]
@@ -371,9 +371,9 @@ class ArrayEmitter(Emitter):
         type = operation.result.type
         strided = {
             liveness.root(value)
-            for one in self.chain(operation)
-            if one.name in VIEWS or not _is_elementwise(one)
-            for value in one.operands
+            for fused in self.chain(operation)
+            if fused.name in VIEWS or not _is_elementwise(fused)
+            for value in fused.operands
         }
         return [
             value
@@ -410,7 +410,7 @@ class ArrayEmitter(Emitter):
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations
         for value in operands:
-            emitter.bindings[value] = self.mode.take(tensor_type(value), function_args)
+            emitter.bindings[value] = self.mode.bind(tensor_type(value), function_args)
         for result, pointer in zip(operation.results, function_args, strict=True):
             # Results do not overlap operands or each other.
             pointer.add_attribute("noalias")
@@ -426,8 +426,7 @@ class ArrayEmitter(Emitter):
             assert isinstance(binding, Storage)
             return binding
         target = self.allocate_result(operation.result)
-        if not isinstance(binding, Storage) or binding.pointer is not target.pointer:
-            copy_all(self, target, binding)
+        copy_all(self, target, binding)
         return target
 
     def allocate_scratch(self, type: TensorType) -> Storage:
@@ -450,7 +449,7 @@ class ArrayEmitter(Emitter):
         return result_storage
 
     def allocates(self, type: Type) -> bool:
-        return is_array(type) and not is_large(type)
+        return is_in_memory(type) and not is_large(type)
 
     def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
         return Emitter(self.builder, self.view_of).apply_scalar_body(block, items)

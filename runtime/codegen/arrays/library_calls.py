@@ -32,7 +32,7 @@ _calls: dict[str, Any] = {}
 def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[str, int]:
     """Maps the symbols that the code of operations and their regions needs to addresses."""
     symbols: dict[str, int] = {}
-    for operation in [inner for one in operations for inner in one.walk() if inner.name in _NAMES]:
+    for operation in [inner for outer in operations for inner in outer.walk() if inner.name in _NAMES]:
         symbol, solve = _symbols(operation)
         call = _calls.get(symbol)
         if call is None:

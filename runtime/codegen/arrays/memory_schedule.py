@@ -185,7 +185,7 @@ def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: fr
         dying = [array for array in statement.reads if len(readers[array]) == 1 and array not in returned]
         return sum(sizes[array] for array in results) - sum(sizes[array] for array in dying)
 
-    def placed(number: int) -> list[int]:
+    def on_scheduled(number: int) -> list[int]:
         changed: list[int] = []
         for array in statements[number].reads:
             readers[array].discard(number)
@@ -193,7 +193,7 @@ def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: fr
                 changed += readers[array]
         return changed
 
-    return _schedule([statement.predecessors for statement in statements], growth, placed)
+    return _schedule([statement.predecessors for statement in statements], growth, on_scheduled)
 
 
 def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: frozenset[int]) -> list[int]:
@@ -213,7 +213,7 @@ def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: f
         results = [array for array in statement.defines if array in live]
         return sum(sizes[array] for array in needed) - sum(sizes[array] for array in results)
 
-    def placed(number: int) -> list[int]:
+    def on_scheduled(number: int) -> list[int]:
         statement = statements[number]
         new = statement.reads - live
         live.difference_update(statement.defines)
@@ -225,7 +225,7 @@ def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: f
     order = _schedule(
         [frozenset(count - 1 - other for other in before[count - 1 - number]) for number in range(count)],
         lambda number: growth(count - 1 - number),
-        lambda number: [count - 1 - other for other in placed(count - 1 - number)],
+        lambda number: [count - 1 - other for other in on_scheduled(count - 1 - number)],
     )
     return [count - 1 - number for number in reversed(order)]
 
@@ -233,14 +233,14 @@ def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: f
 def _schedule(
     predecessors: Sequence[frozenset[int]],
     growth: Callable[[int], int],
-    placed: Callable[[int], Sequence[int]],
+    on_scheduled: Callable[[int], Sequence[int]],
 ) -> list[int]:
     """A list schedule that always chooses the ready statement of minimal growth.
 
     Args:
         predecessors: the predecessors of each statement.
         growth: the live bytes that a statement would add.
-        placed: called when a statement is scheduled; returns the statements whose growth changes.
+        on_scheduled: called when a statement is scheduled; returns the statements whose growth changes.
     """
     missing = [len(others) for others in predecessors]
     followers: list[list[int]] = [[] for _ in predecessors]
@@ -250,20 +250,20 @@ def _schedule(
     ready = [(growth(number), number) for number, count in enumerate(missing) if not count]
     heapq.heapify(ready)
     order: list[int] = []
-    is_placed = [False] * len(predecessors)
+    is_scheduled = [False] * len(predecessors)
     while ready:
         added, number = heapq.heappop(ready)
         # An entry with outdated growth has a newer entry.
-        if is_placed[number] or added != growth(number):
+        if is_scheduled[number] or added != growth(number):
             continue
-        is_placed[number] = True
+        is_scheduled[number] = True
         order.append(number)
-        changed = placed(number)
+        changed = on_scheduled(number)
         for follower in followers[number]:
             missing[follower] -= 1
             if not missing[follower]:
                 heapq.heappush(ready, (growth(follower), follower))
         for other in changed:
-            if not missing[other] and not is_placed[other]:
+            if not missing[other] and not is_scheduled[other]:
                 heapq.heappush(ready, (growth(other), other))
     return order

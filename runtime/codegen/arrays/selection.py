@@ -40,7 +40,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
         first, best = builder.mul(row, I64(length)), builder.mul(row, I64(k))
         selection = _Selection(emitter, view.operand.element_type, k, indices, best)
         for index in emitter.loop(length):
-            selection.take(emitter.at(operand, builder.add(first, index)), index)
+            selection.insert(emitter.at(operand, builder.add(first, index)), index)
         for number in emitter.loop(k):
             offset = builder.add(best, number)
             (index,) = emitter.at(indices, offset)
@@ -63,7 +63,7 @@ class _Selection:
         self.first = first
         self.keys: ir.Value | None = None
 
-    def take(self, value: Value, index: ir.Value) -> None:
+    def insert(self, value: Value, index: ir.Value) -> None:
         """Insert an element behind those that are not less."""
         builder, k = self.builder, I64(self.k)
         key = self.key(value)
@@ -72,19 +72,19 @@ class _Selection:
                 self.keys = builder.alloca(ir.ArrayType(key.type, self.k))
         held = builder.select(builder.icmp_signed("<", index, k), index, k)
         slot = Variable(builder, held)
-        with While(builder) as goes_on:
+        with While(builder) as continue_if:
             offset = slot.get()
             before = builder.sub(offset, I64(1))
             is_some = builder.icmp_signed(">", offset, I64(0))
             other = builder.load(self.at(builder.select(is_some, before, I64(0))), typ=key.type)
             compare = builder.icmp_signed if self.is_signed else builder.icmp_unsigned
-            goes_on(builder.and_(is_some, compare("<", other, key)))
+            continue_if(builder.and_(is_some, compare("<", other, key)))
             with builder.if_then(builder.icmp_signed("<", offset, k)):
-                self.enter(offset, other, self.emitter.at(self.indices, builder.add(self.first, before)))
+                self.write_slot(offset, other, self.emitter.at(self.indices, builder.add(self.first, before)))
             slot.set(before)
         offset = slot.get()
         with builder.if_then(builder.icmp_signed("<", offset, k)):
-            self.enter(offset, key, (builder.trunc(index, ir.IntType(32)),))
+            self.write_slot(offset, key, (builder.trunc(index, ir.IntType(32)),))
 
     @property
     def is_signed(self) -> bool:
@@ -98,7 +98,7 @@ class _Selection:
     def at(self, slot: ir.Value) -> ir.Value:
         return self.builder.gep(self.keys, [I64(0), slot], inbounds=True)
 
-    def enter(self, slot: ir.Value, key: ir.Value, index: Value) -> None:
+    def write_slot(self, slot: ir.Value, key: ir.Value, index: Value) -> None:
         self.builder.store(key, self.at(slot))
         self.emitter.put(self.indices, self.builder.add(self.first, slot), index)
 

@@ -70,13 +70,13 @@ class Statements:
             values = self.liveness.read(operation)
             memory = set(map(self._memory, values))
             predecessors = {producers[value] for value in values if value in producers}
-            predecessors.update(writers[one] for one in memory if one in writers)
+            predecessors.update(writers[owner] for owner in memory if owner in writers)
             updated = self._updated(operation)
-            for one in updated | self._replaced(operation):
-                predecessors.update(readers.get(one, ()))
+            for owner in updated | self._replaced(operation):
+                predecessors.update(readers.get(owner, ()))
             writers.update(dict.fromkeys(updated, number))
-            for one in memory:
-                readers.setdefault(one, []).append(number)
+            for owner in memory:
+                readers.setdefault(owner, []).append(number)
             self.statements.append(self._statement(operation, values, predecessors))
             self.captured.append(
                 {value for value in values if value not in producers and value.owner is not block}

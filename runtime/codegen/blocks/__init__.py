@@ -5,12 +5,12 @@ and updated in place. `check_block` and `check_in_place_updates` return the reas
 generated; an `Emitter` generates it.
 """
 
-from . import control, elementwise, indexing, movement, reductions
+from . import control, elementwise, indexing, movement, small_reductions
 from .control import check_loop, emit_while
 from .counting import count_limit
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
 from .emitter import Binding, Emitter, Mode, check_block
-from .in_place_updates import IsArray, check_in_place_updates
+from .in_place_updates import IsInPlace, check_in_place_updates
 from .interruption import Interruption, check_interruption
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "Elements",
     "Emitter",
     "Interruption",
-    "IsArray",
+    "IsInPlace",
     "Mode",
     "Storage",
     "all_elements",
@@ -34,6 +34,6 @@ __all__ = [
     "is_plain",
     "is_small",
     "movement",
-    "reductions",
+    "small_reductions",
     "store_elements",
 ]

@@ -21,7 +21,6 @@ from .emitter import (
     EmitRule,
     Emitter,
     Mode,
-    Target,
     check_block,
     check_regions,
     instructions,
@@ -88,8 +87,7 @@ def _emit_branches(
         bindings = emitter.emit_block(region.block, [])
         for k, target in enumerate(targets):
             if target is not None:
-                if not _is_at(bindings[k], target):
-                    copy_all(emitter, target, bindings[k])
+                copy_all(emitter, target, bindings[k])
                 bindings[k] = emitter.result(target)
         arrivals.append((bindings, builder.block))
         builder.branch(end)
@@ -99,11 +97,6 @@ def _emit_branches(
     columns = [[bindings[k] for bindings, _ in arrivals] for k in range(len(operation.results))]
     blocks = [block for _, block in arrivals]
     return [_joined(builder, column, blocks) for column in columns]
-
-
-def _is_at(binding: Binding, target: Target) -> bool:
-    """Whether an array is in the memory of a target."""
-    return isinstance(binding, Storage) and isinstance(target, Storage) and binding.pointer is target.pointer
 
 
 def _joined(builder: ir.IRBuilder, column: Sequence[Binding], blocks: Sequence[ir.Block]) -> Binding:
@@ -158,24 +151,25 @@ def emit_while(
     carried = [_Carried(emitter, body, number, binding) for number, binding in enumerate(initial)]
     left = None if budget is None else Variable(builder, budget)
     first = emitter.enter_loop()
-    with While(builder) as goes_on:
-        (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
+    with While(builder) as continue_if:
+        (condition,) = emitter.emit_block(cond, [carry.read() for carry in carried])
         (holds,) = emitter.at(condition, 0)
-        goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", left.get(), I64(0))))
+        has_budget = None if left is None else builder.icmp_signed(">", left.get(), I64(0))
+        continue_if(holds if has_budget is None else builder.and_(holds, has_budget))
         if budget is None and emitter.interruption is not None and is_checked(operation):
             emitter.interruption.emit_check(body)
-        returned = emitter.emit_block(body, [one.read() for one in carried])
-        buffers = [one.current for one in carried if one.current is not None]
+        returned = emitter.emit_block(body, [carry.read() for carry in carried])
+        buffers = [carry.current for carry in carried if carry.current is not None]
         next_values = [
-            _preserved(emitter, binding, [buffer for buffer in buffers if buffer is not one.current])
-            for one, binding in zip(carried, returned, strict=True)
+            _preserved(emitter, binding, [buffer for buffer in buffers if buffer is not carry.current])
+            for carry, binding in zip(carried, returned, strict=True)
         ]
-        for one, binding in zip(carried, next_values, strict=True):
-            one.write(binding)
+        for carry, binding in zip(carried, next_values, strict=True):
+            carry.write(binding)
         if left is not None:
             left.set(builder.sub(left.get(), I64(1)))
-    emitter.leave_loop(first, [storage for one in carried for storage in one.storages])
-    return [one.last() for one in carried], holds
+    emitter.leave_loop(first, [storage for carry in carried for storage in carry.storages])
+    return [carry.last() for carry in carried], holds
 
 
 def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None:
@@ -256,8 +250,7 @@ class _Carried:
                 self.buffers.set((pointer, self.current.pointer))
                 return
             self.emitter.release_unwritten(self.storages.pop(), self.following)
-        if pointer is not self.current.pointer:
-            copy_all(self.emitter, self.current, binding)
+        copy_all(self.emitter, self.current, binding)
 
     def last(self) -> Binding:
         """The binding of the last value; an array is in its home storage."""

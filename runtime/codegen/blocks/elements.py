@@ -105,7 +105,7 @@ def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Stor
 
 
 def as_int64(builder: ir.IRBuilder, element_type: ElementType, value: Value) -> ir.Value:
-    """An integer as i64; of ui64 what exceeds its range becomes its largest value."""
+    """An integer as i64; ui64 values beyond its range become its maximum."""
     (integer,) = value
     if element_type.category == SIGNED:
         return integer if integer.type == I64 else builder.sext(integer, I64)

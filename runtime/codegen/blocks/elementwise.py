@@ -66,7 +66,7 @@ def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     result_offset = row_major_offset(result_type.shape, identity_map(result_type.rank), result_type.rank)
     exprs = [result_offset, *chain.loads]
     sizes, strides = merged_dimensions(result_type.shape, [expr.strides for expr in exprs])
-    sides = [AffineExpr(expr.offset, tuple(one)) for expr, one in zip(exprs, strides, strict=True)]
+    sides = [AffineExpr(expr.offset, tuple(row)) for expr, row in zip(exprs, strides, strict=True)]
     if len(sizes) > 1 and sizes[-1] < MIN_ROW_ELEMENTS:
         _emit_tiles(emitter, chain, target, sizes, sides)
     else:
@@ -138,19 +138,19 @@ class _Chain:
     def __init__(self, emitter: Emitter, operation: Operation) -> None:
         self.emitter, self.result = emitter, operation.result
         operations = emitter.chain(operation)
-        self.views = {one.result: one for one in operations if one.name in VIEWS}
-        self.splats = {one.result: one for one in operations if is_splat(one)}
-        self.operations = [one for one in operations if one.name not in VIEWS and not is_splat(one)]
-        self.rules = {one: _element_rule(emitter, one) for one in self.operations}
+        self.views = {fused.result: fused for fused in operations if fused.name in VIEWS}
+        self.splats = {fused.result: fused for fused in operations if is_splat(fused)}
+        self.operations = [fused for fused in operations if fused.name not in VIEWS and not is_splat(fused)]
+        self.rules = {fused: _element_rule(emitter, fused) for fused in self.operations}
         self.sources: list[IrValue] = []
         self.loads: list[AffineExpr] = []
         self.operand_loads: dict[Operation, list[int | None]] = {}
-        computed = {one.result for one in self.operations}
+        computed = {fused.result for fused in self.operations}
         numbers: dict[tuple[IrValue, AffineExpr], int] = {}
-        for one in self.operations:
-            self.operand_loads[one] = [
+        for fused in self.operations:
+            self.operand_loads[fused] = [
                 None if value in computed else self._load(value, map, numbers)
-                for value, map in zip(one.operands, self._operand_maps(one), strict=True)
+                for value, map in zip(fused.operands, self._operand_maps(fused), strict=True)
             ]
 
     def _operand_maps(self, operation: Operation) -> Sequence[Sequence[AffineExpr]]:
@@ -166,8 +166,8 @@ class _Chain:
         rank = tensor_type(self.result).rank
         while value in self.views:
             view = self.views[value]
-            (one,) = self.emitter.view_of(view).movement_maps()
-            indices = tuple([index.compose(indices, rank) for index in one.indices])
+            (movement_map,) = self.emitter.view_of(view).movement_maps()
+            indices = tuple([index.compose(indices, rank) for index in movement_map.indices])
             value = view.operands[0]
         offset = row_major_offset(tensor_type(value).shape, indices, rank)
         number = numbers.setdefault((value, offset), len(self.loads))
@@ -192,13 +192,14 @@ class _Chain:
                 binding: Binding | Target = copies[number] if number in copies else emitter.bindings[source]
                 loaded.append(emitter.at(binding, offsets[number]))
         elements: dict[IrValue, Value] = {}
-        for one in self.operations:
+        for operation in self.operations:
             values = [
                 elements[operand] if number is None else loaded[number]
-                for operand, number in zip(one.operands, self.operand_loads[one], strict=True)
+                for operand, number in zip(operation.operands, self.operand_loads[operation], strict=True)
             ]
-            rule = self.rules[one]
-            elements[one.result] = (emit if rule is None else rule.emit)(emitter.builder, one, values)
+            rule = self.rules[operation]
+            emit_one = emit if rule is None else rule.emit
+            elements[operation.result] = emit_one(emitter.builder, operation, values)
         return elements[self.result]
 
 

@@ -54,7 +54,7 @@ class Mode(enum.Enum):
         """Whether tensors of a type are LLVM values, each element one."""
         return is_plain(type) and 0 < tensors.element_count(type) <= self.value
 
-    def take(self, type: TensorType, values: list[ir.Value]) -> Binding:
+    def bind(self, type: TensorType, values: list[ir.Value]) -> Binding:
         """The binding of a tensor, made of LLVM values popped from the front of `values` (see `flat`)."""
         if not self.holds(type):
             return Storage(type, values.pop(0))
@@ -210,8 +210,8 @@ class Emitter:
         Branches are omitted: their code reads captured values itself.
         """
         operations = self.chain(operation)
-        computed = {one.result for one in operations[:-1]}
-        values = [value for one in operations for value in one.operands if value not in computed]
+        computed = {fused.result for fused in operations[:-1]}
+        values = [value for fused in operations for value in fused.operands if value not in computed]
         return values + ([] if operation.name in BRANCHES else captured_values(operation.regions))
 
     def enter_loop(self) -> int:

@@ -9,7 +9,8 @@ from ...types import Type
 from .elements import is_small
 
 BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
-_UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
+UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
+"""Operations that update an array in place if they can, and always if it is large."""
 ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
 """Operations whose results may alias their operands."""
 CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
@@ -18,16 +19,17 @@ FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "re
 """Operations that execute the operations of their region."""
 
 
-IsArray = Callable[[Type], bool]
-"""Whether tensors of a type are arrays that are updated in place."""
+IsInPlace = Callable[[Type], bool]
+"""Whether tensors of a type are updated in place."""
 
 
-def _is_array(type: Type) -> bool:
+def _is_in_memory(type: Type) -> bool:
+    """Whether blocks of scalars hold tensors of a type as `Storage`."""
     return not is_small(type)
 
 
 def check_in_place_updates(
-    block: Block, own: Sequence[Value], is_array: IsArray = _is_array, are_copied: bool = False
+    block: Block, own: Sequence[Value], is_in_place: IsInPlace = _is_in_memory, are_copied: bool = False
 ) -> str | None:
     """Why the arrays that a block uses cannot be updated in place; None if they can.
 
@@ -35,16 +37,16 @@ def check_in_place_updates(
         block: a loop's condition or body.
         own: the carried values, which the block may update and must return, each at its position; empty if
             the block may not update anything.
-        is_array: whether tensors of a type are updated in place.
+        is_in_place: whether tensors of a type are updated in place.
         are_copied: whether the block may return arrays in other memory, which are copied.
     """
-    checker = _AliasChecker({value: value for value in own if is_array(value.type)}, set(own), is_array)
+    checker = _AliasChecker({value: value for value in own if is_in_place(value.type)}, set(own), is_in_place)
     reason = checker.check_block(block)
     if reason is not None:
         return reason
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
         home = checker.home_of(value)
-        if is_array(value.type) and home is not expected and not (are_copied and home not in own):
+        if is_in_place(value.type) and home is not expected and not (are_copied and home not in own):
             return "returns an array at another position"
     return None
 
@@ -58,8 +60,8 @@ class _AliasChecker:
         stale: values whose memory holds a later version.
     """
 
-    def __init__(self, homes: dict[Value, Value], writable: set[Value], is_array: IsArray) -> None:
-        self.is_array = is_array
+    def __init__(self, homes: dict[Value, Value], writable: set[Value], is_in_place: IsInPlace) -> None:
+        self.is_in_place = is_in_place
         self.homes = homes
         self.writable = writable
         self.stale: set[Value] = set()
@@ -67,6 +69,10 @@ class _AliasChecker:
     def home_of(self, value: Value) -> Value:
         """The value that owns the memory of an array; a captured array owns its own."""
         return self.homes.setdefault(value, value)
+
+    def homes_in_place(self, values: Sequence[Value]) -> list[Value | None]:
+        """The homes of the values that are updated in place, and None for the others."""
+        return [self.home_of(value) if self.is_in_place(value.type) else None for value in values]
 
     def check_block(self, block: Block) -> str | None:
         """Visit a block's operations and its terminator."""
@@ -80,7 +86,7 @@ class _AliasChecker:
         return None
 
     def check_operation(self, operation: Operation) -> str | None:
-        if operation.name in _UPDATES:
+        if operation.name in UPDATES:
             return self.update(operation)
         if operation.name == "stablehlo.while":
             return self.loop(operation)
@@ -97,7 +103,7 @@ class _AliasChecker:
     def update(self, operation: Operation) -> str | None:
         """The result overwrites the first operand."""
         operand, result = operation.operands[0], operation.results[0]
-        if not self.is_array(operand.type):
+        if not self.is_in_place(operand.type):
             return None
         home = self.home_of(operand)
         if home not in self.writable:
@@ -128,17 +134,18 @@ class _AliasChecker:
             if reason is not None:
                 return reason
             returned = region.block.terminator.operands
-            homes.append([self.home_of(value) if self.is_array(value.type) else None for value in returned])
+            homes.append(self.homes_in_place(returned))
             after |= self.stale - set(returned)
         if any(other != homes[0] for other in homes):
             return "branches return different arrays"
         self.stale = after
-        return self.alias_results(operation, homes[0])
+        self.alias_results(operation, homes[0])
+        return None
 
     def loop(self, operation: Operation) -> str | None:
         """The arrays that an inner loop carries keep their memory."""
         cond, body = (region.block for region in operation.regions)
-        homes = [self.home_of(value) if self.is_array(value.type) else None for value in operation.operands]
+        homes = self.homes_in_place(operation.operands)
         arrays = [home for home in homes if home is not None]
         if len(set(arrays)) < len(arrays):
             return "an inner loop carries an array twice"
@@ -158,13 +165,13 @@ class _AliasChecker:
         for value, returned, argument in zip(
             operation.operands, body.terminator.operands, body.arguments, strict=True
         ):
-            if returned is not argument and self.is_array(value.type):
+            if returned is not argument and self.is_in_place(value.type):
                 self.stale.add(value)
-        return self.alias_results(operation, homes)
+        self.alias_results(operation, homes)
+        return None
 
-    def alias_results(self, operation: Operation, homes: Sequence[Value | None]) -> str | None:
-        """Results alias the returned values, which must not be used later."""
+    def alias_results(self, operation: Operation, homes: Sequence[Value | None]) -> None:
+        """Give results the memory of the returned values; None: the result is not updated in place."""
         for result, home in zip(operation.results, homes, strict=True):
             if home is not None:
                 self.homes[result] = home
-        return None

@@ -31,7 +31,8 @@ def is_checked(loop: Operation) -> bool:
 
 def check_interruption(operations: Sequence[Operation]) -> str | None:
     """Why operations cannot be generated where nothing interrupts them, or None if they can."""
-    loops = [one for operation in operations for one in operation.walk() if one.name == "stablehlo.while"]
+    inner_operations = [inner for operation in operations for inner in operation.walk()]
+    loops = [inner for inner in inner_operations if inner.name == "stablehlo.while"]
     return "an inner loop may run long" if any(map(is_checked, loops)) else None
 
 
@@ -53,7 +54,7 @@ class Interruption:
         ir.IRBuilder(self.stopped).ret(I64(STOPPED))
 
     def emit_check(self, body: Block) -> None:
-        """Generate what an iteration of a loop with that body does: check, if enough iterations were done."""
+        """Generate, in a loop with that body, a check once every so many iterations."""
         builder = self.builder
         work = _work(body, self.view_of)
         interval = I64(max(1, min(MAX_UNCHECKED_ITERATIONS, MAX_UNCHECKED_WORK // work)))
@@ -66,9 +67,9 @@ class Interruption:
             builder.store(interval, count)
             check = builder.load(self.monitor, typ=_CHECK.as_pointer())
             outcome = builder.call(check, [self.monitor, interval])
-            goes_on = builder.append_basic_block("goes_on")
-            builder.cbranch(builder.icmp_signed("==", outcome, I64(0)), goes_on, self.stopped)
-            builder.position_at_end(goes_on)
+            continues = builder.append_basic_block("continues")
+            builder.cbranch(builder.icmp_signed("==", outcome, I64(0)), continues, self.stopped)
+            builder.position_at_end(continues)
 
 
 def _work(block: Block, view_of: ViewOf) -> int:

@@ -60,19 +60,23 @@ def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> 
 def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """Copy the boxes of the result in order; where boxes overlap, the first map applies."""
     result_type = tensor_type(operation.result)
-    maps = [one for one in emitter.view_of(operation).movement_maps() if 0 not in one.sizes]
+    maps = [
+        movement_map
+        for movement_map in emitter.view_of(operation).movement_maps()
+        if 0 not in movement_map.sizes
+    ]
     target = (
         Registers(result_type)
         if emitter.mode.holds(result_type)
         else emitter.allocate_result(operation.result)
     )
-    for one in reversed(maps):
-        operand = operation.operands[one.operand]
+    for movement_map in reversed(maps):
+        operand = operation.operands[movement_map.operand]
         operand_shape = tensor_type(operand).shape
-        to = row_major_offset(result_type.shape, one.result_indices, result_type.rank)
-        at = row_major_offset(operand_shape, one.indices, result_type.rank)
+        to = row_major_offset(result_type.shape, movement_map.result_indices, result_type.rank)
+        at = row_major_offset(operand_shape, movement_map.indices, result_type.rank)
         source = Side(emitter.bindings[operand], at.offset, at.strides)
-        copy(emitter, Side(target, to.offset, to.strides), source, one.sizes)
+        copy(emitter, Side(target, to.offset, to.strides), source, movement_map.sizes)
     return [emitter.result(target)]
 
 

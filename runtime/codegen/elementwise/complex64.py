@@ -1,6 +1,6 @@
 """Functions of complex<f32> values, all but one computed in f64.
 
-Those that take roots and quotients alone do the same steps as `ops/complex64_functions.py`.
+Those of roots and quotients alone round as `ops/numerics/complex64_functions.py` does.
 
 Source: specification, section "Ops"; C99, annex G, for values that are not finite.
 """
@@ -29,7 +29,7 @@ def _widened(x: Real) -> Real:
 
 
 def _in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
-    """Convert a function of pairs in f64 to an emitter of elements in computed form."""
+    """Convert a function of pairs in f64 to an emitter of elements in register form."""
 
     def emit(builder: ir.IRBuilder, *operands: Value) -> Value:
         wide = [tuple([_widened(Real(builder, component)) for component in operand]) for operand in operands]
@@ -47,7 +47,7 @@ def _are_finite(x: Real, y: Real) -> ir.Value:
 
 
 def absolute(builder: ir.IRBuilder, z: Value) -> Value:
-    """The modulus, in f32; infinite where either part is."""
+    """The modulus, in f32; infinite where either component is."""
     x, y = (abs(Real(builder, component)) for component in z)
     greater = where(x.compare(">", y), x, y)
     is_great, is_small = greater.compare(">", 2.0**60), greater.compare("<", 2.0**-60)
@@ -66,7 +66,7 @@ def _divide(lhs: Pair, rhs: Pair) -> Pair:
 
 
 def _by_annex_g(quotient: Pair, lhs: Pair, rhs: Pair) -> Pair:
-    """The quotient; where both parts are NaN, infinite or zero where annex G says so."""
+    """The quotient; where both components are NaN, infinite or zero where annex G says so."""
     (a, b), (c, d), (real, imaginary) = lhs, rhs, quotient
     builder = a.builder
     a_unit, b_unit, c_unit, d_unit = (
@@ -96,7 +96,7 @@ def _sqrt(z: Pair) -> Pair:
     rest = where(root.compare("==", 0.0), 0.0, abs(y) / (root * 2.0))
     left = x.builder.icmp_signed("<", x.bits(), ir.Constant(x.layout.bits, 0))
     real, size = where(left, rest, root), where(left, root, rest)
-    # An infinite part decides, first the imaginary one; the other part is zero, or NaN of NaN.
+    # An infinite component decides, first the imaginary one; the other one is zero, or NaN of NaN.
     nothing = abs(y) * 0.0
     real = where(_is_infinite(x), where(left, nothing, math.inf), real)
     size = where(_is_infinite(x), where(left, math.inf, nothing), size)
@@ -111,7 +111,7 @@ def _rsqrt(z: Pair) -> Pair:
 
 
 def _sign(z: Pair) -> Pair:
-    """z / |z|; zero for zero, NaN in both parts where the modulus is infinite or NaN."""
+    """z / |z|; zero for zero, NaN in both components where the modulus is infinite or NaN."""
     x, y = z
     modulus = (x * x + y * y).sqrt()
     inverse = where(modulus.compare("==", 0.0), 0.0, 1.0 / modulus)

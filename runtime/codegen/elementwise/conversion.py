@@ -26,7 +26,7 @@ from ..llvm.values import (
     value_types,
     wrapped,
 )
-from . import floats as floats
+from . import floats
 
 
 def converted(builder: ir.IRBuilder, source: ElementType, target: ElementType, value: Value) -> Value:
@@ -150,9 +150,9 @@ def recast(builder: ir.IRBuilder, source: ElementType, target: ElementType, valu
 
 
 def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value) -> ir.Value:
-    """The next float of a type with plain codes after x on the way to y; y itself where they are equal."""
-    code = _code(builder, type, x)
-    work = code.type
+    """The float after x on the way to y, or y if they are equal; the type has ordered bit patterns."""
+    bit_pattern = _bit_pattern(builder, type, x)
+    work = bit_pattern.type
     zero = floats.zero_like(x)
     up = builder.fcmp_ordered("<", x, y)
     away = builder.icmp_unsigned("==", up, builder.fcmp_ordered(">", x, zero))
@@ -161,20 +161,21 @@ def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value
         integer(work, 1), builder.select(up, integer(work, 0), integer(work, 1 << (type.width - 1)))
     )
     from_zero = builder.fcmp_ordered("==", x, zero)
-    next_float = _from_code(builder, type, builder.select(from_zero, smallest_step, builder.add(code, step)))
+    next_pattern = builder.select(from_zero, smallest_step, builder.add(bit_pattern, step))
+    next_float = _from_bit_pattern(builder, type, next_pattern)
     next_float = builder.select(builder.fcmp_ordered("==", x, y), y, next_float)
     unordered = builder.fcmp_unordered("uno", x, y)
     return builder.select(unordered, floating(x.type, np.nan), next_float)
 
 
-def _code(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
-    """The code of a float, in i32 or i64."""
+def _bit_pattern(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
+    """The bit pattern of a float, in i32 or i64."""
     if type.width >= 32:
         return builder.bitcast(value, ir.IntType(type.width))
     return builder.zext(to_memory(builder, type, value), I32)
 
 
-class _Layout:
+class _PrecisionLayout:
     """The bit layout of a floating-point type, as `reduce_precision` needs it."""
 
     def __init__(self, type: ElementType) -> None:
@@ -188,10 +189,10 @@ class _Layout:
         self.sign_mask = 1 << (type.width - 1) if has_sign else 0
         infinity = np.asarray(np.inf).astype(dtype)
         with np.errstate(invalid="ignore"):
-            codes = [
+            bit_patterns = [
                 int(np.asarray(v).astype(dtype).view(pattern)) for v in (limits.max, 1, infinity, -infinity)
             ]
-        self.max_code, one, self.infinity, self.negative_infinity = codes
+        self.max_bit_pattern, one, self.infinity, self.negative_infinity = bit_patterns
         self.bias = one >> self.mantissa_bits
 
 
@@ -202,14 +203,14 @@ def with_precision(
 
     NaN stays where there are mantissa bits to tell it.
     """
-    layout = _Layout(type)
-    code = _code(builder, type, value)
-    work = code.type
-    sign = builder.and_(code, integer(work, layout.sign_mask))
-    size = builder.xor(code, sign)
+    layout = _PrecisionLayout(type)
+    bit_pattern = _bit_pattern(builder, type, value)
+    work = bit_pattern.type
+    sign = builder.and_(bit_pattern, integer(work, layout.sign_mask))
+    size = builder.xor(bit_pattern, sign)
     if mantissa_bits < layout.mantissa_bits:
         size = _with_fewer_bits(builder, size, layout.mantissa_bits - mantissa_bits)
-    over = builder.icmp_unsigned(">", size, integer(work, layout.max_code))
+    over = builder.icmp_unsigned(">", size, integer(work, layout.max_bit_pattern))
     if exponent_bits < layout.exponent_bits:
         reach = (1 << (exponent_bits - 1)) - 1
         exponent = builder.lshr(size, integer(work, layout.mantissa_bits))
@@ -219,21 +220,21 @@ def with_precision(
     negative = builder.icmp_unsigned("!=", sign, integer(work, 0))
     beyond = builder.select(negative, integer(work, layout.negative_infinity), integer(work, layout.infinity))
     chosen = builder.select(over, beyond, builder.or_(sign, size))
-    nan = integer(work, layout.infinity) if mantissa_bits == 0 else code
+    nan = integer(work, layout.infinity) if mantissa_bits == 0 else bit_pattern
     chosen = builder.select(is_nan(builder, value), nan, chosen)
-    return _from_code(builder, type, chosen)
+    return _from_bit_pattern(builder, type, chosen)
 
 
 def _with_fewer_bits(builder: ir.IRBuilder, size: ir.Value, dropped: int) -> ir.Value:
-    """The code without its lowest bits, rounded to nearest, ties to even."""
+    """The bit pattern without its lowest bits, rounded to nearest, ties to even."""
     work = size.type
     lsb = builder.and_(builder.lshr(size, integer(work, dropped)), integer(work, 1))
     up = builder.add(integer(work, (1 << (dropped - 1)) - 1), lsb)
     return builder.and_(builder.add(size, up), integer(work, -(1 << dropped)))
 
 
-def _from_code(builder: ir.IRBuilder, type: ElementType, code: ir.Value) -> ir.Value:
+def _from_bit_pattern(builder: ir.IRBuilder, type: ElementType, bit_pattern: ir.Value) -> ir.Value:
     (computed,) = value_types(type)
     if type.width >= 32:
-        return builder.bitcast(code, computed)
-    return to_register(builder, type, builder.trunc(code, ir.IntType(8 * type.dtype.itemsize)))
+        return builder.bitcast(bit_pattern, computed)
+    return to_register(builder, type, builder.trunc(bit_pattern, ir.IntType(8 * type.dtype.itemsize)))

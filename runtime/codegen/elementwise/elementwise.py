@@ -17,24 +17,20 @@ from ...ir import Operation
 from ...ir import Value as IrValue
 from ...types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..coverage import (
+    COMPLEX64_FUNCTIONS,
+    COMPLEX128_FUNCTIONS,
     COMPLEX_NUMBERS,
-    COMPLEX_OF_F64,
     FLOATS,
     INTEGERS,
     MATHEMATICS,
     PREDICATES,
-    SINGLE_COMPLEX,
     element_types,
     emits,
 )
 from ..llvm.float_formats import FORMATS
 from ..llvm.values import F32, F64, Value, bits_of, constant, integer, is_nan, rounded
-from ..mathematics import FUNCTIONS, FUNCTIONS_OF_F64, SHORT, SHORT_FUNCTIONS, Function
-from . import complex64 as single_complex
-from . import complex128 as complex_of_f64
-from . import conversion as conversion
-from . import floats as floats
-from . import integers as integers
+from ..mathematics import FUNCTIONS, FUNCTIONS_OF_F64, MAX_NARROW_SIGNIFICANT_BITS, NARROW_FUNCTIONS, Function
+from . import complex64, complex128, conversion, floats, integers
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
 """The code of one operation, its types and attributes known."""
@@ -91,7 +87,9 @@ def interleave_count(operations: Sequence[Operation]) -> int:
 
 def _live_results(operations: Sequence[Operation]) -> int:
     """The maximum number of these results that are live at once."""
-    last_use = {operand: number for number, one in enumerate(operations) for operand in one.operands}
+    last_use = {
+        operand: number for number, operation in enumerate(operations) for operand in operation.operands
+    }
     live: set[IrValue] = set()
     max_live = 0
     for number, operation in enumerate(operations):
@@ -111,7 +109,7 @@ def _is_in_f32(operations: Sequence[Operation]) -> bool:
     """Whether no function among these is computed in f64."""
     return not any(
         operation.name in MATHEMATICS
-        and not (operation.name in SHORT_FUNCTIONS and _significant_bits(_type_of(operation)) <= SHORT)
+        and not _is_narrow_function(operation.name, _type_of(operation))
         for operation in operations
     )
 
@@ -148,7 +146,7 @@ def _plain_rule(name: str, type: ElementType) -> Rule:
     if name in PREDICATES:
         is_so = getattr(floats, PREDICATES[name])
         return lambda builder, operands: (is_so(builder, *_singles(operands)),)
-    if name in SHORT_FUNCTIONS and _significant_bits(type) <= SHORT:
+    if _is_narrow_function(name, type):
         return _in_f32(name, type)
     if name in MATHEMATICS:
         return _in_f64((FUNCTIONS_OF_F64 if type.width == 64 else FUNCTIONS)[name], type)
@@ -164,14 +162,19 @@ def _complex_rule(name: str, type: ElementType) -> Rule:
     if name in COMPLEX_NUMBERS:
         function = getattr(floats, COMPLEX_NUMBERS[name])
     elif type.width == 64:
-        function = getattr(single_complex, SINGLE_COMPLEX[name])
+        function = getattr(complex64, COMPLEX64_FUNCTIONS[name])
     else:
-        function = getattr(complex_of_f64, COMPLEX_OF_F64[name])
+        function = getattr(complex128, COMPLEX128_FUNCTIONS[name])
     return lambda builder, operands: function(builder, *operands)
 
 
 def _singles(operands: Sequence[Value]) -> list[ir.Value]:
     return [value for (value,) in operands]
+
+
+def _is_narrow_function(name: str, type: ElementType) -> bool:
+    """Whether a function of floats is computed in f32."""
+    return name in NARROW_FUNCTIONS and _significant_bits(type) <= MAX_NARROW_SIGNIFICANT_BITS
 
 
 def _significant_bits(type: ElementType) -> int:
@@ -183,7 +186,7 @@ def _significant_bits(type: ElementType) -> int:
 
 def _in_f32(name: str, type: ElementType) -> Rule:
     """A function of a type whose values all differ in f32."""
-    function = SHORT_FUNCTIONS[name]
+    function = NARROW_FUNCTIONS[name]
     return lambda builder, operands: (
         rounded(builder, type, function(builder, *_singles(operands)), any_nan=False),
     )

@@ -243,12 +243,12 @@ def compare_complex(builder: ir.IRBuilder, relation: str, lhs: Value, rhs: Value
 
 
 def maximum_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
-    """The greater; the first of them that has a NaN part."""
+    """The greater; the first of them that has a NaN component."""
     return _chosen(builder, ">=", lhs, rhs)
 
 
 def minimum_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
-    """The lesser; the first of them that has a NaN part."""
+    """The lesser; the first of them that has a NaN component."""
     return _chosen(builder, "<=", lhs, rhs)
 
 

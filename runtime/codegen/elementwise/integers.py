@@ -1,6 +1,6 @@
 """Functions of integers and booleans, one element each.
 
-Each takes the element type and values in computed form, and gives one: wrapped to the type's range.
+Each takes the element type and values in register form, and gives one: wrapped to the type's range.
 
 Source: specification, section "Ops"; what it leaves open is in docs/numerics.md.
 """

@@ -36,31 +36,31 @@ class Format(NamedTuple):
         return self.exponent_bits + self.mantissa_bits
 
     @property
-    def max_code(self) -> int:
-        """The code of the largest finite value."""
-        codes = 1 << self.sign_shift
+    def max_bit_pattern(self) -> int:
+        """The bit pattern of the largest finite value."""
+        count = 1 << self.sign_shift
         if self.specials == "infinities":
-            return codes - (1 << self.mantissa_bits) - 1
-        return codes - 2 if self.specials == "nan" else codes - 1
+            return count - (1 << self.mantissa_bits) - 1
+        return count - 2 if self.specials == "nan" else count - 1
 
     @property
     def max_value(self) -> float:
         """The largest finite value."""
-        return self.value_of(self.max_code)
+        return self.value_of(self.max_bit_pattern)
 
     @property
     def overflow(self) -> float:
         """The midpoint of the largest finite value and its successor with an unbounded exponent."""
-        return (self.max_value + self.value_of(self.max_code + 1)) / 2
+        return (self.max_value + self.value_of(self.max_bit_pattern + 1)) / 2
 
     @property
     def min_normal(self) -> float:
         """The smallest positive normal value."""
         return math.ldexp(1.0, 1 - self.bias)
 
-    def value_of(self, code: int) -> float:
-        """The value of a code with sign bit 0, if no code were special."""
-        exponent, mantissa = divmod(code, 1 << self.mantissa_bits)
+    def value_of(self, bit_pattern: int) -> float:
+        """The value of a bit pattern with sign bit 0, if none were special."""
+        exponent, mantissa = divmod(bit_pattern, 1 << self.mantissa_bits)
         if exponent:
             mantissa += 1 << self.mantissa_bits
         return math.ldexp(mantissa, max(exponent, 1) - self.bias - self.mantissa_bits)
@@ -85,8 +85,8 @@ FORMATS: Final = {
 """
 
 
-def has_plain_codes(type: ElementType) -> bool:
-    """Whether codes of each sign begin at a zero, and the next code is the next larger magnitude."""
+def has_ordered_bit_patterns(type: ElementType) -> bool:
+    """Whether bit patterns of each sign begin at a zero, and the next one is the next larger magnitude."""
     if type.name == "f8E8M0FNU":
         return False
     return type.name not in FORMATS or FORMATS[type.name].specials != "unsigned nan"

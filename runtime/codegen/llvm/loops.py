@@ -115,7 +115,7 @@ class Loop:
 class While:
     """A loop while a condition holds; `head` computes it.
 
-    ``with While(builder) as goes_on: condition...; goes_on(condition); body...``
+    ``with While(builder) as continue_if: condition...; continue_if(condition); body...``
     """
 
     def __init__(self, builder: ir.IRBuilder) -> None:
@@ -126,9 +126,9 @@ class While:
     def __enter__(self) -> Any:
         self.builder.branch(self.head)
         self.builder.position_at_end(self.head)
-        return self._goes_on
+        return self._continue_if
 
-    def _goes_on(self, condition: ir.Value) -> None:
+    def _continue_if(self, condition: ir.Value) -> None:
         body = self.builder.append_basic_block("body")
         self.builder.cbranch(condition, body, self.end)
         self.builder.position_at_end(body)

@@ -1,6 +1,7 @@
 """The representations of one element in generated code: in LLVM values, and in memory.
 
-In computed form an i1 is an LLVM i1; an integer has its declared width, those narrower than a byte are held
+The *register form* of an element is its LLVM values, the *memory form* is what an array holds. In register
+form an i1 is an LLVM i1; an integer has its declared width, those narrower than a byte are held
 in i8, extended by their sign or by zeros; a float narrower than f32 is a `float` that holds exactly a value
 of the type; f32 and f64 are `float` and `double`; a complex value is two of these. In memory elements lie as
 NumPy and ml_dtypes lay them out.
@@ -28,7 +29,7 @@ from ...types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, Ten
 from .float_formats import FORMATS, Format
 
 Value = tuple[ir.Value, ...]
-"""An element in computed form: one LLVM value, for complex elements two."""
+"""An element in register form: one LLVM value, for complex elements two."""
 
 BIT: Final = ir.IntType(1)
 I8: Final = ir.IntType(8)
@@ -49,7 +50,7 @@ _LIKELY_WEIGHT: Final = 1 << 20
 
 
 def stored_type(element_type: ElementType) -> ir.Type:
-    """The LLVM type of an element in memory; narrow floats are integers of their codes."""
+    """The LLVM type of an element in memory; narrow floats are integers of their bit patterns."""
     if element_type.category == COMPLEX:
         component = F32 if element_type.width == 64 else F64
         return ir.LiteralStructType((component, component))
@@ -59,7 +60,7 @@ def stored_type(element_type: ElementType) -> ir.Type:
 
 
 def value_types(element_type: ElementType) -> tuple[ir.Type, ...]:
-    """The LLVM types of an element in computed form."""
+    """The LLVM types of an element in register form."""
     if element_type.category == BOOLEAN:
         return (BIT,)
     if element_type.category == COMPLEX:
@@ -70,7 +71,7 @@ def value_types(element_type: ElementType) -> tuple[ir.Type, ...]:
 
 
 def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) -> Value:
-    """The element at `pointer`, in computed form."""
+    """The element at `pointer`, in register form."""
     stored = stored_type(element_type)
     if element_type.category == COMPLEX:
         first, second = _component_pointers(builder, stored, pointer)
@@ -93,14 +94,14 @@ def _component_pointers(
     builder: ir.IRBuilder, stored: ir.LiteralStructType, pointer: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     zero, one = ir.Constant(I32, 0), ir.Constant(I32, 1)
-    # A pointer to the stack has a type, which the pointers to the parts would keep.
+    # A pointer to the stack has a type, which the pointers to the components would keep.
     source = stored if pointer.type.is_opaque else None
     first = builder.gep(pointer, [zero, zero], inbounds=True, source_etype=source)
     return first, builder.gep(pointer, [zero, one], inbounds=True, source_etype=source)
 
 
 def constant(element_type: ElementType, value: object) -> Value:
-    """A NumPy or Python scalar as an element in computed form."""
+    """A NumPy or Python scalar as an element in register form."""
     scalar = np.asarray(value).astype(element_type.dtype)
     if element_type.category == COMPLEX:
         component = value_types(element_type)[0]
@@ -177,7 +178,7 @@ def wrapped(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -
 
 
 def to_register(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value) -> ir.Value:
-    """The computed form of what lies in memory of an element that is not complex."""
+    """The register form of what lies in memory of an element that is not complex."""
     if element_type.category == BOOLEAN:
         return builder.icmp_unsigned("!=", stored, integer(I8, 0))
     if element_type.category & (SIGNED | UNSIGNED):
@@ -188,10 +189,10 @@ def to_register(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Val
         return widen_bfloat16(builder, stored)
     if element_type.name == "f16":
         return _from_half(builder, stored)
-    code = builder.zext(stored, I32)
+    bit_pattern = builder.zext(stored, I32)
     if element_type.name == "f8E8M0FNU":
-        return _from_exponent(builder, code)
-    return _from_code(builder, FORMATS[element_type.name], code)
+        return _from_exponent(builder, bit_pattern)
+    return _from_bit_pattern(builder, FORMATS[element_type.name], bit_pattern)
 
 
 def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
@@ -214,34 +215,34 @@ def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.select(is_signalling, builder.and_(half, integer(I16, ~(_QUIET >> 13))), half)
 
 
-def _from_exponent(builder: ir.IRBuilder, code: ir.Value) -> ir.Value:
-    """A f8E8M0FNU: 2 to the power of the code less 127; the last code is NaN."""
-    shifted = builder.shl(code, integer(I32, 23))
-    is_zero = builder.icmp_unsigned("==", code, integer(I32, 0))
+def _from_exponent(builder: ir.IRBuilder, bit_pattern: ir.Value) -> ir.Value:
+    """A f8E8M0FNU: 2^(bit pattern - 127); the last bit pattern is NaN."""
+    shifted = builder.shl(bit_pattern, integer(I32, 23))
+    is_zero = builder.icmp_unsigned("==", bit_pattern, integer(I32, 0))
     bits = builder.select(is_zero, integer(I32, _QUIET), shifted)
-    last = builder.icmp_unsigned("==", code, integer(I32, 255))
+    last = builder.icmp_unsigned("==", bit_pattern, integer(I32, 255))
     return float_of(builder, builder.select(last, integer(I32, _EXPONENTS | _QUIET), bits))
 
 
-def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Value:
-    """The value of a code: as the bits of a f32 it is the value except for a power of two."""
-    rest = builder.and_(code, integer(I32, (1 << format.sign_shift) - 1))
+def _from_bit_pattern(builder: ir.IRBuilder, format: Format, bit_pattern: ir.Value) -> ir.Value:
+    """The value of a bit pattern: its bits, shifted to those of an f32, times a power of two."""
+    rest = builder.and_(bit_pattern, integer(I32, (1 << format.sign_shift) - 1))
     scale = floating(F32, math.ldexp(1.0, 127 - format.bias))
     scaled = builder.fmul(float_of(builder, builder.shl(rest, integer(I32, format.dropped))), scale)
     bits = bits_of(builder, scaled)
-    sign = builder.shl(builder.lshr(code, integer(I32, format.sign_shift)), integer(I32, 31))
+    sign = builder.shl(builder.lshr(bit_pattern, integer(I32, format.sign_shift)), integer(I32, 31))
     if format.specials in ("infinities", "nan"):
-        special = builder.icmp_unsigned(">", rest, integer(I32, format.max_code))
+        special = builder.icmp_unsigned(">", rest, integer(I32, format.max_bit_pattern))
         bits = builder.select(special, builder.or_(bits, integer(I32, _EXPONENTS)), bits)
     bits = builder.or_(bits, sign)
     if format.specials == "unsigned nan":
-        nan = builder.icmp_unsigned("==", code, integer(I32, 1 << format.sign_shift))
+        nan = builder.icmp_unsigned("==", bit_pattern, integer(I32, 1 << format.sign_shift))
         bits = builder.select(nan, integer(I32, _NEGATIVE_NAN), bits)
     return float_of(builder, bits)
 
 
 def to_memory(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
-    """Convert an element from its computed form to its form in memory. It must not be complex."""
+    """Convert an element from its register form to its memory form. It must not be complex."""
     if element_type.category == BOOLEAN:
         return builder.zext(value, I8)
     if element_type.category & (SIGNED | UNSIGNED):
@@ -256,15 +257,15 @@ def to_memory(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value)
         return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 16)), I16)
     if element_type.name == "f8E8M0FNU":
         return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 23)), I8)
-    code = _to_code(builder, FORMATS[element_type.name], value)
-    return builder.trunc(code, I16 if element_type.width == 16 else I8)
+    bit_pattern = _to_bit_pattern(builder, FORMATS[element_type.name], value)
+    return builder.trunc(bit_pattern, I16 if element_type.width == 16 else I8)
 
 
-def _to_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
-    """The code of a value of the format, in i32."""
+def _to_bit_pattern(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
+    """The bit pattern of a value of the format, in i32."""
     scale = floating(F32, math.ldexp(1.0, format.bias - 127))
     scaled = builder.fmul(magnitude(builder, value), scale)
-    code = builder.lshr(bits_of(builder, scaled), integer(I32, format.dropped))
+    bit_pattern = builder.lshr(bits_of(builder, scaled), integer(I32, format.dropped))
     bits = bits_of(builder, value)
     sign = builder.shl(builder.lshr(bits, integer(I32, 31)), integer(I32, format.sign_shift))
     nan = is_nan(builder, value)
@@ -272,13 +273,14 @@ def _to_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value
         size = builder.and_(bits, integer(I32, _MAGNITUDE))
         special = builder.icmp_unsigned(">=", size, integer(I32, _EXPONENTS))
         rest = builder.lshr(builder.and_(bits, integer(I32, 0x7FFFFF)), integer(I32, format.dropped))
-        code = builder.select(special, builder.or_(rest, integer(I32, format.max_code + 1)), code)
+        special_pattern = builder.or_(rest, integer(I32, format.max_bit_pattern + 1))
+        bit_pattern = builder.select(special, special_pattern, bit_pattern)
     elif format.specials == "nan":
-        code = builder.select(nan, integer(I32, format.max_code + 1), code)
-    code = builder.or_(code, sign)
+        bit_pattern = builder.select(nan, integer(I32, format.max_bit_pattern + 1), bit_pattern)
+    bit_pattern = builder.or_(bit_pattern, sign)
     if format.specials == "unsigned nan":
-        code = builder.select(nan, integer(I32, 1 << format.sign_shift), code)
-    return code
+        bit_pattern = builder.select(nan, integer(I32, 1 << format.sign_shift), bit_pattern)
+    return bit_pattern
 
 
 def rounded(
@@ -304,7 +306,7 @@ def rounded(
         return widen_float16(builder, narrow_float16(builder, value))
     if element_type.name == "f8E8M0FNU":
         return _rounded_exponent(builder, value)
-    return _rounded_code(builder, FORMATS[element_type.name], value)
+    return _rounded_by_format(builder, FORMATS[element_type.name], value)
 
 
 def _resized(builder: ir.IRBuilder, value: ir.Value, type: ir.Type) -> ir.Value:
@@ -344,7 +346,7 @@ def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return float_of(builder, builder.select(positive, power, integer(I32, _EXPONENTS | _QUIET)))
 
 
-def _rounded_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
+def _rounded_by_format(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
     """The nearest value of a format with a sign.
 
     Adding and subtracting a power of two whose last bit has the value of the format's last bit drops the bits
@@ -365,7 +367,7 @@ def _with_specials(
     builder: ir.IRBuilder, format: Format, size: ir.Value, sign: ir.Value, nearest: ir.Value
 ) -> ir.Value:
     """The rounded value with its sign; on overflow and for NaN the value that the format has instead."""
-    to_even = format.max_code % 2 == 0
+    to_even = format.max_bit_pattern % 2 == 0
     limit = floating(F32, format.overflow)
     # Unordered: a NaN counts as overflow.
     over = builder.fcmp_unordered(">" if to_even else ">=", size, limit)

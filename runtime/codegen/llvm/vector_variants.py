@@ -57,7 +57,7 @@ class _Declaration(NamedTuple):
 
     def type(self, lanes: int) -> ir.FunctionType:
         """The type of the function's variant for `lanes` lanes."""
-        result, *parameters = [_of_lanes(one, lanes) for one in (self.result, *self.parameters)]
+        result, *parameters = [_of_lanes(type, lanes) for type in (self.result, *self.parameters)]
         return ir.FunctionType(result, parameters)
 
     def variant(self, lanes: int) -> str:
@@ -71,7 +71,7 @@ class _Declaration(NamedTuple):
 
     def declare(self, module: ir.Module) -> list[ir.Function]:
         """The variants, which the function names."""
-        parameter_kinds = "".join("u" if one == _POINTER else "v" for one in self.parameters)
+        parameter_kinds = "".join("u" if type == _POINTER else "v" for type in self.parameters)
         names = [
             f"_ZGV_LLVM_N{lanes}{parameter_kinds}_{self.name}({self.variant(lanes)})"
             for lanes in self.variants
@@ -237,23 +237,23 @@ def _range_of_vectors(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: i
     if bits == 8 * 8 * _LANES:
         args.append(_CURRENT_ROUNDING)
     name = f"mask.range.{'ps' if type.element == F32 else 'pd'}.{bits}"
-    return builder.call(_instruction(builder, name, type, *[one.type for one in args]), args)
+    return builder.call(_instruction(builder, name, type, *[arg.type for arg in args]), args)
 
 
 def _range_of_scalars(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     register, name = (ir.VectorType(F32, 4), "ss") if lhs.type == F32 else (ir.VectorType(F64, 2), "sd")
     undefined = ir.Constant(register, ir.Undefined)
-    first, second = [builder.insert_element(undefined, one, I32(0)) for one in (lhs, rhs)]
+    first, second = [builder.insert_element(undefined, operand, I32(0)) for operand in (lhs, rhs)]
     args = [first, second, first, I8(-1), I32(control), _CURRENT_ROUNDING]
-    range = _instruction(builder, f"mask.range.{name}", register, *[one.type for one in args])
+    range = _instruction(builder, f"mask.range.{name}", register, *[arg.type for arg in args])
     return builder.extract_element(builder.call(range, args), I32(0))
 
 
 def _after(builder: ir.IRBuilder, operand: ir.Value, result: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Both values, of which LLVM uses neither before the result is computed.
+    """The operand and the result behind a barrier: no use of the operand comes before the result.
 
-    What only a branch tests would otherwise come first, and take the execution unit from a result for which
-    the next iteration waits.
+    LLVM would otherwise schedule the comparison that only a branch needs first, which occupies the execution
+    unit of a result for which the next iteration waits.
     """
     pair = ir.LiteralStructType([operand.type, result.type])
     type = ir.FunctionType(pair, [operand.type, result.type])
@@ -282,24 +282,28 @@ def _instructions() -> tuple[_Instruction, ...]:
             for type, lanes in ((F32, (4, 8, 16)), (F64, (2, 4, 8)))
         ],
     )
-    return tuple(one for one in all if one.is_available())
+    return tuple(instruction for instruction in all if instruction.is_available())
 
 
 def define(llvm: Any, module: Any, pass_builder: Any) -> None:
-    """Define what a module calls, if it does, and inline it.
+    """Define the functions of this Python module that an LLVM module calls, and inline the calls.
 
     Args:
         llvm: `llvmlite.binding`.
-        module: optimised.
-        pass_builder: by which it was.
+        module: the optimised LLVM module.
+        pass_builder: the pass builder that optimised it.
     """
     functions = {function.name for function in module.functions}
-    called = tuple(one for one in _instructions() if not functions.isdisjoint(one.declaration.names))
+    called = tuple(
+        instruction
+        for instruction in _instructions()
+        if not functions.isdisjoint(instruction.declaration.names)
+    )
     if not called:
         return
     module.link_in(llvm.parse_assembly(_definitions(called)))
-    for one in called:
-        for name in one.declaration.names:
+    for instruction in called:
+        for name in instruction.declaration.names:
             module.get_function(name).linkage = "internal"
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
@@ -319,8 +323,8 @@ def _definitions(instructions: Sequence[_Instruction]) -> str:
 def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
     module = builder.module
     if name not in module.globals:
-        (declaration,) = [one.declaration for one in _instructions() if one.declaration.name == name]
-        _keep(module, declaration.declare(module))
+        (instruction,) = [each for each in _instructions() if each.declaration.name == name]
+        _keep(module, instruction.declaration.declare(module))
     return builder.call(module.globals[name], operands)
 
 
@@ -355,8 +359,8 @@ def _instruction(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: i
 def _widened(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """A whole register, which repeats a value's lanes."""
     if not isinstance(value.type, ir.VectorType):
-        one = ir.VectorType(value.type, 1)
-        value = builder.insert_element(ir.Constant(one, ir.Undefined), value, I32(0))
+        single = ir.VectorType(value.type, 1)
+        value = builder.insert_element(ir.Constant(single, ir.Undefined), value, I32(0))
     lanes = value.type.count
     return _lanes_of(builder, value, [lane % lanes for lane in range(_LANES)])
 

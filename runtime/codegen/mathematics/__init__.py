@@ -43,12 +43,12 @@ def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
 _MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, roots, trigonometry)
 
 FUNCTIONS: Final = _functions(MATHEMATICS)
-"""For the name of each operation that is computed in f64 what computes it."""
+"""By operation name, the emitters that compute in f64."""
 
 FUNCTIONS_OF_F64: Final = _functions(MATHEMATICS_OF_F64)
-"""The emitters that give the references' bits for f64 as well."""
+"""The emitters that give the references' bits for f64 as well, by operation name."""
 
-_ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
+_NARROW_FUNCTIONS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.exponential": single.exp,
     "stablehlo.exponential_minus_one": single.expm1,
     "stablehlo.log": single.log,
@@ -59,8 +59,9 @@ _ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
     "chlo.erf": single.erf,
 }
 
-SHORT_FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {name: _on_values(function) for name, function in _ON_SHORT_REALS.items()}
+NARROW_FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
+    {name: _on_values(function) for name, function in _NARROW_FUNCTIONS.items()}
 )
-"""The emitters that compute in `float`, for types of at most `SHORT` significant bits."""
-SHORT: Final = 8
+"""By operation name, the emitters that compute in `float`, for narrow floats."""
+MAX_NARROW_SIGNIFICANT_BITS: Final = 8
+"""Significant bits of the types that `NARROW_FUNCTIONS` serve, at most."""

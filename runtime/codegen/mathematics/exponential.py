@@ -42,19 +42,19 @@ class _Powers(NamedTuple):
     """A table of powers of two, and the polynomials between its entries.
 
     Attributes:
-        steps: the number of entries between a power and its double; a power of two.
-        rest: coefficients of (2^(t / steps) - 1) / t.
+        entries_per_octave: the number of entries, n, from 1 up to 2; a power of two.
+        rest: coefficients of (2^(t / n) - 1) / t.
         exact_rest: more coefficients of it.
     """
 
-    steps: int
+    entries_per_octave: int
     rest: Sequence[float]
     exact_rest: Sequence[float]
 
     @property
     def name(self) -> str:
         """The name of the table."""
-        return f"powers_{self.steps}"
+        return f"powers_{self.entries_per_octave}"
 
 
 _FINE_POWERS = _Powers(1024, POWER_OF_STEP, EXACT_POWER_OF_STEP)
@@ -106,40 +106,41 @@ def _exp_by_powers(x: Real) -> Real:
 
 
 def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
-    """exp as 2^(k / steps) * 2^(t / steps), with fewer terms.
+    """exp as 2^(k / n) * 2^(t / n), with fewer terms; n is the number of entries per octave.
 
     Without a tail it is as exact as f32 needs it: some 2^-49 is lost for the largest arguments. With one the
-    result may be a whole number, in the middle between two values of a narrow type: what an entry was rounded
-    by counts, too.
+    result may be an integer that lies in the middle between two values of a narrow type, so the rounding
+    errors of the entries count, too.
     """
-    t, bits = _reduce_argument(x, tail, powers.steps)
+    t, bits = _reduce_argument(x, tail, powers.entries_per_octave)
     rest = t * polynomial(t, powers.rest) if tail is None else _expm1_of_remainder(t, bits, powers)
     power = _table_power(x, bits, powers)
     return power.fma(rest, power)
 
 
-def _reduce_argument(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.Value]:
+def _reduce_argument(x: Real, tail: Real | None, entries_per_octave: int) -> tuple[Real, ir.Value]:
     """t and the lowest bits of the integer k.
 
-    x + tail = (k + t) * log(2) / steps, where |t| is half at most; the tail may be 0, to lose nothing of x.
+    x + tail = (k + t) * log(2) / entries_per_octave, where |t| <= 0.5; with a tail of 0 no bit of x is lost.
     """
-    high, low = (component * steps for component in INVERSE_LOG_OF_2)
+    high, low = (component * entries_per_octave for component in INVERSE_LOG_OF_2)
     k, bits = rounded_to_integer(x, high)
     t = x.fma(high, -k)
     return t if tail is None else tail.fma(high, x.fma(low, t)), bits
 
 
 def _expm1_of_remainder(t: Real, bits: ir.Value, powers: _Powers) -> Real:
-    """2^(t / steps) - 1, and what the power by which it is multiplied was rounded by."""
-    lost = t.from_bits(looked_up(t.builder, f"{powers.name}_lost", _lost(powers.steps), bits))
-    return t.fma(polynomial(t, powers.exact_rest), lost)
+    """2^(t / entries_per_octave) - 1, plus the relative rounding error of the power from the table."""
+    errors = _rounding_errors(powers.entries_per_octave)
+    error = t.from_bits(looked_up(t.builder, f"{powers.name}_rounding_errors", errors, bits))
+    return t.fma(polynomial(t, powers.exact_rest), error)
 
 
 def _table_power(x: Real, bits: ir.Value, powers: _Powers) -> Real:
-    """2^(k / steps), where k is in the lowest bits; x has the builder."""
+    """2^(k / entries_per_octave), where k is in the lowest bits; x has the builder."""
     builder, (type, mantissa, *_) = x.builder, x.layout
-    exponent = builder.shl(bits, integer(type, mantissa - (powers.steps.bit_length() - 1)))
-    entry = looked_up(builder, powers.name, _powers(powers.steps), bits)
+    exponent = builder.shl(bits, integer(type, mantissa - (powers.entries_per_octave.bit_length() - 1)))
+    entry = looked_up(builder, powers.name, _powers(powers.entries_per_octave), bits)
     return x.from_bits(builder.add(entry, exponent))
 
 
@@ -147,27 +148,32 @@ _ONE = 1 << 256
 
 
 @functools.cache
-def _exact_powers(steps: int) -> tuple[int, ...]:
-    """2^(k / steps) times `_ONE`."""
+def _exact_powers(entries_per_octave: int) -> tuple[int, ...]:
+    """2^(k / entries_per_octave) times `_ONE`."""
     root = 2 * _ONE
-    for _ in range(steps.bit_length() - 1):
+    for _ in range(entries_per_octave.bit_length() - 1):
         root = math.isqrt(root * _ONE)
-    return tuple(itertools.accumulate(range(1, steps), lambda power, _: power * root // _ONE, initial=_ONE))
-
-
-@functools.cache
-def _powers(steps: int) -> tuple[int, ...]:
-    """The bits of 2^(k / steps), less those of k where it is added to the exponent's place."""
     return tuple(
-        bits_of(power / _ONE) - (k << 52) // steps for k, power in enumerate(_exact_powers(steps))
+        itertools.accumulate(
+            range(1, entries_per_octave), lambda power, _: power * root // _ONE, initial=_ONE
+        )
     )
 
 
 @functools.cache
-def _lost(steps: int) -> tuple[int, ...]:
-    """The bits of what 2^(k / steps) is more than its f64, as a part of it."""
+def _powers(entries_per_octave: int) -> tuple[int, ...]:
+    """The bits of 2^(k / entries_per_octave), minus those of k, which `_table_power` adds to the exponent."""
+    return tuple(
+        bits_of(power / _ONE) - (k << 52) // entries_per_octave
+        for k, power in enumerate(_exact_powers(entries_per_octave))
+    )
+
+
+@functools.cache
+def _rounding_errors(entries_per_octave: int) -> tuple[int, ...]:
+    """The bits of each entry's relative rounding error, (p - f64(p)) / p, where p is the exact power."""
     entries = []
-    for power in _exact_powers(steps):
+    for power in _exact_powers(entries_per_octave):
         rounded = int(power / _ONE * 2**52) * (_ONE >> 52)
         entries.append(bits_of((power - rounded) / power))
     return tuple(entries)
@@ -203,13 +209,13 @@ def tanh(x: Real) -> Real:
 
 
 _TANH_ENTRIES_PER_UNIT, _TANH_ENTRIES, _TANH_REACH = 64, 1024, 9.1
-"""The table of tanh: steps in each 1; entries, a power of two; where tanh has long been 1 in f32."""
+"""The table of tanh: entries in each 1; entries, a power of two; where tanh has long been 1 in f32."""
 _TANH_SERIES = (-1 / 3, 2 / 15, -17 / 315)
 """tanh(d) is d + d^3 times the polynomial in d^2; the next term does not count up to half a step."""
 
 
 def _tanh_by_table(x: Real) -> Real:
-    """tanh(c + d) without a division, where c is the nearest whole number of steps; error 0.95.
+    """tanh(c + d) without a division, where c is the nearest multiple of the table's step; error 0.95.
 
     With T = tanh(c) and u = tanh(d) it is T + (1 - T^2) u / (1 + v), where v = T u and |v| <= 2^-7.
     """

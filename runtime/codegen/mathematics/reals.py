@@ -14,20 +14,20 @@ from ..llvm.values import F32, F64, I32, I64, call, floating, integer
 from ..llvm.vector_variants import ENTRIES, entry
 
 
-class _Layout(NamedTuple):
+class _IeeeLayout(NamedTuple):
     """The bit layout of a floating-point type.
 
     Attributes:
         bits: the type of integers of its width.
         mantissa: bits of the mantissa.
         bias: of the exponent.
-        code: how `struct` names it.
+        struct_format: how `struct` names it.
     """
 
     bits: ir.Type
     mantissa: int
     bias: int
-    code: str
+    struct_format: str
 
     @property
     def magic(self) -> float:
@@ -35,7 +35,7 @@ class _Layout(NamedTuple):
         return float(1.5 * 2.0**self.mantissa)
 
 
-_LAYOUTS = {F32: _Layout(I32, 23, 127, "f"), F64: _Layout(I64, 52, 1023, "d")}
+_LAYOUTS = {F32: _IeeeLayout(I32, 23, 127, "f"), F64: _IeeeLayout(I64, 52, 1023, "d")}
 
 
 class Real:
@@ -52,7 +52,7 @@ class Real:
         return value if isinstance(value, Real) else Real(self.builder, floating(self.value.type, value))
 
     @property
-    def layout(self) -> _Layout:
+    def layout(self) -> _IeeeLayout:
         """The bit layout of the type."""
         return _LAYOUTS[self.value.type]
 
@@ -199,7 +199,7 @@ def times_power(x: Real, exponent: ir.Value) -> Real:
 def scaled(x: Real, exponent: ir.Value) -> Real:
     """x * 2^exponent, rounded once, for normal x and an integer of at most twice the range of exponents.
 
-    Where no instruction does it the power is multiplied in two parts, of which the first loses nothing.
+    Where no instruction does it the power is multiplied in two factors, the first of them without rounding.
     """
     builder = x.builder
     if has_scalef():
@@ -217,17 +217,17 @@ def power_of_two(x: Real, exponent: ir.Value) -> Real:
 
 
 def mantissa_and_exponent(x: Real, lower: float) -> tuple[Real, Real]:
-    """The m with least <= m < 2 * least and the integer k with x = m * 2^k, for positive normal x.
+    """The m with lower <= m < 2 * lower and the integer k with x = m * 2^k, for positive normal x.
 
     No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.
     """
-    builder, (bits, mantissa, _, code) = x.builder, x.layout
-    offset = builder.sub(x.bits(), integer(bits, bits_of(lower, code)))
+    builder, (bits, mantissa, _, struct_format) = x.builder, x.layout
+    offset = builder.sub(x.bits(), integer(bits, bits_of(lower, struct_format)))
     exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
     m = x.from_bits(builder.sub(x.bits(), exponent_field))
     biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))
     exponent_scale, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
-    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(exponent_scale, code)))) - (
+    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(exponent_scale, struct_format)))) - (
         exponent_scale + middle
     )
     return m, k
@@ -257,6 +257,6 @@ def _table(builder: ir.IRBuilder, name: str, table: Sequence[int]) -> ir.Value:
     return table_pointer
 
 
-def bits_of(value: float, code: str = "d") -> int:
+def bits_of(value: float, struct_format: str = "d") -> int:
     """A float's bits as an integer, by its width's name for `struct`."""
-    return int.from_bytes(struct.pack("<" + code, value), "little")
+    return int.from_bytes(struct.pack("<" + struct_format, value), "little")

@@ -93,7 +93,7 @@ def uses_nontemporal_stores(nest: Nest) -> bool:
         write_bytes = CACHE_LINE_BYTES // 2 if writes_halves else CACHE_LINE_BYTES
         strides = access.index_map.strides[:-2] if short and short.is_inner else access.index_map.strides
         byte_strides = [stride * itemsize for stride in strides if stride != 1 or nest.slice_length > 1]
-        if elements * itemsize < cached_bytes or any(one % write_bytes for one in (width, *byte_strides)):
+        if elements * itemsize < cached_bytes or any(size % write_bytes for size in (width, *byte_strides)):
             return False
     return True
 
@@ -275,7 +275,8 @@ def prefetches_tiles(nest: Nest) -> bool:
 
 def _gathered_bytes(nest: Nest, node: Gather) -> int:
     """Bytes from the first to the last start of the slices that a node may gather at all indices."""
-    access, starts = nest.accesses[node.access], [nest.start_indices[one.start_index] for one in node.indices]
+    access = nest.accesses[node.access]
+    starts = [nest.start_indices[index.start_index] for index in node.indices]
     elements = sum([start.max_index * abs(start.stride) for start in starts])
     strides = zip(nest.sizes, access.index_map.strides, strict=True)
     elements += sum([(size - 1) * abs(stride) for size, stride in strides])

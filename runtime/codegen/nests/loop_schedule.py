@@ -44,7 +44,9 @@ def schedule_loops(nest: Nest) -> Nest:
         if nest.sizes[-1] < MIN_INNERMOST_SIZE and not nest.gathers and not is_transposition(nest):
             nest = nest.with_order(_longest_last(nest.sizes))
     missing = max(0, 2 - len(nest.sizes))
-    index_maps = [AffineExpr(one.offset, (0,) * missing + one.strides) for one in nest.all_maps]
+    index_maps = [
+        AffineExpr(index_map.offset, (0,) * missing + index_map.strides) for index_map in nest.all_maps
+    ]
     return nest.with_loops((1,) * missing + nest.sizes, index_maps)
 
 
@@ -78,8 +80,8 @@ def _collapse_loops(nest: Nest) -> Nest:
             for map_strides in strides:
                 del map_strides[d]
     index_maps = [
-        AffineExpr(one.offset, tuple(map_strides))
-        for one, map_strides in zip(nest.all_maps, strides, strict=True)
+        AffineExpr(index_map.offset, tuple(map_strides))
+        for index_map, map_strides in zip(nest.all_maps, strides, strict=True)
     ]
     return nest.with_loops(sizes, index_maps)
 

@@ -136,7 +136,10 @@ class Nest(NamedTuple):
 
     def with_order(self, order: Sequence[int]) -> Nest:
         """The nest with those of its loops, in that order; the others must have size 1."""
-        all_maps = [AffineExpr(one.offset, tuple([one.strides[d] for d in order])) for one in self.all_maps]
+        all_maps = [
+            AffineExpr(index_map.offset, tuple([index_map.strides[d] for d in order]))
+            for index_map in self.all_maps
+        ]
         return self.with_loops([self.sizes[d] for d in order], all_maps)
 
 

@@ -15,7 +15,7 @@ def nest_description(nest: Nest) -> str:
         f"access {access.element_type} {map_stride_class(access.index_map)}" for access in nest.accesses
     ]
     lines += [f"index {map_stride_class(index_map)}" for index_map in nest.iota_maps]
-    lines += [f"start {stride_class(one.stride)}" for one in nest.start_indices]
+    lines += [f"start {stride_class(start.stride)}" for start in nest.start_indices]
     lines += map(_node_text, nest.nodes)
     lines.append(f"stores {nest.stores}")
     return "\n".join(lines)

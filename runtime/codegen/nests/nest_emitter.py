@@ -143,7 +143,7 @@ class _Emitter:
         self.values: list[Value] = [()] * len(nest.nodes)
         self.slices: dict[int, ir.Value] = {}
         self.emit_nodes(_ONCE, builder, None)
-        loop = GuardedLoop(builder, "unit", first, stop)
+        loop = GuardedLoop(builder, "blocks", first, stop)
         self.emit_block(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
         loop.close()
         builder.ret_void()
@@ -231,9 +231,9 @@ class _Emitter:
                 self.emit_row_loop(body, outer, (row, ends[0]), (column, ends[1]))
                 self.tile = None
             with strided:
-                one = row, min_index(body, ends[0], middle[1])
-                other = column, min_index(body, ends[1], inner[1])
-                self.emit_row_loop(body, outer, one, other)
+                rows_range = row, min_index(body, ends[0], middle[1])
+                columns_range = column, min_index(body, ends[1], inner[1])
+                self.emit_row_loop(body, outer, rows_range, columns_range)
         columns.close()
         rows.close()
 
@@ -331,7 +331,7 @@ class _Emitter:
         extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
         size, chunk_extent = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
         chunk_count = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), chunk_extent)
-        chunk = GuardedLoop(builder, "part", ir.Constant(I64, 0), chunk_count)
+        chunk = GuardedLoop(builder, "chunks", ir.Constant(I64, 0), chunk_count)
         body = chunk.builder
         first = body.add(inner[0], body.mul(chunk.index, chunk_extent))
         stop = min_index(body, body.add(first, chunk_extent), inner[1])
@@ -411,11 +411,11 @@ class _Emitter:
     ) -> None:
         """The elements of some indices of the two inner loops of a transposition."""
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
-        one = GuardedLoop(builder, "rest", *middle)
-        other = GuardedLoop(one.builder, "element", *inner)
-        emit_element(other.builder, itemsize, source, target, one.index, other.index)
-        other.close()
-        one.close()
+        rows = GuardedLoop(builder, "rest", *middle)
+        columns = GuardedLoop(rows.builder, "element", *inner)
+        emit_element(columns.builder, itemsize, source, target, rows.index, columns.index)
+        columns.close()
+        rows.close()
 
     def emit_square_tiles(
         self,
@@ -462,9 +462,9 @@ class _Emitter:
                     nontemporal=nontemporal,
                 )
             with partial:
-                one = first[0], min_index(body, ends[0], middle[1])
-                other = first[1], min_index(body, ends[1], inner[1])
-                self.emit_single_elements(body, source, target, one, other)
+                rows_range = first[0], min_index(body, ends[0], middle[1])
+                columns_range = first[1], min_index(body, ends[1], inner[1])
+                self.emit_single_elements(body, source, target, rows_range, columns_range)
         columns.close()
         rows.close()
 

@@ -81,7 +81,7 @@ def _copy_elements(
     stop: ir.Value,
 ) -> None:
     """Copy a few elements by a loop that LLVM neither vectorizes nor unrolls."""
-    loop = GuardedLoop(builder, "few", first, stop)
+    loop = GuardedLoop(builder, "unaligned", first, stop)
     loop_builder = loop.builder
     source_pointer, target_pointer = (
         loop_builder.gep(pointer, [loop.index], inbounds=True, source_etype=item)

@@ -14,7 +14,7 @@ from llvmlite import ir
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I64, Value
 from ..regions.region_function import OperandArrays
-from .reduce import Reducer
+from .reducers import Reducer
 
 ComputeRow = Callable[[ir.Value, ir.Value], Sequence[Sequence[Value]]]
 """The operands of each reduction at a row and a column."""

@@ -14,8 +14,8 @@ from ..elementwise.elementwise import emit
 from ..llvm.values import I64, Value, constant_element, rounded, value_types, wrapped
 from .iteration_space import IndexMap
 
-Point = tuple[ir.Value, ...]
-"""The position of an element: the indices of the loops around it."""
+Indices = tuple[ir.Value, ...]
+"""The indices of the loops around an element, which determine its position."""
 
 
 class ElementEmitter:
@@ -31,31 +31,31 @@ class ElementEmitter:
     view_of: ViewOf
     index_maps: Mapping[IrValue, IndexMap]
 
-    def load(self, value: IrValue, point: Point) -> Value:
+    def load(self, value: IrValue, indices: Indices) -> Value:
         """The element of an argument of the block."""
         raise NotImplementedError
 
-    def index(self, axis: int, point: Point) -> ir.Value:
+    def index(self, axis: int, indices: Indices) -> ir.Value:
         """The index along a dimension of the iteration space."""
         raise NotImplementedError
 
-    def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
-        """The element of a value at a point; `elements` has those that are computed there."""
+    def element(self, value: IrValue, indices: Indices, elements: dict[IrValue, Value]) -> Value:
+        """The element of a value at some indices; `elements` caches the elements at these."""
         if value not in elements:
-            elements[value] = self._compute(value, point, elements)
+            elements[value] = self._compute(value, indices, elements)
         return elements[value]
 
-    def _compute(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
+    def _compute(self, value: IrValue, indices: Indices, elements: dict[IrValue, Value]) -> Value:
         operation = value.owner
         if not isinstance(operation, Operation):
-            return self.load(value, point)
+            return self.load(value, indices)
         if operation.name == "stablehlo.constant":
             return constant_element(operation)
         if operation.name == "stablehlo.iota":
             axis = self.iota_axis(operation)
-            index = I64(0) if axis is None else self.index(axis, point)
+            index = I64(0) if axis is None else self.index(axis, indices)
             return _index_to_element(self.builder, index, plain_element_type(value))
-        operands = [self.element(operand, point, elements) for operand in operation.operands]
+        operands = [self.element(operand, indices, elements) for operand in operation.operands]
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
             return operands[0]
         return emit(self.builder, operation, operands)

@@ -27,7 +27,7 @@ def shape_of(value: Value) -> tuple[int, ...]:
     return tensor_type(value).shape
 
 
-def is_computed(operation: Operation) -> bool:
+def needs_no_constant_array(operation: Operation) -> bool:
     """Whether an operation needs no array of constants in memory."""
     attribute = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
     if not isinstance(attribute, DenseElementsAttribute):

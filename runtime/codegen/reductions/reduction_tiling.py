@@ -19,7 +19,7 @@ from .iteration_space import (
     IterationSpace,
     check_reduction,
     collapsed_stride,
-    is_computed,
+    needs_no_constant_array,
     shape_of,
     strides_of,
 )
@@ -110,12 +110,18 @@ class ReductionTilePlan(NamedTuple):
 
     def interleaved_rows(self, block: Block) -> int:
         """The number of interleaved rows along the inner dimensions: a power of two."""
-        computed = [one for one in block.operations[:-1] if not self.is_kept(one.results[0])]
+        computed = self.reduced_operations(block)
         bodies = [operation.regions[0].block.operations[:-1] for operation in reductions_of(block)]
         work = sum(cost_of(operation) for operations in (computed, *bodies) for operation in operations)
         return min(self.block_reduced, interleaved_rows(work))
 
-    def is_kept(self, value: Value) -> bool:
+    def reduced_operations(self, block: Block) -> list[Operation]:
+        """The operations of a block that are computed along the reduced dimensions."""
+        return [
+            operation for operation in block.operations[:-1] if not self.is_unreduced(operation.results[0])
+        ]
+
+    def is_unreduced(self, value: Value) -> bool:
         """Whether a value has no reduced dimension, so that it is computed where reductions are finished."""
         return all(axis is None or not self.first <= axis < self.last for axis in self.index_maps[value])
 
@@ -153,10 +159,10 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
         return None
     unreduced_dims = [d for d in range(len(shape)) if not first <= d < last]
     index_maps = IterationSpace(shape, unreduced_dims, view_of).of(block)
-    if index_maps is None or not all(map(is_computed, block.operations)):
+    if index_maps is None or not all(map(needs_no_constant_array, block.operations)):
         return None
     plan = ReductionTilePlan(shape, first, last, index_maps)
-    if (plan.inner != 1 and plan.inner < MIN_INNER) or not all(map(plan.is_kept, finished)):
+    if (plan.inner != 1 and plan.inner < MIN_INNER) or not all(map(plan.is_unreduced, finished)):
         return None
     have_shape = all(value in finished or shape_of(value) == shape for value in block.terminator.operands)
     if not have_shape or any(plan.strides(argument) is None for argument in block.arguments):

@@ -18,7 +18,7 @@ from .iteration_space import (
     IterationSpace,
     check_reduction,
     collapsed_stride,
-    is_computed,
+    needs_no_constant_array,
     shape_of,
     strides_of,
 )
@@ -122,7 +122,7 @@ def _is_addressable(plan: RowTilePlan, block: Block) -> bool:
     """Whether columns have one stride in each operand, and one row writes each element of a result."""
     if any(plan.column_stride(argument) is None for argument in block.arguments):
         return False
-    if not all(map(is_computed, block.operations)):
+    if not all(map(needs_no_constant_array, block.operations)):
         return False
     for value in block.terminator.operands:
         covered = {axis for axis in plan.index_maps[value] if axis is not None}

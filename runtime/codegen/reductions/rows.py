@@ -23,8 +23,8 @@ from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
 from ..llvm.values import I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays
-from .element_emitter import ElementEmitter, Point
-from .reduce import Reducer
+from .element_emitter import ElementEmitter, Indices
+from .reducers import Reducer
 from .row_tiling import NAME, RowTilePlan, pass_count, pass_outputs, reductions_in_pass, rows_per_group
 from .short_rows import ShortRows, column_index, row_indices, short_row_group
 from .vector_reduce import reduce_row
@@ -67,7 +67,8 @@ class _Rows(ElementEmitter):
     """Generates `void rows(int64 first, int64 last, T* noalias...)`, which computes a group of rows.
 
     Each pass computes all rows of the group: the end of a row's reduction, a chain of dependent operations,
-    then overlaps with the next row's pass. A point is (column,), or () for what all columns share.
+    then overlaps with the next row's pass. The indices of an element are (column,), or () if all columns
+    share it.
     """
 
     def __init__(
@@ -202,7 +203,8 @@ class _Rows(ElementEmitter):
                 address = address_of(self.builder, pointer, offset, stored_type(element_type))
                 store(self.builder, element_type, element, address)
             owners = [value.owner for value in elements]
-            loop.interleave_count = interleave_count([one for one in owners if isinstance(one, Operation)])
+            operations = [owner for owner in owners if isinstance(owner, Operation)]
+            loop.interleave_count = interleave_count(operations)
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute all values that are the same for all columns and that this pass needs for these."""
@@ -226,28 +228,28 @@ class _Rows(ElementEmitter):
             self.rows[value] = load(self.builder, plain_element_type(value), self._reduced_address(value))
         return super().element(value, (), self.rows)
 
-    def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
+    def element(self, value: IrValue, indices: Indices, elements: dict[IrValue, Value]) -> Value:
         if not self.plan.varies_along_columns(value):
             return self.row_value(value)
         if value not in elements and self._is_buffered(value):
             type = plain_element_type(value)
-            address = address_of(self.builder, self.buffers[value], point[0], stored_type(type))
+            address = address_of(self.builder, self.buffers[value], indices[0], stored_type(type))
             elements[value] = load(self.builder, type, address)
-        return super().element(value, point, elements)
+        return super().element(value, indices, elements)
 
-    def load(self, value: IrValue, point: Point) -> Value:
+    def load(self, value: IrValue, indices: Indices) -> Value:
         pointer, type = self._row_address(self.pointers[value], value), plain_element_type(value)
         stride = self.plan.column_stride(value)
-        if point and stride:
-            offset = point[0] if stride == 1 else self.builder.mul(point[0], I64(stride))
+        if indices and stride:
+            offset = indices[0] if stride == 1 else self.builder.mul(indices[0], I64(stride))
             pointer = address_of(self.builder, pointer, offset, stored_type(type))
         return load(self.builder, type, pointer)
 
-    def index(self, axis: int, point: Point) -> ir.Value:
+    def index(self, axis: int, indices: Indices) -> ir.Value:
         return (
             self.indices[axis]
             if axis < self.plan.row_rank
-            else column_index(self.builder, point[0], self.plan, axis)
+            else column_index(self.builder, indices[0], self.plan, axis)
         )
 
     def _row_address(self, pointer: ir.Value, value: IrValue) -> ir.Value:

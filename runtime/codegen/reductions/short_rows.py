@@ -21,9 +21,9 @@ from ..llvm.values import I64, Value, load, store, stored_type
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from ..regions.region_function import OperandArrays
 from .column_reduce import PairwiseRowStacks
-from .element_emitter import ElementEmitter, Point
+from .element_emitter import ElementEmitter, Indices
 from .iteration_space import collapsed_stride
-from .reduce import Reducer
+from .reducers import Reducer
 from .reduction_tiling import interleaved_rows
 from .row_tiling import EXPENSIVE_COST, RowTilePlan, cost_of, pass_count, pass_outputs, reductions_in_pass
 
@@ -96,7 +96,7 @@ def column_index(builder: ir.IRBuilder, column: ir.Value, plan: RowTilePlan, axi
 class ShortRows(ElementEmitter):
     """Generates `void rows(int64 first, int64 last, T* noalias...)`, which computes a group of rows.
 
-    A point is (column, row), the row by its number in the group.
+    The indices are (column, row), the row by its number in the group.
 
     Attributes:
         scratch_buffers: of the group's values, [columns, rows] or [rows].
@@ -249,12 +249,12 @@ class ShortRows(ElementEmitter):
         self.scratch_buffers.update(scratch_buffers)
 
     def _store_elements(
-        self, scratch_buffers: dict[IrValue, ir.Value], point: Point, elements: dict[IrValue, Value]
+        self, scratch_buffers: dict[IrValue, ir.Value], indices: Indices, elements: dict[IrValue, Value]
     ) -> None:
-        """Compute values at a point and store them into scratch memory."""
+        """Compute values at some indices and store them into scratch memory."""
         for value, scratch in scratch_buffers.items():
-            element = self.element(value, point, elements)
-            store(self.builder, plain_element_type(value), element, self._address(value, scratch, point))
+            element = self.element(value, indices, elements)
+            store(self.builder, plain_element_type(value), element, self._address(value, scratch, indices))
 
     def _work(self) -> int:
         merged = [
@@ -269,10 +269,10 @@ class ShortRows(ElementEmitter):
         result, initial = reducer.operation.result, reducer.operation.operands[1]
         scratch = self._allocate(result)
         with Loop(self.builder, I64(0), I64(self.group), True) as row:
-            point = (I64(0), row)
-            element = self.element(initial, point, {})
+            indices = (I64(0), row)
+            element = self.element(initial, indices, {})
             (value,) = reducer.finish([element], totals.load(row))
-            store(self.builder, plain_element_type(result), value, self._address(result, scratch, point))
+            store(self.builder, plain_element_type(result), value, self._address(result, scratch, indices))
         self.scratch_buffers[result] = scratch
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
@@ -308,30 +308,30 @@ class ShortRows(ElementEmitter):
                 self.scratch_buffers[value] = scratch
             self._copy(value, pointer, self.scratch_buffers[value], is_load=False)
 
-    def _address(self, value: IrValue, scratch: ir.Value, point: Point) -> ir.Value:
+    def _address(self, value: IrValue, scratch: ir.Value, indices: Indices) -> ir.Value:
         """The address of a value's element in its scratch buffer."""
-        column, row = point
+        column, row = indices
         if self.plan.varies_along_columns(value):
             row = self.builder.add(self.builder.mul(column, I64(self.group)), row)
         return address_of(self.builder, scratch, row, stored_type(plain_element_type(value)))
 
-    def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
+    def element(self, value: IrValue, indices: Indices, elements: dict[IrValue, Value]) -> Value:
         scratch = self.scratch_buffers.get(value)
         if scratch is not None and value not in elements:
-            address = self._address(value, scratch, point)
+            address = self._address(value, scratch, indices)
             elements[value] = load(self.builder, plain_element_type(value), address)
-        return super().element(value, point, elements)
+        return super().element(value, indices, elements)
 
-    def load(self, value: IrValue, point: Point) -> Value:
+    def load(self, value: IrValue, indices: Indices) -> Value:
         stride, type = self.plan.column_stride(value), plain_element_type(value)
         assert stride is not None
-        offset = self.builder.mul(point[0], I64(stride))
+        offset = self.builder.mul(indices[0], I64(stride))
         return load(
             self.builder, type, address_of(self.builder, self.pointers[value], offset, stored_type(type))
         )
 
-    def index(self, axis: int, point: Point) -> ir.Value:
-        column, row = point
+    def index(self, axis: int, indices: Indices) -> ir.Value:
+        column, row = indices
         if axis in self.row_index_buffers:
             address = address_of(self.builder, self.row_index_buffers[axis], row, I64)
             return self.builder.load(address, typ=I64)

@@ -16,7 +16,7 @@ from ...types import ELEMENT_TYPES, FLOAT, ElementType
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I16, I32, I64, Value, stored_type
 from ..regions.region_function import OperandArrays
-from .reduce import Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
+from .reducers import Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
 
 VECTOR_BYTES = 64
 BF16 = ELEMENT_TYPES["bf16"]
@@ -113,16 +113,16 @@ def _reduce_min_max(row: _Row, reduction: Reducer) -> ir.Value:
         builder.store(splat_constant(row.type, float("-inf" if reducer.is_maximum else "inf")), address)
 
     def accumulate(address: ir.Value, vector: ir.Value) -> None:
-        reducer.look_for_nan(vector)
-        builder.store(reducer.of(vector, builder.load(address)), address)
+        reducer.track_nan(vector)
+        builder.store(reducer.select(vector, builder.load(address)), address)
 
     _for_vectors(row, accumulators, accumulate)
     extremum = builder.load(accumulators[0])
     for address in accumulators[1:]:
-        extremum = reducer.of(extremum, builder.load(address))
+        extremum = reducer.select(extremum, builder.load(address))
     total = reducer.across(extremum)
     with builder.if_then(reducer.is_zero(total), likely=False):
-        _for_vectors(row, accumulators[:1], lambda _, vector: reducer.look_for_zero(vector))
+        _for_vectors(row, accumulators[:1], lambda _, vector: reducer.track_zero(vector))
     return reducer.total(total)
 
 

@@ -148,10 +148,10 @@ class ScanFunctions:
         with Loop(builder, zero, I64(count)) as number:
             index = builder.add(first, number)
             value = self.inputs.load(self.offset(index))
-            with builder.if_else(builder.icmp_signed("==", number, zero)) as (begins, goes_on):
+            with builder.if_else(builder.icmp_signed("==", number, zero)) as (begins, continues):
                 with begins:
                     prefix.store(zero, value)
-                with goes_on:
+                with continues:
                     prefix.store(zero, self.combine(prefix.load(zero), value))
             values = prefix.load(zero)
             for total in ahead:

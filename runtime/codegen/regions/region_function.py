@@ -105,7 +105,7 @@ class RegionFunction:
         builder.position_at_end(start)
         arguments = list(self.function.args)
         binding = [
-            Mode.SCALARS.take(tensor_type(value), arguments) for value in (*block.arguments, *captured)
+            Mode.SCALARS.bind(tensor_type(value), arguments) for value in (*block.arguments, *captured)
         ]
         captured_bindings = dict(zip(captured, binding[len(block.arguments) :], strict=True))
         emitter = Emitter(builder, view_of, captured_bindings)
@@ -128,7 +128,7 @@ class RegionFunction:
         result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(result_struct, k) for k in range(count)]
-        return [Mode.SCALARS.take(tensor_type(value), returned) for value in self.results]
+        return [Mode.SCALARS.bind(tensor_type(value), returned) for value in self.results]
 
     def on_scalars(
         self, builder: ir.IRBuilder, arguments: Sequence[Value], captured_bindings: Sequence[Binding]
@@ -258,12 +258,12 @@ class OperandArrays:
         ]
 
     def load(self, index: ir.Value) -> list[Value]:
-        """Load the elements at an index, in computed form."""
+        """Load the elements at an index, in register form."""
         pairs = zip(self.types, self.at(index), strict=True)
         return [load(self.builder, type, address) for type, address in pairs]
 
     def store(self, index: ir.Value, values: Sequence[Value]) -> None:
-        """Store the elements at an index, in computed form."""
+        """Store the elements at an index, in register form."""
         for type, address, value in zip(self.types, self.at(index), values, strict=True):
             store(self.builder, type, value, address)
 

@@ -66,7 +66,7 @@ class _Scatter:
         types = [plain_element_type(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
         body = RegionFunction(module, view.update_computation, captured, view_of)
-        function = FunctionBuilder(module, "part", 1, 1 + 2 * count + len(captured))
+        function = FunctionBuilder(module, "updates", 1, 1 + 2 * count + len(captured))
         self.builder = builder = function.builder
         self.indices = function.pointers[0]
         self.updates = OperandArrays(builder, types, function.pointers[1 : 1 + count])

@@ -214,8 +214,8 @@ class MergeSort:
             width = builder.shl(I64(1), level)
             start = function.variable(begin)
             current_source, current_target = self._current(builder, source), self._current(builder, targets)
-            with While(builder) as goes_on:
-                goes_on(builder.icmp_signed("<", start.get(), limit))
+            with While(builder) as continue_if:
+                continue_if(builder.icmp_signed("<", start.get(), limit))
                 iterations = builder.add(level, I64(1))
                 self._call_merge(
                     function, start.get(), width, limit, iterations, current_source, current_target, points

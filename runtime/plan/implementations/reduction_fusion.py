@@ -151,7 +151,7 @@ def lower_reductions(
     """
     from ...codegen.reductions.iteration_space import accumulator_types
     from ...codegen.reductions.reduction_tiling import reductions_of
-    from ...codegen.reductions.reductions import FINISH, PARTIAL, Accumulation, reductions_module
+    from ...codegen.reductions.tiled_reduction import FINISH, PARTIAL, Accumulation, reductions_module
 
     tasks, size = divide_by_seconds(tiling.total_blocks, seconds)
     launches, scratch = [KernelLaunch(PARTIAL, tasks, seconds)], []

@@ -317,7 +317,7 @@ class _ScanCode(RegionCode):
         return int(scanned.shape[self.view.dimension])
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.scan import NAME, scan_module
+        from ...codegen.regions.chlo_scan import NAME, scan_module
 
         launches = (KernelLaunch(NAME, 1, self.seconds()),)
         return LoweredKernel(

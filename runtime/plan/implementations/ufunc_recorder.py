@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from ...codegen.reductions.iteration_space import is_computed
+from ...codegen.reductions.iteration_space import needs_no_constant_array
 from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
 from ...kernels.launch import ufunc_program as kinds
@@ -171,7 +171,7 @@ class ProgramRecorder:
             return operands[0]
         if operation.name == "stablehlo.constant":
             attribute = operation.attributes["value"]
-            if not isinstance(attribute, DenseElementsAttribute) or not is_computed(operation):
+            if not isinstance(attribute, DenseElementsAttribute) or not needs_no_constant_array(operation):
                 raise Untraceable("has a constant of several elements")
             return Traced(self, self.constant(attribute.array.flat[0]), attribute.array.dtype)
         view = view_of(operation)

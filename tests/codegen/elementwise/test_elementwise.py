@@ -9,7 +9,7 @@ import nimblehlo
 from nimblehlo import NimbleError, Options
 from nimblehlo.codegen.coverage import emits
 from nimblehlo.codegen.elementwise.elementwise import emit
-from nimblehlo.codegen.llvm.float_formats import has_plain_codes
+from nimblehlo.codegen.llvm.float_formats import has_ordered_bit_patterns
 from nimblehlo.codegen.llvm.values import constant
 from nimblehlo.ops import lookup
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, storage_range
@@ -255,7 +255,7 @@ def test_reduce_precision(type):
     check_together(operations, [type], [type] * len(operations), [values_of(type, 2000)])
 
 
-@pytest.mark.parametrize("type", [type for type in FLOATS if has_plain_codes(type)], ids=str)
+@pytest.mark.parametrize("type", [type for type in FLOATS if has_ordered_bit_patterns(type)], ids=str)
 def test_next_after(type):
     check("chlo.next_after", [type, type], type)
 

@@ -1,4 +1,4 @@
-"""Elements in memory and in computed form: every element type, every code of the narrow ones."""
+"""Elements in memory and in register form: every element type, every code of the narrow ones."""
 
 import numpy as np
 import pytest

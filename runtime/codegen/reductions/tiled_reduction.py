@@ -30,9 +30,9 @@ from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays, bind_captured
 from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
-from .element_emitter import ElementEmitter, Point
+from .element_emitter import ElementEmitter, Indices
 from .iteration_space import shape_of
-from .reduce import Reducer
+from .reducers import Reducer
 from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides, reductions_of
 from .vector_reduce import BF16, reduce_row
 
@@ -92,15 +92,18 @@ def _is_short(block: Block, plan: ReductionTilePlan) -> bool:
 
 
 class _BlockFunction(ElementEmitter):
-    """Generates `void part(int64 number, ptr noalias...)`, which takes the pointers of the tasks.
+    """Generates `void block(int64 number, ptr noalias...)`, which takes the pointers of the tasks.
 
-    A point is (outer, reduced, inner).
+    The indices of an element are (outer, reduced, inner).
 
     Attributes:
         is_inlined: whether LLVM may join the function with the task's loop over blocks.
+        first_column, columns: the first inner index of the block, and the number of them.
     """
 
     is_inlined = False
+    first_column: ir.Value
+    columns: ir.Value
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class _BlockFunction(ElementEmitter):
         captured, results = accumulation.captured, block.terminator.operands
         buffers = sum(len(operation.results) for operation in reductions) if plan.blocks > 1 else 0
         counts = (len(block.arguments), len(captured), len(results), buffers)
-        self.function = internal_function(module, "part", 1, sum(counts))
+        self.function = internal_function(module, "block", 1, sum(counts))
         if not self.is_inlined:
             self.function.attributes.add("noinline")
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -149,33 +152,33 @@ class _BlockFunction(ElementEmitter):
     def generate(self) -> None:
         raise NotImplementedError
 
-    def load(self, value: IrValue, point: Point) -> Value:
-        address = self.address(self.arguments[value], value, point)
+    def load(self, value: IrValue, indices: Indices) -> Value:
+        address = self.address(self.arguments[value], value, indices)
         return load(self.builder, plain_element_type(value), address)
 
-    def address(self, pointer: ir.Value, value: IrValue, point: Point) -> ir.Value:
-        """The address of a value's element at a point."""
+    def address(self, pointer: ir.Value, value: IrValue, indices: Indices) -> ir.Value:
+        """The address of a value's element at some indices."""
         strides = self.plan.strides(value)
         assert strides is not None
         return address_of(
-            self.builder, pointer, self.offset(strides, point), stored_type(plain_element_type(value))
+            self.builder, pointer, self.offset(strides, indices), stored_type(plain_element_type(value))
         )
 
-    def offset(self, strides: Strides, point: Point) -> ir.Value:
+    def offset(self, strides: Strides, indices: Indices) -> ir.Value:
         offset: ir.Value = I64(0)
-        for index, stride in zip(point, strides, strict=True):
+        for index, stride in zip(indices, strides, strict=True):
             if stride:
                 offset = self.builder.add(offset, self.builder.mul(index, I64(stride)))
         return offset
 
-    def index(self, axis: int, point: Point) -> ir.Value:
+    def index(self, axis: int, indices: Indices) -> ir.Value:
         first, last = self.plan.first, self.plan.last
         group = 0 if axis < first else 1 if axis < last else 2
         end = (first, last, len(self.plan.shape))[group]
         within = 1
         for size in self.plan.shape[axis + 1 : end]:
             within *= size
-        index = self.builder.udiv(point[group], I64(within))
+        index = self.builder.udiv(indices[group], I64(within))
         return self.builder.urem(index, I64(self.plan.shape[axis]))
 
     def reduce_rows(
@@ -183,7 +186,8 @@ class _BlockFunction(ElementEmitter):
         rows: ir.Value,
         is_last: ir.Value,
         interleaved: int,
-        row_counts: tuple[int, int],
+        max_rows: int,
+        total_rows: int,
         compute: ComputeRow,
         before_group: BeforeGroup | None = None,
     ) -> list[OperandArrays]:
@@ -193,25 +197,25 @@ class _BlockFunction(ElementEmitter):
             rows: how many there are.
             is_last: whether they are the last ones, and may not fill groups.
             interleaved: rows of a group.
-            row_counts: the most rows, and all rows.
+            max_rows: the maximum of `rows`.
+            total_rows: the number of rows of all calls.
             before_group: see `PairwiseRowStacks`.
         """
-        most, total = row_counts
-        groups = self.builder.udiv(rows, I64(interleaved)) if total >= interleaved else None
+        groups = self.builder.udiv(rows, I64(interleaved)) if total_rows >= interleaved else None
         stacks = PairwiseRowStacks(
-            self.builder, self.reducers, self.plan.block_inner, most // interleaved, before_group
+            self.builder, self.reducers, self.plan.block_inner, max_rows // interleaved, before_group
         )
-        return stacks.reduce(groups, interleaved, total % interleaved, is_last, self.columns, compute)
+        return stacks.reduce(groups, interleaved, total_rows % interleaved, is_last, self.columns, compute)
 
-    def find_columns(self, number: ir.Value) -> ir.Value:
-        """Find the inner indices of this block; returns the rest of its number."""
+    def locate_columns(self) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """The number of this block without its inner block, its first column, and its columns."""
         builder, plan = self.builder, self.plan
-        rest, inner_block = self.divmod_by(number, plan.inner_blocks)
-        self.first_column = builder.mul(inner_block, I64(plan.block_inner))
-        self.columns: ir.Value = I64(plan.block_inner)
+        rest, inner_block = self.divmod_by(self.function.args[0], plan.inner_blocks)
+        first = builder.mul(inner_block, I64(plan.block_inner))
+        columns: ir.Value = I64(plan.block_inner)
         if plan.inner % plan.block_inner:
-            self.columns = min_index(builder, self.columns, builder.sub(I64(plan.inner), self.first_column))
-        return rest
+            columns = min_index(builder, columns, builder.sub(I64(plan.inner), first))
+        return rest, first, columns
 
     def divmod_by(self, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
         return self.builder.udiv(number, I64(by)), self.builder.urem(number, I64(by))
@@ -223,19 +227,19 @@ class _BlockFunction(ElementEmitter):
     def finish(self, totals: Sequence[OperandArrays], outer: ir.Value) -> None:
         """Combine the rows of totals with the init values, and store what is computed of them."""
         builder = self.builder
-        results = [(result, pointer) for result, pointer in self.results if self.plan.is_kept(result)]
+        results = [(result, pointer) for result, pointer in self.results if self.plan.is_unreduced(result)]
         with Loop(builder, I64(0), self.columns, True) as column:
-            point = (outer, I64(0), builder.add(self.first_column, column))
+            indices = (outer, I64(0), builder.add(self.first_column, column))
             elements = dict[IrValue, Value]()
             for reducer, row in zip(self.reducers, totals, strict=True):
                 operation = reducer.operation
                 init_values = operation.operands[len(reducer.types) :]
-                initial = [self.element(value, point, elements) for value in init_values]
+                initial = [self.element(value, indices, elements) for value in init_values]
                 values = reducer.finish(initial, row.load(column))
                 elements.update(zip(operation.results, values, strict=True))
             for result, pointer in results:
-                value = self.element(result, point, elements)
-                store(builder, plain_element_type(result), value, self.address(pointer, result, point))
+                value = self.element(result, indices, elements)
+                store(builder, plain_element_type(result), value, self.address(pointer, result, indices))
 
 
 class _Blocks(_BlockFunction):
@@ -243,7 +247,8 @@ class _Blocks(_BlockFunction):
 
     def generate(self) -> None:
         builder, plan = self.builder, self.plan
-        self.outer, self.block_number = self.divmod_by(self.find_columns(self.function.args[0]), plan.blocks)
+        rest, self.first_column, self.columns = self.locate_columns()
+        self.outer, self.block_number = self.divmod_by(rest, plan.blocks)
         self.first = builder.mul(self.block_number, I64(plan.block_reduced))
         self.count = min_index(builder, I64(plan.block_reduced), builder.sub(I64(plan.reduced), self.first))
         self.is_last = builder.icmp_signed("==", self.block_number, I64(plan.blocks - 1))
@@ -261,17 +266,18 @@ class _Blocks(_BlockFunction):
         """The addresses of each reduction's row of totals."""
         raise NotImplementedError
 
-    def compute_at(self, point: Point) -> list[list[Value]]:
-        """The operands of each reduction at a point; also stores the other results there."""
+    def compute_at(self, indices: Indices) -> list[list[Value]]:
+        """The operands of each reduction at some indices; also stores the other results there."""
         elements = dict[IrValue, Value]()
         values = []
         for reducer in self.reducers:
             operands = reducer.operation.operands[: len(reducer.types)]
-            values.append(reducer.enter([self.element(value, point, elements) for value in operands]))
+            inputs = [self.element(value, indices, elements) for value in operands]
+            values.append(reducer.to_accumulators(inputs))
         for result, pointer in self.results:
-            if not self.plan.is_kept(result):
-                value = self.element(result, point, elements)
-                store(self.builder, plain_element_type(result), value, self.address(pointer, result, point))
+            if not self.plan.is_unreduced(result):
+                value = self.element(result, indices, elements)
+                store(self.builder, plain_element_type(result), value, self.address(pointer, result, indices))
         return values
 
 
@@ -297,10 +303,9 @@ class _RowBlocks(_Blocks):
         size = min(plan.block_reduced, plan.reduced)
         buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
         sources = [self.in_memory(reducer) for reducer in self.reducers]
-        if None in sources or not all(plan.is_kept(result) for result, _ in self.results):
+        if None in sources or not all(plan.is_unreduced(result) for result, _ in self.results):
             loop = Loop(builder, I64(0), self.count)
-            operations = [one for one in self.block.operations[:-1] if not plan.is_kept(one.results[0])]
-            loop.interleave_count = interleave_count(operations)
+            loop.interleave_count = interleave_count(plan.reduced_operations(self.block))
             with loop as index:
                 values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
                 for (buffer, _), source, value in zip(buffers, sources, values, strict=True):
@@ -335,8 +340,8 @@ class _RowBlocks(_Blocks):
             is_widened = element_type is BF16 and type is ELEMENT_TYPES["f32"]
             if strides is None or strides.reduced != 1 or not (is_widened or type is element_type):
                 return None
-        point = (self.outer, self.first, I64(0))
-        pointers = [self.address(self.arguments[value], value, point) for value in operands]
+        indices = (self.outer, self.first, I64(0))
+        pointers = [self.address(self.arguments[value], value, indices) for value in operands]
         return OperandArrays(self.builder, [plain_element_type(value) for value in operands], pointers)
 
     def _stored(self, value: IrValue) -> IrValue:
@@ -353,10 +358,16 @@ class _ColumnBlocks(_Blocks):
 
     def totals(self) -> list[OperandArrays]:
         plan = self.plan
-        row_counts = min(plan.block_reduced, plan.reduced), plan.reduced
+        max_rows = min(plan.block_reduced, plan.reduced)
         interleaved = plan.interleaved_rows(self.block)
         return self.reduce_rows(
-            self.count, self.is_last, interleaved, row_counts, self.compute_in_row, self.prefetch_rows
+            self.count,
+            self.is_last,
+            interleaved,
+            max_rows,
+            plan.reduced,
+            self.compute_in_row,
+            self.prefetch_rows,
         )
 
     def prefetch_rows(self, first: ir.Value, count: int, columns: ir.Value) -> None:
@@ -377,14 +388,14 @@ class _ColumnBlocks(_Blocks):
             with Loop(self.builder, I64(0), self.builder.udiv(columns, I64(lanes)), True) as cache_line:
                 column = self.builder.mul(cache_line, I64(lanes))
                 for row in range(rows_ahead, rows_ahead + count):
-                    point = self.point_in_row(self.builder.add(first, I64(row)), column)
-                    prefetch_address(self.builder, self.address(pointer, value, point), locality=2)
+                    indices = self.indices_in_row(self.builder.add(first, I64(row)), column)
+                    prefetch_address(self.builder, self.address(pointer, value, indices), locality=2)
 
-    def point_in_row(self, row: ir.Value, column: ir.Value) -> Point:
+    def indices_in_row(self, row: ir.Value, column: ir.Value) -> Indices:
         return self.outer, self.builder.add(self.first, row), self.builder.add(self.first_column, column)
 
     def compute_in_row(self, row: ir.Value, column: ir.Value) -> list[list[Value]]:
-        return self.compute_at(self.point_in_row(row, column))
+        return self.compute_at(self.indices_in_row(row, column))
 
 
 class _FinishFunction(_BlockFunction):
@@ -392,7 +403,7 @@ class _FinishFunction(_BlockFunction):
 
     def generate(self) -> None:
         builder, blocks = self.builder, self.plan.blocks
-        outer = self.find_columns(self.function.args[0])
+        outer, self.first_column, self.columns = self.locate_columns()
         first = builder.mul(outer, I64(blocks))
 
         def compute(row: ir.Value, column: ir.Value) -> list[list[Value]]:
@@ -400,5 +411,5 @@ class _FinishFunction(_BlockFunction):
             return [partials.load(index) for partials in self.partials]
 
         yes = ir.Constant(ir.IntType(1), 1)
-        totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, (blocks, blocks), compute)
+        totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, blocks, blocks, compute)
         self.finish(totals, outer)

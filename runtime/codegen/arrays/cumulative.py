@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...ir import Operation
 from ..blocks import Binding, Mode
 from ..blocks.emitter import EMIT_RULES, EmitRule
-from ..blocks.reductions import check_order
+from ..blocks.small_reductions import check_order
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.cumulative import ScanFunctions

@@ -37,7 +37,7 @@ def scan_module(view: Scan, captured: Sequence[IrValue], view_of: ViewOf, length
     module = ir.Module("region_scan")
     body = RegionFunction(module, view.body, captured, view_of)
     groups = (view.inputs, view.inits, _types(captured), view.outputs, view.carries)
-    function = FunctionBuilder(module, "all", 1, sum(map(len, groups)))
+    function = FunctionBuilder(module, "scan_slices", 1, sum(map(len, groups)))
     pointers = iter(function.pointers)
     inputs, inits, captured_storages, outputs, carries = (
         [Storage(type, next(pointers)) for type in group] for group in groups

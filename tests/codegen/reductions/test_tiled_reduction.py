@@ -13,7 +13,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.codegen.reductions import reduction_tiling, reductions
+from nimblehlo.codegen.reductions import reduction_tiling, tiled_reduction
 from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.specialize import specialize
 from tests.running import run_every_way, same_bits
@@ -193,6 +193,6 @@ def test_short_rows_of_large_operands_are_prefetched(
     block = function.body.block
     plan = reduction_tiling.plan_reduction_tiling(block, view_of)
     assert plan is not None
-    code = str(reductions.reductions_module(block, plan, view_of, 1, reductions.Accumulation()))
+    code = str(tiled_reduction.reductions_module(block, plan, view_of, 1, tiled_reduction.Accumulation()))
     assert ('call void @"llvm.prefetch' in code) == is_prefetched
     run_every_way(text, x)

@@ -80,7 +80,7 @@ class Reducer:
         """Whether the accumulator is wider than what the body takes."""
         return len(self.types) == 1 and self.types[0] is not plain_element_type(self.body.arguments[0])
 
-    def enter(self, values: Sequence[Value]) -> list[Value]:
+    def to_accumulators(self, values: Sequence[Value]) -> list[Value]:
         """Convert elements of all inputs to the accumulators' types."""
         if not self.is_widening:
             return [*values]
@@ -105,7 +105,7 @@ class Reducer:
 
     def finish(self, initial: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
         """The results from the init values and the totals."""
-        results, finished = self.combine(self.enter(initial), totals), []
+        results, finished = self.combine(self.to_accumulators(initial), totals), []
         for value, accumulator, result in zip(results, self.types, self.operation.results, strict=True):
             type = plain_element_type(result)
             finished.append(value if accumulator is type else (rounded(self.builder, type, value[0]),))
@@ -152,7 +152,7 @@ def emit_reduce(
             else:
                 if is_first:
                     extreme.observe(left[0][0], right[0][0])
-                result = [(extreme.of(left[0][0], right[0][0]),)]
+                result = [(extreme.select(left[0][0], right[0][0]),)]
             target.store(index, result)
         if next_count > half:
             odd_values = source.load(I64(half if exact else count - 1))
@@ -208,24 +208,24 @@ class MinMaxReducer:
         no_zero = -1 if self.is_maximum else (1 << (self.integer.width - 1)) - 1
         builder.store(splat_constant(self.bits, no_zero), self.min_bits)
 
-    def of(self, a: ir.Value, b: ir.Value) -> ir.Value:
+    def select(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """The greater or lesser of two observed values, or of results of this."""
         wins = self.builder.fcmp_ordered(">" if self.is_maximum else "<", a, b)
         return self.builder.select(wins, a, b)
 
     def observe(self, *values: ir.Value) -> None:
         """Track NaN and signed zeros of one value or two."""
-        self.look_for_nan(*values)
+        self.track_nan(*values)
         for value in values:
-            self.look_for_zero(value)
+            self.track_zero(value)
 
-    def look_for_nan(self, *values: ir.Value) -> None:
+    def track_nan(self, *values: ir.Value) -> None:
         """Track whether one of two values is NaN."""
         builder = self.builder
         has_nan = builder.fcmp_unordered("uno", values[0], values[-1])
         builder.store(builder.or_(builder.load(self.nan), has_nan), self.nan)
 
-    def look_for_zero(self, value: ir.Value) -> None:
+    def track_zero(self, value: ir.Value) -> None:
         """Track whether there is the zero that a zero total must be."""
         builder = self.builder
         bits, min_bits = builder.bitcast(value, self.bits), builder.load(self.min_bits)
@@ -234,7 +234,7 @@ class MinMaxReducer:
     def across(self, value: ir.Value) -> ir.Value:
         """Reduce the lanes of a vector."""
         while value.type.count > 1:
-            value = self.of(*halves(self.builder, value))
+            value = self.select(*halves(self.builder, value))
         return self.builder.extract_element(value, ir.IntType(32)(0))
 
     def is_zero(self, value: ir.Value) -> ir.Value:
