@@ -9,6 +9,7 @@ Each family of programs is measured in a process of its own. Needs the extra `be
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 import os
@@ -73,7 +74,7 @@ def measure_all() -> dict[str, Any]:
     for family in dict.fromkeys(program.family for program in PROGRAMS.values()):
         print(family, file=sys.stderr, flush=True)
         rows |= figures([sys.executable, "-m", "benchmarks.plot", "--family", family], {})
-    return {"machine": machine(), "programs": rows}
+    return {"date": datetime.date.today().isoformat(), "machine": machine(), "programs": rows}
 
 
 def machine() -> str:
@@ -107,7 +108,7 @@ def formatted(value: float | None) -> str:
 def table(found: dict[str, Any]) -> str:
     """The table in Markdown: each program, and the geometric means."""
     rows: Figures = found["programs"]
-    lines = [f"Measured on: {found['machine']}.", ""]
+    lines = [f"Measured on {found['date']}: {found['machine']}.", ""]
     lines += ["| program | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---:|" * len(COLUMNS)]
     for name, row in rows.items():
         lines.append(f"| `{name}` | " + " | ".join(formatted(row.get(key)) for key in COLUMNS) + " |")

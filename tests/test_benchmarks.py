@@ -239,9 +239,9 @@ def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: p
         "gather_rows": {"xla large": 2.0, "xla small": 0.5},
         "top_k_rows": {"xla large": 8.0, "xla small": None},
     }
-    plot.write_table({"machine": "a machine", "programs": rows})
+    plot.write_table({"date": "2026-11-22", "machine": "a machine", "programs": rows})
     text = document.read_text()
-    assert text.startswith(f"before\n{plot.BEGIN}Measured on: a machine.") and text.endswith(
+    assert text.startswith(f"before\n{plot.BEGIN}Measured on 2026-11-22: a machine.") and text.endswith(
         f"{plot.END}after\n"
     )
     assert "| `gather_rows` | 2.0 | 0.50 | - |" in text and "| **4.0** | **0.50** |" in text
@@ -249,7 +249,7 @@ def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: p
 
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(plot, "PLOT", tmp_path / "images" / "performance.svg")
-    plot.draw({"machine": "a machine", "programs": rows})
+    plot.draw({"date": "2026-11-22", "machine": "a machine", "programs": rows})
     drawn = plot.PLOT.read_text()
     assert "gather_rows" in drawn and "top_k_rows" in drawn
 

@@ -1,4 +1,4 @@
-"""Run the public programs of StableHLO, and write how they do to docs/conformance.md.
+"""Run the public programs of StableHLO, and write their results to docs/conformance.md.
 
     python tools/conformance.py STABLEHLO    # run, and write docs/conformance.json and docs/conformance.md
     python tools/conformance.py              # write docs/conformance.md from docs/conformance.json
@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,9 +43,6 @@ CHECKED = {
     "tests/interpret/chlo/*.mlir": "`tests/interpret/chlo`",
     "tests/math/*.mlir": "`tests/math`",
 }
-CORES = ("Nehalem", "Haswell", "SkylakeX")
-"""Processors for which OpenBLAS has kernels of their own, from SSE to AVX-512."""
-
 DYNAMIC = "testdata/dynamic/*.mlir"
 
 _COMPARISONS = {
@@ -129,39 +124,16 @@ def run(stablehlo: Path, jobs: int) -> dict[str, Any]:
             if case.status != "passed":
                 name = str(Path(case.file).relative_to(stablehlo))
                 reason = re.sub(r",? at \S+:\d+:\d+$", "", case.message)
-                key = f"{name}, part {case.chunk}" if pattern.startswith("tests/") else name
+                key = f"{name}, chunk {case.chunk}" if pattern.startswith("tests/") else name
                 record[case.status][key] = {"message": reason}
         record["rows"][pattern] = {"files": len(files), "cases": len(cases), **counts}
         print(pattern, record["rows"][pattern], flush=True)
     for name, failure in record["failed"].items():
         failure.update(errors(stablehlo / name))
         print(name, failure, flush=True)
-    add_library_kernels(stablehlo, record["failed"])
     record["rows"][DYNAMIC] = run_dynamic(stablehlo)
     print(DYNAMIC, record["rows"][DYNAMIC], flush=True)
     return record
-
-
-def add_library_kernels(stablehlo: Path, failed: dict[str, Any]) -> None:
-    """Add to each program at how many elements it fails with OpenBLAS's kernels for other processors."""
-    files = [str(stablehlo / name) for name in failed]
-    for core in CORES:
-        child = subprocess.run(
-            [sys.executable, "-m", "nimblehlo", "check", *files],
-            env={**os.environ, "OPENBLAS_CORETYPE": core},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        found = dict(re.findall(r"^failed: (\S+): .* but (\d+) of \d+ elements", child.stdout, re.MULTILINE))
-        for file, case in zip(files, failed.values(), strict=True):
-            if file in found:
-                case.setdefault("fails_by_core", {})[core] = int(found[file])
-
-
-def varies(case: dict[str, Any]) -> bool:
-    """Whether a program's results come from OpenBLAS, whose kernels are others on each kind of processor."""
-    return len({case["fails"], *case["fails_by_core"].values()}) > 1
 
 
 def run_dynamic(stablehlo: Path) -> dict[str, int]:
@@ -194,22 +166,21 @@ INTRODUCTION = """# Conformance
 
 <!-- Written by tools/conformance.py from docs/conformance.json, the record of a run. -->
 
-How the public programs of StableHLO {version} do. A *case* is a program, or a part of a file between
-`// -----` lines. The folders are those of a checkout's `stablehlo`.
+The results of the public programs of StableHLO {version}. A *case* is a program, or a chunk of a file
+between `// -----` lines. The folders are those of the folder `stablehlo` of a checkout.
 
 | programs | command | files | cases | passed | unsupported | failed |
 |---|---|---|---|---|---|---|
 """
 
 AFTER_COUNTS = """
-`python tools/conformance.py STABLEHLO` runs all of them and writes this page. Files that
-the public project itself has disabled (`RUN-DISABLED`) are run and counted. `nimblehlo check` counts what
-is unsupported among the failed in its last line, and names it in a line of its own; nothing unsupported
-counts as passed.
+`python tools/conformance.py STABLEHLO` runs all of them and writes this page. Files that the public project
+has disabled (`RUN-DISABLED`) are run and counted, too. In its last line `nimblehlo check` counts unsupported
+programs as failed.
 
-Programs with unknown sizes hold no expectations. Each must be accepted; its unknown sizes are then bound to
-3, 1 and 5 in turn, and its results must equal those of StableHLO's reference interpreter, or of XLA:CPU
-where that aborts, or be rejected as StableHLO rejects the refined program.
+Programs with unknown sizes have no expected results. Each must be accepted; its unknown sizes are then bound
+to 3, 1 and 5 in turn. Its results must equal those of StableHLO's reference interpreter, or of XLA:CPU where
+the interpreter aborts; if StableHLO rejects the refined program, NimbleHLO must reject it, too.
 
 ## Unsupported
 
@@ -226,27 +197,27 @@ FAILED = """
 ## Failed
 
 For each program that fails, `tools/exact_results.py` computes the exact results from the operands, with
-{precision} bits. *Exact fails at* counts the elements at which these, rounded once to the type, fail the
-check as well: there the expectation itself is off by more than the check allows. *Nearer* counts the
-failing elements at which the result here is nearer to the exact value than the expectation is. Errors are
-distances from the exact results, as Euclidean norms, relative to the norm of the exact results.
+{precision} bits. *Exact fails at* counts the elements at which the exact result, rounded once to the type,
+also fails the check: there the expectation itself is wrong by more than the check allows. *Nearer* counts
+the failing elements at which NimbleHLO's result is nearer to the exact value than the expectation is. Errors
+are Euclidean norms of the distances from the exact results, relative to the norm of the exact results.
 
-| program | fails at | exact fails at | nearer | error here | error of the expectation |
+| program | fails at | exact fails at | nearer | NimbleHLO's error | error of the expectation |
 |---|---|---|---|---|---|
 """
 
 WORST = """
 The failing element whose expectation is furthest from the exact value, relative to it:
 
-| program | element | exact | expected | here |
+| program | element | exact | expected | NimbleHLO |
 |---|---|---|---|---|
 """
 
 REASONS = {
     "conv_general": """- **Convolution**: enabled in the public project. Its interpreter rounds each of the
-  three products of a sum before it adds them, and so does the expectation. Here products are added by fused
-  multiply-add, unrounded. Where a sum is small beside its products, the rounding of a product is more than
-  the three ulps that the check allows. (Processors without fused multiply-add round the products, too.)""",
+  three products of a sum before it adds them, and so does the expectation. NimbleHLO adds products by fused
+  multiply-add, unrounded. Where a sum is small relative to its products, the rounding of a product exceeds
+  the three ulps that the check allows.""",
     "cosh_": """- **cosh**, **sinh**: the checks allow 3 ulps, and {almost} whatever the size of the values.
   The expectations follow `exp(x + log(1/2)) + exp(-x + log(1/2))` and the same with a minus in f32, whose
   error grows with `x`: StableHLO's own pass decomposes these two of CHLO so, while CHLO defines them by the
@@ -255,13 +226,11 @@ REASONS = {
   disabled these files as inaccurate. The checks allow a difference of {almost} whatever the size of the
   values, which is less than one ulp of f32 from 16384 on.""",
     "fft_": """- **fft**: disabled in the public project, whose interpreter has no transforms. The
-  expectations have the bits that SciPy gives (pocketfft). The check allows 3 ulps of each
-  element, of those too that are small beside the terms of their sums: any other order of additions fails
-  it, and so do the exact results. Here, transforms of these sizes are the project's own
-  (`kernels/fft/fft.h`), whose bits depend neither on vectors nor on threads nor on the processor.""",
+  expectations have the bits of SciPy (pocketfft). The check allows 3 ulps of each element, even if the
+  element is small relative to the terms of its sum: any other order of additions fails it, and so do the
+  exact results.""",
     "triangular_solve": """- **triangular_solve**: disabled in the public project. One of the two matrices
-  has the condition number 191092. OpenBLAS solves it, with other kernels on each kind of processor: in
-  parentheses, at how many elements the check fails with those for SSE, AVX2 and AVX-512.""",
+  has the condition number 191092, so that another order of additions exceeds the 3 ulps of the check.""",
 }
 """Why programs fail whose names begin so."""
 
@@ -291,10 +260,8 @@ def document(record: dict[str, Any]) -> str:
     lines.append(FAILED.format(precision=record["precision"]).rstrip())
     failed = {Path(name).stem: case for name, case in record["failed"].items()}
     for name, case in failed.items():
-        counts = [case["fails"], *case["fails_by_core"].values()]
-        note = f" ({min(counts)} to {max(counts)})" if varies(case) else ""
         lines.append(
-            f"| `{name}` | {case['fails']} of {case['elements']}{note} | {case['exact_fails']} | "
+            f"| `{name}` | {case['fails']} of {case['elements']} | {case['exact_fails']} | "
             f"{case['nearer_here']} of {case['fails']} | {case['norm_error_here']:.3g} | "
             f"{case['norm_error_expected']:.3g} |"
         )
