@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nimblehlo.checking import check_files
-from tools.conformance import DOCUMENT, RECORD, document, errors, varies
+from tools.conformance import DOCUMENT, RECORD, document, errors
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +41,12 @@ def test_public_programs_do_as_recorded(conformance_dir: Path, record: dict[str,
     """All programs whose sizes are known, of whatever part of the public ones there is."""
     files = [path for path in sorted(conformance_dir.rglob("*.mlir")) if path.parent.name != "dynamic"]
     known = {Path(name).name: case["message"] for name, case in record["failed"].items()}
-    depends = {Path(name).name for name, case in record["failed"].items() if varies(case)}
     expected = {path.name: known[path.name] for path in files if path.name in known}
     cases = [case for results in check_files(list(map(str, files)), jobs=2) for case in results]
     found = {
         Path(case.file).name: case.message.rsplit(", at ", 1)[0] for case in cases if case.status != "passed"
     }
-    assert set(found) == set(expected)
-    assert [found[name] for name in found if name not in depends] == [
-        expected[name] for name in found if name not in depends
-    ]
+    assert found == expected
     assert len(cases) > len(found)
 
 
@@ -59,6 +55,6 @@ def test_errors_are_measured_as_recorded(conformance_dir: Path, record: dict[str
     pytest.importorskip("mpmath")
     for name, case in record["failed"].items():
         for path in conformance_dir.rglob(Path(name).name):
-            if "fft" not in name and not varies(case):
+            if "fft" not in name:
                 measured = errors(path)
                 assert {key: case[key] for key in measured} == measured, name
