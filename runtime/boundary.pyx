@@ -55,7 +55,7 @@ def with_donations(tuple inputs, numbers):
             writeable array, is not donated.
     """
     cdef list passed = list(inputs)
-    cdef list roots = [memory_of((value,)) for value in inputs]
+    cdef list roots = [base_addresses((value,)) for value in inputs]
     cdef Py_ssize_t index, other
     for index in numbers:
         value = passed[index]
@@ -66,8 +66,8 @@ def with_donations(tuple inputs, numbers):
     return passed
 
 
-def memory_of(values):
-    """The memory of values, as `owned` takes it."""
+def base_addresses(values):
+    """The addresses of the objects that own the memory of values, which `_owned_all` compares."""
     cdef set roots = set()
     for value in values:
         _add_roots(value, roots)
@@ -81,7 +81,7 @@ cdef list _owned_all(list results, tuple types, tuple arguments, set constants):
         results: the values of a run, to which only values that share their memory refer. They are replaced in place.
         types: their types.
         arguments: the arguments of the run.
-        constants: the memory of the program's constants, from `memory_of`.
+        constants: the memory of the program's constants, from `base_addresses`.
 
     Returns:
         A list of arrays, tokens and plain tuples.
@@ -92,7 +92,7 @@ cdef list _owned_all(list results, tuple types, tuple arguments, set constants):
         if _is_uniquely_referenced_result(PyList_GET_ITEM(results, index)):
             continue
         if shared is None:
-            shared = memory_of(arguments)
+            shared = base_addresses(arguments)
         results[index] = _owned(results[index], types[index], shared, constants)
     return results
 

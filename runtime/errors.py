@@ -26,7 +26,7 @@ class NimbleError(Exception):
         super().__init__(f"{prefix}{marked}{reason}{suffix}")
 
 
-def failure(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """The error text for an exception that ended a step of a run."""
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}"

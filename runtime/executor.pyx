@@ -22,7 +22,7 @@ from time import perf_counter
 
 import numpy as np
 
-from .errors import ExecutionError, NimbleError, failure
+from .errors import ExecutionError, NimbleError, failure_reason
 from .float_errors import ERRORS_IGNORED, without_warnings
 from .kernels.launch.native import NativeFunction
 
@@ -444,7 +444,7 @@ cdef class Runner:
             ) from error
         except Exception as error:
             step = self.steps[index]
-            reason = failure(error)
+            reason = failure_reason(error)
             if limits is not None and limits.is_short_of_memory(error):
                 reason = limits.shortage(error)
             raise ExecutionError(

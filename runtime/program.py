@@ -8,7 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from . import verification
-from .boundary import ProgramCall, memory_of
+from .boundary import ProgramCall, base_addresses
 from .executor import Limits, Runner
 from .ir import Function
 from .ir.record import Record
@@ -131,7 +131,7 @@ class Program:
         self.call = ProgramCall(
             _runner_of(function, self._plan, options, runner, placement),
             self.type.results * processes,
-            memory_of(self._plan.constants.values()),
+            base_addresses(self._plan.constants.values()),
             donated=[count * process + index for process in range(processes) for index in donated],
             wake=wake_workers if all_bytes >= MIN_WAKE_BYTES and options.threads != 1 else None,
             handler=handler,

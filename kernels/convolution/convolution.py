@@ -16,7 +16,7 @@ import numpy as np
 from . import convolution_tasks as tasks
 from .convolution_tasks import are_finite
 
-__all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "prepare_scaling", "supports"]
+__all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "prepare_depthwise", "supports"]
 
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Writer = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
@@ -450,7 +450,7 @@ def rhs_offsets(axes: Sequence[Axis], strides: Sequence[int]) -> np.ndarray:
     return offsets.reshape(-1)
 
 
-def prepare_scaling(
+def prepare_depthwise(
     shapes: Sequence[Sequence[int]],
     axes: Sequence[Axis],
     numbers: DimensionNumbers,

@@ -146,7 +146,7 @@ class Sort(Protocol):
 
 
 class BodyAnalysis(Protocol):
-    """See `nimblehlo.ops.reduction.vectorize_region.Body`."""
+    """See `nimblehlo.ops.reduction.reducer.Body`."""
 
     @property
     def element_types(self) -> Sequence[ElementType]: ...

@@ -20,7 +20,7 @@ from ..ir import (
     captured_values,
     main_module,
 )
-from ..ops.reduction.bodies import is_elementwise
+from ..ops.reduction.bodies import is_scalar_elementwise
 from ..types import PLAIN, Array, FunctionType, TensorType, Type
 
 
@@ -118,7 +118,7 @@ def body_program(region: Region, captured: Mapping[Value, Array], size: int) -> 
     Raises:
         UnsupportedError: the region is not elementwise.
     """
-    if not is_elementwise(region):
+    if not is_scalar_elementwise(region):
         raise UnsupportedError("the region is not elementwise")
     module, inputs = region_program(region, captured)
     block = main_block(module)

@@ -15,8 +15,8 @@ import numpy as np
 from ..ops.framework.declaration import Op
 from ..ops.reduction.reduce import Reduce
 from ..ops.reduction.reduce_window import ReduceWindow
+from ..ops.reduction.reducer import Arrays, Reducer
 from ..ops.reduction.reduction_tree import reduce_adjacent
-from ..ops.reduction.vectorize_region import Arrays, Reducer
 from ..ops.reduction.window_reduce import reduce_windows
 from ..types import Array
 from .ulps import is_inexact

@@ -11,7 +11,7 @@ from ..ops.framework.declaration import Op
 from ..ops.framework.verify import view_of
 from ..ops.indexing.index_space import batch_sizes
 from ..ops.indexing.scatter import Scatter
-from ..ops.reduction.vectorize_region import Body
+from ..ops.reduction.reducer import Body
 from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
 
 OrderOption = Literal["scatter_schedule", "reduction_tree"]

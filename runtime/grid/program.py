@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError, NimbleError, UnsupportedError, failure
+from ..errors import ExecutionError, NimbleError, UnsupportedError, failure_reason
 from ..executor import Runner
 from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
 from ..ops.collectives.base import Collective, CommunicatingOp, zeros
@@ -109,7 +109,9 @@ class _Action:
         except NimbleError:
             raise
         except Exception as error:
-            raise ExecutionError(failure(error), operation=step.operation, location=step.location) from error
+            raise ExecutionError(
+                failure_reason(error), operation=step.operation, location=step.location
+            ) from error
         for slot, value in zip(step.results, values, strict=True):
             frame[slot] = value
         for slot in step.releases:
@@ -477,7 +479,7 @@ def check_grid(plan: Plan, grid: Grid) -> None:
     """
     for view in communications(plan):
         if isinstance(view, Collective) and view.replica_groups.rows is None:
-            raise view.error("replica_groups names a mesh that is not known")
+            raise view.verify_error("replica_groups names a mesh that is not known")
         view.check_grid(grid)
 
 

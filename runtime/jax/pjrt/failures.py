@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...errors import ExecutionError, NimbleError, UnsupportedError, failure
+from ...errors import ExecutionError, NimbleError, UnsupportedError, failure_reason
 from ..ffi.errors import HandlerError
 
 CANCELLED: Final = 1
@@ -27,7 +27,7 @@ def describe(exception: BaseException) -> tuple[int, str]:
     if isinstance(exception, NimbleError):
         return INVALID_ARGUMENT, str(exception)
     if isinstance(exception, MemoryError):
-        return RESOURCE_EXHAUSTED, failure(exception)
+        return RESOURCE_EXHAUSTED, failure_reason(exception)
     if isinstance(exception, Exception):
-        return INTERNAL, failure(exception)
+        return INTERNAL, failure_reason(exception)
     return CANCELLED, f"ended by {type(exception).__name__}: {exception}"

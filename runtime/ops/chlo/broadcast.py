@@ -17,7 +17,7 @@ from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint, declare
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from . import elementwise as chlo
 
 
@@ -108,7 +108,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         return [TensorType(shape, self.elementwise.result_element_type(self.lhs.plain_element_type))]
 
     @functools.cached_property
-    def function(self) -> Function:
+    def function(self) -> ArrayFunction:
         """The function on operands of one shape, which broadcasts."""
         return self.elementwise.function_of(self.lhs.element_type)
 
@@ -167,7 +167,7 @@ class BroadcastCompare(BroadcastBinary, name="chlo.broadcast_compare", elementwi
     C4 = Constraint(comparison.compare_type_fits)
 
     @functools.cached_property
-    def function(self) -> Function:
+    def function(self) -> ArrayFunction:
         return comparison.comparison(self.comparison_direction, self.compare_type, self.lhs.element_type)
 
 

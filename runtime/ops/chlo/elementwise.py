@@ -32,7 +32,7 @@ from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from ..shape.creation import ConstantOp
 
 
@@ -127,7 +127,7 @@ class Conj(ChloUnary, name="chlo.conj"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return np.conjugate if element_type.category == COMPLEX else lambda operand: operand
 
 
@@ -143,7 +143,7 @@ class NextAfter(
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         if element_type.name == "f16":
             # For zeros of different signs NumPy returns x.
             return lambda x, y: np.where(x == y, y, np.nextafter(x, y))
@@ -194,7 +194,7 @@ class Mulhi(
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         dtype = element_types.carrier(element_type)
         if element_type.width == 64:
             return special.multiply_high

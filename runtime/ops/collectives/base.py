@@ -18,7 +18,7 @@ from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessGroup, ProcessId
 from .replica_groups import ReplicaGroups
 
 TENSORS = PLAIN | QUANTIZED_PER_TENSOR
-Results = tuple[Any, ...]
+Values = tuple[Any, ...]
 
 
 class Member(NamedTuple):
@@ -56,27 +56,27 @@ class GroupOperation(CommunicatingOp):
         """The channel's id; 0 where the operation names none."""
         return self.channel_id or 0
 
-    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         """The data that a member sends to other members of its group.
 
         Args:
-            member: the other one.
-            operands: its operands.
-            receivers: the positions of those members.
+            member: the member that sends.
+            operands: the sender's operands.
+            receivers: the positions, in the group, of the members that receive.
         """
         return operands
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         """The results of some members of a group.
 
         Args:
             payloads: for each member, in the order of the group, what `payload` gives for these receivers.
-            receivers: their positions in the group.
+            receivers: the positions, in the group, of the members whose results are computed.
             regions: see `Op.reference`.
         """
         raise NotImplementedError
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+    def exchange(self, members: Sequence[Values], **regions: Any) -> list[Values]:
         """The results of each process of a group.
 
         Args:
@@ -117,13 +117,13 @@ class Collective(GroupOperation):
             return None
         return self.replica_groups.group_size
 
-    def results_outside(self, process: ProcessId) -> Results:
+    def results_outside(self, process: ProcessId) -> Values:
         """The results of a process that is in no group.
 
         Raises:
             VerifyError: every process must be in one.
         """
-        raise self.error(f"process {process} is in no group", self.size_label)
+        raise self.verify_error(f"process {process} is in no group", self.size_label)
 
     def reference(self, *operands: Any, **regions: Any) -> Any:
         """The operation on a grid of one process."""
@@ -135,12 +135,12 @@ class Collective(GroupOperation):
         ids = self.replica_groups.ids
         above = [identifier for identifier in ids if identifier >= count]
         if above:
-            raise self.error(
+            raise self.verify_error(
                 f"replica_groups has the id {above[0]}, but {name} is {count}: the grid is {grid}",
                 self.range_label,
             )
         if self.size_label != self.range_label and len(ids) != count:
-            raise self.error(
+            raise self.verify_error(
                 f"replica_groups has {len(ids)} ids, but {name} is {count}: the grid is {grid}",
                 self.size_label,
             )
@@ -182,7 +182,7 @@ class Rooted(Collective):
         expected = TensorType((count - 1,), ELEMENT_TYPES["i32"])
         return rules.same_type("the last operand", self.operands[-1], "its type must be", expected)
 
-    def roots(self, operands: Results, group_size: int, label: str) -> list[int]:
+    def roots(self, operands: Values, group_size: int, label: str) -> list[int]:
         """The position of each value's root in the group.
 
         Args:

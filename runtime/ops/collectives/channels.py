@@ -72,7 +72,9 @@ class Channel(PairwiseOperation):
         if self.is_host_transfer:
             return
         if not self.source_target_pairs:
-            raise self.error("without source_target_pairs a transfer between devices is undefined behavior")
+            raise self.verify_error(
+                "without source_target_pairs a transfer between devices is undefined behavior"
+            )
         super().check_grid(grid)
 
 
@@ -125,7 +127,7 @@ class Recv(Channel, name="stablehlo.recv"):
     def infer(self) -> None:
         reason = token_comes_last(self.results)
         if reason is not None:
-            raise self.error(reason)
+            raise self.verify_error(reason)
 
     def reference(self, token: Any) -> Any:
         raise no_peer_error(self)

@@ -25,7 +25,7 @@ from ...ir.sharding import AxisRef, ManualAxes, Mesh, ShardingPerValue, TensorSh
 from ...types import ANY, Array, DType
 from ..framework.attribute_kinds import BOOL, DialectData
 from ..framework.declaration import Attribute, Operand, Region, Result
-from .base import GroupOperation, Results
+from .base import GroupOperation, Values
 from .process_grid import Grid, ProcessGroup, ProcessId
 
 _COMBINE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -99,7 +99,7 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
             for axis in axes
         )
 
-    def joined(self, shards: Mapping[ProcessId, Sequence[Any]]) -> Results:
+    def joined(self, shards: Mapping[ProcessId, Sequence[Any]]) -> Values:
         """The results, from those of devices in the order of the mesh.
 
         Where several devices hold the same shard, the first device's is taken.
@@ -152,7 +152,7 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
         position: int = at[axis.name] // minor % axis.size(self.mesh)
         return position
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         """The results of a nested computation: the shards of the devices of a group, joined."""
         members = {self.member_at(position): values for position, values in enumerate(payloads)}
         return [self.joined(members)] * len(receivers)

@@ -19,8 +19,8 @@ from .base import (
     Collective,
     CommunicatingOp,
     Member,
-    Results,
     Rooted,
+    Values,
     WithGlobalIds,
     global_ids_need_channel,
     ids_cover_range,
@@ -97,12 +97,12 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
         for group in self.groups(grid):
             reason = types_are(self.results, self._gathered(len(group)))
             if reason is not None:
-                raise self.error(f"{reason}: the grid is {grid}", "C6")
+                raise self.verify_error(f"{reason}: the grid is {grid}", "C6")
 
     def infer(self) -> list[Type]:
         return self._gathered(self.process_group_size())
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         axis = self.all_gather_dim
         gathered = tuple(np.concatenate(each, axis=axis) for each in zip(*payloads, strict=True))
         return [gathered] * len(receivers)
@@ -168,12 +168,12 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         divided = size if size == DYNAMIC else size // self.split_count
         return resized(type, {split: divided, concat: scaled(type.shape[concat], self.split_count)})
 
-    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         """For each operand, in sequence, the block of each receiver."""
         split = [np.split(value, self.split_count, self.split_dimension) for value in operands]
         return tuple(blocks[receiver] for blocks in split for receiver in receivers)
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         count = len(receivers)
         return [
             tuple(
@@ -232,11 +232,11 @@ class CollectiveBroadcast(Rooted, name="stablehlo.collective_broadcast"):
     def infer(self) -> list[Type]:
         return [*self.data_operands]
 
-    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         """All operands of a process that may be a root."""
         return operands if self.has_dynamic_root or member.position == 0 else ()
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         if not self.has_dynamic_root:
             return [tuple(payloads[0])] * len(receivers)
         return [
@@ -247,7 +247,7 @@ class CollectiveBroadcast(Rooted, name="stablehlo.collective_broadcast"):
             for receiver in receivers
         ]
 
-    def results_outside(self, process: ProcessId) -> Results:
+    def results_outside(self, process: ProcessId) -> Values:
         return tuple(map(zeros, self.data_operands))
 
 
@@ -277,7 +277,7 @@ class PairwiseOperation(CommunicatingOp):
         name, count = self.mode.id_count(grid)
         reason = rules.in_range("source_target_pairs", self._ids(), 0, count, name)
         if reason is not None:
-            raise self.error(f"{reason}: the grid is {grid}", self.range_label)
+            raise self.verify_error(f"{reason}: the grid is {grid}", self.range_label)
 
     def _ids(self) -> list[int]:
         return [identifier for pair in self.source_target_pairs or () for identifier in pair]

@@ -21,7 +21,7 @@ from ...types import DYNAMIC, INTEGER, PLAIN, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import I64
 from ..framework.declaration import Attribute, Operand, Result, constraint
-from .base import Collective, Member, Results, ids_cover_range, unique_ids
+from .base import Collective, Member, Values, ids_cover_range, unique_ids
 from .replica_groups import REPLICA_GROUPS
 
 _ARRAYS_PER_RECEIVER: Final = 3
@@ -101,7 +101,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
     def infer(self) -> list[Type]:
         return [self.output]
 
-    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         """The slices of each receiver with their offsets and sizes, then `output` and `recv_sizes`.
 
         The last two serve the process itself: others get none.
@@ -118,8 +118,8 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
         is_own = member.position in receivers
         return (*arrays, output if is_own else output[:0], recv_sizes if is_own else recv_sizes[:0])
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
-        results: list[Results] = []
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
+        results: list[Values] = []
         for index, receiver in enumerate(receivers):
             first = _ARRAYS_PER_RECEIVER * index
             received = [_Received(*arrays[first : first + _ARRAYS_PER_RECEIVER]) for arrays in payloads]

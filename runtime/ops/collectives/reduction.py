@@ -22,13 +22,13 @@ from ...types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Constraint, Evaluate, Operand, Region, Result, constraint
-from ..reduction.vectorize_region import Body
+from ..reduction.reducer import Body
 from .base import (
     TENSORS,
     Collective,
     Member,
-    Results,
     Rooted,
+    Values,
     WithGlobalIds,
     global_ids_need_channel,
     ids_cover_range,
@@ -205,7 +205,7 @@ class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.operands]
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         computation = regions["computation"]
         reduced = tuple(
             self.reduced(values, type, computation)
@@ -283,16 +283,16 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
                 ("C8", self._shape_mismatch(len(group))),
             ):
                 if reason is not None:
-                    raise self.error(f"{reason}: the grid is {grid}", label)
+                    raise self.verify_error(f"{reason}: the grid is {grid}", label)
 
     def infer(self) -> list[Type]:
         return [self._scattered(self.process_group_size())]
 
-    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         split = np.split(operands[0], member.group_size, self.scatter_dimension)
         return tuple(split[receiver] for receiver in receivers)
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         computation = regions["computation"]
         return [(self.reduced(values, self.operand, computation),) for values in zip(*payloads, strict=True)]
 
@@ -333,11 +333,11 @@ class CollectiveReduce(Reducing, Rooted, name="stablehlo.collective_reduce"):
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.data_operands]
 
-    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         """All operands where a receiver may be a root."""
         return operands if self.has_dynamic_root or 0 in receivers else ()
 
-    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:
         types = self.data_operands
         results = {receiver: list(self.results_outside(ProcessId(0, 0))) for receiver in receivers}
         roots = self.roots(payloads[0], len(payloads), "C3") if payloads[0] else []
@@ -347,5 +347,5 @@ class CollectiveReduce(Reducing, Rooted, name="stablehlo.collective_reduce"):
                 results[root][index] = self.reduced(values, type, regions["computation"])
         return [tuple(results[receiver]) for receiver in receivers]
 
-    def results_outside(self, process: ProcessId) -> Results:
+    def results_outside(self, process: ProcessId) -> Values:
         return tuple(zeros(self.reduced_type(type)) for type in self.data_operands)

@@ -28,8 +28,8 @@ from ...types import (
 )
 from ..framework import constraints, rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
-from .float_matmul import contracted, contraction_of, have_threads, k_block_of
-from .low_precision_matmul import suits
+from .float_matmul import fastest_matmul, has_native_matmul, k_block_of, matmul
+from .low_precision_matmul import supports_sizes
 from .matmul import Multiply, computed_float, is_low_precision
 from .mixed_matmul import MixedProduct
 
@@ -134,28 +134,28 @@ class Contraction(MixedProduct):
     def reference(self, *operands: Array) -> Array:
         assert self.multiply is not None
         lhs, rhs = operands
-        return np.asarray(self._of_shapes(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))
+        return np.asarray(self.bind_matmul(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))
 
     def bind(self) -> Callable[..., Any]:
         if self.multiply is None or type(self).reference is not Contraction.reference:
             return self.reference
-        return self.bound(self.multiply) or self.reference
+        return self.bind_with(self.multiply) or self.reference
 
-    def bound(self, multiply: Multiply) -> Callable[..., Any] | None:
+    def bind_with(self, multiply: Multiply) -> Callable[..., Any] | None:
         """`reference` by a product of stacks of matrices, for known shapes; None if a size is unknown."""
         if not (self.lhs.is_static and self.rhs.is_static):
             return None
-        return self._of_shapes(multiply, self.lhs.shape, self.rhs.shape)
+        return self.bind_matmul(multiply, self.lhs.shape, self.rhs.shape)
 
-    def _of_shapes(
+    def bind_matmul(
         self, multiply: Multiply, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
     ) -> Callable[[Array, Array], Array]:
         """The product of operands of these shapes by a product of stacks of matrices."""
         (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
         batch, (rows, k, columns) = sizes.batch, sizes.matrix
         if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
-            if multiply is contracted:
-                multiply = contraction_of(rows, k, columns)
+            if multiply is matmul:
+                multiply = fastest_matmul(rows, k, columns)
             if all(list(order) == list(range(len(order))) for order in self._orders):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
@@ -167,13 +167,13 @@ class Contraction(MixedProduct):
     def summation_order(self) -> tuple[int, int] | None:
         """The order in which terms are added, as `k_block_of` describes it; None if it is another one."""
         rows, _, columns = self.matrix_sizes
-        return k_block_of(rows, columns) if self.multiply is contracted else None
+        return k_block_of(rows, columns) if self.multiply is matmul else None
 
     @property
     def is_converted(self) -> bool:
         """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
         types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
-        if self.algorithm is not None or not have_threads():
+        if self.algorithm is not None or not has_native_matmul():
             return False
         plain = [type for type in types if isinstance(type, ElementType) and type.category == FLOAT]
         if len(plain) < len(types) or computed_float(*plain) is not f32:
@@ -186,7 +186,7 @@ class Contraction(MixedProduct):
     @property
     def multiplies_narrow_floats(self) -> bool:
         """Whether instructions for floats narrower than f32 multiply its matrices."""
-        return is_low_precision(self) and suits(*self.matrix_sizes)
+        return is_low_precision(self) and supports_sizes(*self.matrix_sizes)
 
     @property
     def matrix_sizes(self) -> tuple[int, int, int]:

@@ -17,7 +17,14 @@ from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import DERIVED, Attribute, Op, Operand, constraint
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
-from .convolution_algorithms import by_loops, grouped, is_winograd, multiplied, scaled, ungrouped
+from .convolution_algorithms import (
+    convolve_by_im2col,
+    convolve_depthwise,
+    grouped,
+    is_winograd,
+    native_convolution,
+    ungrouped,
+)
 from .convolution_rules import ConvolutionRules, Padding, one_each
 from .matmul import Multiply, computed_float, is_low_precision
 
@@ -66,7 +73,7 @@ class _Convolution(ConvolutionRules):
         return all(type.category == FLOAT for type in (self.lhs, self.rhs, self.result))
 
     @property
-    def is_scaling(self) -> bool:
+    def is_depthwise(self) -> bool:
         """Whether scaled elements are added wherever rhs is finite: each feature of lhs is a group."""
         if self.rhs.shape[self.kernel_input_feature_dimension] != 1:
             return False
@@ -105,8 +112,12 @@ class _Convolution(ConvolutionRules):
             operands = around.enter_lhs(lhs), around.enter_rhs(rhs)
             return around.leave(around.view.convolve(*operands, padding, multiply, threads))
         windows = self.windows(rhs.shape, padding)
-        scales = self.is_scaling and np.isfinite(rhs).all()
-        loops = None if scales or multiply else by_loops(self, windows, lhs.shape, rhs.shape, threads)
+        is_depthwise = self.is_depthwise and np.isfinite(rhs).all()
+        loops = (
+            None
+            if is_depthwise or multiply
+            else native_convolution(self, windows, lhs.shape, rhs.shape, threads)
+        )
         if loops is not None:
             return loops(lhs, rhs)
         lhs = lhs.transpose(self.input_dimensions)
@@ -114,11 +125,11 @@ class _Convolution(ConvolutionRules):
         counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
         reversed_axes = tuple([axis for axis, is_reversed in enumerate(self.window_reversal) if is_reversed])
         operands = grouped(lhs, np.flip(rhs, reversed_axes), self.feature_group_count, self.batch_group_count)
-        if scales:
-            product = self._scaled(*operands, windows, counts)
+        if is_depthwise:
+            product = self._convolve_depthwise(*operands, windows, counts)
         else:
-            multiply = multiply or self._multiplied_by(threads)
-            product = multiplied(*operands, windows, counts, multiply, self.result.dtype)
+            multiply = multiply or self._matmul_on(threads)
+            product = convolve_by_im2col(*operands, windows, counts, multiply, self.result.dtype)
         return ungrouped(product).transpose(np.argsort(self.output_dimensions))
 
     def uses_winograd(self, lhs: Array, rhs: Array, padding: Array | None = None) -> bool:
@@ -132,14 +143,16 @@ class _Convolution(ConvolutionRules):
         assert pairs is not None
         return is_winograd(self, self.windows(rhs.shape, pairs), lhs.shape, rhs.shape)
 
-    def _scaled(self, lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
+    def _convolve_depthwise(
+        self, lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]
+    ) -> Array:
         """The sum of scaled copies of lhs; floats are scaled in the type in which they are multiplied."""
         if not self.is_float:
-            return scaled(lhs, rhs, windows, counts)
+            return convolve_depthwise(lhs, rhs, windows, counts)
         enter_lhs, enter_rhs, leave, _ = self.conversions
-        return np.asarray(leave(scaled(enter_lhs(lhs), enter_rhs(rhs), windows, counts)))
+        return np.asarray(leave(convolve_depthwise(enter_lhs(lhs), enter_rhs(rhs), windows, counts)))
 
-    def _multiplied_by(self, threads: int | None) -> Multiply:
+    def _matmul_on(self, threads: int | None) -> Multiply:
         """The product of stacks of matrices, on at most `threads` threads; None: all."""
         multiply = self.multiply
         assert multiply is not None
@@ -190,7 +203,7 @@ class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
         pairs = _pairs(padding)
         shape = self.result_shape(lhs.shape, rhs.shape, pairs)
         reason = rules.same_shape("result", self.result, "the shape of the convolution", shape)
-        rules.require(self, reason, "C25")
+        rules.fail_if(self, reason, "C25")
         return self.convolve(lhs, rhs, pairs)
 
 

@@ -3,8 +3,8 @@
 Loops multiply windows with rhs directly, or by Winograd's algorithm, which `is_winograd` chooses.
 
 For NumPy, operands have batches first and features last. Windows of lhs are copied into the rows of
-matrices, PATCHES elements at a time, and multiplied by rhs, groups side by side. Where each group has one
-input feature, scaled copies of lhs are added instead.
+matrices (im2col), MAX_PATCH_ELEMENTS elements at a time, and multiplied by rhs, groups side by side. Where
+each group has one input feature (depthwise), scaled copies of lhs are added instead.
 
 Source: specification, section "convolution".
 """
@@ -22,7 +22,7 @@ from ...kernels.convolution import convolution, winograd
 from ...kernels.convolution.convolution_tasks import K_BLOCK
 from ...types import ELEMENT_TYPES, Array, DType
 from ..reduction.window_geometry import Window, window_positions
-from .float_matmul import have_threads
+from .float_matmul import has_native_matmul
 from .matmul import Multiply, Precision, is_low_precision
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ _MIN_WINOGRAD_FEATURES: Final = 16
 _MIN_WINOGRAD_OUTPUTS: Final = 8
 """Minimum numbers of features for which 20 multiplications less for each pair pay for transforming the 16
 elements of a tile of each feature. Measured on Zen 4: 16 features to 8 take 0.75 of the time, 3 to 64 1.3."""
-PATCHES: Final = 1 << 22
+MAX_PATCH_ELEMENTS: Final = 1 << 22
 """Maximum number of window elements copied at a time, unless a single row of windows has more."""
 
 
-def by_loops(
+def native_convolution(
     view: Any,
     windows: Sequence[Window],
     lhs: Sequence[int],
@@ -156,7 +156,12 @@ def is_matmul(view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Seq
         lhs, rhs: the shapes.
     """
     types = {type.dtype for type in (view.lhs, view.rhs, view.result)}
-    if not view.is_float or len(types) > 1 or types != {view.conversions[-1].dtype} or not have_threads():
+    if (
+        not view.is_float
+        or len(types) > 1
+        or types != {view.conversions[-1].dtype}
+        or not has_native_matmul()
+    ):
         return False
     is_grouped = view.feature_group_count * view.batch_group_count > 1
     if is_grouped or not all(window.is_trivial for window in windows):
@@ -215,7 +220,7 @@ def ungrouped(product: Array) -> Array:
     return features.reshape(*features.shape[:-2], features.shape[-2] * features.shape[-1])
 
 
-def scaled(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
+def convolve_depthwise(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
     """The convolution where groups have one input feature: the sum of lhs scaled by each element of a kernel.
 
     Args:
@@ -239,7 +244,7 @@ def scaled(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[i
     return total
 
 
-def multiplied(
+def convolve_by_im2col(
     lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int], multiply: Multiply, dtype: DType
 ) -> Array:
     """The convolution as products of matrices whose rows are windows.
@@ -272,7 +277,7 @@ def multiplied(
 
 
 def _blocks(batch: int, counts: Sequence[int], window_elements: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of batches and of the first spatial dimension, of at most PATCHES elements each.
+    """Slices of batches and of the first spatial dimension, of at most MAX_PATCH_ELEMENTS elements each.
 
     Args:
         batch: number of batches.
@@ -281,7 +286,7 @@ def _blocks(batch: int, counts: Sequence[int], window_elements: int) -> Iterator
     """
     first = counts[0] if counts else 1
     row_elements = window_elements * math.prod(counts[1:])
-    rows_per_block = max(1, PATCHES // max(row_elements, 1))
+    rows_per_block = max(1, MAX_PATCH_ELEMENTS // max(row_elements, 1))
     if rows_per_block >= first:
         batches_per_block = rows_per_block // first
         for start in range(0, batch, batches_per_block):

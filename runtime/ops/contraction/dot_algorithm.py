@@ -17,7 +17,7 @@ import numpy as np
 
 from ...types import ELEMENT_TYPES, TF32, Array, ElementType
 from ..numerics.element_types import carrier, converter
-from .float_matmul import contracted
+from .float_matmul import matmul
 
 FIELDS: Final = (
     "lhs_precision_type",
@@ -102,7 +102,7 @@ def multiplier(
 
     def multiply(left: Array, right: Array) -> Array:
         lefts, rights = enter_lhs(left), enter_rhs(right)
-        *small, total = [contracted(lefts[i], rights[j]) for i, j in pairs]
+        *small, total = [matmul(lefts[i], rights[j]) for i, j in pairs]
         if small:
             # Only the first components hold non-finite values; their products with other components are NaN.
             correction = functools.reduce(np.add, small)

@@ -66,7 +66,7 @@ class DotGeneral(
         super().__init__(operation)
         for name in dot_algorithm.FIELDS if "algorithm" in operation.attributes else ():
             if self.__dict__[name] is None:
-                raise self.error(f"{name} is missing", self.input_labels[name])
+                raise self.verify_error(f"{name} is missing", self.input_labels[name])
 
     C12 = constraints.shape_is("result", "the shape of the product", "result_shape")
     C14 = Constraint(QuantizedContraction.quantized_together)
@@ -149,12 +149,14 @@ class Dot(
 
     def verify(self) -> None:
         if not {self.lhs.rank, self.rhs.rank} <= {1, 2}:
-            raise self.error(f"lhs is {self.lhs} and rhs is {self.rhs}, but they must be vectors or matrices")
+            raise self.verify_error(
+                f"lhs is {self.lhs} and rhs is {self.rhs}, but they must be vectors or matrices"
+            )
         if not rules.sizes_agree(self.lhs.shape[-1], self.rhs.shape[0]):
-            raise self.error(f"lhs is {self.lhs} and rhs is {self.rhs}, whose contracted sizes differ")
+            raise self.verify_error(f"lhs is {self.lhs} and rhs is {self.rhs}, whose contracted sizes differ")
         reason = precision_config_size(self)
         if reason is not None:
-            raise self.error(reason)
+            raise self.verify_error(reason)
         super().verify()
 
 
@@ -179,13 +181,13 @@ class _Einsum(Op):
             for label, size in zip(_labels(labels_text, type.rank), type.shape, strict=True):
                 previous = sizes.get(label, DYNAMIC)
                 if not rules.sizes_agree(previous, size) and not (label.isdigit() and 1 in (previous, size)):
-                    raise self.error(f"einsum_config gives {label} the sizes {previous} and {size}")
+                    raise self.verify_error(f"einsum_config gives {label} the sizes {previous} and {size}")
                 sizes[label] = max(previous, size)
         broadcast = sorted((label for label in sizes if label.isdigit()), key=int, reverse=True)
         before, dots, after = output.partition("...")
         labels = [*before, *(broadcast if dots else ()), *after]
         if len(set(labels)) < len(labels) or not sizes.keys() >= set(labels):
-            raise self.error(
+            raise self.verify_error(
                 f"einsum_config has the output {output!r}, whose labels must be others' and unique"
             )
         return tuple([sizes[label] for label in labels])
@@ -203,20 +205,20 @@ class _Einsum(Op):
                 re.fullmatch(_EINSUM_OPERAND, labels_text) for labels_text in [*operand_labels, output]
             )
         ):
-            raise self.error(
+            raise self.verify_error(
                 f"einsum_config is {config!r}, but must name the dimensions of {len(types)} operands"
             )
         for labels_text, type in zip(operand_labels, types, strict=True):
             named = len(labels_text.replace("...", ""))
             if named > type.rank or (named < type.rank and "..." not in labels_text):
-                raise self.error(f"einsum_config names {named} dimensions, but an operand is {type}")
+                raise self.verify_error(f"einsum_config names {named} dimensions, but an operand is {type}")
         return operand_labels, output
 
     def verify(self) -> None:
         super().verify()
         reason = same_kind([("the operand", type) for type in (*self.operand_types(), self.result)])
         if reason is not None:
-            raise self.error(reason)
+            raise self.verify_error(reason)
 
     def infer(self) -> list[Type]:
         return [TensorType(self.result_shape(), self.result.element_type)]

@@ -102,12 +102,12 @@ class Fft(
         return [TensorType(self._result_shape(self.operand.shape), self._result_element_type())]
 
     def reference(self, operand: Array) -> Array:
-        return self.transformer(operand.shape, 1)(operand)
+        return self.bind_fft(operand.shape, 1)(operand)
 
     def bind(self) -> Callable[[Array], Array]:
-        return self.reference if DYNAMIC in self.operand.shape else self.transformer(self.operand.shape, 1)
+        return self.reference if DYNAMIC in self.operand.shape else self.bind_fft(self.operand.shape, 1)
 
-    def transformer(self, shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
+    def bind_fft(self, shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
         """The function that transforms operands of a shape; its bits do not depend on the number of threads.
 
         Args:
@@ -116,7 +116,7 @@ class Fft(
         """
         if 0 in shape:
             return lambda operand: np.zeros(self._result_shape(operand.shape), self.result.dtype)
-        return transformer(self.fft_type, shape, self.fft_length, self.operand.dtype, threads)
+        return bind_fft(self.fft_type, shape, self.fft_length, self.operand.dtype, threads)
 
     def _result_element_type(self) -> ElementType:
         element_type = self.operand.plain_element_type
@@ -148,17 +148,17 @@ class FftOfReal(Op, name=FFT_OF_REAL):
     result = Result(COMPLEX)
 
     def reference(self, operand: Array) -> Array:
-        return self.transformer(operand.shape, 1)(operand)
+        return self.bind_fft(operand.shape, 1)(operand)
 
     def bind(self) -> Callable[[Array], Array]:
-        return self.transformer(self.operand.shape, 1)
+        return self.bind_fft(self.operand.shape, 1)
 
-    def transformer(self, shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
-        """See `Fft.transformer`."""
-        return transformer(FftType.FFT, shape, shape[-1:], self.operand.dtype, threads)
+    def bind_fft(self, shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
+        """See `Fft.bind_fft`."""
+        return bind_fft(FftType.FFT, shape, shape[-1:], self.operand.dtype, threads)
 
 
-def transformer(
+def bind_fft(
     fft_type: FftType, shape: tuple[int, ...], fft_length: Sequence[int], dtype: DType, threads: int | None
 ) -> Callable[[Array], Array]:
     """A function that transforms arrays of the given shape and element type. No size may be 0."""
@@ -170,7 +170,7 @@ def transformer(
     if fft.serves(sizes):
         return fft.Transform(str(fft_type), sizes, np.finfo(dtype).dtype.itemsize, threads)
     if math.prod(shape) <= SMALL_TRANSFORM:
-        return lambda operand: _by(np.fft, fft_type, sizes, operand)
+        return lambda operand: _transform_with(np.fft, fft_type, sizes, operand)
     return lambda operand: _by_scipy(fft_type, sizes, operand, threads)
 
 
@@ -179,10 +179,12 @@ def _by_scipy(fft_type: FftType, sizes: Sequence[int], operand: Array, threads: 
 
     from ...kernels.fft import fft
 
-    return _by(scipy.fft, fft_type, sizes, operand, workers=fft.thread_count(threads))
+    return _transform_with(scipy.fft, fft_type, sizes, operand, workers=fft.thread_count(threads))
 
 
-def _by(library: Any, fft_type: FftType, sizes: Sequence[int], operand: Array, **options: Any) -> Array:
+def _transform_with(
+    library: Any, fft_type: FftType, sizes: Sequence[int], operand: Array, **options: Any
+) -> Array:
     """The transform by a library's functions."""
     options["axes"] = tuple(range(-len(sizes), 0))
     if fft_type == FftType.FFT:

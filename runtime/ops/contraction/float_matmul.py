@@ -32,21 +32,21 @@ _MIN_CHUNK: Final = 8
 
 
 @functools.cache
-def _tiles() -> Product | None:
+def _native_matmul() -> Product | None:
     """The multiply function of `kernels.matmul.matmul`; None in a build without it."""
-    from ...kernels.matmul import matmul
+    from ...kernels.matmul import matmul as native
 
-    return matmul.multiply if matmul.is_available() else None
+    return native.multiply if native.is_available() else None
 
 
-def _chains() -> Product | None:
+def _native_gemv() -> Product | None:
     """The multiply function of `kernels.matmul.gemv`; None in a build without it."""
     from ...kernels.matmul import gemv
 
-    return gemv.multiply if _tiles() is not None else None
+    return gemv.multiply if _native_matmul() is not None else None
 
 
-def by_blas(a: Array, b: Array) -> Array:
+def blas_matmul(a: Array, b: Array) -> Array:
     """The product of stacks of matrices by BLAS, in chunks where that is faster (`_IN_CHUNKS`)."""
     rows, k, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     chunks = _chunk_count(rows, k, columns)
@@ -72,34 +72,34 @@ def _chunk_count(rows: int, k: int, columns: int) -> int:
     return chunks if max(rows, columns) >= chunks * _MIN_CHUNK else 1
 
 
-def in_k_blocks(a: Array, b: Array, threads: int | None = None) -> Array:
+def blocked_matmul(a: Array, b: Array, threads: int | None = None) -> Array:
     """The product of stacks of matrices: sums of K_BLOCK terms each, which are added in order.
 
     Args:
         a, b: [..., row, term] and [..., term, column] of one of the types.
         threads: maximum number of threads to use; None: all.
     """
-    multiply = _tiles()
+    multiply = _native_matmul()
     if multiply is None:
-        return _in_k_blocks_by_blas(a, b)
+        return _blocked_blas_matmul(a, b)
     return multiply(*_equally_stacked(a, b), threads)
 
 
-def _in_k_blocks_by_blas(a: Array, b: Array) -> Array:
+def _blocked_blas_matmul(a: Array, b: Array) -> Array:
     if a.shape[-1] <= K_BLOCK:
-        return by_blas(a, b)
-    total = by_blas(a[..., :K_BLOCK], b[..., :K_BLOCK, :])
+        return blas_matmul(a, b)
+    total = blas_matmul(a[..., :K_BLOCK], b[..., :K_BLOCK, :])
     for start in range(K_BLOCK, a.shape[-1], K_BLOCK):
-        total += by_blas(a[..., start : start + K_BLOCK], b[..., start : start + K_BLOCK, :])
+        total += blas_matmul(a[..., start : start + K_BLOCK], b[..., start : start + K_BLOCK, :])
     return total
 
 
-def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
+def matmul(a: Array, b: Array, threads: int | None = None) -> Array:
     """The product of stacks of matrices: in blocks, or in interleaved chains if one is a vector."""
     if 1 in (a.shape[-2], b.shape[-1]):
-        multiply = _chains()
-        return by_blas(a, b) if multiply is None else multiply(*_equally_stacked(a, b), threads)
-    return in_k_blocks(a, b, threads)
+        multiply = _native_gemv()
+        return blas_matmul(a, b) if multiply is None else multiply(*_equally_stacked(a, b), threads)
+    return blocked_matmul(a, b, threads)
 
 
 def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
@@ -109,9 +109,9 @@ def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
         a, b: [..., row, term] and [..., term, column].
         threads: maximum number of threads to use; None: all.
     """
-    from ...kernels.matmul import matmul
+    from ...kernels.matmul import matmul as native
 
-    return matmul.multiply_complex(*_equally_stacked(a, b), threads)
+    return native.multiply_complex(*_equally_stacked(a, b), threads)
 
 
 def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
@@ -122,20 +122,20 @@ def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
     return np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
 
 
-def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) -> Product:
-    """The fastest function that computes `contracted` for matrices of these sizes in stacks of equal shape.
+def fastest_matmul(rows: int, k: int, columns: int, threads: int | None = None) -> Product:
+    """The fastest function that computes `matmul` for matrices of these sizes in stacks of equal shape.
 
     Args:
         rows, k, columns: the sizes.
         threads: maximum number of threads that it may use where it knows of them; None: all.
     """
     is_vector = 1 in (rows, columns)
-    multiply = _chains() if is_vector else _tiles()
+    multiply = _native_gemv() if is_vector else _native_matmul()
     if multiply is None and is_vector:
-        return np.matmul if _chunk_count(rows, k, columns) == 1 else by_blas
+        return np.matmul if _chunk_count(rows, k, columns) == 1 else blas_matmul
     if multiply is not None:
         return multiply if threads is None else functools.partial(multiply, threads=threads)
-    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= K_BLOCK else _in_k_blocks_by_blas
+    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= K_BLOCK else _blocked_blas_matmul
 
 
 def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
@@ -143,7 +143,7 @@ def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
 
     None if the order is BLAS's.
     """
-    if _tiles() is None:
+    if _native_matmul() is None:
         return None
     if 1 not in (rows, columns):
         return K_BLOCK, 0
@@ -152,11 +152,6 @@ def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
     return gemv.K_BLOCK, gemv.CHAIN_BYTES
 
 
-def reads_bf16() -> bool:
-    """Whether a matrix that is multiplied by a vector of f32 may be passed as bf16, in an array of uint16."""
-    return _tiles() is not None
-
-
-def have_threads() -> bool:
-    """Whether the matrix products take a number of threads."""
-    return _tiles() is not None
+def has_native_matmul() -> bool:
+    """Whether the build has `kernels.matmul`, which has threads and epilogues, and reads matrices of bf16."""
+    return _native_matmul() is not None

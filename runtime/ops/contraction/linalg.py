@@ -63,18 +63,18 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return _is_square(self.a)
 
     def reference(self, a: Array) -> Array:
-        return self._of(a.shape)(a)
+        return self.bind_to_shape(a.shape)(a)
 
     def bind(self) -> Callable[..., Array]:
-        return self.reference if DYNAMIC in self.a.shape else self._of(self.a.shape)
+        return self.reference if DYNAMIC in self.a.shape else self.bind_to_shape(self.a.shape)
 
     def on_threads(self, threads: int | None) -> Callable[..., Array]:
         """The reference for the declared sizes, with the maximum number of threads that it may use; None:
         all.
         """
-        return self._of(self.a.shape, threads)
+        return self.bind_to_shape(self.a.shape, threads)
 
-    def _of(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array], Array]:
+    def bind_to_shape(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array], Array]:
         """The function that factors matrices of a shape; NaN in place of a factor that does not exist."""
         if 0 in shape:
             return lambda a: a
@@ -160,18 +160,20 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     C4 = constraints.same_baseline_type("b", "result")
 
     def reference(self, a: Array, b: Array) -> Array:
-        return self._of(b.shape)(a, b)
+        return self.bind_to_shape(b.shape)(a, b)
 
     def bind(self) -> Callable[..., Array]:
-        return self.reference if DYNAMIC in self.b.shape else self._of(self.b.shape)
+        return self.reference if DYNAMIC in self.b.shape else self.bind_to_shape(self.b.shape)
 
     def on_threads(self, threads: int | None) -> Callable[..., Array]:
         """The reference for the declared sizes, with the maximum number of threads that it may use; None:
         all.
         """
-        return self._of(self.b.shape, threads)
+        return self.bind_to_shape(self.b.shape, threads)
 
-    def _of(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array, Array], Array]:
+    def bind_to_shape(
+        self, shape: tuple[int, ...], threads: int | None = None
+    ) -> Callable[[Array, Array], Array]:
         """The function that solves systems whose `b` has a shape."""
         if 0 in shape:
             return lambda a, b: b

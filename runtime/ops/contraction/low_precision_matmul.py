@@ -21,13 +21,13 @@ from ..numerics.element_types import converter
 _BF16: Final = ELEMENT_TYPES["bf16"]
 _F32: Final = ELEMENT_TYPES["f32"]
 
-_MIN_MULTIPLICATIONS: Final = 1 << 12
+_MIN_MULTIPLICATIONS_MATRIX_UNIT: Final = 1 << 12
 """Minimum number of multiplications in a matrix product for the matrix unit."""
-_MIN_K_OF_PAIRS: Final = 1 << 10
+_MIN_MULTIPLICATIONS_PAIRS: Final = 1 << 10
 """Minimum number of multiplications in a matrix product for instructions that multiply pairs."""
 
 
-def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
+def supports_types(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
     """Whether the processor can multiply operands of these element types, for suitable sizes."""
     if not all(type.category == FLOAT for type in (lhs, rhs, result)) or result.width > _F32.width:
         return False
@@ -44,7 +44,7 @@ def bf16_implementation() -> str | None:
     return next(filter(low_precision_matmul.is_fast, implementations), None)
 
 
-def has_order_of_f32() -> bool:
+def adds_in_f32_order() -> bool:
     """Whether the products have the same bits as matrix products of `float_matmul`, with the same order of
     terms.
     """
@@ -53,16 +53,16 @@ def has_order_of_f32() -> bool:
     return bf16_implementation() == low_precision_matmul.AVX512_BF16
 
 
-def suits(rows: int, k: int, columns: int) -> bool:
+def supports_sizes(rows: int, k: int, columns: int) -> bool:
     """Whether matrices of these sizes are multiplied by these instructions. Vectors are not if f32 has
     another order.
     """
-    if has_order_of_f32():
-        return 1 not in (rows, columns) and rows * k * columns >= _MIN_K_OF_PAIRS
-    return rows * k * columns >= _MIN_MULTIPLICATIONS
+    if adds_in_f32_order():
+        return 1 not in (rows, columns) and rows * k * columns >= _MIN_MULTIPLICATIONS_PAIRS
+    return rows * k * columns >= _MIN_MULTIPLICATIONS_MATRIX_UNIT
 
 
-def narrow_multiplier(
+def low_precision_multiplier(
     lhs: ElementType, rhs: ElementType, result: ElementType, otherwise: Callable[[Array, Array], Array]
 ) -> Callable[..., Array]:
     """The product of stacks of matrices of supported element types.
@@ -81,7 +81,7 @@ def narrow_multiplier(
 
     def multiply(a: Array, b: Array, threads: int | None = 1) -> Array:
         shape, other = a.shape, b.shape
-        product = prepared(shape, other, summed.dtype, threads, implementation)
+        product = prepare_product(shape, other, summed.dtype, threads, implementation)
         if product is None:
             return otherwise(a, b)
         left, right = enter_lhs(a), enter_rhs(b)
@@ -98,7 +98,7 @@ def narrow_multiplier(
 
 
 @functools.lru_cache(1 << 8)
-def prepared(
+def prepare_product(
     lhs: Sequence[int],
     rhs: Sequence[int],
     result: DType,
@@ -113,7 +113,7 @@ def prepared(
     from ...kernels.matmul import low_precision_matmul
 
     batch, (rows, k), columns = lhs[:-2], lhs[-2:], rhs[-1]
-    if tuple(batch) != tuple(rhs[:-2]) or 0 in batch or not suits(rows, k, columns):
+    if tuple(batch) != tuple(rhs[:-2]) or 0 in batch or not supports_sizes(rows, k, columns):
         return None
     stacks = (math.prod(batch), rows, k), (math.prod(batch), k, columns)
     return low_precision_matmul.Product(*stacks, _BF16.dtype, _BF16.dtype, result, threads, implementation)

@@ -21,8 +21,8 @@ import numpy as np
 from ...types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, Array, ElementType, storage_range
 from ..framework.attribute_kinds import ArrayOf, Enum
 from ..numerics.element_types import carrier, converter, rounding
-from .float_matmul import complex_product, contracted, reads_bf16
-from .low_precision_matmul import are_served, has_order_of_f32, narrow_multiplier
+from .float_matmul import complex_product, has_native_matmul, matmul
+from .low_precision_matmul import adds_in_f32_order, low_precision_multiplier, supports_types
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -47,14 +47,14 @@ def is_low_precision(view: Any) -> bool:
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     is_default = all(precision is Precision.DEFAULT for precision in precisions)
-    return are_served(*types) and (is_default or has_order_of_f32())
+    return supports_types(*types) and (is_default or adds_in_f32_order())
 
 
 def multiplier(
     lhs: ElementType,
     rhs: ElementType,
     result: ElementType,
-    product: Multiply = contracted,
+    product: Multiply = matmul,
     is_low_precision: bool = False,
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
@@ -68,13 +68,13 @@ def multiplier(
         A function of two arrays, or None if operands of such types have no product in `result`.
     """
     if result.category == COMPLEX:
-        return _multiply_complex(lhs, rhs, result, complex_product if product is contracted else product)
+        return _multiply_complex(lhs, rhs, result, complex_product if product is matmul else product)
     if COMPLEX in (lhs.category, rhs.category):
         return None
     if result.category == FLOAT:
         multiply = _multiply_floats(lhs, rhs, result, product)
-        if is_low_precision and are_served(lhs, rhs, result):
-            return narrow_multiplier(lhs, rhs, result, multiply)
+        if is_low_precision and supports_types(lhs, rhs, result):
+            return low_precision_multiplier(lhs, rhs, result, multiply)
         return multiply
     if FLOAT in (lhs.category, rhs.category):
         return None
@@ -104,7 +104,7 @@ def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType, pr
         return product
     enter_lhs, enter_rhs = converter(lhs, computed), converter(rhs, computed)
     leave = converter(computed, result)
-    may_read = computed is ELEMENT_TYPES["f32"] and reads_bf16()
+    may_read = computed is ELEMENT_TYPES["f32"] and has_native_matmul()
     read_lhs, read_rhs = (
         _bits if may_read and type is ELEMENT_TYPES["bf16"] else enter
         for type, enter in ((lhs, enter_lhs), (rhs, enter_rhs))

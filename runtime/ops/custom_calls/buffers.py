@@ -25,9 +25,9 @@ def verify_create(view: CustomCallView) -> None:
     """No inputs, one result: a buffer for `CreateBuffer`, a tensor for `AllocateBuffer`."""
     expected_type = BufferType if view.call_target_name == "CreateBuffer" else TensorType
     if view.inputs:
-        raise view.error(f"@{view.call_target_name} must have no inputs", "I1")
+        raise view.verify_error(f"@{view.call_target_name} must have no inputs", "I1")
     if len(view.results) != 1 or not isinstance(view.results[0], expected_type):
-        raise view.error(f"@{view.call_target_name} must have one result, a {_KIND[expected_type]}")
+        raise view.verify_error(f"@{view.call_target_name} must have one result, a {_KIND[expected_type]}")
 
 
 def create(view: CustomCallView) -> tuple[Any, ...]:
@@ -43,10 +43,10 @@ def verify_pin(view: CustomCallView) -> None:
     for what, types, kind in (("input", view.inputs, kinds[0]), ("result", view.results, kinds[1])):
         if len(types) != 1 or not isinstance(types[0], kind):
             label = "I1" if what == "input" else None
-            raise view.error(f"@{view.call_target_name} must have one {what}, a {_KIND[kind]}", label)
+            raise view.verify_error(f"@{view.call_target_name} must have one {what}, a {_KIND[kind]}", label)
     if not types_agree(tensor_of(view.inputs[0]), tensor_of(view.results[0])):
         reason = f"@{view.call_target_name} from {view.inputs[0]} to {view.results[0]}"
-        raise view.error(f"{reason}: shapes and elements must be the same", "I1")
+        raise view.verify_error(f"{reason}: shapes and elements must be the same", "I1")
 
 
 def tensor_of(type: TensorType | BufferType) -> TensorType:

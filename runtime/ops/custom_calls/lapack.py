@@ -89,10 +89,10 @@ class Routine:
             ("results", self.results, view.results),
         ):
             if len(expected) != len(actual):
-                raise view.error(f"@{name} has {len(actual)} {what}, but must have {len(expected)}")
+                raise view.verify_error(f"@{name} has {len(actual)} {what}, but must have {len(expected)}")
         reason = first(self._shapes_violation(view), self._parameters_violation(view))
         if reason is not None:
-            raise view.error(f"@{name}: {reason}")
+            raise view.verify_error(f"@{name}: {reason}")
 
     def _shapes_violation(self, view: CustomCallView) -> str | None:
         sizes: dict[str, int] = {}

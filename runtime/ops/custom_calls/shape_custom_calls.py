@@ -59,7 +59,7 @@ class _SizedByOperands(Op):
             view.verify()
             view.ordering = self.ordering
         except VerifyError as error:
-            raise self.failure(error.reason, error.label) from None
+            raise self.execution_error(error.reason, error.label) from None
         return view.bind()(*data_operands, **regions)
 
 
@@ -110,7 +110,9 @@ class ReplacedTarget:
 
     def run(self, view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
         """Raises ExecutionError: the specializer replaces the call in every program that it has seen."""
-        raise view.failure(f"@{view.call_target_name} runs only after the specializer has replaced it")
+        raise view.execution_error(
+            f"@{view.call_target_name} runs only after the specializer has replaced it"
+        )
 
 
 def replacing_attributes(call: Operation, name: str) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def shape_operands(operation: Operation) -> tuple[int, ...]:
 def _one_computation(view: CustomCallView) -> None:
     if len(view.called_computations) != 1:
         count = len(view.called_computations)
-        raise view.error(f"@{view.call_target_name} must call one computation, but has {count}", "I6")
+        raise view.verify_error(f"@{view.call_target_name} must call one computation, but has {count}", "I6")
 
 
 def _verify_reduce_window(view: CustomCallView) -> None:
@@ -168,7 +170,7 @@ def _verify_reduce_window(view: CustomCallView) -> None:
     count = len(view.results)
     if not count or len(view.inputs) != 2 * count + 5:
         reason = f"must have N results and 2 N + 5 inputs, but has {count} and {len(view.inputs)}"
-        raise view.error(f"@{view.call_target_name} {reason}", "I1")
+        raise view.verify_error(f"@{view.call_target_name} {reason}", "I1")
 
 
 def _verify_approx_top_k(view: CustomCallView) -> None:
@@ -181,10 +183,10 @@ def _verify_approx_top_k(view: CustomCallView) -> None:
         for a, b in pairs
     )
     if not results or not same:
-        raise view.error(f"@{view.call_target_name} must have results like its first inputs", "I1")
+        raise view.verify_error(f"@{view.call_target_name} must have results like its first inputs", "I1")
     reduction_dim = reduction_dimension(view)
     if reduction_dim is None or not 0 <= reduction_dim < inputs[0].rank:
-        raise view.error(f"@{view.call_target_name} must have a reduction_dim of its inputs", "I4")
+        raise view.verify_error(f"@{view.call_target_name} must have a reduction_dim of its inputs", "I4")
 
 
 def reduction_dimension(view: CustomCallView) -> int | None:

@@ -28,11 +28,11 @@ def verify(view: CustomCallView) -> None:
         VerifyError: their types do not fit.
     """
     if len(view.inputs) != 4 or len(view.results) != 1:
-        raise view.error(f"@{TARGET} must have four inputs and one result", "I1")
+        raise view.verify_error(f"@{TARGET} must have four inputs and one result", "I1")
     data, pointers, columns, rhs = view.inputs
     reason = _violation(data, pointers, columns, rhs, view.results[0])
     if reason is not None:
-        raise view.error(f"@{TARGET}: {reason}", "I1")
+        raise view.verify_error(f"@{TARGET}: {reason}", "I1")
 
 
 def _violation(data: Any, pointers: Any, columns: Any, rhs: Any, result: Any) -> str | None:

@@ -76,12 +76,12 @@ def attached_target(operation: Operation) -> Target | None:
 
 def _verify_two_inputs(view: CustomCallView) -> None:
     if len(view.inputs) != 2 or not all_types_agree(view.inputs[:1], view.inputs[1:]):
-        raise view.error(f"@{view.call_target_name} must have two inputs of the same type", "I1")
+        raise view.verify_error(f"@{view.call_target_name} must have two inputs of the same type", "I1")
 
 
 def _verify_no_results(view: CustomCallView) -> None:
     if view.results:
-        raise view.error(f"@{view.call_target_name} must have no results")
+        raise view.verify_error(f"@{view.call_target_name} must have no results")
 
 
 def _verify_pair(view: CustomCallView) -> None:
@@ -93,7 +93,7 @@ def _verify_pair(view: CustomCallView) -> None:
 def _verify_real_or_complex_pair(view: CustomCallView) -> None:
     _verify_pair(view)
     if not are_real_or_complex(*view.inputs):
-        raise view.error(f"@{view.call_target_name} takes floating-point or complex inputs", "I1")
+        raise view.verify_error(f"@{view.call_target_name} takes floating-point or complex inputs", "I1")
 
 
 def _expect(disagreement: Disagreement, rule: str) -> Callable[..., tuple[Any, ...]]:
@@ -110,7 +110,7 @@ def _verify_eq(view: CustomCallView) -> None:
     """Two inputs of the same type and a result of type tensor<i1>."""
     _verify_two_inputs(view)
     if [str(type) for type in view.results] != ["tensor<i1>"]:
-        raise view.error(f"@{view.call_target_name} must have the result tensor<i1>")
+        raise view.verify_error(f"@{view.call_target_name} must have the result tensor<i1>")
 
 
 def _eq(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]:
@@ -150,11 +150,11 @@ def _verify_shape_assertion(view: CustomCallView) -> None:
     types = view.inputs
     scalars = all(isinstance(type, TensorType) and type.rank == 0 for type in types)
     if not types or not scalars or not types[0].category & (BOOLEAN | INTEGER):
-        raise view.error("@shape_assertion must have 0-dimensional inputs, a condition first", "I1")
+        raise view.verify_error("@shape_assertion must have 0-dimensional inputs, a condition first", "I1")
     if not all(type.category & INTEGER for type in types[1:]):
-        raise view.error("@shape_assertion must have integers after its condition", "I1")
+        raise view.verify_error("@shape_assertion must have integers after its condition", "I1")
     if not isinstance(view.operation.attributes.get("error_message"), StringAttribute):
-        raise view.error("@shape_assertion must have an error_message")
+        raise view.verify_error("@shape_assertion must have an error_message")
     _verify_no_results(view)
 
 
@@ -171,7 +171,7 @@ def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> 
         index = int(mark[1])
         return str(int(values[index])) if index < len(values) else mark[0]
 
-    raise view.failure(re.sub(r"\{(\d{1,9})\}", value_at, message.value))
+    raise view.execution_error(re.sub(r"\{(\d{1,9})\}", value_at, message.value))
 
 
 SHARD_BOUNDARIES: Final = ("SPMDFullToShardShape", "SPMDShardToFullShape")

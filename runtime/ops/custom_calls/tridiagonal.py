@@ -28,24 +28,24 @@ def verify(view: CustomCallView) -> None:
         VerifyError: their types do not fit.
     """
     if len(view.inputs) != 4 or len(view.results) != 1:
-        raise view.error(f"@{TARGET} must have four inputs and one result", "I1")
+        raise view.verify_error(f"@{TARGET} must have four inputs and one result", "I1")
     types = {**dict(zip(("dl", "d", "du", "b"), view.inputs, strict=True)), "result": view.results[0]}
     for name, type in types.items():
         min_size = 2 if name in ("b", "result") else 1
         if not isinstance(type, TensorType) or type.rank < min_size:
             reason = f"{name} is {type}, but must be a tensor of rank {min_size} or more"
-            raise view.error(f"@{TARGET}: {reason}", "I1")
+            raise view.verify_error(f"@{TARGET}: {reason}", "I1")
     b = types["b"]
     if str(b.element_type) not in _ELEMENTS:
         reason = f"b has elements {b.element_type}, but must have one of {', '.join(_ELEMENTS)}"
-        raise view.error(f"@{TARGET}: {reason}", "I1")
+        raise view.verify_error(f"@{TARGET}: {reason}", "I1")
     violation = rules.first(
         *(rules.same_element_type(name, type, "b", b) for name, type in types.items()),
         *(rules.same_shape(name, types[name], "[..., n] of b", b.shape[:-1]) for name in ("dl", "d", "du")),
         rules.same_shape("result", types["result"], "shape(b)", b.shape),
     )
     if violation is not None:
-        raise view.error(f"@{TARGET}: {violation}", "I1")
+        raise view.verify_error(f"@{TARGET}: {violation}", "I1")
 
 
 def run(view: CustomCallView, dl: Array, d: Array, du: Array, b: Array) -> tuple[Array, ...]:

@@ -69,7 +69,7 @@ def call_user(
     returned = function(*inputs, **options)
     values = returned if type(returned) is tuple else () if returned is None else (returned,)
     if len(values) != len(types):
-        raise view.failure(f"@{name} returned {len(values)} values for {len(types)} results")
+        raise view.execution_error(f"@{name} returned {len(values)} values for {len(types)} results")
     return tuple([_checked(view, name, value, type) for value, type in zip(values, types, strict=True)])
 
 
@@ -82,4 +82,4 @@ def _checked(view: Op, name: str, value: object, type: Type) -> Any:
     array = np.asarray(value)
     if array.dtype == tensor_of(type).dtype and shapes_agree(array.shape, type.shape):
         return array
-    raise view.failure(f"@{name} returned {array.dtype} of shape {array.shape} for {type}")
+    raise view.execution_error(f"@{name} returned {array.dtype} of shape {array.shape} for {type}")

@@ -28,7 +28,7 @@ from ..framework.declaration import Constraint, Op, Operand, Result, constraint,
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from .base import COMPUTED, Arithmetic, Binary, Elementwise, Transcendental, Unary
 
 
@@ -171,7 +171,7 @@ class Complex(
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return special.complex_of
 
     I1 = _f32_or_f64("lhs")
@@ -217,7 +217,7 @@ class Imag(ComplexComponent, name="stablehlo.imag"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         if element_type.category == COMPLEX:
             return lambda operand: operand.imag
         zero = np.zeros((), np.float32).astype(element_type.dtype)
@@ -229,7 +229,7 @@ class Real(ComplexComponent, name="stablehlo.real"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return lambda operand: operand.real
 
 
@@ -257,7 +257,7 @@ class Power(
     """lhs to the power of rhs."""
 
     @classmethod
-    def carrier_function(cls, element_type: ElementType) -> Function:
+    def carrier_function(cls, element_type: ElementType) -> ArrayFunction:
         if element_type.name == "complex<f64>":
             return special.power_complex_extended
         return super().carrier_function(element_type)

@@ -27,7 +27,7 @@ from ...types import (
 from ..framework import constraints, rules
 from ..framework.declaration import Attribute, Op, Operand, Result, lookup
 from ..numerics import element_types
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from ..numerics.real_functions import NativeFunction, RealFunction
 from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, tolerance_violation
 
@@ -47,12 +47,12 @@ class Elementwise(Op):
 
     binds_by_types = True
 
-    functions: ClassVar[Mapping[int, Function]] = MappingProxyType({})
+    functions: ClassVar[Mapping[int, ArrayFunction]] = MappingProxyType({})
     wide: ClassVar[int] = 0
-    single_complex: ClassVar[Function | None] = None
+    single_complex: ClassVar[ArrayFunction | None] = None
 
     def __init_subclass__(
-        cls, *, functions: Mapping[int, Function] | None = None, wide: int | None = None, **rest: Any
+        cls, *, functions: Mapping[int, ArrayFunction] | None = None, wide: int | None = None, **rest: Any
     ) -> None:
         super().__init_subclass__(**rest)
         if functions is not None:
@@ -61,7 +61,7 @@ class Elementwise(Op):
             cls.wide = wide
 
     @classmethod
-    def carrier_function(cls, element_type: ElementType) -> Function:
+    def carrier_function(cls, element_type: ElementType) -> ArrayFunction:
         """The function on carriers; KeyError if there is none."""
         if cls.single_complex is not None and element_type.name == "complex<f32>":
             return cls.single_complex
@@ -83,7 +83,7 @@ class Elementwise(Op):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         """The fastest function from arrays of `element_type` to the result; often a bare NumPy ufunc."""
         choose = element_types.wide_carrier if cls.wide & element_type.category else element_types.carrier
         result_type = cls.result_element_type(element_type)
@@ -92,9 +92,9 @@ class Elementwise(Op):
             choose = element_types.carrier
         if isinstance(function, NativeFunction):
             function = function.ufunc
-        return element_types.carried(function, element_type, result_type, choose(element_type))
+        return element_types.through_carrier(function, element_type, result_type, choose(element_type))
 
-    def plain_function(self, element_type: ElementType) -> Function:
+    def plain_function(self, element_type: ElementType) -> ArrayFunction:
         """`function_of`, with this operation's attributes applied."""
         return self.function_of(element_type)
 
@@ -106,7 +106,7 @@ class Elementwise(Op):
         return self.function(*operands)
 
     @functools.cached_property
-    def function(self) -> Function:
+    def function(self) -> ArrayFunction:
         """Compute the result array from operand arrays; the caller has dequantized them."""
         return self.plain_function(self.computed_type)
 

@@ -33,7 +33,7 @@ class BatchNorm(Op):
 
     C1 = constraints.dimensions_of("feature_index", "operand")
 
-    def carried(self, *arrays: Array) -> list[Array]:
+    def in_carrier_type(self, *arrays: Array) -> list[Array]:
         """Arrays in the type in which they are computed; 1-dimensional ones broadcast along the features.
 
         All lie in row-major order: NumPy sums elements in the order in which they lie.
@@ -101,7 +101,7 @@ class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
         return None if self.operand.category & QUANTIZED_PER_TENSOR else [self.operand]
 
     def reference(self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
-        x, a, b, m, v = self.carried(operand, scale, offset, mean, variance)
+        x, a, b, m, v = self.in_carrier_type(operand, scale, offset, mean, variance)
         return self.rounded(a * self.normalized(x, m, v) + b, self.result)
 
 
@@ -127,7 +127,7 @@ class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
     C7 = constraints.same_baseline_type("operand", "output")
 
     def reference(self, operand: Array, scale: Array, offset: Array) -> tuple[Array, Array, Array]:
-        x, a, b = self.carried(operand, scale, offset)
+        x, a, b = self.in_carrier_type(operand, scale, offset)
         count = self.elements_per_feature(x)
         mean = self.batch_sum(x) / count
         centered = x - mean
@@ -163,7 +163,7 @@ class BatchNormGrad(BatchNorm, name="stablehlo.batch_norm_grad"):
     def reference(
         self, operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array
     ) -> tuple[Array, Array, Array]:
-        x, a, m, v, gradient = self.carried(operand, scale, mean, variance, grad_output)
+        x, a, m, v, gradient = self.in_carrier_type(operand, scale, mean, variance, grad_output)
         count = self.elements_per_feature(x)
         centered, stddev = x - m, self.stddev(v)
         grad_offset = self.batch_sum(gradient)

@@ -14,7 +14,7 @@ import numpy as np
 from ...types import BOOLEAN, ELEMENT_TYPES, INTEGER, Array, ElementType
 from ..framework.declaration import Operand, Result
 from ..numerics import element_types
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from .base import Binary, Unary
 
 
@@ -38,7 +38,7 @@ class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         to_bits, from_bits = element_types.unsigned_bits(element_type)
 
         def count(operand: Array) -> Any:
@@ -71,7 +71,7 @@ class Popcnt(Unary, name="stablehlo.popcnt"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         to_bits, from_bits = element_types.unsigned_bits(element_type)
 
         def count(operand: Array) -> Any:
@@ -94,7 +94,7 @@ class ShiftLeft(Shift, name="stablehlo.shift_left"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return _shift(element_type, np.left_shift)
 
 
@@ -103,7 +103,7 @@ class ShiftRightLogical(Shift, name="stablehlo.shift_right_logical"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return _shift(element_type, np.right_shift)
 
 
@@ -112,7 +112,7 @@ class ShiftRightArithmetic(Shift, name="stablehlo.shift_right_arithmetic"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         to_bits, _ = element_types.unsigned_bits(element_type)
         signed = ELEMENT_TYPES[f"i{element_type.width}"]
         to_signed, from_signed = (
@@ -128,7 +128,7 @@ class ShiftRightArithmetic(Shift, name="stablehlo.shift_right_arithmetic"):
         return shift
 
 
-def _shift(element_type: ElementType, move: Callable[[Array, Array], Array]) -> Function:
+def _shift(element_type: ElementType, move: Callable[[Array, Array], Array]) -> ArrayFunction:
     """A shift on the unsigned bits of `element_type`; NumPy returns zero for amounts beyond its own widths.
     """
     to_bits, from_bits = element_types.unsigned_bits(element_type)

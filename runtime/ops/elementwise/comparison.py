@@ -27,7 +27,7 @@ from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Constraint, Operand, Result
 from ..numerics import element_types
 from ..numerics import special_functions as special
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from .base import Binary, Elementwise
 
 
@@ -65,7 +65,7 @@ _COMPARISONS = {
 @functools.cache
 def comparison(
     comparison_direction: ComparisonDirection, compare_type: ComparisonType, element_type: ElementType
-) -> Function:
+) -> ArrayFunction:
     """The function from two arrays of `element_type` to one of bool; complex values go by (real, imag)."""
     compare = _COMPARISONS[comparison_direction]
     if compare_type is not ComparisonType.TOTALORDER or element_type.category != FLOAT:
@@ -104,7 +104,7 @@ class Compare(
     compare_type = Attribute(Enum("comparison_type", ComparisonType), ComparisonType.NOTYPE)
     result = Result(BOOLEAN)
 
-    def plain_function(self, element_type: ElementType) -> Function:
+    def plain_function(self, element_type: ElementType) -> ArrayFunction:
         return comparison(self.comparison_direction, self.compare_type, element_type)
 
     @classmethod
@@ -138,7 +138,7 @@ class Maximum(Binary, name="stablehlo.maximum"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return ordering(element_type, np.maximum, special.maximum)
 
 
@@ -147,15 +147,19 @@ class Minimum(Binary, name="stablehlo.minimum"):
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return ordering(element_type, np.minimum, special.minimum)
 
 
-def ordering(element_type: ElementType, plain: Function, for_floats: Callable[..., Function]) -> Function:
+def ordering(
+    element_type: ElementType, plain: ArrayFunction, for_floats: Callable[..., ArrayFunction]
+) -> ArrayFunction:
     """A maximum or minimum: `plain` of carriers, or the result of `for_floats` for a type's width."""
     if element_type.category == FLOAT and element_types.has_negative_zero(element_type):
         return for_floats(element_type.dtype, element_type.width)
-    return element_types.carried(plain, element_type, element_type, element_types.carrier(element_type))
+    return element_types.through_carrier(
+        plain, element_type, element_type, element_types.carrier(element_type)
+    )
 
 
 def _single_or_shape(name: str, other: str) -> Constraint:
@@ -177,7 +181,7 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         greater, less = Maximum.function_of(element_type), Minimum.function_of(element_type)
         return lambda min, operand, max: less(greater(operand, min), max)
 
@@ -197,10 +201,10 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
 
     @classmethod
     @functools.cache
-    def function_of(cls, element_type: ElementType) -> Function:
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
         return np.where
 
-    def plain_function(self, element_type: ElementType) -> Function:
+    def plain_function(self, element_type: ElementType) -> ArrayFunction:
         if self.pred.rank == 0 and self.on_true.rank > 0:
             return lambda pred, on_true, on_false: on_true if pred else on_false
         return np.where

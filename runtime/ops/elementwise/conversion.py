@@ -32,7 +32,7 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics import element_types
-from ..numerics.element_types import Function
+from ..numerics.element_types import ArrayFunction
 from ..numerics.quantization import dequantizer, quantizer, with_lookup_table
 from .base import Elementwise
 
@@ -44,7 +44,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     result = Result(PLAIN)
     C1 = constraints.same_shape("operand", "result")
 
-    def plain_function(self, element_type: ElementType) -> Function:
+    def plain_function(self, element_type: ElementType) -> ArrayFunction:
         return element_types.converter(element_type, self.result.plain_element_type)
 
     def infer(self) -> list[Type] | None:
@@ -73,7 +73,7 @@ class UniformQuantize(
     C2 = Constraint(_same_expressed_type)
 
     @functools.cached_property
-    def function(self) -> Function:
+    def function(self) -> ArrayFunction:
         to_floats, from_floats = dequantizer(self.operand), quantizer(self.result)
         if rules.quantization_dimension(self.result) is not None:
             return lambda operand: from_floats(to_floats(operand))
@@ -94,7 +94,7 @@ class UniformDequantize(
     C2 = Constraint(_same_expressed_type)
 
     @functools.cached_property
-    def function(self) -> Function:
+    def function(self) -> ArrayFunction:
         return with_lookup_table(self.operand, dequantizer(self.operand))
 
 
@@ -114,11 +114,11 @@ class ReducePrecision(
     C2 = constraints.at_least(1, "exponent_bits")
     C3 = constraints.not_negative("mantissa_bits")
 
-    def plain_function(self, element_type: ElementType) -> Function:
+    def plain_function(self, element_type: ElementType) -> ArrayFunction:
         return _precision_reducer(element_type, self.exponent_bits, self.mantissa_bits)
 
 
-def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_bits: int) -> Function:
+def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_bits: int) -> ArrayFunction:
     """The function that rounds arrays of `element_type` to a format.
 
     Mantissas are rounded to nearest, ties to even; then values above the exponent range become
@@ -200,14 +200,14 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
             return None
         return f"operand has elements {operand}, but result has {result}"
 
-    def bind(self) -> Function:
+    def bind(self) -> ArrayFunction:
         return self.function
 
     def reference(self, operand: Array) -> Any:
         return self.function(operand)
 
     @functools.cached_property
-    def function(self) -> Function:
+    def function(self) -> ArrayFunction:
         source, target = (_storage(t.element_type) for t in (self.operand, self.result))
         return _bitcaster(source, target)
 
@@ -229,7 +229,7 @@ def _split_mismatch(
 
 
 @functools.cache
-def _bitcaster(source: ElementType, target: ElementType) -> Function:
+def _bitcaster(source: ElementType, target: ElementType) -> ArrayFunction:
     """The function from arrays of `source` to the same bits as `target`."""
     if source.width == target.width and source.width >= 8:
         return lambda operand: np.asarray(operand).view(target.dtype)
@@ -240,7 +240,7 @@ def _bitcaster(source: ElementType, target: ElementType) -> Function:
     return _bitcast_sub_byte(source, target)
 
 
-def _bitcast_sub_byte(source: ElementType, target: ElementType) -> Function:
+def _bitcast_sub_byte(source: ElementType, target: ElementType) -> ArrayFunction:
     """A bitcast between element types narrower than the byte in which NumPy stores an element."""
 
     def convert(operand: Array) -> Array:

@@ -221,11 +221,13 @@ class Op:
             try:
                 view[attribute.name] = attribute.read(operation)
             except ValueError as error:
-                raise self.error(f"{attribute.name} {error}", self.input_labels[attribute.name]) from None
+                raise self.verify_error(
+                    f"{attribute.name} {error}", self.input_labels[attribute.name]
+                ) from None
         for struct, fields in self.struct_fields.items():
             unknown = getattr(operation.attributes.get(struct), "fields", {}).keys() - fields
             if unknown:
-                raise self.error(f"{struct} has no field {min(unknown)}")
+                raise self.verify_error(f"{struct} has no field {min(unknown)}")
         if self.declared_regions or operation.regions:
             self._assign_regions(operation.regions, view)
         result_types = [result.type for result in operation.results]
@@ -239,14 +241,14 @@ class Op:
             for field, type in zip(declared, actual, strict=True):
                 reason = field.violation(type)
                 if reason is not None:
-                    raise self.error(reason, self.input_labels.get(field.name))
+                    raise self.verify_error(reason, self.input_labels.get(field.name))
                 view[field.name] = type
             return
         for field, group in zip(declared, self._groups(declared, actual, what), strict=True):
             for type in group:
                 reason = field.violation(type)
                 if reason is not None:
-                    raise self.error(reason, self.input_labels.get(field.name))
+                    raise self.verify_error(reason, self.input_labels.get(field.name))
             if field.variadic:
                 view[field.name] = group
             else:
@@ -256,10 +258,10 @@ class Op:
         """Split operand or result types among the declared fields."""
         counts = self.segment_sizes(what, declared, len(actual))
         if sum(counts) != len(actual):
-            raise self.error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
+            raise self.verify_error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
         for field, count in zip(declared, counts, strict=True):
             if not field.variadic and count != 1 and not (field.optional and count == 0):
-                raise self.error(f"there must be one {what} {field.name}, but there are {count}")
+                raise self.verify_error(f"there must be one {what} {field.name}, but there are {count}")
         groups, start = [], 0
         for count in counts:
             groups.append(actual[start : start + count])
@@ -277,9 +279,11 @@ class Op:
             try:
                 values = SEGMENT_SIZES.decode(attribute)
             except ValueError as error:
-                raise self.error(f"{what}SegmentSizes {error}") from None
+                raise self.verify_error(f"{what}SegmentSizes {error}") from None
             if len(values) != len(declared) or min(values, default=0) < 0:
-                raise self.error(f"{what}SegmentSizes must have {len(declared)} sizes that are not negative")
+                raise self.verify_error(
+                    f"{what}SegmentSizes must have {len(declared)} sizes that are not negative"
+                )
             return list(values)
         variadic = sum(field.variadic for field in declared)
         optional = [field for field in declared if field.optional]
@@ -290,7 +294,7 @@ class Op:
             return [0 if field in absent else 1 for field in declared]
         share, rest = divmod(total - fixed - len(optional), variadic)
         if share < 0 or rest:
-            raise self.error(f"has {total} {what}s, which its variadic {what}s cannot share equally")
+            raise self.verify_error(f"has {total} {what}s, which its variadic {what}s cannot share equally")
         return [share if field.variadic else 1 for field in declared]
 
     def _assign_regions(self, regions: Sequence[IrRegion], view: dict[str, Any]) -> None:
@@ -298,15 +302,15 @@ class Op:
         if len(declared) == 1 and declared[0].variadic:
             view[declared[0].name] = list(regions)
         elif len(declared) != len(regions):
-            raise self.error(f"has {len(regions)} regions, but must have {len(declared)}")
+            raise self.verify_error(f"has {len(regions)} regions, but must have {len(declared)}")
         else:
             for field, region in zip(declared, regions, strict=True):
                 view[field.name] = region
         for region in regions:
             if len(region.blocks) != 1 or not region.block.operations:
-                raise self.error("each region must be one block that ends with a terminator")
+                raise self.verify_error("each region must be one block that ends with a terminator")
 
-    def error(self, reason: str, label: str | None = None) -> VerifyError:
+    def verify_error(self, reason: str, label: str | None = None) -> VerifyError:
         """A `VerifyError` that names this operation and its location."""
         return self._error(VerifyError, reason, label)
 
@@ -314,7 +318,7 @@ class Op:
         """An `UnsupportedError` that names this operation and its location."""
         return self._error(UnsupportedError, reason)
 
-    def failure(self, reason: str, label: str | None = None) -> ExecutionError:
+    def execution_error(self, reason: str, label: str | None = None) -> ExecutionError:
         """An `ExecutionError` that names this operation and its location."""
         return self._error(ExecutionError, reason, label)
 
@@ -343,7 +347,7 @@ class Op:
         for declared in self.declared_constraints:
             reason = declared.check(self)
             if reason is not None:
-                raise self.error(reason, declared.label)
+                raise self.verify_error(reason, declared.label)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """The values of an attribute of integers or of a single one; None if it is absent."""
@@ -358,7 +362,7 @@ class Op:
         """
         values = self.integers(name)
         if values is None:
-            raise self.failure(f"{name} is unknown")
+            raise self.execution_error(f"{name} is unknown")
         return values
 
     def infer(self) -> list[Type] | None:

@@ -299,14 +299,10 @@ def constant_operand(operation: Operation, position: int) -> Array | None:
     return None
 
 
-def require(op: Op, reason: str | None, label: str | None = None) -> None:
-    """Check a rule at run time.
-
-    Raises:
-        ExecutionError: there is a reason why the rule does not hold.
-    """
+def fail_if(op: Op, reason: str | None, label: str | None = None) -> None:
+    """Raise an ExecutionError with the reason why a rule does not hold at run time, if there is one."""
     if reason is not None:
-        raise op.failure(reason, label)
+        raise op.execution_error(reason, label)
 
 
 def with_actual_shapes(op: AnyOp, operands: Sequence[Array]) -> AnyOp:
@@ -335,7 +331,7 @@ def check_constraints(op: Op) -> None:
         ExecutionError: one does not hold; the specification leaves the behaviour undefined.
     """
     for label, _, reason in op.constraints():
-        require(op, reason, label)
+        fail_if(op, reason, label)
 
 
 def check_actual_sizes(op: Op, *operands: Array) -> None:

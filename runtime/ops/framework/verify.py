@@ -101,7 +101,7 @@ class _Verifier:
         view: Any = view_of(operation)
         view.verify()
         if view.sym_name in symbols:
-            raise view.error(f"the symbol @{view.sym_name} is defined twice")
+            raise view.verify_error(f"the symbol @{view.sym_name} is defined twice")
         symbols.add(view.sym_name)
         self.has_shardings = True
 
@@ -165,12 +165,12 @@ class _Verifier:
             _verify_type(result.type, operation.name, operation.location)
         view = view_of(operation)
         if operation.name == MESH:
-            raise view.error("must be in a module, not in a function")
+            raise view.verify_error("must be in a module, not in a function")
         verify_view(view)
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
-                raise view.error(f"there is no function @{symbol}")
+                raise view.verify_error(f"there is no function @{symbol}")
         if operation.name == RUN_PARALLEL:
             self.verify_parallel(view)
         if operation.name in ("func.call", "stablehlo.composite"):
@@ -183,14 +183,14 @@ class _Verifier:
         operation = view.operation
         actual = FunctionType([o.type for o in operation.operands], [r.type for r in operation.results])
         if callee.body is None:
-            raise view.error(f"@{callee.name} has no body")
+            raise view.verify_error(f"@{callee.name} has no body")
         if not all_types_agree(actual.inputs, callee.type.inputs):
-            raise view.error(
+            raise view.verify_error(
                 f"passes {_types_text(actual.inputs)}, "
                 f"but @{callee.name} takes {_types_text(callee.type.inputs)}"
             )
         if not all_types_agree(actual.results, callee.type.results):
-            raise view.error(
+            raise view.verify_error(
                 f"has results {_types_text(actual.results)}, "
                 f"but @{callee.name} returns {_types_text(callee.type.results)}"
             )
@@ -201,11 +201,13 @@ class _Verifier:
         feeds = [self.functions[name] for name in view.infeed or ()]
         for function in (*programs, *feeds):
             if function.body is None:
-                raise view.error(f"@{function.name} has no body")
+                raise view.verify_error(f"@{function.name} has no body")
         for feed in feeds:
             is_tensor = [isinstance(type, TensorType) for type in feed.type.results]
             if feed.type.inputs or is_tensor != [True]:
-                raise view.error(f"@{feed.name} of infeed is {feed.type}, but must be () -> a tensor", "C6")
+                raise view.verify_error(
+                    f"@{feed.name} of infeed is {feed.type}, but must be () -> a tensor", "C6"
+                )
         sides = (
             ("inputs", view.inputs, [type for program in programs for type in program.type.inputs], "C4"),
             ("results", view.results, [type for program in programs for type in program.type.results], "C5"),
@@ -213,7 +215,7 @@ class _Verifier:
         for name, actual, expected, label in sides:
             if not all_types_agree(actual, expected):
                 declared, inferred = _types_text(actual), _types_text(expected)
-                raise view.error(f"{name} are {declared}, but those of programs are {inferred}", label)
+                raise view.verify_error(f"{name} are {declared}, but those of programs are {inferred}", label)
 
     def reject_recursion(self) -> None:
         """No function may call itself, directly or through others: programs are inlined."""
@@ -280,8 +282,8 @@ def view_of(operation: Operation) -> Op:
         raise _malformed(operation, error) from error
 
 
-def views_under(ordering: Ordering) -> Callable[[Operation], Op]:
-    """`view_of`, with views that have an ordering."""
+def view_function(ordering: Ordering) -> Callable[[Operation], Op]:
+    """`view_of` for a given ordering: the views that it returns have it."""
 
     def view(operation: Operation) -> Op:
         new_view = view_of(operation)
@@ -301,7 +303,7 @@ def verify_inferred(view: Op) -> None:
     declared = [result.type for result in view.operation.results]
     if inferred is not None and not all_types_agree(declared, inferred):
         reason = f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}"
-        raise view.error(reason)
+        raise view.verify_error(reason)
 
 
 def _verification_key(operation: Operation) -> Hashable | None:

@@ -169,7 +169,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
         before, after = math.prod(shape[batch_dims:dim]), math.prod(shape[dim + 1 :])
         chosen = index.shape[batch_dims:]
         if size == 0 and index.size:
-            rules.require(self, f"dimension {dim} of operand has size 0, so every index is out of bounds")
+            rules.fail_if(self, f"dimension {dim} of operand has size 0, so every index is out of bounds")
         clamped = np.clip(as_indices(index), 0, max(size - 1, 0)).reshape(batch, math.prod(chosen))
         batch_index = np.arange(batch)[:, np.newaxis]
         selected = operand.reshape(batch, before, size, after)[batch_index, :, clamped]

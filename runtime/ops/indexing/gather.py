@@ -65,7 +65,7 @@ class GatherRules(Op):
         shape = self.combined_shape()
         return None if shape is None else [self.operand.with_shape(shape)]
 
-    def gather_of(
+    def bind_gather(
         self, shape: Sequence[int], indices_shape: Sequence[int], slice_sizes: Sequence[int]
     ) -> Callable[[Array, Array], Array]:
         """The function of operand and start_indices for one set of shapes."""
@@ -187,12 +187,12 @@ class Gather(GatherRules, name="stablehlo.gather"):
 
     def reference(self, operand: Array, start_indices: Array) -> Array:
         rules.check_actual_sizes(self, operand, start_indices)
-        return self.gather_of(operand.shape, start_indices.shape, self.slice_sizes)(operand, start_indices)
+        return self.bind_gather(operand.shape, start_indices.shape, self.slice_sizes)(operand, start_indices)
 
     def bind(self) -> Callable[..., Any]:
         if not (self.operand.is_static and self.start_indices.is_static):
             return self.reference
-        return self.gather_of(self.operand.shape, self.start_indices.shape, self.slice_sizes)
+        return self.bind_gather(self.operand.shape, self.start_indices.shape, self.slice_sizes)
 
 
 class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather"):
@@ -245,4 +245,4 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
 
     def reference(self, operand: Array, start_indices: Array, slice_sizes: Array) -> Array:
         sizes = self.at_run_time(operand, start_indices, slice_sizes).required_integers("slice_sizes")
-        return self.gather_of(operand.shape, start_indices.shape, sizes)(operand, start_indices)
+        return self.bind_gather(operand.shape, start_indices.shape, sizes)(operand, start_indices)

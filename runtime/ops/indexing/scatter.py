@@ -32,11 +32,11 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
         if what == "result":
             return super().segment_sizes(what, declared, total)
         if total % 2 == 0:
-            raise self.error(f"has {total} operands, but must have as many updates as inputs", "C5")
+            raise self.verify_error(f"has {total} operands, but must have as many updates as inputs", "C5")
         sizes = super().segment_sizes(what, declared, total)
         reason = _as_many_updates(sizes[0], sizes[2])
         if reason is not None:
-            raise self.error(reason, "C5")
+            raise self.verify_error(reason, "C5")
         return sizes
 
     C1 = constraints.same_shape("inputs")
@@ -96,13 +96,13 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
         rules.check_actual_sizes(self, *operands)
         count = len(operands) // 2
         shapes = operands[0].shape, operands[count].shape, operands[-1].shape
-        return self.scatter_of(*shapes)(*operands, update_computation=update_computation)
+        return self.bind_scatter(*shapes)(*operands, update_computation=update_computation)
 
     def bind(self) -> Callable[..., Any]:
         if not self.binds_to_shapes:
             return self.reference
         types = (self.inputs[0], self.scatter_indices, self.updates[0])
-        return self.scatter_of(*[type.shape for type in types])
+        return self.bind_scatter(*[type.shape for type in types])
 
     def destinations(self) -> Destinations:
         """The destination indices of the updates; all sizes must be static."""

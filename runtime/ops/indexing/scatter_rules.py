@@ -18,7 +18,7 @@ from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..numerics.element_types import rounding
 from ..reduction.bodies import overwrites, vectorize_region
-from ..reduction.vectorize_region import Arrays, Body, Reducer
+from ..reduction.reducer import Arrays, Body, Reducer
 from . import index_space, shuffled_schedule
 from .index_space import IndexedWindows
 
@@ -151,7 +151,7 @@ class ScatterRules(Op):
             raise self.unsupported(f"scatter_schedule has {len(chosen)} numbers, but updates have {size}")
         return np.array(chosen, np.int64)
 
-    def scatter_of(
+    def bind_scatter(
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
     ) -> Callable[..., Any]:
         """The function of the operands and of update_computation for one set of shapes.

@@ -17,7 +17,7 @@ from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Re
 from ..framework.op_registry import ARG_REDUCE
 from ..reduction.bodies import arg_reducer
 from ..reduction.reduce import Reduce
-from ..reduction.vectorize_region import Arrays
+from ..reduction.reducer import Arrays
 from ..shape.creation import Iota
 
 

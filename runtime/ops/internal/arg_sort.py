@@ -12,8 +12,8 @@ from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..framework.op_registry import ARG_SORT
 from ..reduction.bodies import SortKey, comparator
+from ..reduction.reducer import Arrays
 from ..reduction.sort import MAX_SORTED_RANK, around_axis, sorted_positions
-from ..reduction.vectorize_region import Arrays
 
 
 class ArgSort(Op, name=ARG_SORT):

@@ -59,4 +59,4 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
 
     def bind(self) -> Callable[..., Any]:
         indices_shape = (*self.index_components[0].shape, len(self.index_components))
-        return self.scatter_of(self.inputs[0].shape, indices_shape, self.updates[0].shape)
+        return self.bind_scatter(self.inputs[0].shape, indices_shape, self.updates[0].shape)

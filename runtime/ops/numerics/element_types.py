@@ -29,7 +29,7 @@ from ...types import (
 )
 from .broadcast_shapes import broadcast_shape
 
-Function = Callable[..., Any]
+ArrayFunction = Callable[..., Any]
 
 FLOAT32: Final = np.dtype(np.float32)
 FLOAT64: Final = np.dtype(np.float64)
@@ -89,9 +89,9 @@ def complex_type(element_type: ElementType) -> ElementType:
     return ELEMENT_TYPES[f"complex<{element_type}>"]
 
 
-def carried(
-    function: Function, element_type: ElementType, result_type: ElementType, dtype: DType
-) -> Function:
+def through_carrier(
+    function: ArrayFunction, element_type: ElementType, result_type: ElementType, dtype: DType
+) -> ArrayFunction:
     """`function`, which computes on arrays of `dtype`, as a function from `element_type` to `result_type`.
 
     If no array needs a cast, the result is `function` itself.
@@ -120,7 +120,7 @@ def carried(
     return _blockwise(function, narrow, dtype)
 
 
-def _blockwise(function: Function, narrow: DType, dtype: DType) -> Function:
+def _blockwise(function: ArrayFunction, narrow: DType, dtype: DType) -> ArrayFunction:
     """`function` computed in `dtype`, in blocks that stay in the cache where arrays are large."""
 
     def compute(*operands: Array) -> Any:
@@ -137,7 +137,7 @@ def _blockwise(function: Function, narrow: DType, dtype: DType) -> Function:
     return compute
 
 
-def _buffered(function: np.ufunc, narrow: DType, dtype: DType) -> Function:
+def _buffered(function: np.ufunc, narrow: DType, dtype: DType) -> ArrayFunction:
     """`function` computed in `dtype` block by block, so that no array of that type has all elements."""
     if function.nin == 1:
         return lambda operand: function(
@@ -159,7 +159,7 @@ def _computed_dtype(
     return dtype
 
 
-def rounding(dtype: DType, target: ElementType) -> Function:
+def rounding(dtype: DType, target: ElementType) -> ArrayFunction:
     """The cast of arrays of `dtype` to `target`, to the nearest value, ties to even; integers wrap."""
     cast = _cast(target)
     if dtype == FLOAT64 and target.category == FLOAT and target.width < 32 and target.name != "f16":
@@ -173,7 +173,7 @@ def _has_own_cast(target: ElementType) -> bool:
     return target.category == FLOAT and (target.width < 8 or target.name == "f8E8M0FNU")
 
 
-def _cast(target: ElementType) -> Function:
+def _cast(target: ElementType) -> ArrayFunction:
     """The cast to `target` of arrays from which NumPy or ml_dtypes rounds once."""
     if not _has_own_cast(target):
         return lambda array: array.astype(target.dtype)
@@ -194,7 +194,7 @@ def _to_odd(array: Array) -> Array:
     return odd.view(FLOAT32)
 
 
-def converter(source: ElementType, target: ElementType) -> Function:
+def converter(source: ElementType, target: ElementType) -> ArrayFunction:
     """The function from arrays of `source` to arrays of `target` that `convert` applies.
 
     Integers wrap; floats outside of an integer type become its nearest value and NaN becomes 0; a float that
@@ -204,7 +204,7 @@ def converter(source: ElementType, target: ElementType) -> Function:
 
 
 @functools.cache
-def _converter(source: ElementType, target: ElementType) -> Function:
+def _converter(source: ElementType, target: ElementType) -> ArrayFunction:
     if source.dtype == target.dtype:
         return lambda array: array
     if source.category == COMPLEX and target.category != COMPLEX:
@@ -226,12 +226,12 @@ def _converter(source: ElementType, target: ElementType) -> Function:
     return lambda array: cast(array.astype(through))
 
 
-def _to_boolean(source: ElementType) -> Function:
+def _to_boolean(source: ElementType) -> ArrayFunction:
     through = carrier(source)
     return lambda array: array.astype(through) != 0
 
 
-def _integer_to_small_float(source: ElementType, target: ElementType) -> Function:
+def _integer_to_small_float(source: ElementType, target: ElementType) -> ArrayFunction:
     cast = rounding(FLOAT64, target)
     if source.width < 64:
         through = carrier(source)
@@ -247,7 +247,7 @@ def _integer_to_small_float(source: ElementType, target: ElementType) -> Functio
     return convert
 
 
-def _float_to_integer(source: ElementType, target: ElementType) -> Function:
+def _float_to_integer(source: ElementType, target: ElementType) -> ArrayFunction:
     low, high = storage_range(target)
     through = FLOAT32 if source.width <= 32 and target.width <= 16 else FLOAT64
     integers = carrier(target)
@@ -266,7 +266,7 @@ def _float_to_integer(source: ElementType, target: ElementType) -> Function:
     return convert
 
 
-def total_order(element_type: ElementType) -> Function:
+def total_order(element_type: ElementType) -> ArrayFunction:
     """The function from floats to integers whose order is IEEE-754's totalOrder of the floats.
 
     -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; equal integers mean equal bits.
@@ -289,7 +289,7 @@ def total_order(element_type: ElementType) -> Function:
     return keys_of
 
 
-def unsigned_bits(element_type: ElementType) -> tuple[Function, Function]:
+def unsigned_bits(element_type: ElementType) -> tuple[ArrayFunction, ArrayFunction]:
     """Functions from arrays of integers to their bits, as unsigned integers, and back."""
     dtype = carrier(element_type)
     unsigned = np.dtype(f"u{dtype.itemsize}")

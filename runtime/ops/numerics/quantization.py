@@ -14,10 +14,10 @@ import numpy as np
 from ...types import AnyElementType, Array, DType, ElementType, QuantizedType, TensorType
 from ..framework.rules import expressed_type
 from . import element_types
-from .element_types import Function
+from .element_types import ArrayFunction
 
 
-def dequantizer(type: TensorType) -> Function:
+def dequantizer(type: TensorType) -> ArrayFunction:
     """The function from stored values of `type` to values of its expressed type.
 
     (storage - zero_point) * scale, where the difference does not wrap. Types that are not
@@ -35,7 +35,7 @@ def dequantizer(type: TensorType) -> Function:
     )
 
 
-def quantizer(type: TensorType) -> Function:
+def quantizer(type: TensorType) -> ArrayFunction:
     """The function from values of the expressed type of `type` to stored values.
 
     round_nearest_even(clamp(storage_min, value / scale + zero_point, storage_max)), where NaN becomes 0.
@@ -62,7 +62,7 @@ def quantizer(type: TensorType) -> Function:
     return quantize
 
 
-def with_lookup_table(type: TensorType, function: Function) -> Function:
+def with_lookup_table(type: TensorType, function: ArrayFunction) -> ArrayFunction:
     """The same function of stored values of `type`, by table lookup for types with few values.
 
     Args:
@@ -84,7 +84,7 @@ _MIN_TABLE_ELEMENTS = 1024
 """Minimum number of elements for which a table lookup is faster."""
 
 
-def conversion(source: AnyElementType, target: AnyElementType) -> Function:
+def conversion(source: AnyElementType, target: AnyElementType) -> ArrayFunction:
     """The function from stored values of one element type to those of another, neither quantized per axis.
 
     `uniform_quantize` or `uniform_dequantize` where one of them is quantized, else `convert`; a value goes by
@@ -99,7 +99,7 @@ def conversion(source: AnyElementType, target: AnyElementType) -> Function:
     return lambda array: leave(plain(enter(array)))
 
 
-def _cast(element_type: ElementType) -> Function:
+def _cast(element_type: ElementType) -> ArrayFunction:
     """Convert int64 differences to a floating-point type."""
     cast = element_types.rounding(element_types.FLOAT64, element_type)
     return lambda array: cast(array.astype(np.float64))

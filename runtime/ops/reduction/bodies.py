@@ -54,7 +54,7 @@ class SortKey(Record):
     order: Order
 
 
-def is_elementwise(region: Region) -> bool:
+def is_scalar_elementwise(region: Region) -> bool:
     """Whether each operation of a region is elementwise on 0-dimensional tensors.
 
     A function of such a region may be applied to whole arrays at once.
@@ -82,7 +82,7 @@ def vectorize_region(region: Region) -> VectorizedRegion:
         arrays of that shape, which may be views of its arguments. It calls the region's function once where
         the region is elementwise, otherwise once for each element.
     """
-    if not is_elementwise(region):
+    if not is_scalar_elementwise(region):
         dtypes = [type.dtype for type in region.type.results if isinstance(type, TensorType)]
         return functools.partial(_one_by_one, dtypes)
     return _directly if _depends_on_arguments(region.block) else _broadcast
@@ -130,7 +130,7 @@ def monoid(region: Region) -> str | None:
         or has effects.
     """
     block = region.block
-    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):
+    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_scalar_elementwise(region):
         return None
     numbering = _Numbering(block)
     name, *operands = numbering.expression(block.terminator.operands[0])
@@ -148,7 +148,7 @@ def arg_reducer(region: Region) -> str | None:
         ``"maximum"``, ``"minimum"``, or None.
     """
     block = region.block
-    if len(block.arguments) != 4 or len(block.terminator.operands) != 2 or not is_elementwise(region):
+    if len(block.arguments) != 4 or len(block.terminator.operands) != 2 or not is_scalar_elementwise(region):
         return None
     value, index = block.arguments[0].type, block.arguments[1].type
     assert isinstance(value, TensorType)
@@ -182,7 +182,7 @@ def comparator(region: Region) -> tuple[SortKey, ...] | None:
         None if the comparator has no known form.
     """
     block = region.block
-    if len(block.terminator.operands) != 1 or not is_elementwise(region):
+    if len(block.terminator.operands) != 1 or not is_scalar_elementwise(region):
         return None
     return _Comparator(block).keys()
 
@@ -195,7 +195,7 @@ def selection(region: Region) -> str | None:
         way than numbers are compared.
     """
     block = region.block
-    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):
+    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_scalar_elementwise(region):
         return None
     name, *compared = _Numbering(block).expression(block.terminator.operands[0])
     type = block.arguments[0].type

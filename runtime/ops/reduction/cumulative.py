@@ -25,7 +25,7 @@ import numpy as np
 
 from ...types import Array
 from ..numerics.broadcast_shapes import broadcast_pair
-from .vectorize_region import Arrays, Reducer
+from .reducer import Arrays, Reducer
 
 SCAN_GROUP: Final = 16
 SCAN_BLOCK: Final = 256

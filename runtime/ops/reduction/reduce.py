@@ -22,8 +22,8 @@ from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier
 from .bodies import vectorize_region
+from .reducer import UFUNCS, Arrays, Body, Reducer
 from .reduction_tree import reduce_adjacent, reduce_by_tree
-from .vectorize_region import UFUNCS, Arrays, Body, Reducer
 
 
 class Layout(NamedTuple):

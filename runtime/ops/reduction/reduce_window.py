@@ -43,7 +43,7 @@ from ..framework.rules import function_type_is
 from .bodies import vectorize_region
 from .cumulative import ScanLayout, combine_broadcast, is_idempotent, scan
 from .reduce import same_positive_counts
-from .vectorize_region import Arrays, Body, Reducer
+from .reducer import Arrays, Body, Reducer
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
 from .window_reduce import reduce_elements, reduce_groups, reduce_into, reduce_windows, reduce_windows_by_tree
 

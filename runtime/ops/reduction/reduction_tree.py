@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...types import Array
-from .vectorize_region import Arrays, Reducer
+from .reducer import Arrays, Reducer
 
 MAX_VALUES: Final = 1 << 16
 """Number of values reduced at a time, so that they fit the caches."""

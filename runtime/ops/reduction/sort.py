@@ -37,7 +37,7 @@ from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Re
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
 from .bodies import Order, SortKey, comparator, vectorize_region
-from .vectorize_region import Arrays
+from .reducer import Arrays
 
 Less = Callable[[Arrays, Arrays], Array]
 

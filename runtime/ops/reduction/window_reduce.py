@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...types import Array
+from .reducer import Arrays, Reducer
 from .reduction_tree import reduce_by_tree
-from .vectorize_region import Arrays, Reducer
 from .window_geometry import Window, element_positions, window_positions
 
 MAX_GATHERED: Final = 1 << 20

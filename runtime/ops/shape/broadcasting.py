@@ -110,7 +110,7 @@ class BroadcastInDim(
                 shape[to] = operand.shape[d]
         if DYNAMIC in shape:
             unknown = f"the shape of result is {rules.shape_text(shape)}, which does not follow from operand"
-            rules.require(self, unknown)
+            rules.fail_if(self, unknown)
         return tuple(shape)
 
 

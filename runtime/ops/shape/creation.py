@@ -67,7 +67,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     def verify(self) -> None:
         super().verify()
         if not self.output.is_static:
-            raise self.error(f"output is {self.output}, but must have a static shape")
+            raise self.verify_error(f"output is {self.output}, but must have a static shape")
 
     def reference(self) -> Array:
         return iota(self.output.plain_element_type, self.output.shape, self.iota_dimension)

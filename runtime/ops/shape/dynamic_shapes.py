@@ -32,7 +32,7 @@ from ..framework.memory_limit import require_memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
 from .layout import ReshapeRules
-from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, pad_of, sliced_shape
+from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, bind_pad, sliced_shape
 
 _MAX_I32: Final = int(np.iinfo(np.int32).max)
 """The largest size that `get_dimension_size`, whose result is an i32, can return."""
@@ -217,7 +217,7 @@ class DynamicPad(
         self, operand: Array, padding_value: Array, low: Array, high: Array, interior: Array
     ) -> Array:
         view = self.at_run_time(operand, padding_value, low, high, interior)
-        return pad_of(operand.shape, *map(view.required_integers, AMOUNTS))(operand, padding_value)
+        return bind_pad(operand.shape, *map(view.required_integers, AMOUNTS))(operand, padding_value)
 
 
 class RealDynamicSlice(
@@ -283,7 +283,7 @@ class GetDimensionSize(
     def reference(self, operand: Array) -> Array:
         size = operand.shape[self.dimension]
         if size > _MAX_I32:
-            rules.require(self, f"operand has size {size} there, which i32 cannot hold")
+            rules.fail_if(self, f"operand has size {size} there, which i32 cannot hold")
         return np.array(size, np.int32)
 
 
@@ -350,7 +350,7 @@ class SetDimensionSize(
             reason = f"size is {limit}, but must be in [0, {bound}], the bound of operand there"
         elif not rules.sizes_agree(limit, declared):
             reason = f"size is {limit}, but result has size {declared} there"
-        rules.require(self, reason)
+        rules.fail_if(self, reason)
         if limit > actual:
             shape = [limit if d == self.dimension else length for d, length in enumerate(operand.shape)]
             enlarged = np.zeros(shape, operand.dtype)

@@ -188,7 +188,7 @@ class Reshape(
         )
         if not follows:
             actual = rules.shape_text(operand.shape)
-            rules.require(self, f"operand has shape {actual}, but result {rules.shape_text(shape)}", "C2")
+            rules.fail_if(self, f"operand has shape {actual}, but result {rules.shape_text(shape)}", "C2")
         return operand.reshape(shape)
 
     def bind(self) -> Callable[..., Any]:

@@ -92,14 +92,14 @@ class RngBitGenerator(
             raise self.unsupported(f"output is {self.output}, but must have a static shape")
 
     def reference(self, initial_state: Array) -> tuple[Array, Array]:
-        return self.drawn_by(_REFERENCES, initial_state)
+        return self.generate(_REFERENCES, initial_state)
 
-    def drawn_by(self, generators: Generators, initial_state: Array) -> tuple[Array, Array]:
+    def generate(self, generators: Generators, initial_state: Array) -> tuple[Array, Array]:
         """The results, from the words of some generators."""
         return _random_bits(generators, self.rng_algorithm, initial_state, self.output)
 
 
-Words = Callable[..., Array]
+WordGenerator = Callable[..., Array]
 
 
 class Generators(NamedTuple):
@@ -111,8 +111,8 @@ class Generators(NamedTuple):
         philox: Philox4x32: four words a counter of 128 bits.
     """
 
-    three_fry: Words
-    philox: Words
+    three_fry: WordGenerator
+    philox: WordGenerator
 
 
 def _random_bits(
@@ -153,13 +153,13 @@ def _as_elements(bits: Array, element_type: ElementType) -> Array:
     return low.astype(dtype)
 
 
-def _three_fry_64(generator: Words, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _three_fry_64(generator: WordGenerator, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """One 64-bit word for each counter."""
     new_state, pairs = _three_fry(generator, state, math.prod(shape))
     return new_state, pairs.view("<u8").reshape(shape)
 
 
-def _three_fry_32(generator: Words, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _three_fry_32(generator: WordGenerator, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Two 32-bit words a counter.
 
     They are neighbours along one dimension: the first one of even size, or the first of the largest ones.
@@ -179,7 +179,7 @@ def _three_fry_32(generator: Words, state: Array, shape: tuple[int, ...]) -> tup
     return new_state, np.ascontiguousarray(random_words)
 
 
-def _three_fry(generator: Words, state: Array, count: int) -> tuple[Array, Array]:
+def _three_fry(generator: WordGenerator, state: Array, count: int) -> tuple[Array, Array]:
     """The next state, and the words of the counters from state[1] on under the key state[0]."""
     key, counter = state
     random_words = generator(key, counter, count)
@@ -206,7 +206,7 @@ def _three_fry_words(key: object, counter: object, count: int) -> Array:
     return _encrypt_blocks(encrypt, counter, count, 2)
 
 
-def _philox(generator: Words, state: Array, count: int) -> tuple[Array, Array]:
+def _philox(generator: WordGenerator, state: Array, count: int) -> tuple[Array, Array]:
     """The next state, and the words of the 128-bit counters from state[1:] on under the key state[0]."""
     key, counter = state[0], state[1]
     high = state[2] if len(state) == 3 else key

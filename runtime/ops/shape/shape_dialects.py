@@ -22,7 +22,7 @@ from ...types import BOOLEAN, DYNAMIC, INDEX, INTEGER, PLAIN, Array, ElementType
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
-from ..framework.rules import as_tensor, constant_operand, require
+from ..framework.rules import as_tensor, constant_operand, fail_if
 from ..numerics.element_types import unsigned_bits
 from ..numerics.special_functions import divide_integers
 from .dynamic_shapes import ReadsSizes
@@ -119,7 +119,7 @@ class DivSI(_Binary, name="arith.divsi"):
     """The quotient, rounded towards zero."""
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
-        require(self, None if np.all(rhs != 0) else "rhs is 0")
+        fail_if(self, None if np.all(rhs != 0) else "rhs is 0")
         return divide_integers(np.asarray(lhs), np.asarray(rhs))
 
 
@@ -127,7 +127,7 @@ class RemSI(_Binary, name="arith.remsi"):
     """The remainder of lhs divided by rhs, with the sign of lhs."""
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
-        require(self, None if np.all(rhs != 0) else "rhs is 0")
+        fail_if(self, None if np.all(rhs != 0) else "rhs is 0")
         result: Array = np.fmod(lhs, rhs)
         return result
 
@@ -243,7 +243,7 @@ class Dim(ReadsSizes, name="tensor.dim", assembly="$source , $index attr-dict : 
         return None if size == DYNAMIC else np.array(size, np.int64)
 
     def reference(self, source: Array, index: Array) -> Array:
-        require(self, self.dimension_is(int(index)))
+        fail_if(self, self.dimension_is(int(index)))
         return np.array(source.shape[int(index)], np.int64)
 
 
@@ -294,7 +294,7 @@ class Extract(
     def reference(self, tensor: Array, *indices: Array) -> Array:
         position = tuple(map(int, indices))
         for d, (index, size) in enumerate(zip(position, tensor.shape, strict=True)):
-            require(self, rules.in_range(f"indices[{d}]", [index], 0, size, "the size of tensor there"))
+            fail_if(self, rules.in_range(f"indices[{d}]", [index], 0, size, "the size of tensor there"))
         return np.asarray(tensor[position])
 
 
@@ -370,7 +370,7 @@ class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types(
 
     def reference(self, *shapes: Array) -> Array:
         sizes = [tuple(map(int, shape)) for shape in shapes]
-        require(self, broadcast_reason(sizes))
+        fail_if(self, broadcast_reason(sizes))
         rank = max(map(len, sizes), default=0)
         aligned = [(1,) * (rank - len(shape)) + shape for shape in sizes]
         return np.array([_common_size(column) for column in zip(*aligned, strict=True)], np.int64)

@@ -22,11 +22,11 @@ AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
 RANGES = ("start_indices", "limit_indices", "strides")
 
 
-Lists = tuple[Sequence[int], Sequence[int], Sequence[int]]
+ValuesByDimension = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """The values of AMOUNTS or of RANGES, one for each dimension of the operand."""
 
 
-def _static_lists(view: Op, names: tuple[str, str, str]) -> Lists | None:
+def _static_lists(view: Op, names: tuple[str, str, str]) -> ValuesByDimension | None:
     """The values under three names, or None if one is unknown."""
     first, second, third = map(view.integers, names)
     return None if first is None or second is None or third is None else (first, second, third)
@@ -39,7 +39,7 @@ class PadRules(Op):
     padding_value: Operand[TensorType]
     result: Result[TensorType]
 
-    def amounts(self) -> Lists | None:
+    def amounts(self) -> ValuesByDimension | None:
         """edge_padding_low, edge_padding_high and interior_padding, or None if one is unknown."""
         return _static_lists(self, AMOUNTS)
 
@@ -58,7 +58,7 @@ class PadRules(Op):
                 return f"dimension {d} of operand has size {size}, which padding makes negative"
         return rules.same_shape("result", self.result, "the padded shape", self.padded_shape(amounts))
 
-    def padded_shape(self, amounts: Lists) -> list[int]:
+    def padded_shape(self, amounts: ValuesByDimension) -> list[int]:
         """The result's shape, as far as it is known."""
         sizes = zip(self.operand.shape, *amounts, strict=False)
         return [DYNAMIC if size == DYNAMIC else padded_size(size, *rest) for size, *rest in sizes]
@@ -86,7 +86,7 @@ class Pad(
     interior_padding = Attribute(DIMENSIONS)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    def amounts(self) -> Lists:
+    def amounts(self) -> ValuesByDimension:
         return self.edge_padding_low, self.edge_padding_high, self.interior_padding
 
     def infer(self) -> list[Type]:
@@ -110,10 +110,10 @@ class Pad(
 
     def reference(self, operand: Array, padding_value: Array) -> Array:
         rules.check_actual_sizes(self, operand, padding_value)
-        return pad_of(operand.shape, *self.amounts())(operand, padding_value)
+        return bind_pad(operand.shape, *self.amounts())(operand, padding_value)
 
     def bind(self) -> Callable[..., Any]:
-        return pad_of(self.operand.shape, *self.amounts()) if self.operand.is_static else self.reference
+        return bind_pad(self.operand.shape, *self.amounts()) if self.operand.is_static else self.reference
 
 
 def padded_size(size: int, low: int, high: int, interior: int) -> int:
@@ -121,7 +121,7 @@ def padded_size(size: int, low: int, high: int, interior: int) -> int:
     return size + low + max(size - 1, 0) * interior + high
 
 
-def pad_of(
+def bind_pad(
     shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]
 ) -> Callable[[Array, Array], Array]:
     """The function of operand and padding_value for one shape. Source: specification, `pad`."""
@@ -154,7 +154,7 @@ class SliceRules(Op):
     operand: Operand[TensorType]
     result: Result[TensorType]
 
-    def ranges(self) -> Lists | None:
+    def ranges(self) -> ValuesByDimension | None:
         """start_indices, limit_indices and strides, or None if one is unknown."""
         return _static_lists(self, RANGES)
 
@@ -207,7 +207,7 @@ class Slice(
     strides = Attribute(DIMENSIONS)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    def ranges(self) -> Lists:
+    def ranges(self) -> ValuesByDimension:
         return self.start_indices, self.limit_indices, self.strides
 
     def infer(self) -> list[Type]:

@@ -61,7 +61,7 @@ class _Verifier:
                     self.verify_value(f"{kind} {index}", type, attributes[SHARDING])
         if SHARDING in function.attributes:
             reason = self.per_value_violation(function.attributes[SHARDING], ())
-            self.require(reason, "func.func", SHARDING, function.location)
+            self.fail_if(reason, "func.func", SHARDING, function.location)
         if function.body is not None:
             self.verify_block(function.body.block, "func.func")
 
@@ -73,10 +73,10 @@ class _Verifier:
         else:
             reason = "must be an attribute #sdy.sharding"
         reason = None if reason is None else f"{name}: {reason}"
-        self.require(reason, "func.func", SHARDING, self.function.location)
+        self.fail_if(reason, "func.func", SHARDING, self.function.location)
 
-    def require(self, reason: str | None, operation: str, label: str, location: object) -> None:
-        """Raise where there is a reason to."""
+    def fail_if(self, reason: str | None, operation: str, label: str, location: object) -> None:
+        """Raise a VerifyError with the reason, if there is one."""
         if reason is not None:
             raise VerifyError(reason, operation=operation, label=label, location=location)
 
@@ -103,7 +103,7 @@ class _Verifier:
         if not SHARDING_ATTRIBUTES.isdisjoint(attributes):
             for name in sorted(SHARDING_ATTRIBUTES.intersection(attributes)):
                 reason = self.attribute_violation(operation, name, attributes[name])
-                self.require(reason, operation.name, name, operation.location)
+                self.fail_if(reason, operation.name, name, operation.location)
         if operation.name.startswith("sdy."):
             self.verify_in_scope(operation, self.scope)
 

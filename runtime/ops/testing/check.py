@@ -43,12 +43,12 @@ def require_agreement(
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         kinds = [f"{array.dtype} of shape {array.shape}" for array in (actual, expected)]
-        raise view.failure(f"actual is {kinds[0]}, but expected is {kinds[1]}")
+        raise view.execution_error(f"actual is {kinds[0]}, but expected is {kinds[1]}")
     differs = disagreement(actual, expected)
     count = int(np.count_nonzero(differs))
     if count:
         first = tuple(map(int, np.unravel_index(int(np.argmax(differs)), differs.shape)))
-        raise view.failure(
+        raise view.execution_error(
             f"{rule}, but {count} of {actual.size} elements differ, first at index {list(first)}: "
             f"actual is {actual[first]}, expected is {expected[first]}"
         )
@@ -125,7 +125,7 @@ def _magnitude(bits: Array, element_type: ElementType) -> tuple[Array, Array]:
 class _Check(Op, pure=False):
     """An operation without results that compares two values."""
 
-    def require(self, actual: Array, expected: Array, disagreement: Disagreement, rule: str) -> tuple[()]:
+    def compare(self, actual: Array, expected: Array, disagreement: Disagreement, rule: str) -> tuple[()]:
         """Raise where the values disagree; give no results."""
         require_agreement(self, actual, expected, disagreement, rule)
         return ()
@@ -140,7 +140,7 @@ class ExpectEq(_Check, name="check.expect_eq", assembly="$lhs , $rhs attr-dict :
     I2 = constraints.same_type("lhs", "rhs")
 
     def reference(self, lhs: Array, rhs: Array) -> tuple[()]:
-        return self.require(lhs, rhs, unequal, "values must be equal")
+        return self.compare(lhs, rhs, unequal, "values must be equal")
 
 
 class ExpectEqConst(_Check, name="check.expect_eq_const", assembly="$lhs , $value attr-dict"):
@@ -155,7 +155,7 @@ class ExpectEqConst(_Check, name="check.expect_eq_const", assembly="$lhs , $valu
         return same_type("lhs", self.lhs, "value", self.value.type)
 
     def reference(self, lhs: Array) -> tuple[()]:
-        return self.require(lhs, self.value.array, unequal, "values must be equal")
+        return self.compare(lhs, self.value.array, unequal, "values must be equal")
 
 
 class ExpectAlmostEq(
@@ -173,7 +173,7 @@ class ExpectAlmostEq(
 
     def reference(self, lhs: Array, rhs: Array) -> tuple[()]:
         rule = f"values must differ by at most {self.tolerance}"
-        return self.require(lhs, rhs, not_almost_equal(self.tolerance), rule)
+        return self.compare(lhs, rhs, not_almost_equal(self.tolerance), rule)
 
 
 class ExpectAlmostEqConst(
@@ -194,7 +194,7 @@ class ExpectAlmostEqConst(
 
     def reference(self, lhs: Array) -> tuple[()]:
         rule = f"values must differ by at most {self.tolerance}"
-        return self.require(lhs, self.value.array, not_almost_equal(self.tolerance), rule)
+        return self.compare(lhs, self.value.array, not_almost_equal(self.tolerance), rule)
 
 
 class ExpectClose(
@@ -223,7 +223,7 @@ class ExpectClose(
 
     def reference(self, actual: Array, expected: Array) -> tuple[()]:
         bounds = self.min_ulp_difference, self.max_ulp_difference
-        return self.require(actual, expected, not_close(*bounds), close_rule(*bounds))
+        return self.compare(actual, expected, not_close(*bounds), close_rule(*bounds))
 
 
 def close_rule(min_ulp_difference: int, max_ulp_difference: int) -> str:
@@ -246,7 +246,7 @@ class ExpectSerializedEq(
 
     def reference(self, expected: Array) -> tuple[()]:
         probed = read_probe(self, self.probe_id, self.iteration, self.expected)
-        return self.require(probed, expected, unequal, "values must be equal to the probe's")
+        return self.compare(probed, expected, unequal, "values must be equal to the probe's")
 
 
 def are_real_or_complex(*operands: object) -> bool:

@@ -80,7 +80,7 @@ class Probe(
             ) as index:
                 csv.writer(index, lineterminator="\n").writerow([self.probe_id, str(self.operand), str(file)])
         except OSError as error:
-            raise self.failure(str(error)) from None
+            raise self.execution_error(str(error)) from None
         call.probes.append((self.probe_id, str(file)))
         return operand
 
@@ -93,7 +93,7 @@ def probe_folder(view: Op) -> Path:
     """
     folder = call_state().options.probe_directory
     if folder is None:
-        raise view.failure("Options has no probe_directory")
+        raise view.execution_error("Options has no probe_directory")
     return Path(folder)
 
 
@@ -110,12 +110,12 @@ def read_probe(view: Op, probe_id: str, iteration: int, type: TensorType) -> Arr
         written = call_state().probes or list(_indexed(folder))
         files = [file for name, file in written if name == probe_id]
         if not 0 <= iteration < len(files):
-            raise view.failure(
+            raise view.execution_error(
                 f"the probe {probe_id!r} has {len(files)} values, but iteration {iteration} needs one"
             )
         array: Array = from_file(np.load(files[iteration], allow_pickle=False), type)
     except (OSError, ValueError, EOFError) as error:
-        raise view.failure(f"the probe {probe_id!r} cannot be read: {error}") from None
+        raise view.execution_error(f"the probe {probe_id!r} cannot be read: {error}") from None
     return array
 
 

@@ -78,9 +78,9 @@ def find_attentions(region: Region, epilogues: Collection[Operation]) -> dict[Op
     fusions = [operation for operation in operations if operation.name == ROW_FUSION]
     if not fusions or not any(operation.name in _PRODUCTS for operation in operations):
         return {}
-    from ...ops.contraction.float_matmul import have_threads
+    from ...ops.contraction.float_matmul import has_native_matmul
 
-    if not have_threads():
+    if not has_native_matmul():
         return {}
     uses = use_counts(region)
     users = {value: operation for operation in operations for value in operation.operands}
@@ -115,11 +115,11 @@ def _is_float_product(operation: Operation) -> bool:
     """Whether the kernel of `FusedAttention` computes a product: of f32 or f64, not by a vector."""
     if operation.name not in _PRODUCTS:
         return False
-    from ...ops.contraction.float_matmul import contracted
+    from ...ops.contraction.float_matmul import matmul
 
     view = view_of(operation)
     assert isinstance(view, Contraction)
-    if view.multiply is not contracted or not all(type.is_static for type in (view.lhs, view.rhs)):
+    if view.multiply is not matmul or not all(type.is_static for type in (view.lhs, view.rhs)):
         return False
     # A matrix times its own transpose is symmetric, and takes half the time as a step of its own.
     is_symmetric = operation.operands[0] is operation.operands[1]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import ExecutionError, NimbleError, failure
+from ...errors import ExecutionError, NimbleError, failure_reason
 from ...ir import Block, Operation, Value
 from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
@@ -82,7 +82,7 @@ def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runn
             except NimbleError:
                 raise
             except Exception as error:
-                reason = failure(error)
+                reason = failure_reason(error)
                 raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
             values.append(np.asarray(value[0] if type(value) is tuple else value))
             for slot in releases[step_number]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...ops.contraction.base import Contraction
-from ...ops.contraction.float_matmul import complex_product, contraction_of, have_threads
+from ...ops.contraction.float_matmul import complex_product, fastest_matmul, has_native_matmul
 from ...ops.contraction.low_precision_matmul import bf16_implementation
 from ...ops.contraction.matmul import is_low_precision, multiplier
 from ...ops.framework.rules import constant_operand
@@ -144,12 +144,12 @@ def _to_result_type(computed: DType, result: TensorType) -> Callable[[Array], Ar
 
 def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     """Match a product of floats with the reference's kernel, on threads."""
-    if not have_threads():
+    if not has_native_matmul():
         return "BLAS computes the product"
 
     def prepare() -> Runnable:
         (_, rows, k), (_, _, columns) = shapes
-        multiply_stacks = contraction_of(rows, k, columns, threads)
+        multiply_stacks = fastest_matmul(rows, k, columns, threads)
         return _bound(view, multiply_stacks)
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
@@ -167,7 +167,7 @@ def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) 
     lhs, rhs, result = (type.plain_element_type for type in (view.lhs, view.rhs, view.result))
     multiply = multiplier(lhs, rhs, result, multiply_stacks)
     assert multiply is not None
-    function = view.bound(multiply)
+    function = view.bind_with(multiply)
     assert function is not None
     return function
 
@@ -192,12 +192,12 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         return view.convolve(lhs, rhs, padding, threads=threads)
 
     depthwise = (
-        _depthwise_kernel(view, windows, view.conversions[-1].dtype, threads) if view.is_scaling else None
+        _depthwise_kernel(view, windows, view.conversions[-1].dtype, threads) if view.is_depthwise else None
     )
     if depthwise is None:
-        from ...ops.contraction.convolution_algorithms import by_loops, is_winograd
+        from ...ops.contraction.convolution_algorithms import is_winograd, native_convolution
 
-        convolve_by_loops = by_loops(
+        convolve_by_loops = native_convolution(
             view,
             windows,
             view.lhs.shape,
@@ -233,7 +233,7 @@ def _depthwise_kernel(
     shapes, axes, numbers = _kernel_geometry(view, windows)
     if not convolution.supports(shapes, dtype):
         return None
-    return convolution.prepare_scaling(shapes, axes, numbers, dtype, threads=threads)
+    return convolution.prepare_depthwise(shapes, axes, numbers, dtype, threads=threads)
 
 
 def _kernel_geometry(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
@@ -269,7 +269,7 @@ def _integer_convolution(
 
     def prepare() -> Runnable:
         if is_depthwise:
-            convolve = convolution.prepare_scaling(
+            convolve = convolution.prepare_depthwise(
                 *_kernel_geometry(view, windows), computed, threads=threads
             )
         else:

@@ -37,9 +37,9 @@ def find_epilogues(region: Region) -> dict[Operation, Operation]:
     operations = region.block.operations
     if not any(map(_is_product, operations)):
         return {}
-    from ...ops.contraction.float_matmul import have_threads
+    from ...ops.contraction.float_matmul import has_native_matmul
 
-    if not have_threads():
+    if not has_native_matmul():
         return {}
     uses = use_counts(region)
     pairs = [(operation, _product_before(operation, uses)) for operation in operations]
@@ -50,11 +50,11 @@ def _is_product(operation: Operation) -> bool:
     """Whether an operation is a product of matrices for whose size an epilogue pays."""
     if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
         return False
-    from ...ops.contraction.float_matmul import contracted
+    from ...ops.contraction.float_matmul import matmul
 
     view = view_of(operation)
     assert isinstance(view, Contraction)
-    if view.multiply is not contracted or 1 in view.result.shape:
+    if view.multiply is not matmul or 1 in view.result.shape:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
         return False

@@ -84,7 +84,7 @@ def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
         return "a small transform takes one thread"
-    return Kernel(lambda: view.transformer(shape, threads), "multithreaded FFT", True)
+    return Kernel(lambda: view.bind_fft(shape, threads), "multithreaded FFT", True)
 
 
 def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
@@ -110,7 +110,7 @@ def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatc
         from ...kernels.random import random_words
         from ...ops.shape.random import Generators
 
-        return functools.partial(view.drawn_by, Generators(random_words.three_fry, random_words.philox))
+        return functools.partial(view.generate, Generators(random_words.three_fry, random_words.philox))
 
     return Kernel(prepare, "counters in SIMD lanes", is_compiled_ahead=True)
 

@@ -12,7 +12,7 @@ from ...ir import Operation, Value, captured_values
 from ...ir.record import Record
 from ...ops.control.control import While
 from ...ops.framework.memory_limit import bytes_of
-from ...ops.framework.verify import views_under
+from ...ops.framework.verify import view_function
 from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
 from ..implementation import Implementation, ImplementationKind, Replaceable
@@ -84,7 +84,7 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
     from ...codegen import native_loop
     from ...kernels.launch.threads import chosen_threads
 
-    views, unsharded = views_under(view.ordering), LoopToCompile(view.operation)
+    views, unsharded = view_function(view.ordering), LoopToCompile(view.operation)
     count = chosen_threads(threads)
     loop = _sharded(unsharded, views, count, _MAX_SERIAL_MULTIPLICATIONS) if count > 1 else None
     if loop is not None:
@@ -259,7 +259,7 @@ class NativeLoop(Replaceable):
     def scratch_bytes(self) -> int:
         from ...codegen import native_loop
 
-        loop, views = self.loop, views_under(self.view.ordering)
+        loop, views = self.loop, view_function(self.view.ordering)
         workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured, views)
         return workspaces + (loop.count - 1) * self._copied_bytes()
 
@@ -295,7 +295,7 @@ class NativeLoop(Replaceable):
         from ...codegen.llvm import machine
         from ...kernels.launch.native_loop import NativeWhile
 
-        loop, views = self.loop, views_under(self.view.ordering)
+        loop, views = self.loop, view_function(self.view.ordering)
 
         def text() -> str:
             return str(native_loop.native_loop(loop.operation, loop.captured, views))

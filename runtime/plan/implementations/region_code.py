@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir import Value, captured_values
-from ...ops.framework.verify import views_under
-from ...ops.reduction.bodies import is_elementwise
+from ...ops.framework.verify import view_function
+from ...ops.reduction.bodies import is_scalar_elementwise
 from ...types import AnyElementType, Array, ElementType, TensorType
 from ..implementation import Cost, Implementation, NoCode, Prepared, Runnable
 from ..tiering.cost_model import (
@@ -30,7 +30,7 @@ from ..tiering.cost_model import (
 from .native_code import LoweredKernel, NativeCode, names_of, seconds_of, tensor
 
 if TYPE_CHECKING:
-    from ...ops.reduction.vectorize_region import Body
+    from ...ops.reduction.reducer import Body
 
 MAX_SMALL_ELEMENTS = 1 << 15
 """Maximum elements that a generated loop reads in the time of a call of a hand-written kernel."""
@@ -63,7 +63,7 @@ class RegionCode(NativeCode):
         from ...codegen.regions.region_function import check_region
 
         for region in self.view.operation.regions:
-            reason = check_region(region, views_under(self.view.ordering))
+            reason = check_region(region, view_function(self.view.ordering))
             if reason is not None:
                 return reason
         return None
@@ -184,7 +184,7 @@ class RegionCode(NativeCode):
         regions = self.view.operation.regions
         seconds = sum(seconds_of_operations(region.block) for region in regions)
         work = self.operations_on_elements()
-        if not self.applies_per_element and all(map(is_elementwise, regions)):
+        if not self.applies_per_element and all(map(is_scalar_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
             reference = work * seconds + self.gather_seconds() + self.passes() * count * REGION_PASS_SECONDS
             if self.is_small:

@@ -8,7 +8,7 @@ from typing import Final
 from ...ir import EnumAttribute, IntegerAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ops.contraction.dot_algorithm import working_type
 from ...ops.contraction.dot_general import DotGeneral
-from ...ops.contraction.low_precision_matmul import are_served, has_order_of_f32, suits
+from ...ops.contraction.low_precision_matmul import adds_in_f32_order, supports_sizes, supports_types
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, TF32, ElementType, TensorType
 from ..utils.rewriter import Rewriter, viewed
 
@@ -74,7 +74,7 @@ def _product(
     """The product of two components, in f32 or f64, where narrower instructions have not the same bits."""
     lhs, rhs = plain_element_type(left), plain_element_type(right)
     target = working_type(lhs)
-    if not (are_served(lhs, rhs, target) and has_order_of_f32() and suits(*sizes)):
+    if not (supports_types(lhs, rhs, target) and adds_in_f32_order() and supports_sizes(*sizes)):
         left, right = (_converted(value, target, rewriter) for value in (left, right))
     attributes = {name: value for name, value in operation.attributes.items() if name != "algorithm"}
     type = TensorType(tensor_type(operation.result).shape, target)

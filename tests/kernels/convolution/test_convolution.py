@@ -90,7 +90,7 @@ def convolved(lhs, rhs, axes, groups=(1, 1), orders=None, scales=False, threads=
     result = [shape[place] for place in np.argsort(numbers.result)]
     shapes = (operands[0].shape, operands[1].shape, result)
     if scales:
-        run = convolution.prepare_scaling(shapes, axes, numbers, lhs.dtype, threads=threads)
+        run = convolution.prepare_depthwise(shapes, axes, numbers, lhs.dtype, threads=threads)
     else:
         counts = {"feature_group_count": groups[0], "batch_group_count": groups[1]}
         run = convolution.prepare(
@@ -393,7 +393,7 @@ def test_what_has_no_loops_is_rejected():
         with pytest.raises(ValueError, match="no loops convolve"):
             convolution.prepare(shapes, (), numbers, dtype)
         with pytest.raises(ValueError, match="no loops convolve"):
-            convolution.prepare_scaling(shapes, (), numbers, dtype)
+            convolution.prepare_depthwise(shapes, (), numbers, dtype)
 
 
 def program(numbers, lhs, rhs, result, window="", groups=(1, 1)):

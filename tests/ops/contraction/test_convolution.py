@@ -308,7 +308,7 @@ def test_dynamic_conv_checks_the_padding_it_is_given() -> None:
 @pytest.mark.parametrize("limit", [1, 40, 100])
 def test_blocks_of_patches_change_nothing(case: Case, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lhs, rhs = operands(case, "i32")
-    monkeypatch.setattr(convolution_algorithms, "PATCHES", limit)
+    monkeypatch.setattr(convolution_algorithms, "MAX_PATCH_ELEMENTS", limit)
     (result,) = evaluate(case.text("i32"), lhs, rhs)
     np.testing.assert_array_equal(result, expected(case, lhs, rhs).astype(np.int32))
 

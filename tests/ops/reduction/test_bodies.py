@@ -13,7 +13,7 @@ from nimblehlo.ops.reduction.bodies import (
     SortKey,
     arg_reducer,
     comparator,
-    is_elementwise,
+    is_scalar_elementwise,
     monoid,
     overwrites,
     vectorize_region,
@@ -72,8 +72,10 @@ def test_overwrites() -> None:
 
 
 def test_elementwise() -> None:
-    assert is_elementwise(region_of(region([F32], f"%r = stablehlo.add %a, %x : {F32}", [f"%r : {F32}"])))
-    assert not is_elementwise(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
+    assert is_scalar_elementwise(
+        region_of(region([F32], f"%r = stablehlo.add %a, %x : {F32}", [f"%r : {F32}"]))
+    )
+    assert not is_scalar_elementwise(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
 
 
 def test_vectorize_region_gives_constants_the_shape_of_arguments() -> None:

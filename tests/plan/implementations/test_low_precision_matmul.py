@@ -82,7 +82,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     """A processor quick by these ways to multiply bf16, and nothing kept of what another one prepared."""
     monkeypatch.setattr(low_precision_matmul, "available", lambda: ways)
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: True)
-    monkeypatch.setattr(operation_matmul, "prepared", operation_matmul.prepared.__wrapped__)
+    monkeypatch.setattr(operation_matmul, "prepare_product", operation_matmul.prepare_product.__wrapped__)
     monkeypatch.setattr(api, "_executed", LRUCache(1))
 
 
@@ -328,13 +328,13 @@ def test_slow_instructions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
         AMX,
         AVX512_BF16,
     )
-    monkeypatch.setattr(operation_matmul, "prepared", None)
+    monkeypatch.setattr(operation_matmul, "prepare_product", None)
     nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
 
 
 @needs_way
 def test_the_instructions_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation_matmul, "prepared", None)
+    monkeypatch.setattr(operation_matmul, "prepare_product", None)
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
     with pytest.raises(nimblehlo.ExecutionError, match="NoneType"):
         nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
@@ -345,7 +345,7 @@ def test_the_matrix_unit_sums_floats_only_where_it_is_allowed(monkeypatch: pytes
     for text, expected in (("", AVX512_BF16), ("0", AVX512_BF16), ("1", AMX)):
         monkeypatch.setenv(ENVIRONMENT_VARIABLE, text)
         assert operation_matmul.bf16_implementation() == expected
-        assert operation_matmul.has_order_of_f32() == (expected == AVX512_BF16)
+        assert operation_matmul.adds_in_f32_order() == (expected == AVX512_BF16)
     monkeypatch.setattr(low_precision_matmul, "available", lambda: (AMX,))
     monkeypatch.delenv(ENVIRONMENT_VARIABLE)
     assert operation_matmul.bf16_implementation() is None

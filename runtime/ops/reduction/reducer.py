@@ -1,4 +1,4 @@
-"""Apply the bodies of reductions to whole arrays: the combining function and its element types.
+"""Reducers: functions that combine whole arrays as the body of a reduction combines scalars.
 
 Source: specification, sections "reduce", "reduce_window" and "select_and_scatter".
 """
@@ -17,7 +17,7 @@ from ..framework.declaration import Evaluate
 from ..numerics.broadcast_shapes import broadcast_shape
 from ..numerics.element_types import FLOAT64, carrier, rounding
 from ..numerics.quantization import conversion
-from .bodies import is_elementwise, monoid, vectorize_region
+from .bodies import monoid, vectorize_region
 
 Arrays = tuple[Array, ...]
 
@@ -80,13 +80,12 @@ class Body:
 
     Attributes:
         element_types: the region's own element types E0, ..., EN-1.
-        monoid: the operation that it applies and returns, or None (`regions.monoid`).
+        monoid: the operation that it applies and returns, or None (`bodies.monoid`).
     """
 
     def __init__(self, region: IrRegion) -> None:
         self.element_types = rules.body_element_types(region)
         self.monoid = monoid(region)
-        self.is_elementwise = is_elementwise(region)
         self._vectorized = vectorize_region(region)
         self._reducers: dict[str, Reducer | None] = {}
 
