@@ -1,14 +1,14 @@
 # cython: language_level=3
-"""Functions that sort unsigned integers, for native loops to call: see `radix_sort.h`; and the sort of one long row by
-several threads: see `grouped_sort.h`."""
+"""Native sorts: of rows by a task each (`row_sort.h`), of one long row by several threads (`grouped_sort.h`), and
+functions that sort unsigned integers, for kernels to call (`radix_sort.h`)."""
 
 cimport numpy as cnp
 from libc.stdint cimport int64_t, intptr_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
-from ..launch.native import run_in_order
-from ..launch.threads import chosen_threads
+from ..launch.native import run_in_order, run_independent
+from ..launch.threads import chosen_threads, division
 
 cdef extern from "radix_sort.h" nogil:
     ctypedef int (*SortFunction)(void *numbers, intptr_t count, void *scratch)
@@ -19,32 +19,60 @@ cdef extern from "radix_sort.h" nogil:
     int sort_uint64(void *numbers, intptr_t count, void *scratch)
     int sort_upper_half(void *numbers, intptr_t count, void *scratch)
 
+cdef extern from "row_sort.h" nogil:
+    ctypedef struct SortEncoding:
+        uint64_t mode, ones, sign, infinity, flip, nan
+
+    ctypedef struct SortedRow
+    ctypedef struct SortCodes:
+        void (*restore)(const SortedRow *) noexcept
+
+    ctypedef struct SortedRow:
+        int64_t item_bytes, length, shift
+        SortEncoding encoding
+        const SortCodes *codes
+        const void *elements
+        const uint32_t *permutation
+        void *values
+        uint32_t *positions
+
+    ctypedef struct RowSort:
+        SortedRow first
+        int64_t rows, rows_per_task, lacks_memory
+
+    ctypedef struct RowGather:
+        int64_t item_bytes, length, total, size
+        const void *source
+        const uint32_t *positions
+        void *result
+
+    const SortCodes *sort_codes(int64_t item_bytes)
+    SortedRow row_at(const SortedRow *first, int64_t number)
+    void sort_rows_task(int64_t task, void *closure) noexcept
+    void gather_rows_task(int64_t task, void *closure) noexcept
+
 cdef extern from "grouped_sort.h" nogil:
     enum:
         GROUPED_PREFIXES
         GROUPED_MAX_GROUPS
+        GROUPED_MAX_CHUNKS
+        GROUPED_SAMPLE
         GROUPED_COUNT
         GROUPED_DISTRIBUTE
         GROUPED_SORT
 
-    ctypedef struct GroupedEncoding:
-        uint64_t mode, ones, sign, infinity, flip, nan
-
     ctypedef struct GroupedSort:
-        int64_t stage, item_bytes, position_bytes, length, chunk, chunks
-        GroupedEncoding encoding
-        const void *elements
+        SortedRow row
+        int64_t stage, chunk, chunks
         void *numbers
         void *scratch
-        void *values
-        void *positions
         uint32_t *counts
         uint32_t *next
-        uint8_t *is_mixed
-        int64_t group_count, shift, any_mixed
+        uint8_t *chunk_has_shared_codes
+        int64_t group_count, has_shared_codes
 
-    bint grouped_is_skewed(GroupedSort *s, int64_t threads)
-    int64_t grouped_divide(GroupedSort *s)
+    bint grouped_is_skewed(GroupedSort *s)
+    bint grouped_divide(GroupedSort *s)
     void grouped_task(int64_t task, void *closure) noexcept
 
 cdef extern from "numpy/arrayobject.h":
@@ -61,13 +89,18 @@ MIN_SCRATCH_COUNT = RADIX_MIN_COUNT
 cdef enum:
     # Elements of a chunk, at least: fewer are sorted in the time in which a thread is woken.
     MIN_CHUNK = 1 << 16
-    MAX_CHUNKS = 16
 
-# Estimated time of an element in each stage on one thread.
+# Estimated time of an element in each stage of a grouped sort, and in the sort of a row, on one thread.
 cdef double _SECONDS_PER_ITEM = 1e-9
+cdef double _ROW_SECONDS_PER_ITEM = 1e-8
+
+# Bytes that could be moved in the time in which one item is sorted, or gathered.
+cdef enum:
+    BYTES_PER_ITEM = 64
+    GATHERED_BYTES_PER_ITEM = 16
 
 MIN_GROUPED_LENGTH = 4 * MIN_CHUNK
-"""The shortest row that `sort_grouped` sorts."""
+"""The shortest row that several threads sort."""
 
 
 cdef SortFunction numpy_sort(dtype) except? NULL:
@@ -112,50 +145,106 @@ def sort_address(dtype, bint by_upper_half=False) -> int:
     return <size_t>&sort_upper_half if by_upper_half else <size_t>&sort_uint64
 
 
-def sort_grouped(uint64_t[::1] encoding, cnp.ndarray elements, cnp.ndarray values, cnp.ndarray positions, threads):
-    """Sort one row in groups, unless most elements are in one of them.
-
-    Args:
-        encoding: the words of `sort_encoding.Encoding`.
-        elements: at least MIN_GROUPED_LENGTH elements as uint32 or uint64; uint32 if `positions` is not None.
-        values: receives the sorted elements, or None. It may not share memory with `elements`.
-        positions: receives the positions of the sorted elements, of 4 or 8 bytes, or None.
-        threads: maximum number of threads; None: all.
-
-    Returns:
-        None if nothing was sorted. Otherwise whether different elements may have one code: `values` have the positive
-        one of these then, unless there are positions.
-    """
+cdef bint sort_in_groups(SortedRow row, threads) except -1:
+    """Sort one row by several threads, unless most elements are in one of the groups; returns whether it is sorted."""
     cdef GroupedSort sort
-    cdef int64_t thread_count = chosen_threads(threads), largest
-    cdef double seconds
-    sort.item_bytes, sort.length = cnp.PyArray_ITEMSIZE(elements), cnp.PyArray_SIZE(elements)
-    sort.position_bytes = 0 if positions is None else cnp.PyArray_ITEMSIZE(positions)
-    sort.chunk = max(<int64_t>MIN_CHUNK, (sort.length + MAX_CHUNKS - 1) // MAX_CHUNKS)
-    sort.chunks = (sort.length + sort.chunk - 1) // sort.chunk
-    sort.encoding = (<GroupedEncoding *>&encoding[0])[0]
-    numbers_dtype = np.uint64 if positions is not None or sort.item_bytes == 8 else np.uint32
+    cdef double seconds = row.length * _SECONDS_PER_ITEM
+    cdef bint has_positions = row.positions != NULL
+    sort.row, sort.stage = row, GROUPED_SAMPLE
+    sort.chunk = max(<int64_t>MIN_CHUNK, (row.length + GROUPED_MAX_CHUNKS - 1) // GROUPED_MAX_CHUNKS)
+    sort.chunks = (row.length + sort.chunk - 1) // sort.chunk
+    if grouped_is_skewed(&sort):
+        return False
+    numbers_dtype = np.uint64 if has_positions or row.item_bytes == 8 else np.uint32
+    cdef cnp.ndarray scratch = np.empty(row.length if has_positions else 0, numbers_dtype)
+    sort.scratch = cnp.PyArray_DATA(scratch) if has_positions else row.values
     cdef cnp.ndarray counts = np.empty(sort.chunks * GROUPED_PREFIXES, np.uint32)
     cdef cnp.ndarray next_numbers = np.zeros(sort.chunks * GROUPED_MAX_GROUPS, np.uint32)
-    cdef cnp.ndarray is_mixed = np.empty(sort.chunks, np.uint8)
-    sort.elements = cnp.PyArray_DATA(elements)
-    sort.values = NULL if values is None else cnp.PyArray_DATA(values)
-    sort.positions = NULL if positions is None else cnp.PyArray_DATA(positions)
+    cdef cnp.ndarray shared = np.empty(sort.chunks, np.uint8)
     sort.counts, sort.next = <uint32_t *>cnp.PyArray_DATA(counts), <uint32_t *>cnp.PyArray_DATA(next_numbers)
-    sort.is_mixed = <uint8_t *>cnp.PyArray_DATA(is_mixed)
-    seconds = sort.length * _SECONDS_PER_ITEM
-    if grouped_is_skewed(&sort, thread_count):
-        return None
+    sort.chunk_has_shared_codes = <uint8_t *>cnp.PyArray_DATA(shared)
     sort.stage = GROUPED_COUNT
     run_in_order(<size_t>&grouped_task, <size_t>&sort, sort.chunks, seconds, threads)
-    largest = grouped_divide(&sort)
-    if largest * max(2, thread_count) > sort.length:
-        return None
-    cdef cnp.ndarray numbers = np.empty(sort.length, numbers_dtype)
-    cdef cnp.ndarray scratch = values if positions is None else np.empty(sort.length, numbers_dtype)
-    sort.numbers, sort.scratch = cnp.PyArray_DATA(numbers), cnp.PyArray_DATA(scratch)
+    if grouped_divide(&sort):
+        return False
+    cdef cnp.ndarray numbers = np.empty(row.length, numbers_dtype)
+    sort.numbers = cnp.PyArray_DATA(numbers)
     sort.stage = GROUPED_DISTRIBUTE
     run_in_order(<size_t>&grouped_task, <size_t>&sort, sort.chunks, seconds, threads)
     sort.stage = GROUPED_SORT
     run_in_order(<size_t>&grouped_task, <size_t>&sort, sort.group_count, 4 * seconds, threads)
-    return bool(sort.any_mixed)
+    if sort.has_shared_codes and not has_positions:
+        row.codes.restore(&row)
+    return True
+
+
+def sort_rows(uint64_t[::1] encoding, cnp.ndarray elements, cnp.ndarray values, cnp.ndarray positions, int64_t length,
+    threads, int64_t shift=0, cnp.ndarray permutation=None):
+    """Sort rows of `length` elements; few long ones by several threads each.
+
+    Args:
+        encoding: the words of `sort_encoding.Encoding`.
+        elements: flat unsigned integers of at most 8 bytes, which may not share memory with the results.
+        values: receives the sorted elements, or None.
+        positions: receives the positions of the sorted elements in their rows, as uint32, or None.
+        length: elements of a row.
+        threads: maximum number of threads; None: all.
+        shift: with `positions`, the lowest of the 32 bits of a code by which rows are sorted.
+        permutation: with `positions`, the elements' positions after an earlier sort, whose order equal elements keep.
+
+    Returns:
+        How many rows several threads sorted.
+
+    Raises:
+        MemoryError: there is no memory for scratch.
+    """
+    cdef RowSort sort
+    cdef SortedRow *row = &sort.first
+    cdef int64_t number, sorted_count = 0, rows = cnp.PyArray_SIZE(elements) // length
+    row.item_bytes, row.length, row.shift = cnp.PyArray_ITEMSIZE(elements), length, shift
+    row.codes = sort_codes(row.item_bytes)
+    row.encoding = (<SortEncoding *>&encoding[0])[0]
+    row.elements = cnp.PyArray_DATA(elements)
+    row.permutation = NULL if permutation is None else <uint32_t *>cnp.PyArray_DATA(permutation)
+    row.values = NULL if values is None else cnp.PyArray_DATA(values)
+    row.positions = NULL if positions is None else <uint32_t *>cnp.PyArray_DATA(positions)
+    cdef bint has_groups = row.positions != NULL or row.item_bytes > 2
+    if length < MIN_GROUPED_LENGTH or not has_groups or rows >= chosen_threads(threads):
+        sort_each_row(&sort, rows, threads)
+        return 0
+    cdef SortedRow first = row[0]
+    for number in range(rows):
+        row[0] = row_at(&first, number)
+        if sort_in_groups(row[0], threads):
+            sorted_count += 1
+        else:
+            sort_each_row(&sort, 1, threads)
+    return sorted_count
+
+
+cdef int sort_each_row(RowSort *sort, int64_t rows, threads) except -1:
+    sort.rows, sort.lacks_memory = rows, 0
+    tasks, sort.rows_per_task = division(rows, sort.first.length * <double>BYTES_PER_ITEM)
+    cdef double seconds = rows * sort.first.length * _ROW_SECONDS_PER_ITEM
+    run_independent(<size_t>&sort_rows_task, <size_t>sort, tasks, seconds, threads)
+    if sort.lacks_memory:
+        raise MemoryError
+    return 0
+
+
+def gather_rows(cnp.ndarray source, cnp.ndarray positions, cnp.ndarray result, int64_t item_bytes, int64_t length,
+    threads):
+    """Write the elements of rows in the order of their positions.
+
+    Args:
+        source, result: arrays of contiguous elements of `item_bytes` bytes: 1, 2, 4, 8 or 16.
+        positions: for each element of `result`, the position in its row, as uint32.
+        length: elements of a row.
+        threads: maximum number of threads; None: all.
+    """
+    cdef RowGather gather
+    gather.item_bytes, gather.length, gather.total = item_bytes, length, cnp.PyArray_SIZE(positions)
+    gather.source, gather.result = cnp.PyArray_DATA(source), cnp.PyArray_DATA(result)
+    gather.positions = <uint32_t *>cnp.PyArray_DATA(positions)
+    tasks, gather.size = division(gather.total, GATHERED_BYTES_PER_ITEM)
+    run_independent(<size_t>&gather_rows_task, <size_t>&gather, tasks, gather.total * _SECONDS_PER_ITEM, threads)

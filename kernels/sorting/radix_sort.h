@@ -60,6 +60,12 @@ static SortFunction numpy_sorts[4];
         return 0;                                                                                                     \
     }
 
+/* A `SortFunction` for single bytes. */
+static int sort_uint8(void *numbers, intptr_t count, void *scratch) {
+    (void)scratch;
+    return numpy_sorts[0](numbers, count, 0);
+}
+
 RADIX_DIGITS(uint16, uint16_t)
 RADIX_DIGITS(uint32, uint32_t)
 RADIX_DIGITS(uint64, uint64_t)

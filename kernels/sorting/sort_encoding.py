@@ -5,8 +5,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
-POSITION_BITS = 32
-"""The bits of a position below 32 bits of a key, in the numbers that are sorted."""
 _INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 Comparison = Literal["FLOAT", "TOTALORDER", "CANONICAL"]
@@ -35,12 +33,12 @@ class Encoding(NamedTuple):
     nan: int
 
     @property
-    def words(self) -> np.ndarray:
+    def as_array(self) -> np.ndarray:
         """The encoding as a kernel argument."""
         return np.array(self, np.uint64)
 
 
-def encoding(dtype: Any, key: Key) -> Encoding:
+def encoding_of(dtype: Any, key: Key) -> Encoding:
     """The encoding of a key of that element type."""
     dtype = np.dtype(dtype)
     ones = (1 << dtype.itemsize * 8) - 1

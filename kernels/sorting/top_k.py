@@ -18,7 +18,7 @@ from ..launch.compilation import flat
 from ..launch.threads import division
 from . import sort
 from .native_sort import sort_address
-from .sort_encoding import bits_dtype, encoding
+from .sort_encoding import bits_dtype, encoding_of
 
 _MAX_INSERTION_K = 64
 _MAX_SHARE = 64  # of the elements of a chunk, at most one in 64 is collected
@@ -86,7 +86,7 @@ def _of_rows(dtype: np.dtype, rows: int, length: int, k: int, threads: int | Non
 def _insertion(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, threads: int | None) -> TopK:
     """Insert into the k best while a chunk is read; returns those of all chunks of a row, in order of the
     chunks."""
-    code, bits = encoding(dtype, sort.Key(0)).words, bits_dtype(dtype)
+    encoding, bits = encoding_of(dtype, sort.Key(0)).as_array, bits_dtype(dtype)
     word = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)  # NumPy sorts short arrays fast
     work_items, chunk_size = rows * chunks, length // chunks
     tasks, size = division(work_items, chunk_size * dtype.itemsize)
@@ -98,8 +98,8 @@ def _insertion(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thr
         values, indices = np.empty((rows, chunks * k), dtype), np.empty((rows, chunks * k), np.int32)
         groups, best = np.empty(tasks * searches.SEARCH_BLOCK, word), np.empty(tasks * k, bits)
         results = values.reshape(-1).view(bits), indices.reshape(-1)
-        arguments = (size, work_items, chunks, chunk_size, length, k, sort_address(word), code, groups, best)
-        top_k_loops.insertion(tasks, *arguments, flat(row_data, bits), *results, threads=threads)
+        arguments = (size, work_items, chunks, chunk_size, length, k, sort_address(word), encoding, groups)
+        top_k_loops.insertion(tasks, *arguments, best, flat(row_data, bits), *results, threads=threads)
         return values, indices
 
     return select
@@ -107,7 +107,7 @@ def _insertion(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thr
 
 def _filtered(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, threads: int | None) -> TopK:
     """Collect candidates while a chunk is read; returns the best of all chunks as `_insertion` does."""
-    code, bits = encoding(dtype, sort.Key(0)).words, bits_dtype(dtype)
+    encoding, bits = encoding_of(dtype, sort.Key(0)).as_array, bits_dtype(dtype)
     work_items, chunk_size, capacity = rows * chunks, length // chunks, 2 * k + _SPARE_CAPACITY
     tasks, size = division(work_items, chunk_size * dtype.itemsize)
 
@@ -118,7 +118,7 @@ def _filtered(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thre
         numbers = np.empty(tasks * capacity, np.uint64)
         address = sort_address(np.uint64, by_upper_half=True)
         results = values.reshape(-1).view(bits), indices.reshape(-1)
-        arguments = (size, work_items, chunks, chunk_size, length, k, capacity, address, code, numbers)
+        arguments = (size, work_items, chunks, chunk_size, length, k, capacity, address, encoding, numbers)
         top_k_loops.filtered(tasks, *arguments, flat(row_data, bits), *results, threads=threads)
         return values, indices
 

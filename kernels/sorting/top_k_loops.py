@@ -7,6 +7,8 @@ results of a work item are the `k` largest of its elements, and their positions 
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
@@ -18,16 +20,43 @@ from ..simd.searches import (
     which_above,
     which_above_in_total_order,
 )
-from .runs_loops import scratch_size, sort_numbers
+from ..simd.vectors import I32, I64, intrinsic
+from .native_sort import MIN_SCRATCH_COUNT
 from .sort_encoding import SIGNED, UNSIGNED
-from .sort_loops import code_of
 
 _ONE, _HALF = np.uint64(1), np.uint64(32)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _POSITION = np.uint64(0xFFFFFFFF)
 _SAMPLED_ELEMENTS = 1 << 12
 """Elements of a chunk that are sampled for a lower bound."""
+_POINTER = ir.IntType(8).as_pointer()
+_SORT = ir.FunctionType(I32, [_POINTER, I64, _POINTER])
 
+
+@intrinsic
+def sort_numbers(
+    typing_context: Any, address: Any, array: Any, start: Any, count: Any, scratch: Any,
+) -> Any:  # fmt: skip
+    """Sort contiguous items by the function at `address`, with scratch for as many or none; nonzero if it
+    fails."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[1]).data
+        first = builder.bitcast(builder.gep(data, [arguments[2]]), _POINTER)
+        function = builder.inttoptr(arguments[0], _SORT.as_pointer())
+        scratch_array = context.make_array(scratch)(context, builder, arguments[4])
+        has_scratch = builder.icmp_signed(">=", scratch_array.nitems, arguments[3])
+        scratch_data = builder.bitcast(scratch_array.data, _POINTER)
+        scratch_pointer = builder.select(has_scratch, scratch_data, ir.Constant(_POINTER, None))
+        return builder.sext(builder.call(function, [first, arguments[3], scratch_pointer]), I64)
+
+    return types.intp(types.intp, array, types.intp, types.intp, array), emit
+
+
+@kernel(inline=True)
+def scratch_size(count: int) -> int:
+    """The items of scratch for sorting `count` items."""
+    return count if count >= MIN_SCRATCH_COUNT else 0
 
 @kernel
 def _chunk_range(work_item: int, chunks: int, chunk_size: int, length: int) -> tuple[int, int, int]:
@@ -39,10 +68,10 @@ def _chunk_range(work_item: int, chunks: int, chunk_size: int, length: int) -> t
 
 
 @kernel
-def _above(code: Any, operand: np.ndarray, first: int, limit: Any) -> Any:
+def _above(encoding: Any, operand: np.ndarray, first: int, limit: Any) -> Any:
     """A mask of the `SEARCH_BLOCK` elements from an index on whose codes are above a limit."""
     narrow = operand.dtype.type
-    mode, sign = np.int64(code[0]), narrow(code[2])
+    mode, sign = np.int64(encoding[0]), narrow(encoding[2])
     sign_flip = sign if mode == UNSIGNED else narrow(0)
     threshold = narrow(limit ^ sign)
     if mode in (UNSIGNED, SIGNED) or threshold < sign:
@@ -51,22 +80,27 @@ def _above(code: Any, operand: np.ndarray, first: int, limit: Any) -> Any:
 
 
 @kernel
-def _code(code: Any, operand: np.ndarray, index: int) -> Any:
+def _code(encoding: Any, operand: np.ndarray, index: int) -> Any:
     """The code of an element: an unsigned integer of its width, of the same order."""
     narrow = operand.dtype.type
-    mode, ones, sign, none = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(0)
-    return narrow(code_of(mode, ones, sign, none, none, none, get(operand, index)))
+    mode, ones, sign = np.int64(encoding[0]), narrow(encoding[1]), narrow(encoding[2])
+    bits = get(operand, index)
+    if mode == UNSIGNED:
+        return bits
+    if mode == SIGNED:
+        return narrow(bits ^ sign)
+    return narrow(bits ^ (ones if bits & sign else sign))
 
 
 @kernel
 def _bound(
-    code: Any, operand: np.ndarray, start: int, end: int, k: int, address: int, groups: Any,
+    encoding: Any, operand: np.ndarray, start: int, end: int, k: int, address: int, groups: Any,
     scratch_start: int,
 ) -> Any:  # fmt: skip
     """A code that at least k of the elements from `start` to `end` reach, at most SEARCH_BLOCK: the largest
     elements of k groups of them do. 0 if there are too few elements."""
     narrow = operand.dtype.type
-    mode, sign = np.int64(code[0]), narrow(code[2])
+    mode, sign = np.int64(encoding[0]), narrow(encoding[2])
     sign_flip = sign if mode == UNSIGNED else narrow(0)
     count = min(end - start, _SAMPLED_ELEMENTS) // SEARCH_BLOCK * SEARCH_BLOCK
     if count == 0:
@@ -105,7 +139,7 @@ def gather_values(
 @kernel(parallel=True)
 def insertion(
     task: int, size: int, work_items: int, chunks: int, chunk_size: int, length: int, k: int, address: int,
-    code: Any, groups: Any, best: Any, operand: np.ndarray, values: np.ndarray, indices: np.ndarray,
+    encoding: Any, groups: Any, best: Any, operand: np.ndarray, values: np.ndarray, indices: np.ndarray,
 ) -> None:  # fmt: skip
     """Keep the k best codes in order, initially the bound less one.
 
@@ -117,7 +151,7 @@ def insertion(
     for work_item in range(task * size, min((task + 1) * size, work_items)):
         origin, start, end = _chunk_range(work_item, chunks, chunk_size, length)
         result_start = work_item * k
-        bound = _bound(code, operand, start, end, k, address, groups, task * SEARCH_BLOCK)
+        bound = _bound(encoding, operand, start, end, k, address, groups, task * SEARCH_BLOCK)
         vectors = start
         if bound > 0:
             for count in range(best_start, best_start + k):
@@ -126,20 +160,20 @@ def insertion(
             vectors += k
             for count in range(k):
                 insert(
-                    best, best_start, count, _code(code, operand, start + count), indices, result_start,
+                    best, best_start, count, _code(encoding, operand, start + count), indices, result_start,
                     start + count - origin,
                 )  # fmt: skip
         after = vectors + (end - vectors) // SEARCH_BLOCK * SEARCH_BLOCK
         for first in range(vectors, after, SEARCH_BLOCK):
-            above = _above(code, operand, first, get(best, last))
+            above = _above(encoding, operand, first, get(best, last))
             while above != 0:
                 index = first + lowest_set_bit(above)
                 above &= above - _ONE
-                candidate = _code(code, operand, index)
+                candidate = _code(encoding, operand, index)
                 if candidate > get(best, last):
                     insert(best, best_start, k - 1, candidate, indices, result_start, index - origin)
         for index in range(after, end):
-            candidate = _code(code, operand, index)
+            candidate = _code(encoding, operand, index)
             if candidate > get(best, last):
                 insert(best, best_start, k - 1, candidate, indices, result_start, index - origin)
         gather_values(operand, origin, k, indices, result_start, values)
@@ -148,7 +182,7 @@ def insertion(
 @kernel(parallel=True)
 def filtered(
     task: int, size: int, work_items: int, chunks: int, chunk_size: int, length: int, k: int, capacity: int,
-    address: int, code: Any, numbers: np.ndarray, operand: np.ndarray, values: np.ndarray,
+    address: int, encoding: Any, numbers: np.ndarray, operand: np.ndarray, values: np.ndarray,
     indices: np.ndarray,
 ) -> None:  # fmt: skip
     """Collect candidates, and sort them whenever the scratch is full.
@@ -157,7 +191,7 @@ def filtered(
     ascend, of at most 32 bits, above positions.
     """
     narrow = operand.dtype.type
-    ones, scratch_start = narrow(code[1]), task * capacity
+    ones, scratch_start = narrow(encoding[1]), task * capacity
     sort_scratch = np.empty(scratch_size(capacity), numbers.dtype)
     for work_item in range(task * size, min((task + 1) * size, work_items)):
         origin, start, end = _chunk_range(work_item, chunks, chunk_size, length)
@@ -171,11 +205,11 @@ def filtered(
             count = min(SEARCH_BLOCK, end - first)
             above = _ALL >> np.uint64(SEARCH_BLOCK - count)
             if is_limited and count == SEARCH_BLOCK:
-                above = _above(code, operand, first, limit)
+                above = _above(encoding, operand, first, limit)
             while above != 0:
                 index = first + lowest_set_bit(above)
                 above &= above - _ONE
-                falling = np.uint64(narrow(ones ^ _code(code, operand, index)))
+                falling = np.uint64(narrow(ones ^ _code(encoding, operand, index)))
                 put(numbers, scratch_start + count_held, falling << _HALF | np.uint64(index - origin))
                 count_held += 1
         if sort_numbers(address, numbers, scratch_start, count_held, sort_scratch) != 0:

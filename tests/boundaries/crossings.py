@@ -234,10 +234,6 @@ INDEXING: dict[str, Cases] = {
     "kernels/indexing/scatter_locations.py:BLOCK": lambda n, t, o: [
         op.scatter(t, o, 200_000, 1, k) for k in around(n)
     ],
-    "kernels/sorting/runs.py:MERGE_BLOCK": lambda n, t, o: [
-        op.sort(t, o, (1, 65_536 + k), 1) for k in around(n)
-    ],
-    "kernels/sorting/runs_loops.py:LANES": lambda n, t, o: [op.sort(t, o, (3, k), 1) for k in around(n)],
     "kernels/simd/searches.py:SEARCH_BLOCK": lambda n, t, o: [op.top_k(t, o, (3, k), 5) for k in around(n)],
     "kernels/simd/searches.py:_UNROLL": lambda n, t, o: [
         op.argmax(t, o, (3, 16 * k + 1), 1) for k in around(n)

@@ -29,7 +29,6 @@ kernels/reduction/reduce_window_loops.py:_FIELDS
 kernels/reduction/reduce_window_loops.py:_PADDING
 kernels/simd/lane_pairs.py:LANE_BLOCK_BYTES
 kernels/sorting/sort.py:_KEY_BITS
-kernels/sorting/sort_encoding.py:POSITION_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
 runtime/codegen/blocks/interruption.py:STOPPED
@@ -84,7 +83,6 @@ kernels/indexing/scatter_slices.py:*
 kernels/indexing/scatter_tables.py:*
 kernels/indexing/scatter_locations.py:*
 kernels/simd/searches.py:*
-kernels/sorting/runs.py:MERGE_BLOCK
 kernels/reduction/select_and_scatter_rows.py:*
 kernels/sorting/sort.py:_MAX_POSITIONS
 kernels/sorting/top_k.py:_MAX_POSITIONS

@@ -20,7 +20,6 @@ LONG = frozenset(
         "matmul/matrix_unit.h:AMX_K_TILES",
         "indexing/scatter_loops.py:FAR_BYTES",
         "simd/block_sizes.py:INTERLEAVED_TABLES",
-        "sorting/runs.py:MERGED",
         "simd/block_sizes.py:SCAN_PANEL",
         "simd/searches.py:_UNROLL",
         "reduction/select_and_scatter_rows.py:FARTHEST",
