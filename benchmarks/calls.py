@@ -1,4 +1,4 @@
-"""Every program at every size: a call when warm, the first result, and memory."""
+"""asv suites: warm calls, first results and memory of every program at every size."""
 
 import nimblehlo
 
@@ -7,7 +7,7 @@ from .peers import our_call
 from .programs import PROGRAMS, SIZES
 
 
-class Warm:
+class WarmCalls:
     """Calls of an executable that has run before."""
 
     params = (list(PROGRAMS), list(SIZES))
@@ -17,7 +17,7 @@ class Warm:
     repeat = (3, 20, 0.5)
 
     def setup(self, name: str, size: str) -> None:
-        """Make the executable and let it become as fast as it will."""
+        """Compile the program, and call it until its code is compiled."""
         program = PROGRAMS[name]
         self.call = our_call(program, program.inputs(size))
 
@@ -26,7 +26,7 @@ class Warm:
         self.call()
 
 
-class Fresh:
+class FirstResults:
     """A new process with an empty folder of compiled code."""
 
     params = (list(PROGRAMS), list(SIZES))
@@ -44,15 +44,15 @@ class Fresh:
         return fresh_process(self.text, self.inputs, calls=1).first_result
 
     def track_peak_memory(self, name: str, size: str) -> float | None:
-        """Most memory beyond that of Python, NumPy and the inputs, in three calls."""
+        """Peak memory of three calls, without that of Python, NumPy and the inputs."""
         return fresh_process(self.text, self.inputs, calls=3).peak_megabytes
 
     track_first_result.unit = "seconds"
     track_peak_memory.unit = "MB"
 
 
-class Parallel:
-    """What a second thread brings: programs at their largest size, with one thread and with all."""
+class ParallelCalls:
+    """The speed-up of all threads over one thread, at the largest size."""
 
     params = (list(PROGRAMS),)
     param_names = ("program",)
@@ -60,7 +60,7 @@ class Parallel:
     unit = "times as fast"
 
     def track_threads(self, name: str) -> float:
-        """How many times as fast as one thread all of them are."""
+        """The time with one thread divided by the time with all."""
         program = PROGRAMS[name]
         inputs = program.inputs(SIZES[-1])
         text = program.lowered(inputs).as_text()

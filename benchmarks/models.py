@@ -54,7 +54,7 @@ def models() -> Iterator[Model]:
             yield Model(name, model.lowered().as_text(), model.inputs())
 
 
-def xla_call(program: Model) -> Callable[[], Action]:
+def xla_compilation(program: Model) -> Callable[[], Action]:
     """A function that compiles a program with XLA:CPU, and returns a call that waits for the results."""
     from jax.extend.backend import get_backend
     from jaxlib import xla_client
@@ -76,7 +76,7 @@ def xla_call(program: Model) -> Callable[[], Action]:
     return compile
 
 
-def our_call(program: Model) -> Action:
+def compiled_call(program: Model) -> Action:
     """Compile a program with NimbleHLO, and return a call."""
     executable = nimblehlo.compile(program.text)
     return lambda: executable(*program.inputs)
@@ -84,18 +84,18 @@ def our_call(program: Model) -> Action:
 
 def compare_calls(program: Model) -> Comparison:
     """Compare warm calls."""
-    ours = our_call(program)
+    ours = compiled_call(program)
     warm_up(ours)
-    return side_by_side(ours, xla_call(program)(), max_pairs=1000)
+    return side_by_side(ours, xla_compilation(program)(), max_pairs=1000)
 
 
 def compare_first_results(program: Model) -> Comparison:
     """Compare the times from the text to the first result."""
-    compile = xla_call(program)
+    compile = xla_compilation(program)
     # Earlier programs' compilations and garbage must not count.
     BACKGROUND.wait()
     gc.collect()
-    ours = seconds(lambda: our_call(program)())
+    ours = seconds(lambda: compiled_call(program)())
     BACKGROUND.wait()
     gc.collect()
     other = seconds(lambda: compile()())

@@ -71,14 +71,14 @@ def interpreter_call(program: Program, inputs: list[Array]) -> Iterator[Action |
 
 @contextmanager
 def numpy_call(program: Program, inputs: list[Array]) -> Iterator[Action | None]:
-    """The same written with NumPy."""
+    """A call of the program's NumPy version."""
     function = program.numpy
     yield None if function is None else lambda: function(*inputs)
 
 
 @contextmanager
 def copy_call(program: Program, inputs: list[Array]) -> Iterator[Action | None]:
-    """All processors copying memory."""
+    """A copy of memory by all processors."""
     if program.streams:
         with memory_copy() as copy:
             yield copy

@@ -1,22 +1,22 @@
-"""How many times as fast as others a call is, and what share of memory's speed it reaches.
+"""asv suites: speed-ups of calls over other runtimes, and shares of the bandwidth of memory copies.
 
-More is better here, unlike in the other suites: asv.conf.json takes these out of asv's search
-for regressions.
+Higher is better, unlike in the other suites, so asv.conf.json excludes these from asv's search for
+regressions.
 """
 
 from .peers import first_result_ratio, ratio
 from .programs import PROGRAMS, SIZES, representatives
 
-TIMES = "times as fast"
+SPEED_UP_UNIT = "times as fast"
 
 
 class Xla:
-    """XLA:CPU."""
+    """The speed-up over XLA:CPU."""
 
     params = (list(PROGRAMS), list(SIZES))
     param_names = ("program", "size")
     timeout = 120
-    unit = TIMES
+    unit = SPEED_UP_UNIT
 
     def track_ratio(self, name: str, size: str) -> float | None:
         """A warm call of each."""
@@ -24,12 +24,12 @@ class Xla:
 
 
 class XlaFirst:
-    """XLA:CPU in a new process, one program of each family."""
+    """The speed-up over XLA:CPU in a new process, for one program of each family."""
 
     params = (representatives(),)
     param_names = ("program",)
     timeout = 120
-    unit = TIMES
+    unit = SPEED_UP_UNIT
 
     def track_ratio(self, name: str) -> float:
         """From the import to the first results, at the smallest size."""
@@ -37,12 +37,12 @@ class XlaFirst:
 
 
 class NumPy:
-    """The same written with NumPy, where that is a line or two."""
+    """The speed-up over NumPy, for programs that are one or two lines of NumPy."""
 
     params = ([name for name, program in PROGRAMS.items() if program.numpy], list(SIZES))
     param_names = ("program", "size")
     timeout = 120
-    unit = TIMES
+    unit = SPEED_UP_UNIT
 
     def track_ratio(self, name: str, size: str) -> float | None:
         """A warm call of each."""
@@ -50,12 +50,12 @@ class NumPy:
 
 
 class Interpreter:
-    """StableHLO's reference interpreter, on what it runs within seconds."""
+    """The speed-up over StableHLO's reference interpreter, for programs that it runs within seconds."""
 
     params = ([name for name, program in PROGRAMS.items() if program.interpreted],)
     param_names = ("program",)
     timeout = 120
-    unit = TIMES
+    unit = SPEED_UP_UNIT
 
     def track_ratio(self, name: str) -> float | None:
         """A warm call of each, at the smallest size."""
@@ -63,7 +63,7 @@ class Interpreter:
 
 
 class Memory:
-    """The speed at which the machine's processors copy memory."""
+    """The share of the bandwidth at which all processors copy memory."""
 
     params = ([name for name, program in PROGRAMS.items() if program.streams],)
     param_names = ("program",)
@@ -71,5 +71,5 @@ class Memory:
     unit = "of a copy's speed"
 
     def track_share(self, name: str) -> float | None:
-        """Bytes that must be moved a second, over those that a copy moves, at the largest size."""
+        """Bytes of arguments and results per second, relative to a copy, at the largest size."""
         return ratio("memory", PROGRAMS[name], SIZES[-1])

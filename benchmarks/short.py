@@ -21,8 +21,8 @@ def expression() -> str:
     sizes = f"{SIZES[0]}|{SIZES[-1]}"
     return "|".join(
         [
-            rf"^(calls\.Warm|ratios\.Xla|ratios\.NumPy)\..*'({programs})', '({sizes})'",
-            rf"^calls\.Fresh\.track_first_result\('({programs})', '{SIZES[0]}'",
+            rf"^(calls\.WarmCalls|ratios\.Xla|ratios\.NumPy)\..*'({programs})', '({sizes})'",
+            rf"^calls\.FirstResults\.track_first_result\('({programs})', '{SIZES[0]}'",
             rf"^ratios\.Memory\..*'({programs})'",
             r"^examples\.",
             r"^frontend\.Text\.",

@@ -221,11 +221,11 @@ def test_the_dashboard_brings_the_scripts_of_others(tmp_path: Path) -> None:
 
 def test_the_short_set_is_some_of_each_kind() -> None:
     chosen = re.compile(short.expression())
-    assert chosen.search("calls.Warm.time_call('gather_rows', 'small')")
-    assert chosen.search("calls.Warm.time_call('gather_rows', 'large')")
+    assert chosen.search("calls.WarmCalls.time_call('gather_rows', 'small')")
+    assert chosen.search("calls.WarmCalls.time_call('gather_rows', 'large')")
     assert chosen.search("ratios.Memory.track_share('reduce_all')")
-    assert not chosen.search("calls.Warm.time_call('gather_rows', 'medium')")
-    assert not chosen.search("calls.Warm.time_call('gather_pairs', 'large')")
+    assert not chosen.search("calls.WarmCalls.time_call('gather_rows', 'medium')")
+    assert not chosen.search("calls.WarmCalls.time_call('gather_pairs', 'large')")
     assert short.left_out("   gather_rows    n/a    n/a   n/a \n")
     assert not short.left_out("   gather_rows    n/a    1.2ms   n/a \n")
     assert not short.left_out("   gather_rows    n/a    failed   n/a \n")

@@ -217,5 +217,5 @@ def served_element_types(name: str) -> list[str]:
 
 def operations_with_kernels() -> set[str]:
     """The names of the operations for which the runtime has kernels, and which programs may name."""
-    names = set(kernels._MATCHERS)
+    names = set(kernels.MATCHERS)
     return {name for name in names if not name.startswith("nimblehlo.")}

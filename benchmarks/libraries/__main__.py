@@ -25,8 +25,8 @@ from .measurement import Measurement, measure
 _PREFIX = "MEASUREMENT "
 
 
-def measured_apart(program: LibraryProgram, timeout: float) -> Measurement | str:
-    """What a process of its own measures of a program, or the last line of what it says where it fails."""
+def measured_in_process(program: LibraryProgram, timeout: float) -> Measurement | str:
+    """Measure a program in a new process; the last line of the output if the process fails."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": folder, "JAX_PLATFORMS": "cpu"}
         command = [sys.executable, "-m", __package__, "--here", program.name]
@@ -98,7 +98,7 @@ def main() -> int:
     )
     outcomes: dict[str, Measurement | str] = {}
     for one in programs:
-        outcomes[one.name] = measured_apart(one, options.timeout)
+        outcomes[one.name] = measured_in_process(one, options.timeout)
         print(row(one, outcomes[one.name]), flush=True)
     print(summary(outcomes))
     if options.json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .__main__ import measured_apart
+from .__main__ import measured_in_process
 from .declaration import library_programs
 from .measurement import Measurement
 
@@ -18,7 +18,7 @@ class Libraries:
 
     def setup_cache(self) -> dict[str, Measurement | str]:
         """Measure each program once for all figures."""
-        return {name: measured_apart(program, self.timeout) for name, program in PROGRAMS.items()}
+        return {name: measured_in_process(program, self.timeout) for name, program in PROGRAMS.items()}
 
     setup_cache.timeout = 36000  # type: ignore[attr-defined]
 

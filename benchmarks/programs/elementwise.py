@@ -123,7 +123,7 @@ def movement_transpose(x):
     numpy=lambda a, b: np.pad(np.concatenate([a, b[::-1]], 1)[:, 10:90], ((1, 1), (2, 2))),
     streams=True,
 )
-def movement_pieces(a, b):
+def movement_concatenate(a, b):
     """Reverse, concatenate, slice and pad."""
     return jnp.pad(jnp.concatenate([a, b[::-1]], 1)[:, 10:90], ((1, 1), (2, 2)))
 

@@ -138,7 +138,7 @@ def pooling_gradient(x):
 
 
 @program("select_and_scatter", IMAGES, _images, bound=1e-6)
-def pooling_gradient_apart(x):
+def pooling_gradient_disjoint(x):
     """The gradient of pooling by the largest, with windows that do not."""
 
     def pooled(y):

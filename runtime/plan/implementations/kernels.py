@@ -30,7 +30,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         view: the operation.
         threads: maximum number of threads; None: all.
     """
-    matcher = _MATCHERS.get(view.name) or _OF_TARGETS.get(view.name)
+    matcher = MATCHERS.get(view.name) or _OF_TARGETS.get(view.name)
     if matcher is None:
         return "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
@@ -115,7 +115,7 @@ def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatc
     return Kernel(prepare, "counters in SIMD lanes", is_compiled_ahead=True)
 
 
-_MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
+MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
     ARG_REDUCE: _with_body,
