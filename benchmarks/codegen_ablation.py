@@ -21,9 +21,8 @@ import numpy as np
 from jax import lax
 
 from nimblehlo import codegen, plan
-from nimblehlo.codegen import native_loop
+from nimblehlo.codegen import cost, native_loop
 from nimblehlo.codegen.arrays import chains, selection
-from nimblehlo.codegen.elementwise import elementwise
 from nimblehlo.codegen.llvm import machine
 from nimblehlo.codegen.nests import emission_plan, loop_schedule
 from nimblehlo.codegen.reductions import reducers, reduction_tiling, row_tiling, short_rows, vector_reduce
@@ -69,7 +68,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
     ),
     "interleaved accesses": (replaced(emission_plan, "interleaved_access", _none), ("rotary", "colours")),
     "loops side by side": (
-        replaced(elementwise, "interleave_count", lambda _: 0),
+        replaced(cost, "interleave_count", lambda _: 0),
         ("sine", "polynomial"),
     ),
     "short rows": (replaced(short_rows, "short_row_group", _none), ("softmax_10", "sum_6", "norm_24")),

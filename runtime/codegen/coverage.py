@@ -129,6 +129,20 @@ MATHEMATICS: Final[dict[str, str]] = {
 }
 """Functions of floats narrower than f64; emitted by the modules of `mathematics`."""
 
+MATHEMATICS_OF_NARROW_FLOATS: Final[dict[str, str]] = {
+    "stablehlo.exponential": "single.exp",
+    "stablehlo.exponential_minus_one": "single.expm1",
+    "stablehlo.log": "single.log",
+    "stablehlo.log_plus_one": "single.log1p",
+    "stablehlo.logistic": "single.logistic",
+    "stablehlo.rsqrt": "roots.rsqrt_by_steps",
+    "stablehlo.tanh": "single.tanh",
+    "chlo.erf": "single.erf",
+}
+"""Functions of `MATHEMATICS` that are computed in f32 for floats of at most `MAX_NARROW_SIGNIFICANT_BITS`."""
+
+MAX_NARROW_SIGNIFICANT_BITS: Final = 8
+
 MATHEMATICS_OF_F64: Final[dict[str, str]] = {
     "stablehlo.atan2": "library.atan2",
     "stablehlo.cbrt": "library.cbrt",
@@ -167,9 +181,11 @@ def emits(operation: Operation) -> bool:
     types = element_types(operation)
     if types is None:
         return False
-    special = _WITH_ATTRIBUTES.get(operation.name)
     *operands, result = types
-    return covers(operation.name, operands[-1]) if special is None else special(operation, operands, result)
+    if operation.name not in WITH_ATTRIBUTES:
+        return covers(operation.name, operands[-1])
+    is_covered, _ = WITH_ATTRIBUTES[operation.name]
+    return is_covered(operation, operands, result)
 
 
 def element_types(operation: Operation) -> list[ElementType] | None:
@@ -194,6 +210,20 @@ def covers(name: str, type: ElementType) -> bool:
         return name in INTEGERS and INTEGERS[name][0] & type.category != 0
     functions = MATHEMATICS_OF_F64 if type.width == 64 else MATHEMATICS
     return name in functions or name in FLOATS or name in PREDICATES
+
+
+def is_narrow_function(name: str, type: ElementType) -> bool:
+    """Whether a function of floats is computed in f32."""
+    return name in MATHEMATICS_OF_NARROW_FLOATS and _significant_bits(type) <= MAX_NARROW_SIGNIFICANT_BITS
+
+
+def _significant_bits(type: ElementType) -> int:
+    """Bits of a float's significand, the one that is not stored included."""
+    from .llvm.float_formats import FORMATS
+
+    if type.name in FORMATS:
+        return FORMATS[type.name].mantissa_bits + 1
+    return {"bf16": 8, "f8E8M0FNU": 1}.get(type.name, 24)
 
 
 def _always(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
@@ -229,15 +259,18 @@ def _constant_like(operation: Operation, operands: Sequence[ElementType], result
     return isinstance(operation.attributes.get("value"), (BoolAttribute, FloatAttribute, IntegerAttribute))
 
 
-_WITH_ATTRIBUTES: Final[dict[str, Callable[[Operation, Sequence[ElementType], ElementType], bool]]] = {
-    "stablehlo.bitcast_convert": _bitcast_convert,
-    "stablehlo.clamp": _clamp,
-    "stablehlo.compare": _compare,
-    "stablehlo.complex": _always,
-    "stablehlo.convert": _always,
-    "stablehlo.reduce_precision": _reduce_precision,
-    "stablehlo.select": _always,
-    "chlo.constant_like": _constant_like,
-    "chlo.next_after": _next_after,
+WITH_ATTRIBUTES: Final[
+    dict[str, tuple[Callable[[Operation, Sequence[ElementType], ElementType], bool], str]]
+] = {
+    "stablehlo.bitcast_convert": (_bitcast_convert, "bitcast_convert"),
+    "stablehlo.clamp": (_clamp, "clamp"),
+    "stablehlo.compare": (_compare, "compare"),
+    "stablehlo.complex": (_always, "complex_number"),
+    "stablehlo.convert": (_always, "convert"),
+    "stablehlo.reduce_precision": (_reduce_precision, "reduce_precision"),
+    "stablehlo.select": (_always, "select"),
+    "chlo.constant_like": (_constant_like, "constant_like"),
+    "chlo.next_after": (_next_after, "next_after"),
 }
-"""Operations whose code depends on more than the name and one element type."""
+"""Operations whose code depends on more than the name and one element type: whether there is code for one,
+and the name of its rule in `elementwise/attribute_rules.py`."""

@@ -42,6 +42,7 @@ from .blocks import (
     store_elements,
 )
 from .coverage import ViewOf
+from .llvm.functions import begin_function
 from .llvm.values import I64, POINTER
 
 FUNCTION_TYPE = ir.FunctionType(I64, [POINTER, POINTER, I64])
@@ -127,11 +128,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
     """The module with the native function `NAME`, and the bytes of its workspace."""
     module = ir.Module(NAME)
     function = ir.Function(module, FUNCTION_TYPE, NAME)
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    # Allocations are inserted into the entry block, before this branch, later.
-    start = builder.append_basic_block("start")
-    builder.branch(start)
-    builder.position_at_end(start)
+    builder = begin_function(function)
     state, captured_pointers, max_iterations = function.args
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     captured_storages = [_storage(builder, captured_pointers, k, value) for k, value in enumerate(captured)]

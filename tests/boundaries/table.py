@@ -90,7 +90,7 @@ kernels/sorting/top_k.py:_SPARE_CAPACITY
 kernels/reduction/reduce_window.py:CHUNK
 runtime/codegen/nests/contiguous_copy.py:*
 runtime/codegen/nests/emission_plan.py:TILE_BYTES
-runtime/codegen/nests/nontemporal_stores.py:_WIDEST
+runtime/codegen/nests/nontemporal_stores.py:MAX_VECTOR_ITEMSIZE
 runtime/codegen/nests/nontemporal_stores.py:BUFFER_BYTES
 runtime/codegen/nests/transposition.py:*
 runtime/codegen/reductions/vector_reduce.py:VECTOR_BYTES

@@ -17,16 +17,16 @@ from ..blocks.elementwise import VIEWS
 from ..blocks.emitter import (
     ELEMENTWISE,
     EMIT_RULES,
-    MATHEMATICAL,
     Target,
     check_operation,
     emit_rule_of,
 )
 from ..blocks.in_place_updates import BRANCHES, CONSTANTS, UPDATES
 from ..blocks.movement import is_splat
+from ..cost import FUNCTION_COST
 from ..coverage import MATHEMATICS, ViewOf
 from ..description import operations_description
-from ..llvm.functions import aligned_scratch, opaque
+from ..llvm.functions import aligned_scratch, begin_function, opaque
 from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users
@@ -113,7 +113,7 @@ def large_array_work(block: Block) -> int:
     An element of a mathematical function counts as many times as it takes instructions.
     """
     return sum(
-        element_count(result.type) * (MATHEMATICAL if operation.name in MATHEMATICS else 1)
+        element_count(result.type) * (FUNCTION_COST if operation.name in MATHEMATICS else 1)
         for operation in _walk(block)
         if operation.name not in UPDATES
         for result in operation.results
@@ -402,10 +402,7 @@ class ArrayEmitter(Emitter):
         function = ir.Function(module, type, module.get_unique_name("step"))
         function.linkage = "internal"
         function.attributes.add("noinline")
-        builder = ir.IRBuilder(function.append_basic_block("entry"))
-        start = builder.append_basic_block("start")
-        builder.branch(start)
-        builder.position_at_end(start)
+        builder = begin_function(function)
         function_args = [function.args[position] for position in positions]
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations

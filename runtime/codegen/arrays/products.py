@@ -21,10 +21,11 @@ from ..blocks.boxes import Side, copy, merged_dimensions, window
 from ..blocks.elements import element_pointer
 from ..blocks.emitter import EMIT_RULES, ElementRule, EmitRule, Mode
 from ..coverage import ViewOf
-from ..llvm.values import I32, I64, Value, stored_type
+from ..llvm.lanes import splat
+from ..llvm.values import I64, Value, call, stored_type
 from ..views import Contraction
 from .emitter import ArrayEmitter
-from .vector_products import GemvEmitter, MatrixLayout, fused_function
+from .vector_products import GemvEmitter, MatrixLayout
 
 MAX_ELEMENTS = 1 << 14
 """Maximum elements of an operand that must be transposed into scratch memory."""
@@ -203,7 +204,6 @@ class _Product:
         zero = ir.Constant(type, None) if lanes > 1 else ir.Constant(type, 0.0)
         with builder.goto_entry_block():
             sums = [builder.alloca(type) for _ in range(rows)]
-        fused = fused_function(builder.module, type)
         for start in range(0, sizes.k, k_block):
             before = [builder.load(accumulator, typ=type) for accumulator in sums] if start else []
             for accumulator in sums:
@@ -213,8 +213,8 @@ class _Product:
                 values = self.load(self.right, offset, type)
                 for row, accumulator in enumerate(sums):
                     at = builder.add(left, builder.add(k_index, I64(row * sizes.k)))
-                    factor = _splat(builder, self.load(self.left, at, self.scalar), lanes)
-                    total = builder.call(fused, [factor, values, builder.load(accumulator, typ=type)])
+                    factor = splat(builder, self.load(self.left, at, self.scalar), lanes)
+                    total = call(builder, "llvm.fma", factor, values, builder.load(accumulator, typ=type))
                     builder.store(total, accumulator)
             for accumulator, total in zip(sums, before, strict=False):
                 builder.store(builder.fadd(total, builder.load(accumulator, typ=type)), accumulator)
@@ -282,18 +282,7 @@ def _factor_maps(operation: Operation, view_of: ViewOf) -> tuple[Sequence[Affine
 def _emit_factors(builder: ir.IRBuilder, operation: Operation, factors: Sequence[Value]) -> Value:
     """The product of two elements, added to 0 before it is rounded like every first product of a sum."""
     (left,), (right,) = factors
-    fused = fused_function(builder.module, left.type)
-    return (builder.call(fused, [left, right, ir.Constant(left.type, 0.0)]),)
+    return (call(builder, "llvm.fma", left, right, ir.Constant(left.type, 0.0)),)
 
 
 EMIT_RULES["stablehlo.dot_general"] = EmitRule(_check, _emit, work=_work, element=_outer_product)
-
-
-def _splat(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:
-    """A vector of `count` equal lanes; a scalar for a count of 1."""
-    if count == 1:
-        return value
-    type = ir.VectorType(value.type, count)
-    first = builder.insert_element(ir.Constant(type, ir.Undefined), value, ir.Constant(I32, 0))
-    mask = ir.Constant(ir.VectorType(I32, count), [ir.Constant(I32, 0)] * count)
-    return builder.shuffle_vector(first, ir.Constant(type, ir.Undefined), mask)

@@ -11,7 +11,7 @@ from ...types import FLOAT, SIGNED, ElementType
 from ..blocks import Binding, Storage
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
-from ..elementwise.elementwise import total_order
+from ..elementwise.floats import total_order
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value

@@ -17,7 +17,8 @@ from ..blocks import Storage
 from ..blocks.boxes import merged_dimensions
 from ..blocks.elements import element_pointer
 from ..blocks.emitter import as_value
-from ..llvm.values import I64, stored_type
+from ..llvm.lanes import halves, shuffle_lanes
+from ..llvm.values import I64, call, stored_type
 from .emitter import ArrayEmitter
 
 _ROWS = 4
@@ -115,11 +116,9 @@ class GemvEmitter:
         if unrolled_k < self.k:
             add(I64(unrolled_k), self.k - unrolled_k)
         for row, accumulator in enumerate(sums):
-            total, count = self.value(accumulator), self.accumulator_count
-            while count > 1:
-                count //= 2
-                halves = [lanes_of(builder, total, range(first, first + count)) for first in (0, count)]
-                total = builder.fadd(*halves)
+            total = self.value(accumulator)
+            while total.type.count > 1:
+                total = builder.fadd(*halves(builder, total))
             element = builder.extract_element(total, I64(0))
             self.store_sums(builder.add(result, I64(row)), element)
 
@@ -148,7 +147,7 @@ class GemvEmitter:
                 factor = self.load(self.vector, builder.add(vector, k_index), 1, 1)
                 offset = builder.add(matrix, builder.mul(k_index, I64(self.layout.k_stride)))
                 row = self.load(self.matrix, offset, lanes, lanes)
-                self.add_to(accumulator, lanes_of(builder, factor, [0] * lanes), row)
+                self.add_to(accumulator, shuffle_lanes(builder, factor, [0] * lanes), row)
 
         if unrolled_k:
             for step in self.emitter.loop(unrolled_k // self.accumulator_count):
@@ -179,8 +178,8 @@ class GemvEmitter:
         return self.builder.load(accumulator, typ=accumulator.allocated_type)
 
     def add_to(self, accumulator: ir.Value, factors: ir.Value, values: ir.Value) -> None:
-        fused = fused_function(self.builder.module, factors.type)
-        self.builder.store(self.builder.call(fused, [factors, values, self.value(accumulator)]), accumulator)
+        total = call(self.builder, "llvm.fma", factors, values, self.value(accumulator))
+        self.builder.store(total, accumulator)
 
     def load(self, storage: Storage, position: ir.Value, count: int, lanes: int) -> ir.Value:
         """`count` contiguous elements, followed by zeros up to `lanes`."""
@@ -188,25 +187,11 @@ class GemvEmitter:
         value = builder.load(pointer, typ=ir.VectorType(self.scalar, count), align=self.item)
         if count == lanes:
             return value
-        return lanes_of(builder, value, [*range(count), *[count] * (lanes - count)])
+        zeros = ir.Constant(value.type, None)
+        return shuffle_lanes(builder, value, [*range(count), *[count] * (lanes - count)], zeros)
 
     def store_sums(self, offset: ir.Value, total: ir.Value) -> None:
         """Add 0 to sums and write them."""
         zero = ir.Constant(total.type, None) if isinstance(total.type, ir.VectorType) else total.type(0.0)
         pointer = element_pointer(self.builder, self.result, offset)
         self.builder.store(self.builder.fadd(total, zero), pointer, align=self.item)
-
-
-def lanes_of(builder: ir.IRBuilder, vector: ir.Value, lanes: Sequence[int]) -> ir.Value:
-    """Some lanes of a vector; from its length on they are zeros."""
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), list(lanes))
-    return builder.shuffle_vector(vector, ir.Constant(vector.type, None), mask)
-
-
-def fused_function(module: ir.Module, type: ir.Type) -> ir.Function:
-    """The fused multiply-add of a type."""
-    element = type.element if isinstance(type, ir.VectorType) else type
-    bits = 32 if isinstance(element, ir.FloatType) else 64
-    name = f"llvm.fma.v{type.count}f{bits}" if element is not type else f"llvm.fma.f{bits}"
-    existing = module.globals.get(name)
-    return existing or ir.Function(module, ir.FunctionType(type, [type] * 3), name)

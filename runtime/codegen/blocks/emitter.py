@@ -21,6 +21,7 @@ from ...ir import Value as IrValue
 from ...ir.affine import AffineExpr
 from ...ir.record import Record
 from ...types import TensorType, Type
+from ..cost import FUNCTION_COST
 from ..coverage import MATHEMATICS, ViewOf
 from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types
@@ -102,8 +103,6 @@ class EmitRule(Record):
     element: Callable[[Operation, ViewOf], ElementRule | None] = lambda operation, view_of: None
 
 
-MATHEMATICAL = 40
-"""The approximate number of instructions of a mathematical function."""
 
 EMIT_RULES: dict[str, EmitRule] = {}
 """The rules of operations by name; the modules of this folder and of `arrays` enter theirs."""
@@ -424,7 +423,7 @@ def instructions(block: Block) -> int:
         elements = max(
             [tensors.element_count(value.type) for value in values if is_small(value.type)], default=1
         )
-        total += elements * (MATHEMATICAL if operation.name in MATHEMATICS else 1)
+        total += elements * (FUNCTION_COST if operation.name in MATHEMATICS else 1)
     return total
 
 

@@ -14,7 +14,10 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ...kernels.launch.processor import has_range
-from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, is_nan, magnitude, rarely
+from ...kernels.simd.narrow_floats import magnitude
+from ...types import ElementType
+from ..llvm.float_formats import FORMATS
+from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, integer, is_nan, rarely
 from ..llvm.vector_variants import extreme
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
@@ -256,3 +259,14 @@ def _chosen(builder: ir.IRBuilder, relation: str, lhs: Value, rhs: Value) -> Val
     nan = builder.or_(is_nan(builder, lhs[0]), is_nan(builder, lhs[1]))
     first = builder.or_(nan, compare_complex(builder, relation, lhs, rhs))
     return (builder.select(first, lhs[0], rhs[0]), builder.select(first, lhs[1], rhs[1]))
+
+
+def total_order(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
+    """An integer for a float, whose order is IEEE-754's totalOrder of the floats."""
+    bits = bits_of(builder, value)
+    if type.name in FORMATS and FORMATS[type.name].specials != "infinities":
+        # As f32 such types have one NaN of each sign.
+        quiet = builder.or_(builder.and_(bits, integer(bits.type, 1 << 31)), integer(bits.type, 0x7FC00000))
+        bits = builder.select(is_nan(builder, value), quiet, bits)
+    negative = builder.ashr(bits, integer(bits.type, bits.type.width - 1))
+    return builder.xor(bits, builder.and_(negative, integer(bits.type, (1 << (bits.type.width - 1)) - 1)))

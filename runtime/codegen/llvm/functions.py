@@ -15,14 +15,25 @@ def outlined_function(module: ir.Module, name: str, integers: int, pointers: int
     return function
 
 
-def internal_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
-    """Like `outlined_function`, but LLVM may inline it."""
-    type = ir.FunctionType(ir.VoidType(), [I64] * integers + [POINTER] * pointers)
+def internal_function(
+    module: ir.Module, name: str, integers: int, pointers: int, returns: ir.Type | None = None
+) -> ir.Function:
+    """Like `outlined_function`, but LLVM may inline it, and it may return a value."""
+    type = ir.FunctionType(returns or ir.VoidType(), [I64] * integers + [POINTER] * pointers)
     function = ir.Function(module, type, module.get_unique_name(name))
     function.linkage = "internal"
     for argument in function.args[integers:]:
         argument.add_attribute("noalias")
     return function
+
+
+def begin_function(function: ir.Function) -> ir.IRBuilder:
+    """Begin the code of a function. The entry block is separate, so that allocations can be added to it."""
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    start = builder.append_basic_block("start")
+    builder.branch(start)
+    builder.position_at_end(start)
+    return builder
 
 
 def aligned_scratch(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:

@@ -14,10 +14,14 @@ DISTINCT_LOOP = "loop"
 
 The reference makes the metadata distinct: without it, equal loops would share one node."""
 
+ACCESS_GROUP = "access group"
+"""Placeholder for the distinct node of parallel accesses, which llvmlite cannot express either."""
 
-def with_distinct_loops(text: str) -> str:
-    """The text of a module with each `DISTINCT_LOOP` replaced by a reference to its node."""
-    return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+
+def with_distinct_nodes(text: str) -> str:
+    """The text of a module with `DISTINCT_LOOP` and `ACCESS_GROUP` replaced by what they stand for."""
+    text = re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+    return re.sub(rf'(![0-9]+) = !{{ !"{ACCESS_GROUP}" }}', r"\1 = distinct !{}", text)
 
 
 def disable_unrolling(branch: ir.Instruction) -> None:
@@ -36,6 +40,10 @@ def interleave(branch: ir.Instruction, count: int) -> None:
     """Make LLVM interleave `count` vectors of the loop that a branch closes."""
     module = branch.module
     branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, interleaved(module, count)]))
+
+
+IndexRange = tuple[ir.Value, ir.Value]
+"""The first index of a range, and the index after its last one, as i64."""
 
 
 class GuardedLoop:

@@ -172,10 +172,10 @@ class _Machine:
     def optimised(self, text: str, fast_compile: bool = False) -> Any:
         """LLVM's module, after its passes."""
         from . import vector_variants
-        from .loops import with_distinct_loops
+        from .loops import with_distinct_nodes
 
         llvm = self.llvm
-        module = llvm.parse_assembly(with_distinct_loops(text))
+        module = llvm.parse_assembly(with_distinct_nodes(text))
         module.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=1 if fast_compile else _OPTIMISATION_LEVEL)
         options.loop_vectorization = True

@@ -19,6 +19,8 @@ from llvmlite import ir
 
 from ...ir import DenseElementsAttribute, Operation
 from ...kernels.simd.narrow_floats import (
+    intrinsic_suffix,
+    magnitude,
     narrow_float16,
     round_to_bfloat16,
     round_to_odd,
@@ -140,15 +142,11 @@ def float_of(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     return builder.bitcast(bits, F64 if bits.type == I64 else F32)
 
 
-def magnitude(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """The absolute value of a float."""
-    return call(builder, "llvm.fabs", value)
-
-
 def call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
-    """An intrinsic function of LLVM that is overloaded in its operands' type, which is its result's too."""
+    """Call an intrinsic whose operands and result have one type, which may be a vector's."""
     type = operands[0].type
-    function = builder.module.declare_intrinsic(name, [type], ir.FunctionType(type, [type] * len(operands)))
+    function_type = ir.FunctionType(type, [type] * len(operands))
+    function = builder.module.declare_intrinsic(f"{name}.{intrinsic_suffix(type)}", (), function_type)
     return builder.call(function, operands)
 
 

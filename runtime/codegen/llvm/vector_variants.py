@@ -22,13 +22,13 @@ from ...kernels.launch.processor import (
     has_rsqrt14,
     has_two_register_permute,
 )
-from .values import F32, F64, I8, I32, I64, rarely
+from .lanes import shuffle_lanes, splat
+from .values import F32, F64, I8, I32, I64, POINTER, call, rarely
 
 ENTRIES = 16
 """The number of entries of a table in two registers."""
 
 _LANES = 8
-_POINTER = ir.PointerType()
 _COMPILER_USED = "llvm.compiler.used"
 _PURE = ("nounwind", "willreturn", "memory(none)")
 _LIBRARY = "nimblehlo_f64_"
@@ -71,7 +71,7 @@ class _Declaration(NamedTuple):
 
     def declare(self, module: ir.Module) -> list[ir.Function]:
         """The variants, which the function names."""
-        parameter_kinds = "".join("u" if type == _POINTER else "v" for type in self.parameters)
+        parameter_kinds = "".join("u" if type == POINTER else "v" for type in self.parameters)
         names = [
             f"_ZGV_LLVM_N{lanes}{parameter_kinds}_{self.name}({self.variant(lanes)})"
             for lanes in self.variants
@@ -183,12 +183,9 @@ def _repeated(module: ir.Module, number: float) -> ir.Value:
 
 def _emit_fma(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
     value, factor, address = operands
-    type, lanes, suffix = value.type, 1, "f64"
-    if isinstance(type, ir.VectorType):
-        lanes, suffix = type.count, f"v{type.count}f64"
-    function_type = ir.FunctionType(type, [type] * 3)
-    fma = builder.module.declare_intrinsic(f"llvm.fma.{suffix}", (), function_type)
-    return builder.call(fma, [value, factor, builder.load(address, typ=type, align=8 * lanes)])
+    lanes = value.type.count if isinstance(value.type, ir.VectorType) else 1
+    addend = builder.load(address, typ=value.type, align=8 * lanes)
+    return call(builder, "llvm.fma", value, factor, addend)
 
 
 def _emit_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
@@ -266,11 +263,11 @@ def _instructions() -> tuple[_Instruction, ...]:
     """The vector instructions that this processor supports."""
     all = (
         _Instruction(
-            _Declaration("entry", I64, (_POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute
+            _Declaration("entry", I64, (POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute
         ),
         _Instruction(_Declaration("inverse_root", F64, (F64,), (4, 8)), _emit_inverse_root, has_rsqrt14),
         _Instruction(
-            _Declaration("fma", F64, (F64, F64, _POINTER), (4,)), _emit_fma, has_fast_memory_operands
+            _Declaration("fma", F64, (F64, F64, POINTER), (4,)), _emit_fma, has_fast_memory_operands
         ),
         *[
             _Instruction(
@@ -340,16 +337,16 @@ def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
         return
     used = module.globals.get(_COMPILER_USED)
     if used is None:
-        used = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _COMPILER_USED)
+        used = ir.GlobalVariable(module, ir.ArrayType(POINTER, 0), _COMPILER_USED)
         used.linkage, used.section = "appending", "llvm.metadata"
     all = [*(used.initializer.constant if used.initializer is not None else ()), *functions]
-    used.value_type = ir.ArrayType(_POINTER, len(all))
+    used.value_type = ir.ArrayType(POINTER, len(all))
     used.initializer = ir.Constant(used.value_type, all)
 
 
 def _of_lanes(type: ir.Type, lanes: int) -> ir.Type:
     """The type of a parameter for some lanes."""
-    return type if lanes == 1 or type == _POINTER else ir.VectorType(type, lanes)
+    return type if lanes == 1 or type == POINTER else ir.VectorType(type, lanes)
 
 
 def _instruction(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Type) -> ir.Function:
@@ -359,19 +356,13 @@ def _instruction(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: i
 def _widened(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """A whole register, which repeats a value's lanes."""
     if not isinstance(value.type, ir.VectorType):
-        single = ir.VectorType(value.type, 1)
-        value = builder.insert_element(ir.Constant(single, ir.Undefined), value, I32(0))
+        return splat(builder, value, _LANES)
     lanes = value.type.count
-    return _lanes_of(builder, value, [lane % lanes for lane in range(_LANES)])
+    return shuffle_lanes(builder, value, [lane % lanes for lane in range(_LANES)])
 
 
 def _narrowed(builder: ir.IRBuilder, wide: ir.Value, type: ir.Type) -> ir.Value:
     """The first lanes, as many as a type has."""
     if not isinstance(type, ir.VectorType):
         return builder.extract_element(wide, I32(0))
-    return _lanes_of(builder, wide, list(range(type.count)))
-
-
-def _lanes_of(builder: ir.IRBuilder, vector: ir.Value, lanes: list[int]) -> ir.Value:
-    order = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
-    return builder.shuffle_vector(vector, vector, order)
+    return shuffle_lanes(builder, wide, range(type.count))

@@ -14,7 +14,7 @@ from typing import Final
 
 from llvmlite import ir
 
-from ..coverage import MATHEMATICS, MATHEMATICS_OF_F64
+from ..coverage import MATHEMATICS, MATHEMATICS_OF_F64, MATHEMATICS_OF_NARROW_FLOATS
 from . import error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry
 from .library import library_function
 from .reals import Real
@@ -40,7 +40,7 @@ def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
     return MappingProxyType(functions)
 
 
-_MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, roots, trigonometry)
+_MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry)
 
 FUNCTIONS: Final = _functions(MATHEMATICS)
 """By operation name, the emitters that compute in f64."""
@@ -48,20 +48,5 @@ FUNCTIONS: Final = _functions(MATHEMATICS)
 FUNCTIONS_OF_F64: Final = _functions(MATHEMATICS_OF_F64)
 """The emitters that give the references' bits for f64 as well, by operation name."""
 
-_NARROW_FUNCTIONS: Final[dict[str, Callable[..., Real]]] = {
-    "stablehlo.exponential": single.exp,
-    "stablehlo.exponential_minus_one": single.expm1,
-    "stablehlo.log": single.log,
-    "stablehlo.log_plus_one": single.log1p,
-    "stablehlo.logistic": single.logistic,
-    "stablehlo.rsqrt": roots.rsqrt_by_steps,
-    "stablehlo.tanh": single.tanh,
-    "chlo.erf": single.erf,
-}
-
-NARROW_FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {name: _on_values(function) for name, function in _NARROW_FUNCTIONS.items()}
-)
+NARROW_FUNCTIONS: Final = _functions(MATHEMATICS_OF_NARROW_FLOATS)
 """By operation name, the emitters that compute in `float`, for narrow floats."""
-MAX_NARROW_SIGNIFICANT_BITS: Final = 8
-"""Significant bits of the types that `NARROW_FUNCTIONS` serve, at most."""

@@ -8,11 +8,9 @@ from llvmlite import ir
 
 from ...types import ElementType
 from ..llvm.values import I32
-from .nontemporal_stores import store_nontemporal
+from .nontemporal_stores import MAX_VECTOR_ITEMSIZE, store_nontemporal
 
 _VECTOR_BYTES = 64
-_WIDEST = 8
-"""Bytes of the largest integers that lie in vectors."""
 
 
 def copy_slice(
@@ -29,8 +27,8 @@ def copy_slice(
         nontemporal: use nontemporal stores; all chunks are aligned to their size then.
     """
     itemsize = element_type.dtype.itemsize
-    if itemsize > _WIDEST:
-        length, itemsize = length * (itemsize // _WIDEST), _WIDEST
+    if itemsize > MAX_VECTOR_ITEMSIZE:
+        length, itemsize = length * (itemsize // MAX_VECTOR_ITEMSIZE), MAX_VECTOR_ITEMSIZE
     item = ir.IntType(8 * itemsize)
     for first, count in _chunks(length, _VECTOR_BYTES // itemsize):
         offset = ir.Constant(I32, first)

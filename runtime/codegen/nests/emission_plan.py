@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...kernels.launch.processor import nontemporal_store_bytes
 from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
-from ..elementwise.elementwise import is_long
+from ..cost import takes_longer_than_memory
 from .nest import MAX_CONSTANT_STRIDE, Access, Apply, Gather, Nest, is_copy
 from .nontemporal_stores import MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
 from .transposition import MAX_TILED_ITEMSIZE, tile_lanes
@@ -105,7 +105,7 @@ def buffers_stores(nest: Nest) -> bool:
         return False
     if nest.gathers:
         return False
-    if is_long([node.operation for node in nest.nodes if isinstance(node, Apply)]):
+    if takes_longer_than_memory([node.operation for node in nest.nodes if isinstance(node, Apply)]):
         return False
     elements = math.prod(nest.sizes)
     for access in nest.results:

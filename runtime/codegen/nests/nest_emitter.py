@@ -7,8 +7,8 @@ which elements are in which block, and which blocks in which task.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from itertools import islice
 
 from llvmlite import ir
 
@@ -16,12 +16,22 @@ from ...ir import Operation
 from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES, ElementType, TensorType
-from ..elementwise.elementwise import emit, interleave_count
+from ..cost import interleave_count
+from ..elementwise.elementwise import emit
 from ..llvm.functions import aligned_scratch, opaque
-from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved, min_index
+from ..llvm.loops import (
+    ACCESS_GROUP,
+    DISTINCT_LOOP,
+    GuardedLoop,
+    IndexRange,
+    disable_unrolling,
+    interleaved,
+    min_index,
+)
+from ..llvm.tasks import begin_task
 from ..llvm.values import I8, I64, Value, constant, load, store, stored_type
 from .contiguous_copy import copy_slice
-from .emission_plan import TILES_PER_BLOCK, BlockShape, block_count, emission_plan, tile_extent
+from .emission_plan import BlockShape, block_count, emission_plan, tile_extent
 from .gathering import StartIndexArgs, add_strided, gather_offset
 from .nest import (
     MAX_CONSTANT_STRIDE,
@@ -37,22 +47,16 @@ from .nest import (
     stride_class,
 )
 from .nontemporal_stores import BUFFER_BYTES, copy_nontemporal, is_aligned
-from .transposition import TileOperand, emit_element, emit_short_tile, emit_tile, prefetch_tile, tile_lanes
+from .transposition import TileOperand, emit_tile
+from .transposition_emitter import TranspositionEmitter, tile_range
 
 NAME = "nest"
-_POINTER = ir.PointerType()
-_TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
-_BLOCKS_AHEAD = 4
-"""The prefetch distance of a large transposition, in blocks."""
 _LINES_AHEAD = 128
 """Cache lines of gathered slices that are prefetched ahead."""
 _MAX_PREFETCHED_LINES = 8
 """Cache lines of one slice that are prefetched; the hardware prefetcher follows from there."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Levels at which a node is computed: before all loops, before the innermost one, or in it."""
-
-IndexRange = tuple[ir.Value, ir.Value]
-"""The first index of a range, and the index after its last one, as i64."""
 
 
 def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[int, ...]:
@@ -70,7 +74,7 @@ def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[
 
 def nest_ir(nest: Nest) -> str:
     """The LLVM IR of a module that defines the task `NAME` of a scheduled nest."""
-    return _marked_parallel(str(_Emitter(nest).module))
+    return str(_Emitter(nest).module)
 
 
 def _levels(nest: Nest) -> list[int]:
@@ -88,26 +92,6 @@ def _levels(nest: Nest) -> list[int]:
     return levels
 
 
-class _ClosureReader:
-    """Reads the closure's values in order."""
-
-    def __init__(self, builder: ir.IRBuilder, closure: ir.Value) -> None:
-        self.builder = builder
-        self.closure = closure
-        self.next = 0
-
-    def read(self, type: ir.Type = I64) -> ir.Value:
-        """The next value."""
-        position = ir.Constant(I64, self.next)
-        self.next += 1
-        address = self.builder.gep(self.closure, [position], inbounds=True, source_etype=I64)
-        return self.builder.load(address, typ=type)
-
-    def read_all(self, count: int) -> list[ir.Value]:
-        """The next values."""
-        return [self.read() for _ in range(count)]
-
-
 class _Emitter:
     """Generates one nest."""
 
@@ -115,25 +99,26 @@ class _Emitter:
         self.nest = nest
         self.plan = emission_plan(nest)
         self.module = ir.Module(NAME)
-        function = ir.Function(self.module, _TASK, NAME)
-        task, closure = function.args
-        builder = ir.IRBuilder(function.append_basic_block("entry"))
-        args = _ClosureReader(builder, closure)
-        self.pointers = [args.read(_POINTER) for _ in nest.accesses]
-        block_total, blocks_per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = (
-            args.read_all(6)
+        builder, task, args = begin_task(
+            self.module, NAME, len(nest.accesses), len(integer_args(nest, BlockShape(1, 1), 1))
         )
-        self.sizes = args.read_all(len(nest.sizes))
-        self.strides = [args.read_all(len(nest.sizes)) for _ in nest.accesses]
+        self.pointers, integers = args[: len(nest.accesses)], iter(args[len(nest.accesses) :])
+        block_total, blocks_per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = islice(
+            integers, 6
+        )
+        rank = len(nest.sizes)
+        self.sizes = list(islice(integers, rank))
+        self.strides = [list(islice(integers, rank)) for _ in nest.accesses]
         self.offsets: list[ir.Value] = []
         self.index_strides: list[list[ir.Value]] = []
         for _ in nest.iota_maps:
-            self.offsets.append(args.read())
-            self.index_strides.append(args.read_all(len(nest.sizes)))
-        self.start_indices = [StartIndexArgs(*args.read_all(2)) for _ in nest.start_indices]
+            self.offsets.append(next(integers))
+            self.index_strides.append(list(islice(integers, rank)))
+        self.start_indices = [StartIndexArgs(*islice(integers, 2)) for _ in nest.start_indices]
         self.aligned = ir.Constant(ir.IntType(1), 1)
         for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
             self.aligned = builder.and_(self.aligned, is_aligned(builder, pointer))
+        self.transposition = TranspositionEmitter(nest, self.plan, self.sizes, self.aligned)
         first = builder.mul(task, blocks_per_task)
         stop = min_index(builder, builder.add(first, blocks_per_task), block_total)
         self.levels = _levels(nest)
@@ -201,7 +186,19 @@ class _Emitter:
     ) -> None:
         """The two inner loops."""
         if self.plan.is_transposition:
-            self.emit_tiles(builder, outer, middle, inner)
+            source, target = [
+                _element_pointer(builder, access, pointer, _affine_offset(builder, I64(0), outer, strides))
+                for access, pointer, strides in zip(
+                    self.nest.accesses, self.pointers, self.strides, strict=True
+                )
+            ]
+            self.transposition.emit(
+                builder,
+                TileOperand(source, self.strides[0][-1]),
+                TileOperand(target, self.strides[1][-2]),
+                middle,
+                inner,
+            )
         elif self.transposed_tiles:
             self.emit_with_transposed_tiles(builder, outer, middle, inner)
         else:
@@ -214,8 +211,8 @@ class _Emitter:
         first transposed into scratch memory."""
         extent = tile_extent(self.nest)
         tile_rows, tile_columns = (ir.Constant(I64, extent * count) for count in (1, self.plan.tiles))
-        rows = GuardedLoop(builder, "tiles", *_tile_range(builder, middle, tile_rows))
-        columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, inner, tile_columns))
+        rows = GuardedLoop(builder, "tiles", *tile_range(builder, middle, tile_rows))
+        columns = GuardedLoop(rows.builder, "tile", *tile_range(rows.builder, inner, tile_columns))
         body = columns.builder
         row = body.add(body.mul(rows.index, tile_rows), middle[0])
         column = body.add(body.mul(columns.index, tile_columns), inner[0])
@@ -252,7 +249,7 @@ class _Emitter:
         tile = TileOperand(_element_pointer(body, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
         first = body.add(column, offset)
-        self.prefetch_later_tile(body, itemsize, source, (row, first), False)
+        self.transposition.prefetch_later_tile(body, itemsize, source, (row, first), False)
         emit_tile(body, itemsize, extent, source, tile, row, first)
         disable_unrolling(loop.close())
 
@@ -343,155 +340,6 @@ class _Emitter:
             itemsize = access.element_type.dtype.itemsize
             copy_nontemporal(body, self.buffers[number], target, count, itemsize)
         chunk.close()
-
-    def emit_tiles(
-        self, builder: ir.IRBuilder, outer: list[ir.Value], middle: IndexRange, inner: IndexRange
-    ) -> None:
-        """The two inner loops of a transposition: full tiles in registers, the rest element by element.
-
-        Nontemporal stores need an aligned target; others are written element by element.
-        """
-        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
-        element = ir.IntType(8 * itemsize)
-        bases = [
-            builder.gep(
-                pointer,
-                [_affine_offset(builder, ir.Constant(I64, 0), outer, strides)],
-                inbounds=True,
-                source_etype=element,
-            )
-            for pointer, strides in zip(self.pointers, self.strides, strict=True)
-        ]
-        source, target = (
-            TileOperand(bases[0], self.strides[0][-1]),
-            TileOperand(bases[1], self.strides[1][-2]),
-        )
-        if self.plan.short is None:
-            self.emit_square_tiles(builder, source, target, middle, inner)
-        elif self.plan.nontemporal:
-            with builder.if_else(self.aligned) as (nontemporal, temporal):
-                with nontemporal:
-                    self.emit_short_tiles(builder, source, target, middle, inner, True)
-                with temporal:
-                    self.emit_short_tiles(builder, source, target, middle, inner, False)
-        else:
-            self.emit_short_tiles(builder, source, target, middle, inner, False)
-
-    def emit_short_tiles(
-        self,
-        builder: ir.IRBuilder,
-        source: TileOperand,
-        target: TileOperand,
-        middle: IndexRange,
-        inner: IndexRange,
-        nontemporal: bool,
-    ) -> None:
-        """A transposition one of whose loops is shorter than a tile."""
-        short = self.plan.short
-        assert short is not None
-        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
-        start, stop = middle if short.is_inner else inner
-        lanes = ir.Constant(I64, tile_lanes(itemsize))
-        tiles = builder.udiv(builder.sub(stop, start), lanes)
-        loop = GuardedLoop(builder, "tile", ir.Constant(I64, 0), tiles)
-        first = loop.builder.add(start, loop.builder.mul(loop.index, lanes))
-        emit_short_tile(loop.builder, itemsize, (source, target), *short, first, nontemporal)
-        loop.close()
-        rest = builder.add(start, builder.mul(tiles, lanes)), stop
-        ranges = (rest, inner) if short.is_inner else (middle, rest)
-        self.emit_single_elements(builder, source, target, *ranges)
-
-    def emit_single_elements(
-        self,
-        builder: ir.IRBuilder,
-        source: TileOperand,
-        target: TileOperand,
-        middle: IndexRange,
-        inner: IndexRange,
-    ) -> None:
-        """The elements of some indices of the two inner loops of a transposition."""
-        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
-        rows = GuardedLoop(builder, "rest", *middle)
-        columns = GuardedLoop(rows.builder, "element", *inner)
-        emit_element(columns.builder, itemsize, source, target, rows.index, columns.index)
-        columns.close()
-        rows.close()
-
-    def emit_square_tiles(
-        self,
-        builder: ir.IRBuilder,
-        source: TileOperand,
-        target: TileOperand,
-        middle: IndexRange,
-        inner: IndexRange,
-    ) -> None:
-        nontemporal = self.plan.nontemporal
-        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
-        lanes = ir.Constant(I64, tile_lanes(itemsize))
-        slow, fast = (inner, middle) if nontemporal else (middle, inner)
-        rows = GuardedLoop(builder, "tiles", *_tile_range(builder, slow, lanes))
-        columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, fast, lanes))
-        body = columns.builder
-        first = [
-            body.add(body.mul(loop.index, lanes), start)
-            for loop, (start, _) in ((rows, slow), (columns, fast))
-        ]
-        first = first[::-1] if nontemporal else first
-        ends = [body.add(start, lanes) for start in first]
-        is_full = body.and_(
-            body.icmp_signed("<=", ends[0], middle[1]), body.icmp_signed("<=", ends[1], inner[1])
-        )
-        if nontemporal:
-            is_full = body.and_(is_full, self.aligned)
-        with body.if_else(is_full) as (full, partial):
-            with full:
-                offset = body.add(body.mul(first[0], target.stride), first[1])
-                pointer = body.gep(
-                    target.pointer, [offset], inbounds=True, source_etype=ir.IntType(8 * itemsize)
-                )
-                tile = TileOperand(pointer, target.stride)
-                self.prefetch_later_tile(body, itemsize, source, (first[0], first[1]), nontemporal)
-                emit_tile(
-                    body,
-                    itemsize,
-                    tile_lanes(itemsize),
-                    source,
-                    tile,
-                    first[0],
-                    first[1],
-                    nontemporal=nontemporal,
-                )
-            with partial:
-                rows_range = first[0], min_index(body, ends[0], middle[1])
-                columns_range = first[1], min_index(body, ends[1], inner[1])
-                self.emit_single_elements(body, source, target, rows_range, columns_range)
-        columns.close()
-        rows.close()
-
-    def prefetch_later_tile(
-        self,
-        builder: ir.IRBuilder,
-        itemsize: int,
-        source: TileOperand,
-        first: tuple[ir.Value, ir.Value],
-        is_along_middle: bool,
-    ) -> None:
-        """Prefetch the tile that is read `_BLOCKS_AHEAD` blocks later, or at most a row of blocks later.
-
-        Args:
-            first: the middle and the inner index of the first element of the tile that is read now.
-            is_along_middle: whether blocks follow each other along the middle loop first.
-        """
-        if not self.plan.prefetches_tiles:
-            return
-        (along, across), size = (first, self.sizes[-2]) if is_along_middle else (first[::-1], self.sizes[-1])
-        extent = TILES_PER_BLOCK * tile_extent(self.nest)
-        distance = min_index(builder, ir.Constant(I64, _BLOCKS_AHEAD * extent), size)
-        later = builder.add(along, distance)
-        is_beyond = builder.icmp_signed(">=", later, size)
-        along = builder.select(is_beyond, builder.sub(later, size), later)
-        across = builder.select(is_beyond, builder.add(across, ir.Constant(I64, extent)), across)
-        prefetch_tile(builder, itemsize, source, *((along, across) if is_along_middle else (across, along)))
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
         for number, node in enumerate(self.nest.nodes):
@@ -592,7 +440,7 @@ class _Emitter:
 
     def mark_parallel(self, body: ir.Block, branch: ir.Instruction) -> None:
         """Mark a loop's memory accesses as parallel: no iteration depends on another one."""
-        group = self.module.add_metadata([_GROUP])
+        group = self.module.add_metadata([ACCESS_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
         properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
         count = interleave_count(self.innermost_operations())
@@ -616,20 +464,6 @@ def _stack_scratch(builder: ir.IRBuilder, nbytes: int) -> ir.Value:
 def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:
     """The address `offset` elements after a pointer."""
     return builder.gep(pointer, [offset], inbounds=True, source_etype=stored_type(access.element_type))
-
-
-_GROUP = "access group"
-"""Placeholder for distinct metadata, which llvmlite cannot express."""
-
-
-def _marked_parallel(text: str) -> str:
-    return re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
-
-
-def _tile_range(builder: ir.IRBuilder, indices: IndexRange, lanes: ir.Constant) -> IndexRange:
-    """The numbers of the tiles that cover a range of indices, counted from its first one."""
-    count = builder.add(builder.sub(indices[1], indices[0]), ir.Constant(I64, lanes.constant - 1))
-    return ir.Constant(I64, 0), builder.udiv(count, lanes)
 
 
 def _divmod(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:

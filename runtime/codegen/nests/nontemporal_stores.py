@@ -19,8 +19,8 @@ MIN_NONTEMPORAL_ROW_BYTES = 1 << 10
 """Minimum contiguous bytes of such a result."""
 BUFFER_BYTES = 1 << 12
 """Bytes of a result that are buffered before a nontemporal copy."""
-_WIDEST = 8
-"""Bytes of the largest integers that lie in vectors."""
+MAX_VECTOR_ITEMSIZE = 8
+"""Bytes of the largest integers that LLVM holds in vectors."""
 
 
 def is_aligned(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
@@ -44,7 +44,7 @@ def copy_nontemporal(
         source: a pointer to elements in the cache.
         itemsize: bytes of an element, a power of two.
     """
-    item = ir.IntType(8 * min(itemsize, _WIDEST))
+    item = ir.IntType(8 * min(itemsize, MAX_VECTOR_ITEMSIZE))
     width = item.width // 8
     if itemsize > width:
         count = builder.mul(count, ir.Constant(I64, itemsize // width))

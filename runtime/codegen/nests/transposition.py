@@ -12,8 +12,9 @@ from llvmlite import ir
 
 from ...kernels.simd.prefetches import prefetch_address
 from ..llvm.functions import internal_function
+from ..llvm.lanes import shuffle_lanes
 from ..llvm.loops import Loop, min_index
-from ..llvm.values import I32, I64, POINTER
+from ..llvm.values import I64, POINTER
 from .nontemporal_stores import store_nontemporal
 
 _VECTOR_BYTES = 64
@@ -161,7 +162,7 @@ def _select_lanes(
             lanes + lane if number == vector_number else chosen_lanes[index]
             for index, (number, lane) in enumerate(lane_sources)
         ]
-        chosen = builder.shuffle_vector(chosen, vectors[vector_number], _mask(mask))
+        chosen = shuffle_lanes(builder, chosen, mask, vectors[vector_number])
         chosen_lanes = list(range(lanes))
     return chosen
 
@@ -311,7 +312,7 @@ def _store_lanes(builder: ir.IRBuilder, vector: ir.Value, count: int, pointer: i
     while first < count:
         width = 1 << ((count - first).bit_length() - 1)
         target = builder.gep(pointer, [ir.Constant(I64, first)], inbounds=True, source_etype=element)
-        chunk = builder.shuffle_vector(vector, vector, _mask(list(range(first, first + width))))
+        chunk = shuffle_lanes(builder, vector, range(first, first + width))
         builder.store(chunk, target, align=element.width // 8)
         first += width
 
@@ -327,11 +328,7 @@ def _transpose_square(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Va
         for row in range(lanes):
             if not row & half:
                 a, b = rows[row], rows[row + half]
-                rows[row] = builder.shuffle_vector(a, b, _mask(first))
-                rows[row + half] = builder.shuffle_vector(a, b, _mask(second))
+                rows[row] = shuffle_lanes(builder, a, first, b)
+                rows[row + half] = shuffle_lanes(builder, a, second, b)
         half //= 2
     return rows
-
-
-def _mask(lanes: list[int]) -> ir.Constant:
-    return ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, lane) for lane in lanes])

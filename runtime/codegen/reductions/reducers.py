@@ -6,18 +6,19 @@ Reductions combine adjacent pairs, level by level, in order, as `ops/reduction/r
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 
 from llvmlite import ir
 
 from ...ir import Block, Operation, plain_element_type, tensor_type
 from ...ir import Value as IrValue
+from ...kernels.simd.narrow_floats import constant_like
 from ...types import FLOAT, ElementType
 from ..blocks import Binding, Elements, Emitter
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
+from ..llvm.lanes import halves
 from ..llvm.loops import Loop
 from ..llvm.values import I64, Value, rounded, stored_type, value_types
 from ..regions.region_function import OperandArrays
@@ -27,8 +28,6 @@ _MAX_UNROLLED_VALUES = 16
 """Maximum values that are reduced without a loop."""
 _MAX_UNROLLED_INSTRUCTIONS = 200
 """Maximum instructions of the code for them, approximately."""
-Lanes = range | tuple[int, ...]
-"""Numbers of lanes."""
 
 
 class Reducer:
@@ -203,10 +202,10 @@ class MinMaxReducer:
         with builder.goto_entry_block():
             self.nan = builder.alloca(flag)
             self.min_bits = builder.alloca(self.bits)
-        builder.store(splat_constant(flag, 0), self.nan)
+        builder.store(constant_like(flag, 0), self.nan)
         # The bits of +0 are the smallest unsigned number; those of -0 are the smallest signed one.
         no_zero = -1 if self.is_maximum else (1 << (self.integer.width - 1)) - 1
-        builder.store(splat_constant(self.bits, no_zero), self.min_bits)
+        builder.store(constant_like(self.bits, no_zero), self.min_bits)
 
     def select(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """The greater or lesser of two observed values, or of results of this."""
@@ -269,32 +268,3 @@ class MinMaxReducer:
         """Whether bits are less, in the order in which those of the zero are the least."""
         compared = self.builder.icmp_unsigned if self.is_maximum else self.builder.icmp_signed
         return compared("<", a, b)
-
-
-def splat_constant(type: ir.Type, number: float) -> ir.Constant:
-    """A constant scalar, or a vector of equal lanes."""
-    if isinstance(type, ir.VectorType):
-        return ir.Constant(type, [ir.Constant(type.element, number)] * type.count)
-    return ir.Constant(type, number)
-
-
-def shuffle_lanes(
-    builder: ir.IRBuilder, vector: ir.Value, lanes: Lanes, other: ir.Value | None = None
-) -> ir.Value:
-    """Shuffle lanes of a vector, or of two concatenated."""
-    return builder.shuffle_vector(vector, vector if other is None else other, _mask(lanes))
-
-
-@functools.cache
-def _mask(lanes: Lanes) -> ir.Constant:
-    """The mask of a shuffle; cached, as its text takes longer to write than most instructions."""
-    number = ir.IntType(32)
-    return ir.Constant(ir.VectorType(number, len(lanes)), [number(lane) for lane in lanes])
-
-
-def halves(builder: ir.IRBuilder, vector: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The lower lanes of a vector and the upper ones."""
-    count = vector.type.count
-    return shuffle_lanes(builder, vector, range(count // 2)), shuffle_lanes(
-        builder, vector, range(count // 2, count)
-    )

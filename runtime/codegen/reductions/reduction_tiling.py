@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...ir import Block, Operation, Value
+from ..cost import cost_of
 from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
@@ -23,7 +24,6 @@ from .iteration_space import (
     shape_of,
     strides_of,
 )
-from .row_tiling import cost_of
 
 MIN_BLOCK_ELEMENTS = 1 << 14
 """Elements of a block, at least; blocks grow with the iteration space."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import Block, Operation, Value
+from ..cost import cost_of
 from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
@@ -32,15 +33,6 @@ _MIN_COLUMNS, _MAX_ROWS, _GROUP_BYTES = 64, 4, 8 << 10
 """Minimum columns of rows that are computed together; maximum rows, and bytes, which stay in the L1 cache."""
 MAX_RECOMPUTED_COST = 6
 """Cost up to which a later pass recomputes a value instead of buffering it."""
-EXPENSIVE_COST = 16
-
-_CHEAP_OPERATIONS = {"chlo.square"} | frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "abs", "add", "and", "broadcast_in_dim", "clamp", "compare", "constant", "convert", "iota", "maximum",
-        "minimum", "multiply", "negate", "not", "or", "reshape", "select", "subtract", "xor",
-    )
-)  # fmt: skip
 
 
 class RowTilePlan:
@@ -166,11 +158,6 @@ def _choose_buffered(plan: RowTilePlan, block: Block) -> None:
     for pass_index in range(1, pass_count(plan, block)):
         for value in pass_outputs(plan, block, pass_index):
             _cost(plan, value, pass_index)
-
-
-def cost_of(operation: Operation) -> int:
-    """The cost of an operation on one element, about; 1 is an addition."""
-    return 1 if operation.name in _CHEAP_OPERATIONS else EXPENSIVE_COST
 
 
 def _cost(plan: RowTilePlan, value: Value, pass_index: int) -> int:

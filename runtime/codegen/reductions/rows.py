@@ -16,8 +16,8 @@ from llvmlite import ir
 from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ElementType
+from ..cost import interleave_count
 from ..coverage import ViewOf
-from ..elementwise.elementwise import interleave_count
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task

@@ -14,6 +14,7 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
+from ..cost import EXPENSIVE_COST, cost_of
 from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of
@@ -25,7 +26,7 @@ from .element_emitter import ElementEmitter, Indices
 from .iteration_space import collapsed_stride
 from .reducers import Reducer
 from .reduction_tiling import interleaved_rows
-from .row_tiling import EXPENSIVE_COST, RowTilePlan, cost_of, pass_count, pass_outputs, reductions_in_pass
+from .row_tiling import RowTilePlan, pass_count, pass_outputs, reductions_in_pass
 
 _MAX_COLUMNS = 48
 _MAX_STRIDED_COLUMNS = 16

@@ -22,9 +22,9 @@ from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
+from ..cost import interleave_count
 from ..coverage import ViewOf
-from ..elementwise.elementwise import interleave_count
-from ..llvm.functions import internal_function
+from ..llvm.functions import begin_function, internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, load, store, stored_type
@@ -124,11 +124,7 @@ class _BlockFunction(ElementEmitter):
         self.function = internal_function(module, "block", 1, sum(counts))
         if not self.is_inlined:
             self.function.attributes.add("noinline")
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        # Bodies may need the entry block's end later on.
-        start = self.builder.append_basic_block("start")
-        self.builder.branch(start)
-        self.builder.position_at_end(start)
+        self.builder = begin_function(self.function)
         pointers = iter(self.function.args[1:])
         arguments, captured_pointers, targets, partials = [
             [next(pointers) for _ in range(count)] for count in counts

@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from ...kernels.simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
+from ...kernels.simd.narrow_floats import constant_like, widen_bfloat16
 from ...types import ELEMENT_TYPES, FLOAT, ElementType
+from ..llvm.lanes import shuffle_lanes
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I16, I32, I64, Value, stored_type
 from ..regions.region_function import OperandArrays
-from .reducers import Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
+from .reducers import MinMaxReducer, Reducer, emit_reduce
 
 VECTOR_BYTES = 64
 BF16 = ELEMENT_TYPES["bf16"]
@@ -26,11 +28,11 @@ _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
 """The identity element of each reducer."""
 
 
-Paired = Callable[[int, int, int], tuple[Lanes, Lanes]]
-"""The lanes of two vectors to combine, from the number of lanes, lanes of a piece, and level."""
+Pairing = Callable[[int, int, int], tuple[Sequence[int], Sequence[int]]]
+"""The lanes of two vectors to combine, from the number of lanes, the lanes of a block, and the level."""
 
 
-def _paired_in_order(lanes: int, piece: int, level: int) -> tuple[Lanes, Lanes]:
+def _paired_in_order(lanes: int, block_lanes: int, level: int) -> tuple[Sequence[int], Sequence[int]]:
     """Even lanes with odd ones."""
     return range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
 
@@ -80,17 +82,15 @@ class _Row:
 
     def vector(self, first: ir.Value) -> ir.Value:
         if self.is_bf16:
-            words = ir.VectorType(I32, self.type.count)
-            halves = self._loaded(first, ir.VectorType(I16, self.type.count))
-            return self._upper(self.builder.shl(self.builder.zext(halves, words), splat_constant(words, 16)))
+            return widen_bfloat16(self.builder, self._loaded(first, ir.VectorType(I16, self.type.count)))
         return self._loaded(first, self.type)
 
     def bf16_pairs(self, first: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The even and the odd elements of two vectors of values that begin at `first`."""
         words = ir.VectorType(I32, self.type.count)
         both = self._loaded(first, words)
-        even = self.builder.shl(both, splat_constant(words, 16))
-        return self._upper(even), self._upper(self.builder.and_(both, splat_constant(words, -1 << 16)))
+        even = self.builder.shl(both, constant_like(words, 16))
+        return self._upper(even), self._upper(self.builder.and_(both, constant_like(words, -1 << 16)))
 
     def _loaded(self, first: ir.Value, type: ir.VectorType) -> ir.Value:
         stored = I16 if self.is_bf16 else self.type.element
@@ -110,7 +110,7 @@ def _reduce_min_max(row: _Row, reduction: Reducer) -> ir.Value:
     with builder.goto_entry_block():
         accumulators = [builder.alloca(row.type) for _ in range(min(_ACCUMULATORS, row.count // lanes))]
     for address in accumulators:
-        builder.store(splat_constant(row.type, float("-inf" if reducer.is_maximum else "inf")), address)
+        builder.store(constant_like(row.type, float("-inf" if reducer.is_maximum else "inf")), address)
 
     def accumulate(address: ir.Value, vector: ir.Value) -> None:
         reducer.track_nan(vector)
@@ -146,7 +146,7 @@ class _Tree:
         self.row = row
         self.builder = builder = row.builder
         assert reducer.name is not None
-        self.padding = splat_constant(row.type, _NEUTRAL[reducer.name])
+        self.padding = constant_like(row.type, _NEUTRAL[reducer.name])
         is_sum = reducer.name == "stablehlo.add"
         self.combine: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
 
@@ -172,7 +172,7 @@ class _Tree:
         return self.combine(*[builder.extract_element(last, I32(k)) for k in (0, 1)])
 
     def level(
-        self, first: ir.Value, levels: int, remaining: int, pairing: Paired = _paired_in_order
+        self, first: ir.Value, levels: int, remaining: int, pairing: Pairing = _paired_in_order
     ) -> ir.Value:
         """Reduce neighbouring vectors to one, `levels` levels up the tree.
 
@@ -188,7 +188,7 @@ class _Tree:
         sides = pairing(lanes, LANE_BLOCK_BYTES // self.row.accumulator.dtype.itemsize, levels - 1)
         if levels == 1 and self.row.is_bf16 and remaining >= 2 * lanes:
             pairs = self.combine(*self.row.bf16_pairs(first))
-            return shuffle_lanes(self.builder, pairs, tuple([lane // 2 for lane in sides[0]]))
+            return shuffle_lanes(self.builder, pairs, [lane // 2 for lane in sides[0]])
         stride = lanes << (levels - 1)
         lower = self.level(first, levels - 1, remaining, pairing)
         upper = self.level(self.builder.add(first, I64(stride)), levels - 1, remaining - stride, pairing)

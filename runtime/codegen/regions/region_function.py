@@ -29,8 +29,8 @@ from ..blocks import (
 from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
 from ..coverage import ViewOf
-from ..llvm.functions import Variable, aligned_scratch
-from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
+from ..llvm.functions import Variable, aligned_scratch, begin_function, internal_function
+from ..llvm.values import POINTER, Value, load, store, stored_type, value_types
 
 MAX_INSTRUCTIONS = 1000
 """Maximum instructions of a region that is compiled; several loops may inline it."""
@@ -99,10 +99,7 @@ class RegionFunction:
         self, region: Region, captured: Sequence[IrValue], view_of: ViewOf, returned: ir.Type
     ) -> None:
         block: Block = region.block
-        builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        start = builder.append_basic_block("start")
-        builder.branch(start)
-        builder.position_at_end(start)
+        builder = begin_function(self.function)
         arguments = list(self.function.args)
         binding = [
             Mode.SCALARS.bind(tensor_type(value), arguments) for value in (*block.arguments, *captured)
@@ -171,17 +168,9 @@ class FunctionBuilder:
         captured: Sequence[IrValue] = (),
         returns: ir.Type | None = None,
     ) -> None:
-        parameter_types = [I64] * integers + [POINTER] * (pointers + len(captured))
-        type = ir.FunctionType(returns or ir.VoidType(), parameter_types)
-        self.function = ir.Function(module, type, module.get_unique_name(name))
-        self.function.linkage = "internal"
-        self.builder = builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        start = builder.append_basic_block("start")
-        builder.branch(start)
-        builder.position_at_end(start)
+        self.function = internal_function(module, name, integers, pointers + len(captured), returns)
+        self.builder = begin_function(self.function)
         arguments = list(self.function.args)
-        for pointer in arguments[integers:]:
-            pointer.add_attribute("noalias")
         self.integers = arguments[:integers]
         self.pointers = arguments[integers : integers + pointers]
         self.captured_pointers = arguments[integers + pointers :]
