@@ -39,7 +39,7 @@ def _load_input(file: str, type: Type | None) -> Any:
     try:
         array = np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise ExecutionError(f"{file} is no array: {error}") from error
+        raise ExecutionError(f"{file} is not an array file of NumPy: {error}") from error
     return from_file(array, type)
 
 
@@ -50,7 +50,7 @@ def random_input(type: Type, generator: np.random.Generator) -> Any:
         ExecutionError: the type has unknown sizes, or is no tensor.
     """
     if not isinstance(type, TensorType) or not type.is_static:
-        raise ExecutionError(f"inputs of type {type} cannot be random: pass them with --input or --args")
+        raise ExecutionError(f"--random cannot generate an input of type {type}: pass the inputs with --input or --args")
     element_type = type.element_type
     if isinstance(element_type, QuantizedType):
         return generator.integers(

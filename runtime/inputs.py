@@ -39,7 +39,7 @@ def convert_input(value: object, type: Type, index: int) -> Any:
         index: which input it is, for messages.
 
     Raises:
-        ExecutionError: element type or shape differ, or it is no array.
+        ExecutionError: element type or shape differ, or it is not an array.
     """
     if isinstance(type, TensorType):
         return _convert_array(value, type, index)
@@ -85,7 +85,7 @@ def as_array(value: object, what: str) -> Array:
         what: names it in the error.
 
     Raises:
-        ExecutionError: it is no array.
+        ExecutionError: it is not an array.
     """
     try:
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
@@ -97,10 +97,10 @@ def as_array(value: object, what: str) -> Array:
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
         key_data = _key_words(value)
         if key_data is None:
-            raise ExecutionError(f"{what} is no array: {error}") from error
+            raise ExecutionError(f"{what} cannot be converted to an array: {error}") from error
         array = key_data
     if array.dtype.hasobject:
-        raise ExecutionError(f"{what} is no array: {value.__class__.__name__}")
+        raise ExecutionError(f"{what} has the type {value.__class__.__name__}, which is not an array")
     return array
 
 

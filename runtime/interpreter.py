@@ -97,7 +97,7 @@ def _array(attribute: object) -> Any:
 
 def _attribute(result: object, type: object) -> DenseElementsAttribute:
     if not isinstance(type, TensorType):
-        raise UnsupportedError(f"a result of type {type} is no dense attribute")
+        raise UnsupportedError(f"a result of type {type} cannot be a dense attribute")
     array = np.asarray(result)
     return DenseElementsAttribute(type.with_shape(array.shape), array)
 

@@ -104,7 +104,7 @@ BROKEN = {
     "G5": ((TABLE, [[0]], [0], [4]), "gather_lengths[0] is 4, but must be from 1 to 3"),
     "G5, zero": ((TABLE, [[0]], [0], [0]), "gather_lengths[0] is 0, but must be from 1 to 3"),
     "": ((np.array(["a"]), [[0]], [0], [1]), "input_tensor has elements of <U1"),
-    ", object": ((object(), [[0]], [0], [1]), "input_tensor is no array"),
+    ", object": ((object(), [[0]], [0], [1]), "input_tensor has the type object, which is not an array"),
 }
 
 

@@ -279,7 +279,7 @@ BROKEN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "index": (lambda x: x[2], "index of dimension 0 is 2"),
     "too many indices": (lambda x: x[0, 0, 0, 0], "does not index"),
     "bits of floats": (lambda x: x & x, "does not support elements of type f32"),
-    "no array": (lambda x: np.add(x, None), "is no array"),
+    "no array": (lambda x: np.add(x, None), "is not an array"),
     "dtype": (lambda x: x.astype("U3"), "is not an element type"),
 }
 

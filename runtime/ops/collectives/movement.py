@@ -85,7 +85,7 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
         sizes = [(operand.shape[axis], result.shape[axis]) for operand, result in pairs]
         for size, gathered in sizes:
             if DYNAMIC not in (size, gathered) and (gathered % size if size else gathered):
-                return f"a result has size {gathered} in all_gather_dim, which is no multiple of {size}"
+                return f"a result has size {gathered} in all_gather_dim, which is not a multiple of {size}"
         return None
 
     def _gathered(self, factor: int | None) -> list[Type]:

@@ -74,7 +74,7 @@ class _ResultAccuracyKind(AttributeKind[ResultAccuracy]):
         mode = attribute.fields.get("mode")
         text = mode.value if isinstance(mode, EnumAttribute) else str(mode)
         if text not in ResultAccuracyMode.__members__:
-            raise ValueError(f"has mode {text}, which is none of {', '.join(ResultAccuracyMode)}")
+            raise ValueError(f"has mode {text}, which is not one of {', '.join(ResultAccuracyMode)}")
         bounds: dict[str, int | float] = {}
         for name in ("atol", "rtol", "ulps"):
             value = attribute.fields.get(name, 0)
