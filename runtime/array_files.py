@@ -50,7 +50,8 @@ def random_input(type: Type, generator: np.random.Generator) -> Any:
         ExecutionError: the type has unknown sizes, or is no tensor.
     """
     if not isinstance(type, TensorType) or not type.is_static:
-        raise ExecutionError(f"--random cannot generate an input of type {type}: pass the inputs with --input or --args")
+        reason = f"--random cannot generate an input of type {type}: pass the inputs with --input or --args"
+        raise ExecutionError(reason)
     element_type = type.element_type
     if isinstance(element_type, QuantizedType):
         return generator.integers(
