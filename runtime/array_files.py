@@ -43,7 +43,13 @@ def _load_input(file: str, type: Type | None) -> Any:
     return from_file(array, type)
 
 
-def random_input(type: Type, generator: np.random.Generator) -> Any:
+def random_inputs(types: Sequence[Type], seed: int | Sequence[int]) -> list[Any]:
+    """Random values of some types, from one generator."""
+    generator = np.random.default_rng(seed)
+    return [_random_input(type, generator) for type in types]
+
+
+def _random_input(type: Type, generator: np.random.Generator) -> Any:
     """A random value of a type: floats in [0, 1), small integers that are not negative.
 
     Raises:

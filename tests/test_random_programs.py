@@ -13,7 +13,7 @@ pytest.importorskip("jaxlib")
 
 from nimblehlo import ExecutionError
 from nimblehlo import compile as compile_program
-from nimblehlo.fuzzing.generator import Generator, Program, is_constant
+from nimblehlo.fuzzing.generator import Generator, RandomProgram, is_constant
 from nimblehlo.ir import Operation, Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing import campaign as campaign_module
@@ -86,7 +86,7 @@ class _Wrong:
         return [_flipped(one) for one in results] if self.is_wrong and self.calls > 1 else results
 
 
-def _has_few_with_a_transpose(program: Program) -> bool:
+def _has_few_with_a_transpose(program: RandomProgram) -> bool:
     names = [one.name for one in program.block.operations if not is_constant(one.results[0])]
     return len(names) < 60 and "stablehlo.transpose" in names
 
@@ -153,7 +153,7 @@ def _flipped(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("kind", ["scatter", "reduce", "convert", "transpose"])
 def test_wrong_results_are_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(program: Program, *arguments: Any) -> Mapping[Value, np.ndarray[Any, Any]]:
+    def wrong(program: RandomProgram, *arguments: Any) -> Mapping[Value, np.ndarray[Any, Any]]:
         return {
             value: _flipped(array) if _is_target(value, array) else array
             for value, array in run(program, *arguments).items()
@@ -186,7 +186,7 @@ def test_shrinking_keeps_what_fails() -> None:
         operation for operation in g.program.block.operations if not is_constant(operation.results[0])
     )
 
-    def fails(program: Program) -> bool:
+    def fails(program: RandomProgram) -> bool:
         return any(operation.name == last.name for operation in program.block.operations)
 
     made = shrunk(g.program, fails, {})

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..api import Executable, load
-from ..array_files import load_inputs, random_input
+from ..array_files import load_inputs, random_inputs
 from ..errors import NimbleError
 from ..ir import Module
 from ..options import LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
@@ -125,6 +123,5 @@ def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
 
         return inputs_from_text(options.args)
     if options.random is not None and not options.input:
-        generator = np.random.default_rng(options.random)
-        return [random_input(type, generator) for type in types]
+        return random_inputs(types, options.random)
     return load_inputs(options.input, types)

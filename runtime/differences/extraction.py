@@ -17,11 +17,13 @@ from ..ir import (
     Operation,
     Region,
     Value,
+    builder_like,
     captured_values,
     main_module,
+    set_types,
 )
 from ..ops.reduction.bodies import is_scalar_elementwise
-from ..types import PLAIN, Array, FunctionType, TensorType, Type
+from ..types import PLAIN, Array, TensorType, Type
 
 
 def static_program(module: Module, entry: str, inputs: Sequence[Array]) -> Module:
@@ -72,9 +74,8 @@ def constant_array(operation: Operation) -> Array | None:
 def returning(module: Module, returned: Sequence[Value]) -> Module:
     """A copy of a program whose @main returns other values of its block."""
     block = main_block(module)
-    copied = Block([argument.type for argument in block.arguments])
-    values: dict[Value, Value] = dict(zip(block.arguments, copied.arguments, strict=True))
-    builder = Builder(copied)
+    values: dict[Value, Value] = {}
+    builder = builder_like(block, values)
     for operation in block.operations[:-1]:
         builder.copy(operation, values)
     return main_module(builder, [values[value] for value in returned])
@@ -121,21 +122,17 @@ def body_program(region: Region, captured: Mapping[Value, Array], size: int) -> 
     if not is_scalar_elementwise(region):
         raise UnsupportedError("the region is not elementwise")
     module, inputs = region_program(region, captured)
-    block = main_block(module)
-    for argument in block.arguments:
-        argument.type = _vector(argument.type, size)
-    for operation in block.operations[:-1]:
-        for result in operation.results:
-            result.type = _vector(result.type, size)
+    main = module.functions["main"]
+    assert main.body is not None
+    set_types(main.body, lambda type: _vector(type, size))
+    main.type = main.body.type
+    for operation in main.body.block.operations:
         constant = constant_array(operation)
         if constant is not None:
             type = operation.results[0].type
             assert isinstance(type, TensorType)
             value = DenseElementsAttribute(type, np.full(type.shape, constant))
             operation.attributes = {**operation.attributes, "value": value}
-    function = module.functions["main"]
-    results = [operand.type for operand in block.terminator.operands]
-    function.type = FunctionType([argument.type for argument in block.arguments], results)
     return module, [np.full(size, one) for one in inputs]
 
 

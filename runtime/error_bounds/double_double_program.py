@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,15 +20,14 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import (
-    Block,
     Builder,
     DenseElementsAttribute,
     Function,
     Module,
     Operation,
-    Region,
     StringAttribute,
     Value,
+    copy_region,
     tensor_type,
 )
 from ..ops.custom_calls.custom_call import CustomCall
@@ -178,32 +177,23 @@ class _PairedProgram:
         assert function.body is not None
         inputs = [_paired_type(type) for type in function.type.inputs]
         results = [_paired_type(type) for type in function.type.results]
-        body = self._paired_region(function.body, {})
+        body = copy_region(function.body, {}, self._emit, _paired_type)
         return Function(function.name, FunctionType(inputs, results), body)
 
-    def _paired_region(self, region: Region, values: dict[Value, Value]) -> Region:
-        copied = Region(is_isolated=region.is_isolated)
-        for block in region.blocks:
-            new = Block([_paired_type(argument.type) for argument in block.arguments])
-            values.update(zip(block.arguments, new.arguments, strict=True))
-            builder = Builder(new)
-            for operation in block.operations:
-                operands = [values[operand] for operand in operation.operands]
-                types = [_paired_type(result.type) for result in operation.results]
-                if _computes_on_f64(operation):
-                    # A call takes the types that the operation itself may not.
-                    target = {"call_target_name": StringAttribute(operation.name)}
-                    created = builder.create(CustomCall.name, operands, types, target, (), operation.location)
-                    self._calls[id(created)] = operation
-                else:
-                    regions = [self._paired_region(inner, values) for inner in operation.regions]
-                    attributes = _paired_attributes(operation)
-                    created = builder.create(
-                        operation.name, operands, types, attributes, regions, operation.location
-                    )
-                values.update(zip(operation.results, created.results, strict=True))
-            copied.blocks.append(new)
-        return copied
+    def _emit(self, builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
+        """Append an operation on pairs: a call that `_choose` implements, or the operation itself."""
+        operands = [values[operand] for operand in operation.operands]
+        types = [_paired_type(result.type) for result in operation.results]
+        if _computes_on_f64(operation):
+            # A call takes the types that the operation itself may not.
+            target = {"call_target_name": StringAttribute(operation.name)}
+            created = builder.create(CustomCall.name, operands, types, target, (), operation.location)
+            self._calls[id(created)] = operation
+        else:
+            regions = [copy_region(inner, values, self._emit, _paired_type) for inner in operation.regions]
+            attributes = _paired_attributes(operation)
+            created = builder.create(operation.name, operands, types, attributes, regions, operation.location)
+        values.update(zip(operation.results, created.results, strict=True))
 
     def _choose(self, view: Op, options: Options) -> Implementation:
         original = self._calls.get(id(view.operation))

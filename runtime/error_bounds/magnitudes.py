@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..api import Executable, compile
-from ..ir import Block, Module, Operation, Region, captured_values, operation_module
+from ..ir import Module, Operation, captured_values, operation_module, set_types
 from ..ops.contraction.convolution import Convolution
 from ..options import Options
-from ..types import COMPLEX, ELEMENT_TYPES, Array, FunctionType, TensorType, Type
+from ..types import COMPLEX, ELEMENT_TYPES, Array, TensorType, Type
 from .operation_kinds import base_name
 from .ulps import is_inexact, wide_dtype
 from .wide_types import wide_type, widened
@@ -156,14 +156,8 @@ def _real(module: Module) -> Module:
     """A program of f64 in place of complex<f64>."""
     for function in module.functions.values():
         assert function.body is not None
-        for block in _blocks(function.body):
-            for argument in block.arguments:
-                argument.type = _real_type(argument.type)
-            for inner in block.operations:
-                for result in inner.results:
-                    result.type = _real_type(result.type)
-        type = function.type
-        function.type = FunctionType([*map(_real_type, type.inputs)], [*map(_real_type, type.results)])
+        set_types(function.body, _real_type)
+        function.type = function.body.type
     return module
 
 
@@ -171,11 +165,3 @@ def _real_type(type: Type) -> Type:
     if isinstance(type, TensorType) and type.category == COMPLEX:
         return type.with_element_type(_F64)
     return wide_type(type)
-
-
-def _blocks(region: Region) -> list[Block]:
-    blocks = list(region.blocks)
-    for operation in region.walk():
-        for inner in operation.regions:
-            blocks += inner.blocks
-    return blocks

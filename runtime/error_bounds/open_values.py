@@ -1,4 +1,4 @@
-"""The elements of results that the specification leaves to the implementation, and values for them.
+"""The open elements of results, whose values the specification leaves to the implementation.
 
 Besides what `sanitizer.unspecified_elements` marks these are:
 

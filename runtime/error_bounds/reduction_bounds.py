@@ -29,11 +29,7 @@ Rule = Callable[[Sequence[Array], Sequence[Array]], Bounds]
 """A function of the operands and the results."""
 
 LAMBDA: Final = 2.0
-"""The factor of the probabilistic error bound lambda sqrt(n) u of a sum of n terms.
-
-Source: N. J. Higham and T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM Journal on
-Scientific Computing 41(5), 2019.
-"""
+"""lambda in the probabilistic error bound lambda sqrt(n) u of a sum of n terms; see `rounding_rules`."""
 _SUMS: Final = frozenset(
     {"dot_general", "dot", "einsum", "unary_einsum", "convolution", "dynamic_conv", "fft"}
 )

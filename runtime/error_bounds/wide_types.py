@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ir import (
-    Block,
     Builder,
     DenseElementsAttribute,
     Function,
     Module,
     Operation,
-    Region,
     StringAttribute,
     Value,
+    copy_region,
 )
 from ..types import (
     COMPLEX,
@@ -90,23 +89,12 @@ def algorithm_epsilon(operation: Operation) -> float:
 def _function(function: Function) -> Function:
     inputs = [wide_type(type) for type in function.type.inputs]
     results = [wide_type(type) for type in function.type.results]
-    body = None if function.body is None else _region(function.body, {})
+    body = None if function.body is None else copy_region(function.body, {}, _emit, wide_type)
     return Function(function.name, FunctionType(inputs, results), body, visibility=function.visibility)
 
 
-def _region(region: Region, values: dict[Value, Value]) -> Region:
-    copied = Region(is_isolated=region.is_isolated)
-    for block in region.blocks:
-        wide = Block([wide_type(argument.type) for argument in block.arguments])
-        values.update(zip(block.arguments, wide.arguments, strict=True))
-        builder = Builder(wide)
-        for operation in block.operations:
-            _emit(builder, operation, values)
-        copied.blocks.append(wide)
-    return copied
-
-
-def _emit(builder: Builder, operation: Operation, values: dict[Value, Value]) -> None:
+def _emit(builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
+    """Append an operation in wide types."""
     operands = [values[operand] for operand in operation.operands]
     results = [wide_type(result.type) for result in operation.results]
     attributes = {name: value for name, value in operation.attributes.items() if name not in _ABOUT_PRECISION}
@@ -134,7 +122,7 @@ def _emit(builder: Builder, operation: Operation, values: dict[Value, Value]) ->
         )
         produced = _converted(builder, copied.results, results)
     else:
-        regions = [_region(region, values) for region in operation.regions]
+        regions = [copy_region(region, values, _emit, wide_type) for region in operation.regions]
         produced = list(builder.create(operation.name, operands, results, attributes, regions).results)
     values.update(zip(operation.results, produced, strict=True))
 

@@ -124,12 +124,12 @@ def with_values(baseline: Array, elements: Array, values: Array) -> Array:
     return result
 
 
-def _differing_bits(one: Array, other: Array) -> Array:
-    size = one.dtype.itemsize
+def _differing_bits(first: Array, second: Array) -> Array:
+    size = first.dtype.itemsize
     if size in _UNSIGNED:
-        different: Array = one.view(_UNSIGNED[size]) != other.view(_UNSIGNED[size])
+        different: Array = first.view(_UNSIGNED[size]) != second.view(_UNSIGNED[size])
         return different
-    words = one.view(np.uint64).reshape(-1, size // 8) != other.view(np.uint64).reshape(-1, size // 8)
+    words = first.view(np.uint64).reshape(-1, size // 8) != second.view(np.uint64).reshape(-1, size // 8)
     differs: Array = words.any(axis=1)
     return differs
 

@@ -379,7 +379,9 @@ class _ResultDifferences:
 
     def take(self, comparisons: GroupedComparisons) -> None:
         """Start with the value range over some schedules, whose differences are to be added too."""
-        self._range.take(*comparisons[1:])
+        self._range.take(
+            comparisons.order_dependent, comparisons.differs, comparisons.minimum, comparisons.maximum
+        )
 
     def add(self, comparison: Extremes, schedules: tuple[Schedule, Schedule]) -> None:
         """Add the differences under one more schedule."""

@@ -98,9 +98,11 @@ class GroupedComparisons(NamedTuple):
     maximum: Array
 
 
-def compare_grouped_results(one: GroupedResult, other: GroupedResult, type: TensorType) -> Comparison | None:
+def compare_grouped_results(
+    first: GroupedResult, second: GroupedResult, type: TensorType
+) -> Comparison | None:
     """The differences between two results that are computed from the same groups."""
-    return compare(one.totals, other.totals, type, one.groups.order_dependent)
+    return compare(first.totals, second.totals, type, first.groups.order_dependent)
 
 
 class GroupedScatter:
@@ -184,7 +186,7 @@ class GroupedScatter:
         """The groups of these operands; the groups of the last call are cached."""
         with self._lock:
             cached = self._groups
-            if cached is not None and all(map(_same, cached[:3], (operand, indices, updates))):
+            if cached is not None and all(map(_have_same_bits, cached[:3], (operand, indices, updates))):
                 return cached
             partial_result = np.array(operand, order="C")
             flat = np.ascontiguousarray(updates).reshape(-1)
@@ -235,8 +237,8 @@ def _indexes_elements(view: Scatter) -> bool:
     )
 
 
-def _same(one: Array, other: Array) -> bool:
+def _have_same_bits(first: Array, second: Array) -> bool:
     """Whether two arrays of one type have the same bits."""
-    if one is other:
+    if first is second:
         return True
-    return bool(np.array_equal(one.view(f"u{one.itemsize}"), other.view(f"u{other.itemsize}")))
+    return bool(np.array_equal(first.view(f"u{first.itemsize}"), second.view(f"u{second.itemsize}")))

@@ -19,6 +19,7 @@ from ..error_bounds import accuracy
 from ..errors import NimbleError
 from ..ir import Module
 from ..minimizer import minimize
+from ..minimizer.search import FaultPredicate
 from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, Array, TensorType
 from .accepted_programs import ENDED, accepted_program
@@ -97,37 +98,37 @@ def fuzz(
 
 
 class Fuzzer:
-    """Compares programs one by one, and reduces the first program of each cause.
+    """Compares programs one by one, and minimizes the first program of each finding.
 
     Args:
         against: what `fuzz` takes.
         minimizes: whether programs are made smaller.
-        causes: those of which the report has a program.
+        reported_titles: titles of findings of which the report has a program.
     """
 
-    def __init__(self, against: str | Backend, minimizes: bool, causes: Iterable[str] = ()) -> None:
+    def __init__(self, against: str | Backend, minimizes: bool, reported_titles: Iterable[str] = ()) -> None:
         self.backend = IsolatedBackend(against, PROGRAM_SECONDS) if isinstance(against, str) else against
-        self.causes = set(causes)
+        self.reported_titles = set(reported_titles)
         self._minimizes = minimizes
 
     def outcome(self, seed: int) -> Outcome:
         """Compare the program of a seed. An internal error of NimbleHLO is a finding as well."""
         try:
-            return self._compared(seed)
+            return self._run_and_compare(seed)
         except NimbleError:
             return Outcome(seed, "skipped")
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             title = f"NimbleHLO itself fails with {type(error).__name__}: {without_numbers(str(error))}"
             detail = f"in {where.name}, {Path(where.filename).name}:{where.lineno}."
-            program = "" if title in self.causes else str(random_module(seed)[0])
-            self.causes.add(title)
+            program = "" if title in self.reported_titles else str(random_module(seed)[0])
+            self.reported_titles.add(title)
             return Outcome(seed, "finding", title, detail, program)
 
-    def _compared(self, seed: int) -> Outcome:
+    def _run_and_compare(self, seed: int) -> Outcome:
         module, inputs = random_module(seed)
         try:
-            return self._judged(seed, module, inputs, self.backend.run(module, inputs))
+            return self._compare(seed, module, inputs, self.backend.run(module, inputs))
         except BackendError as error:
             text, message = str(error), without_numbers(str(error))
             if ENDED in message:
@@ -137,16 +138,18 @@ class Fuzzer:
         except BackendError:
             accepted = None
         if accepted is None:
-            return Outcome(seed, "rejected", message)
-        outcome = self._judged(seed, accepted.module, accepted.inputs, accepted.results)
-        return replace(outcome, rejected=message)
+            return Outcome(seed, "rejected", rejection=message)
+        outcome = self._compare(seed, accepted.module, accepted.inputs, accepted.results)
+        return replace(outcome, rejection=message)
 
     def _crash(self, seed: int, module: Module, inputs: Sequence[Array], message: str) -> Outcome:
         explanation = crash_explanation(message)
         finding = Outcome(seed, "finding", message, "the process ends.", explanation=explanation)
-        return self._with_program(finding, module, inputs, _ends(self.backend, message))
+        return self._with_program(finding, module, inputs, crashes_with(self.backend, message))
 
-    def _judged(self, seed: int, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> Outcome:
+    def _compare(
+        self, seed: int, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]
+    ) -> Outcome:
         """Compare the backend's results of a program with ours."""
         ours = [np.asarray(one) for one in execute(module, inputs, options=_PLAIN)]
         if len(ours) == len(theirs) and all(map(same_values, ours, theirs)):
@@ -155,7 +158,7 @@ class Fuzzer:
         if not violations:
             return Outcome(seed, "inside")
         cause = cause_of_result(module, inputs, violations[0], theirs)
-        if cause is not None and cause.title in self.causes:
+        if cause is not None and cause.title in self.reported_titles:
             return Outcome(seed, "finding", cause.title, str(violations[0]), explanation=cause.explanation)
         first = find_faulty_operation(module, inputs, self.backend).first
         if first is None:
@@ -165,12 +168,12 @@ class Fuzzer:
             elif self._varies(module, inputs, theirs):
                 title, explanation = VARIES, VARIES_BECAUSE
             finding = Outcome(seed, "finding", title, str(violations[0]), explanation=explanation)
-            return self._with_program(finding, module, inputs, _differs(self.backend, None))
+            return self._with_program(finding, module, inputs, exceeds_bounds_on(self.backend, None))
         cause = known_cause(first)
-        title = cause_of(first) if cause is None else cause.title
+        title = title_of(first) if cause is None else cause.title
         explanation = "" if cause is None else cause.explanation
         finding = Outcome(seed, "finding", title, str(first.violation), explanation=explanation)
-        return self._with_program(finding, first.module, first.inputs, _differs(self.backend, title))
+        return self._with_program(finding, first.module, first.inputs, exceeds_bounds_on(self.backend, title))
 
     def _varies(self, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> bool:
         """Whether the backend gives other results when the program runs again."""
@@ -181,19 +184,19 @@ class Fuzzer:
         return False
 
     def _with_program(
-        self, finding: Outcome, module: Module, inputs: Sequence[Array], fails: Callable[[Module], bool]
+        self, finding: Outcome, module: Module, inputs: Sequence[Array], shows_fault: FaultPredicate
     ) -> Outcome:
         """A finding with its program, which is made smaller; without one where its cause is known."""
-        if finding.reason in self.causes:
+        if finding.title in self.reported_titles:
             return finding
-        self.causes.add(finding.reason)
+        self.reported_titles.add(finding.title)
         closed = load(str(with_constant_inputs(module, inputs)))
-        if not fails(closed):
+        if not shows_fault(closed):
             # A compiler may fold constants in another way than it computes.
             closed = load(str(with_constant_inputs(module, inputs, hides_constants=True)))
         if self._minimizes:
             try:
-                closed = minimize(closed, fails, seconds=MINIMIZING_SECONDS).module
+                closed = minimize(closed, shows_fault, seconds=MINIMIZING_SECONDS).module
             except NimbleError:
                 detail = "With constant inputs, or without the operations around it, it is right."
                 finding = replace(finding, detail=f"{finding.detail} {detail}")
@@ -206,13 +209,16 @@ def random_module(seed: int) -> tuple[Module, list[Array]]:
     return load(str(module)), inputs
 
 
-def _differs(other: Backend, title: str | None) -> Callable[[Module], bool]:
-    """Whether a program without arguments gives results beyond their bounds.
+def exceeds_bounds_on(other: Backend, title: str | None) -> FaultPredicate:
+    """A predicate of programs: without arguments, they give results beyond their bounds on a backend.
 
-    If a cause has a title, it must be that one, so that a smaller program does not show another cause.
+    Args:
+        other: the backend.
+        title: only a finding of this title counts, so that a smaller program does not show another cause.
+            None: only one that no operation explains.
     """
 
-    def fails(module: Module) -> bool:
+    def shows_fault(module: Module) -> bool:
         if module.functions["main"].type.inputs:
             return False
         try:
@@ -224,15 +230,15 @@ def _differs(other: Backend, title: str | None) -> Callable[[Module], bool]:
         if first is None or title is None:
             return title is None and first is None
         cause = known_cause(first)
-        return title == (cause_of(first) if cause is None else cause.title)
+        return title == (title_of(first) if cause is None else cause.title)
 
-    return fails
+    return shows_fault
 
 
-def _ends(other: Backend, message: str) -> Callable[[Module], bool]:
-    """Whether a program without arguments ends the backend's process with a message."""
+def crashes_with(other: Backend, message: str) -> FaultPredicate:
+    """A predicate of programs: without arguments, they end the backend's process with a message."""
 
-    def fails(module: Module) -> bool:
+    def shows_fault(module: Module) -> bool:
         if module.functions["main"].type.inputs:
             return False
         try:
@@ -243,16 +249,16 @@ def _ends(other: Backend, message: str) -> Callable[[Module], bool]:
             return False
         return False
 
-    return fails
+    return shows_fault
 
 
 _CATEGORIES: Final = {FLOAT: "floats", COMPLEX: "complex numbers", BOOLEAN: "booleans"}
 
 
-def cause_of(first: FaultyOperation) -> str:
-    """The operation, its body, the kinds of its types and what is wrong.
+def title_of(first: FaultyOperation) -> str:
+    """The title of a finding: the operation, its body, the kinds of its types and what is wrong.
 
-    Findings that share these mostly have one reason.
+    Findings that share these mostly have one cause.
     """
     operation = operation_of(first)
     types = [one.type for one in operation.operands]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..ops.contraction.fft import FftType
 from ..ops.contraction.linalg import Transpose
 from ..ops.reduction.window_geometry import Window
-from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
-from .generator import CannotGenerate, Generator
+from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, TensorType
+from .generator import CannotGenerate, Generator, Producers
 from .indexing import promoted
 
 
@@ -40,17 +38,12 @@ def dot_general(g: Generator) -> None:
     g.add(
         "stablehlo.dot_general",
         [lhs, rhs],
-        [TensorType(result, _summed(g, lhs.type.element_type))],
+        [TensorType(result, promoted(g, lhs.type.element_type))],
         lhs_batching_dimensions=tuple(lhs_dimensions["batching"]),
         rhs_batching_dimensions=tuple(rhs_dimensions["batching"]),
         lhs_contracting_dimensions=tuple(lhs_dimensions["contracting"]),
         rhs_contracting_dimensions=tuple(rhs_dimensions["contracting"]),
     )
-
-
-def _summed(g: Generator, element_type: ElementType) -> ElementType:
-    """The result's element type."""
-    return promoted(g, element_type)
 
 
 def convolution(g: Generator) -> None:
@@ -92,7 +85,7 @@ def convolution(g: Generator) -> None:
     g.add(
         "stablehlo.convolution",
         [lhs, rhs],
-        [TensorType(result_shape, _summed(g, element_type))],
+        [TensorType(result_shape, promoted(g, element_type))],
         window_strides=tuple([window.stride for window in windows]),
         padding=tuple([(window.low, window.high) for window in windows]),
         lhs_dilation=tuple([window.base_dilation for window in windows]),
@@ -137,11 +130,11 @@ def triangular_solve(g: Generator) -> None:
     order, columns = g.pick((1, 2, 3, 4), (3, 8, 17, 40)), g.pick((1, 2, 3), (1, 5, 33))
     left = g.chance(0.5)
     a_type = TensorType((*batch, order, order), element_type)
-    values = g.numbers.uniform(-0.5, 0.5, a_type.shape)
-    values[..., np.arange(order), np.arange(order)] = g.numbers.choice((-2, -1, 1, 2), (*batch, order))
+    values = g.np_random.uniform(-0.5, 0.5, a_type.shape)
+    values[..., np.arange(order), np.arange(order)] = g.np_random.choice((-2, -1, 1, 2), (*batch, order))
     a = g.constant(a_type, values.astype(np.float32).astype(a_type.dtype))
     b_type = TensorType((*batch, *((order, columns) if left else (columns, order))), element_type)
-    b = g.constant(b_type, g.numbers.integers(-4, 5, b_type.shape).astype(np.float32).astype(b_type.dtype))
+    b = g.constant(b_type, g.np_random.integers(-4, 5, b_type.shape).astype(np.float32).astype(b_type.dtype))
     g.add(
         "stablehlo.triangular_solve",
         [a, b],
@@ -153,10 +146,10 @@ def triangular_solve(g: Generator) -> None:
     )
 
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
+PRODUCERS: Producers = [
     (2, dot_general),
     (1.5, convolution),
     (0.7, fft),
     (0.3, triangular_solve),
 ]
-"""The generators of this module, with their relative frequencies."""
+"""The operation producers of this module, with their relative frequencies."""

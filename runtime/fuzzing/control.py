@@ -10,7 +10,7 @@ from ..ir import Function
 from ..ops.elementwise.comparison import ComparisonDirection
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType
 from .elementwise import EXACT_BINARY, EXACT_UNARY, scalar_expression
-from .generator import CannotGenerate, Generator
+from .generator import CannotGenerate, Generator, Producers
 from .tensor_values import TensorValue as Value
 
 _PRED = TensorType((), ELEMENT_TYPES["i1"])
@@ -147,7 +147,7 @@ def optimization_barrier(g: Generator) -> None:
     g.add("stablehlo.optimization_barrier", values, [value.type for value in values])
 
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
+PRODUCERS: Producers = [
     (0.8, if_),
     (0.8, case),
     (1.2, while_),
@@ -155,4 +155,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (0.7, call),
     (0.2, optimization_barrier),
 ]
-"""The generators of this module, with their relative frequencies."""
+"""The operation producers of this module, with their relative frequencies."""

@@ -25,7 +25,7 @@ from ..types import (
     ElementType,
     TensorType,
 )
-from .generator import CannotGenerate, Generator
+from .generator import CannotGenerate, Generator, Producers
 from .tensor_values import TensorValue as Value
 
 _BOOLEAN_TYPE = ELEMENT_TYPES["i1"]
@@ -105,7 +105,7 @@ def apply(g: Generator, name: str, first: Value | None = None) -> Value:
 
 def _nonzero(g: Generator, value: Value) -> Value:
     """A divisor without zeros: dividing by zero ends the reference interpreter."""
-    one = g.constant(value.type, g.numbers.integers(0, 1, value.type.shape).astype("i1") + 1)
+    one = g.constant(value.type, g.np_random.integers(0, 1, value.type.shape).astype("i1") + 1)
     zero = g.constant(value.type, np.zeros(value.type.shape, np.int8))
     pred_type = value.type.with_element_type(_BOOLEAN_TYPE)
     (is_zero,) = g.add(
@@ -197,8 +197,8 @@ def chlo_broadcast(g: Generator) -> None:
     declaration: Any = g.random.choice(
         [d for d in _declared(BroadcastBinary) if d.name.startswith("chlo.broadcast_")]
     )
-    lhs_part, rhs_part = declaration.elementwise.declared_operands[:2]
-    element_type = g.element_type(lhs_part.categories & rhs_part.categories & ~QUANTIZED)
+    lhs_declared, rhs_declared = declaration.elementwise.declared_operands[:2]
+    element_type = g.element_type(lhs_declared.categories & rhs_declared.categories & ~QUANTIZED)
     if declaration.name == "chlo.broadcast_complex":
         element_type = ELEMENT_TYPES["f32"]
     shape = g.shape(g.random.randrange(1, 4), g.largest // 2)
@@ -277,7 +277,7 @@ _SPECIAL: dict[str, Callable[[Generator], None]] = {
     "stablehlo.reduce_precision": reduce_precision,
 }
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
+PRODUCERS: Producers = [
     (6, elementwise),
     (1.5, convert),
     (1, compare),
@@ -288,6 +288,6 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1, chlo_broadcast),
     (0.1, constant_like),
 ]
-"""The generators of this module, with their relative frequencies."""
+"""The operation producers of this module, with their relative frequencies."""
 
 __all__ = ["PRODUCERS", "apply", "comparison", "scalar_expression"]

@@ -63,7 +63,7 @@ class CannotGenerate(Exception):
 
 
 @dataclass
-class Program:
+class RandomProgram:
     """A program without arguments.
 
     Attributes:
@@ -121,8 +121,8 @@ class Generator:
     """Draws types, values and operations, and appends to a block.
 
     Attributes:
-        random: decides.
-        numbers: fills arrays.
+        random: chooses types, shapes and operations.
+        np_random: fills arrays.
         program: the program so far.
         builder: appends to the current block.
         visible: the values that the current block may use.
@@ -138,8 +138,8 @@ class Generator:
         self.largest = MAX_ELEMENTS
         self.append_any: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
-        self.numbers = np.random.default_rng(seed)
-        self.program = Program()
+        self.np_random = np.random.default_rng(seed)
+        self.program = RandomProgram()
         self.builder = Builder(self.program.block)
         self.visible: list[Value] = []
         self.in_region = False
@@ -187,7 +187,7 @@ class Generator:
         values = self._values(element_type, count, "small" if style == "mixed" else style)
         if style == "mixed":
             edges = self._values(element_type, count, "edge")
-            values = np.where(self.numbers.random(count) < 0.25, edges, values)
+            values = np.where(self.np_random.random(count) < 0.25, edges, values)
         return values.reshape(type.shape)
 
     def _values(self, element_type: ElementType, count: int, style: str) -> Array:
@@ -199,19 +199,19 @@ class Generator:
             values.real, values.imag = components
             return values
         if element_type.category == BOOLEAN:
-            return self.numbers.integers(0, 2, count).astype(dtype)
+            return self.np_random.integers(0, 2, count).astype(dtype)
         if style == "edge":
             is_float = element_type.category == FLOAT
             pool = float_values(element_type.name) if is_float else integer_values(element_type.name)
-            return pool[self.numbers.integers(0, len(pool), count)]
+            return pool[self.np_random.integers(0, len(pool), count)]
         low = 0 if element_type.name.startswith("ui") else -4
         if style == "small" and element_type.category & INTEGER:
-            return self.numbers.integers(low, 5, count).astype(dtype)
+            return self.np_random.integers(low, 5, count).astype(dtype)
         if style == "small":
-            return (self.numbers.integers(-8, 9, count) / 2).astype(np.float32).astype(dtype)
-        numbers = self.numbers.standard_normal(count) * self.random.choice((1, 3, 30))
+            return (self.np_random.integers(-8, 9, count) / 2).astype(np.float32).astype(dtype)
+        numbers = self.np_random.standard_normal(count) * self.random.choice((1, 3, 30))
         if element_type.category & INTEGER:
-            return np.trunc(np.clip(numbers, low and -128, 127)).astype(np.int64).astype(dtype)
+            return np.trunc(np.clip(numbers, -128 if low else 0, 127)).astype(np.int64).astype(dtype)
         return numbers.astype(np.float32 if element_type.width < 32 else np.float64).astype(dtype)
 
     def constant(self, type: TensorType, array: Array | None = None) -> Value:
@@ -325,6 +325,10 @@ class Generator:
             yield
         finally:
             self.builder, self.visible, self.in_region = outer
+
+
+Producers = Sequence[tuple[float, Callable[[Generator], None]]]
+"""Functions that append an operation and what it needs, with their relative frequencies."""
 
 
 def encoded(name: str, attributes: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..types import ELEMENT_TYPES, INTEGER, ElementType, TensorType, storage_range
 from .elementwise import EXACT_BINARY, scalar_expression
-from .generator import CannotGenerate, Generator
+from .generator import CannotGenerate, Generator, Producers
 from .tensor_values import TensorValue as Value
 
 _INDEX_TYPES = ("i8", "i16", "i32", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i4", "ui4")
@@ -86,7 +86,7 @@ def _indices(g: Generator, shape: Sequence[int]) -> Value:
     if g.chance(0.2):
         return g.operand(type)
     low = 0 if element_type.name.startswith("ui") else -1
-    values = g.numbers.integers(low, g.pick((6,), (6, 40, 127)), tuple(shape))
+    values = g.np_random.integers(low, g.pick((6,), (6, 40, 127)), tuple(shape))
     values = np.minimum(values, min(storage_range(element_type)[1], 127))
     return g.constant(type, values.astype(np.int64).astype(type.dtype))
 
@@ -164,5 +164,5 @@ def promoted(g: Generator, element_type: ElementType) -> ElementType:
     return g.random.choice([element_type, *wider])
 
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [(2.5, gather), (2.5, scatter)]
-"""The generators of this module, with their relative frequencies."""
+PRODUCERS: Producers = [(2.5, gather), (2.5, scatter)]
+"""The operation producers of this module, with their relative frequencies."""

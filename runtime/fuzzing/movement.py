@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ops.shape.slicing import padded_size
 from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
-from .generator import CannotGenerate, Generator
+from .generator import CannotGenerate, Generator, Producers
 from .tensor_values import TensorValue as Value
 
 _INDEX_TYPES = ("i8", "i32", "i64", "ui8", "ui32", "ui64")
@@ -32,7 +32,7 @@ def broadcast_in_dim(g: Generator) -> None:
     for dimension, size in zip(dimensions, operand.type.shape, strict=True):
         if size != 1 or g.chance(0.3):
             shape[dimension] = size
-    small(g, shape)
+    require_small(g, shape)
     attributes: dict[str, Any] = {"broadcast_dimensions": tuple(dimensions)}
     result = operand.type.with_shape(shape)
     if g.chance(0.2):
@@ -42,7 +42,7 @@ def broadcast_in_dim(g: Generator) -> None:
         g.add("stablehlo.broadcast_in_dim", [operand], [result], **attributes)
 
 
-def small(g: Generator, shape: Sequence[int]) -> None:
+def require_small(g: Generator, shape: Sequence[int]) -> None:
     """Draw again if a result has too many elements."""
     if np.prod(shape) > 2 * g.largest:
         raise CannotGenerate("large")
@@ -61,7 +61,7 @@ def concatenate(g: Generator) -> None:
         inputs.append(g.operand(first.type.with_shape(shape)))
     shape = list(first.type.shape)
     shape[dimension] = sum(value.type.shape[dimension] for value in inputs)
-    small(g, shape)
+    require_small(g, shape)
     g.add("stablehlo.concatenate", inputs, [first.type.with_shape(shape)], dimension=dimension)
 
 
@@ -86,7 +86,7 @@ def pad(g: Generator) -> None:
             low, high = 0, 0
         amounts.append((low, high, interior))
     shape = [padded_size(size, *amount) for size, amount in zip(operand.type.shape, amounts, strict=True)]
-    small(g, shape)
+    require_small(g, shape)
     columns = [tuple([amount[index] for amount in amounts]) for index in range(3)]
     padding_value = g.operand(operand.type.with_shape(()))
     result = operand.type.with_shape(shape)
@@ -194,7 +194,7 @@ def dynamic_update_slice(g: Generator) -> None:
     g.add("stablehlo.dynamic_update_slice", [operand, update, *starts], [operand.type])
 
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
+PRODUCERS: Producers = [
     (1, broadcast_in_dim),
     (1, concatenate),
     (0.7, iota),
@@ -207,4 +207,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1, dynamic_slice),
     (1, dynamic_update_slice),
 ]
-"""The generators of this module, with their relative frequencies."""
+"""The operation producers of this module, with their relative frequencies."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
 from . import contracting, control, elementwise, indexing, movement, windows
-from .generator import CannotGenerate, Generator, Program, is_constant
+from .generator import CannotGenerate, Generator, Producers, RandomProgram, is_constant
 
 PRODUCERS: Final = [
     producer
@@ -17,12 +16,12 @@ PRODUCERS: Final = [
 """The producers of all operations that the reference interpreter runs, with their relative frequencies."""
 
 
-def random_program(seed: int) -> Program:
+def random_program(seed: int) -> RandomProgram:
     """A program of one to twelve operations and what they need."""
     return grow_program(Generator(seed), PRODUCERS)
 
 
-def grow_program(g: Generator, producers: Sequence[tuple[float, Callable[[Generator], None]]]) -> Program:
+def grow_program(g: Generator, producers: Producers) -> RandomProgram:
     """A program of one to twelve operations of these producers and what they need."""
     weights, functions = zip(*producers, strict=True)
 

@@ -16,28 +16,29 @@ class Outcome:
     Attributes:
         seed: of the program.
         kind: as `FuzzReport` counts it.
-        reason: why a program is rejected, or the cause of a finding.
+        title: of a finding: the cause, or the operation and what is wrong; those of one title count as one.
         detail: of a finding: how results differ.
-        program: of a finding: a small program that shows it; empty where another one of its cause is known.
+        program: of a finding: a small program that shows it; empty if the report has one of this title.
         explanation: of a finding.
-        rejected: why the backend rejects an operation, without which the program was compared; else empty.
+        rejection: why the backend rejects the program, or one of its operations, without which the program
+            was compared; empty if it does not.
     """
 
     seed: int
     kind: Literal["equal", "inside", "rejected", "skipped", "finding"]
-    reason: str = ""
+    title: str = ""
     detail: str = ""
     program: str = ""
     explanation: str = ""
-    rejected: str = ""
+    rejection: str = ""
 
 
 @dataclass
 class Finding:
-    """A cause of differences.
+    """A difference or a crash that some programs show.
 
     Attributes:
-        cause: the operation with its element types, or what the backend says when it fails.
+        title: the cause, or the operation with its element types, or what the backend says when it fails.
         seed: of the first program that shows it.
         detail: how the results differ.
         program: a small program that shows it; its inputs are constants.
@@ -45,7 +46,7 @@ class Finding:
         explanation: why it is a difference; empty where the cause is not known.
     """
 
-    cause: str
+    title: str
     seed: int
     detail: str
     program: str
@@ -65,9 +66,9 @@ class FuzzReport:
         inside: how many gave other results within their bounds.
         partial: how many of these were compared without operations that the backend rejects.
         rejected: how many programs the backend rejects as a whole.
-        reasons: how many programs have operations that the backend rejects, by its reason.
+        rejections: how many programs have operations that the backend rejects, by its message.
         skipped: how many NimbleHLO itself does not run, such as those in which an index that rounds fails.
-        findings: differences and crashes by cause.
+        findings: differences and crashes by title.
     """
 
     backend: str
@@ -77,16 +78,16 @@ class FuzzReport:
     inside: int = 0
     partial: int = 0
     rejected: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
+    rejections: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
     findings: dict[str, Finding] = field(default_factory=dict)
 
     def add(self, outcome: Outcome) -> None:
         """Count the outcome of a program."""
         self.programs += 1
-        if outcome.rejected:
-            self.partial += 1
-            self.reasons[outcome.rejected] += 1
+        if outcome.rejection:
+            self.partial += outcome.kind != "rejected"
+            self.rejections[outcome.rejection] += 1
         match outcome.kind:
             case "equal":
                 self.equal += 1
@@ -96,23 +97,22 @@ class FuzzReport:
                 self.skipped += 1
             case "rejected":
                 self.rejected += 1
-                self.reasons[outcome.reason] += 1
             case "finding":
                 self._add_finding(outcome)
 
     def _add_finding(self, outcome: Outcome) -> None:
-        """Count a finding; the smallest program of its cause is kept."""
-        cause = outcome.reason
+        """Count a finding; the smallest program of its title is kept."""
+        title = outcome.title
         finding = Finding(
-            cause, outcome.seed, outcome.detail, outcome.program, explanation=outcome.explanation
+            title, outcome.seed, outcome.detail, outcome.program, explanation=outcome.explanation
         )
-        existing = self.findings.get(cause)
+        existing = self.findings.get(title)
         if existing is None:
-            self.findings[cause] = finding
+            self.findings[title] = finding
             return
         smaller = min(existing, finding, key=lambda one: len(one.program) or math.inf)
         seed = min(existing.seed, outcome.seed)
-        self.findings[cause] = replace(smaller, seed=seed, count=existing.count + 1)
+        self.findings[title] = replace(smaller, seed=seed, count=existing.count + 1)
 
     def summary(self) -> str:
         """The counts as a sentence."""
@@ -128,7 +128,7 @@ class FuzzReport:
         """The report as a page."""
         lines = [f"# Random programs on {self.backend}", "", self.summary()]
         for finding in sorted(self.findings.values(), key=lambda one: -one.count):
-            lines += ["", f"## {finding.cause}", ""]
+            lines += ["", f"## {finding.title}", ""]
             lines += [finding.explanation or "The cause is not known.", ""]
             plural = "s" if finding.count > 1 else ""
             lines += [
@@ -136,14 +136,14 @@ class FuzzReport:
                 "",
             ]
             lines += ["```", finding.program.rstrip(), "```"]
-        if self.reasons:
+        if self.rejections:
             lines += ["", "## Rejected operations", "", "| reason | programs |", "|---|---|"]
-            lines += [f"| {_cell(reason)} | {count} |" for reason, count in self.reasons.most_common()]
+            lines += [f"| {_cell(reason)} | {count} |" for reason, count in self.rejections.most_common()]
         return "\n".join(lines) + "\n"
 
 
 def without_numbers(message: str) -> str:
-    """The first line of a message with numbers left out, so that equal reasons are equal texts."""
+    """The first line of a message with numbers left out, so that messages of one cause are equal."""
     line = (message.strip().splitlines() or [""])[0]
     return re.sub(r"(?<![A-Za-z\d])\d+", "N", line)[:160]
 

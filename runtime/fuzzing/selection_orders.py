@@ -9,7 +9,14 @@ import numpy as np
 
 from ..api import load
 from ..differences.extraction import main_block
-from ..ir import Block, Builder, Module, Value, copy_region, main_module
+from ..ir import (
+    Builder,
+    Module,
+    Value,
+    builder_like,
+    copy_region,
+    main_module,
+)
 from ..ops.reduction.reduce_window import SelectAndScatter
 from ..types import TensorType
 from .generator import encoded
@@ -25,9 +32,8 @@ def transposed_selection(module: Module, order: Sequence[int]) -> Module:
     old = main_block(module)
     operation = old.operations[0]
     view = SelectAndScatter(operation)
-    block = Block([argument.type for argument in old.arguments])
-    builder = Builder(block)
-    values: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
+    values: dict[Value, Value] = {}
+    builder = builder_like(old, values)
     operand, source, init_value = [values[one] for one in operation.operands]
     transposed = [_transposed(builder, one, order) for one in (operand, source)]
     attributes: dict[str, Any] = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Final
 
-import ml_dtypes
 import numpy as np
 
 from ..ir import EnumAttribute, Region
 from ..ops.elementwise.comparison import ComparisonDirection, ComparisonType
+from ..ops.reduction.bodies import identity
 from ..ops.reduction.window_geometry import Window
 from ..types import (
     BOOLEAN,
@@ -20,10 +20,9 @@ from ..types import (
     PLAIN,
     ElementType,
     TensorType,
-    storage_range,
 )
 from .elementwise import EXACT_BINARY, scalar_expression
-from .generator import CannotGenerate, Generator
+from .generator import CannotGenerate, Generator, Producers
 from .indexing import promoted
 from .tensor_values import TensorValue as Value
 
@@ -37,7 +36,7 @@ def reducing_body(g: Generator, scalars: Sequence[TensorType]) -> Region:
     named = [_monoids(scalar, count) for scalar in scalars]
     picks = count > 1 and all(scalar.category & (INTEGER | BOOLEAN) for scalar in scalars) and g.chance(0.6)
 
-    def fold(*arguments: Value) -> list[Value]:
+    def compute(*arguments: Value) -> list[Value]:
         if g.large and g.chance(0.4):
             return [scalar_expression(g, arguments, scalar, g.random.randrange(1, 5)) for scalar in scalars]
         if picks:
@@ -49,7 +48,7 @@ def reducing_body(g: Generator, scalars: Sequence[TensorType]) -> Region:
             results += _monoid(g, g.random.choice(names), pair)
         return results
 
-    return g.region([*scalars, *scalars], fold)
+    return g.region([*scalars, *scalars], compute)
 
 
 def _monoids(scalar: TensorType, count: int) -> list[str]:
@@ -165,8 +164,8 @@ def select_and_scatter(g: Generator) -> None:
     source = g.operand(operand.type.with_shape(counts))
     scalar = operand.type.with_shape(())
     target = TensorType((), promoted(g, operand.type.element_type))
-    fold = reducing_body(g, [target])
-    init = _identity(g, fold, scalar)
+    body = reducing_body(g, [target])
+    init = _identity(g, body, scalar)
 
     def prefers(a: Value, b: Value) -> list[Value]:
         if g.large and g.chance(0.3):
@@ -178,47 +177,32 @@ def select_and_scatter(g: Generator) -> None:
         "stablehlo.select_and_scatter",
         [operand, source, init],
         [operand.type.with_element_type(target.element_type)],
-        [g.region([scalar, scalar], prefers), fold],
+        [g.region([scalar, scalar], prefers), body],
         window_dimensions=_column(windows, "size"),
         window_strides=_column(windows, "stride"),
         padding=tuple([(window.low, window.high) for window in windows]),
     )
 
 
-def _identity(g: Generator, fold: Region, scalar: TensorType) -> Value:
+def _identity(g: Generator, body: Region, scalar: TensorType) -> Value:
     """The init value that changes nothing: how often `select_and_scatter` applies it is left open."""
-    names = {operation.name for operation in fold.block.operations}
-    maximum, minimum = _extremes(scalar)
-    value: Any = 0
-    if "stablehlo.multiply" in names:
-        value = 1
-    elif "stablehlo.and" in names:
-        value = -1 if scalar.category & INTEGER else True
-    elif "stablehlo.maximum" in names or "GT" in _directions(fold):
-        value = minimum
-    elif "stablehlo.minimum" in names or "LE" in _directions(fold):
-        value = maximum
-    if scalar.category == FLOAT:
-        return g.constant(scalar, np.array(value, np.float64))
-    return g.constant(scalar, np.array(value & ((1 << 64) - 1), np.uint64))
-
-
-def _directions(fold: Region) -> list[str]:
-    directions = [operation.attributes.get("comparison_direction") for operation in fold.block.operations]
-    return [attribute.value for attribute in directions if isinstance(attribute, EnumAttribute)]
-
-
-def _extremes(scalar: TensorType) -> tuple[Any, Any]:
-    """The largest and the smallest value of a type."""
-    if scalar.category == BOOLEAN:
-        return True, False
-    if scalar.category == FLOAT:
-        layout: Any = ml_dtypes.finfo(scalar.dtype)  # type: ignore[no-untyped-call]
-        infinity = np.array(np.inf).astype(scalar.dtype).astype(np.float64)
-        return (np.inf, -np.inf) if np.isinf(infinity) else (float(layout.max), float(layout.min))
+    names = {operation.name.partition(".")[2] for operation in body.block.operations}
+    names |= {
+        _COMPARED_MONOIDS[direction] for direction in _directions(body) if direction in _COMPARED_MONOIDS
+    }
+    monoid = next((name for name in ("multiply", "and", "maximum", "minimum") if name in names), "add")
     assert isinstance(scalar.element_type, ElementType)
-    minimum, maximum = storage_range(scalar.element_type)
-    return maximum, minimum
+    value = identity(monoid, scalar.element_type)
+    return g.constant(scalar, np.zeros(()) if value is None else value)
+
+
+_COMPARED_MONOIDS: Final = {"GT": "maximum", "LE": "minimum"}
+"""The monoid that a comparison and a selection compute."""
+
+
+def _directions(body: Region) -> list[str]:
+    directions = [operation.attributes.get("comparison_direction") for operation in body.block.operations]
+    return [attribute.value for attribute in directions if isinstance(attribute, EnumAttribute)]
 
 
 def sort(g: Generator) -> None:
@@ -277,7 +261,7 @@ def top_k(g: Generator) -> None:
     g.add("chlo.top_k", [operand], types, k=k)
 
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
+PRODUCERS: Producers = [
     (2.5, reduce),
     (2.5, reduce_window),
     (1.5, select_and_scatter),
@@ -285,4 +269,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1.5, map_),
     (0.5, top_k),
 ]
-"""The generators of this module, with their relative frequencies."""
+"""The operation producers of this module, with their relative frequencies."""

@@ -10,7 +10,7 @@ from .campaign import Fuzzer
 
 
 def main(against: str, minimizes: bool) -> None:
-    """Answer seeds, and causes of which there is a program, on the standard input with outcomes.
+    """Answer seeds, and titles of findings that are reported already, on the standard input with outcomes.
 
     Args:
         against: the name of a backend.
@@ -21,8 +21,8 @@ def main(against: str, minimizes: bool) -> None:
     os.dup2(2, 1)
     fuzzer = Fuzzer(against, minimizes)
     while (request := receive(sys.stdin.buffer)) is not None:
-        seeds, causes = request
-        fuzzer.causes.update(causes)
+        seeds, titles = request
+        fuzzer.reported_titles.update(titles)
         send(answers, [fuzzer.outcome(seed) for seed in seeds])
 
 

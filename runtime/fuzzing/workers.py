@@ -18,7 +18,7 @@ CHUNK: Final = 20
 
 
 def outcomes_of_workers(
-    against: str, seeds: Sequence[int], minimizes: bool, jobs: int, causes: Iterable[str]
+    against: str, seeds: Sequence[int], minimizes: bool, jobs: int, titles: Iterable[str]
 ) -> Iterator[list[Outcome]]:
     """Yield the outcomes of programs, chunk by chunk as processes answer.
 
@@ -27,22 +27,22 @@ def outcomes_of_workers(
         seeds: of the programs.
         minimizes: whether programs of findings are made smaller.
         jobs: the number of processes.
-        causes: those of which there is a program.
+        titles: titles of findings that are reported already.
     """
     chunks: SimpleQueue[Sequence[int]] = SimpleQueue()
     for start in range(0, len(seeds), CHUNK):
         chunks.put(seeds[start : start + CHUNK])
     answers: SimpleQueue[list[Outcome] | None] = SimpleQueue()
-    causes = set(causes)
+    titles = set(titles)
     with ThreadPoolExecutor(jobs, "nimblehlo fuzz") as pool:
-        running = [pool.submit(_drive, against, minimizes, chunks, answers, causes) for _ in range(jobs)]
+        running = [pool.submit(_drive, against, minimizes, chunks, answers, titles) for _ in range(jobs)]
         ended = 0
         while ended < jobs:
             outcomes = answers.get()
             if outcomes is None:
                 ended += 1
                 continue
-            causes.update(one.reason for one in outcomes if one.kind == "finding")
+            titles.update(one.title for one in outcomes if one.kind == "finding")
             yield outcomes
         for one in running:
             one.result()
@@ -53,7 +53,7 @@ def _drive(
     minimizes: bool,
     chunks: SimpleQueue[Sequence[int]],
     answers: SimpleQueue[list[Outcome] | None],
-    causes: set[str],
+    titles: set[str],
 ) -> None:
     """Let a process run chunks until none are left."""
     command = [sys.executable, "-m", f"{__package__}.worker", against, str(int(minimizes))]
@@ -65,7 +65,7 @@ def _drive(
                     chunk = chunks.get_nowait()
                 except Empty:
                     break
-                send(process.stdin, (chunk, list(causes)))
+                send(process.stdin, (chunk, list(titles)))
                 outcomes: Any = receive(process.stdout)
                 if outcomes is None:
                     raise NimbleError(f"the process that runs programs {chunk[0]} to {chunk[-1]} ended")

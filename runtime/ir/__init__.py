@@ -22,7 +22,7 @@ from .attributes import (
     TypeAttribute,
     UnitAttribute,
 )
-from .builder import Builder, captured_values, copy_region, use_counts, used_values
+from .builder import Builder, builder_like, captured_values, copy_region, set_types, use_counts, used_values
 from .location import (
     UNKNOWN,
     CallSiteLocation,
@@ -37,7 +37,7 @@ from .location import (
 )
 from .module import Module
 from .operation import Block, Function, Operation, Region, Value, plain_element_type, tensor_type
-from .programs import main_module, operation_module
+from .programs import main_module, operation_module, referenced_functions, symbols
 
 __all__ = [
     "UNKNOWN",
@@ -76,12 +76,16 @@ __all__ = [
     "UnitAttribute",
     "UnknownLocation",
     "Value",
+    "builder_like",
     "captured_values",
     "copy_region",
     "main_module",
     "operation_module",
     "plain_element_type",
+    "referenced_functions",
+    "set_types",
     "source_line",
+    "symbols",
     "tensor_type",
     "use_counts",
     "used_values",

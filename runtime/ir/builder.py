@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
 from ..types import Type
 from .attributes import Attribute
@@ -50,17 +50,59 @@ class Builder:
         return copied
 
 
-def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
-    """A copy of `region` in which `values` has the replacements of captured values."""
+CopyOperation = Callable[[Builder, Operation, MutableMapping[Value, Value]], object]
+"""Appends the copy of an operation, and adds its results to the mapping of values."""
+
+
+def copy_region(
+    region: Region,
+    values: MutableMapping[Value, Value],
+    copy: CopyOperation = Builder.copy,
+    type_of: Callable[[Type], Type] | None = None,
+) -> Region:
+    """A copy of a region.
+
+    Args:
+        region: the region to copy.
+        values: the replacements of captured values. Those of all values in the region are added.
+        copy: copies each operation.
+        type_of: the types of the copied blocks' arguments; None: the same ones.
+    """
     copied = Region(is_isolated=region.is_isolated)
     for block in region.blocks:
-        new = Block([argument.type for argument in block.arguments])
-        values.update(zip(block.arguments, new.arguments, strict=True))
-        builder = Builder(new)
+        builder = builder_like(block, values, type_of)
         for operation in block.operations:
-            builder.copy(operation, values)
-        copied.blocks.append(new)
+            copy(builder, operation, values)
+        copied.blocks.append(builder.block)
     return copied
+
+
+def builder_like(
+    block: Block, values: MutableMapping[Value, Value], type_of: Callable[[Type], Type] | None = None
+) -> Builder:
+    """The builder of an empty block with the arguments of another one.
+
+    Args:
+        block: the other block.
+        values: its arguments are added, with those of the new block as their replacements.
+        type_of: the types of the new arguments; None: the same ones.
+    """
+    types = [argument.type for argument in block.arguments]
+    new = Block(types if type_of is None else map(type_of, types))
+    values.update(zip(block.arguments, new.arguments, strict=True))
+    return Builder(new)
+
+
+def set_types(region: Region, type_of: Callable[[Type], Type]) -> None:
+    """Replace the types of all values that a region defines, in place; attributes stay as they are."""
+    for block in region.blocks:
+        for argument in block.arguments:
+            argument.type = type_of(argument.type)
+        for operation in block.operations:
+            for result in operation.results:
+                result.type = type_of(result.type)
+            for inner in operation.regions:
+                set_types(inner, type_of)
 
 
 def used_values(operation: Operation) -> Sequence[Value]:

@@ -1,10 +1,11 @@
-"""Modules of one function: of a block, or of one operation."""
+"""Modules of one function, of a block or of one operation; and the functions that operations reference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..types import Type
+from .attributes import ArrayAttribute, Attribute, SymbolAttribute
 from .builder import Builder
 from .location import UNKNOWN, Location
 from .module import Module
@@ -47,3 +48,32 @@ def operation_module(
     copied = builder.copy(operation, dict(zip(values, block.arguments, strict=True)))
     copied.operands = tuple(block.arguments[: len(operation.operands)])
     return main_module(builder, copied.results, location=operation.location)
+
+
+def referenced_functions(region: Region, functions: Mapping[str, Function]) -> list[Function]:
+    """The functions that operations of a region reference, and those that these functions reference.
+
+    Args:
+        region: the region.
+        functions: those of the module, by name.
+    """
+    referenced: dict[str, Function] = {}
+    pending = [region]
+    while pending:
+        for operation in pending.pop().walk():
+            for name in symbols(operation.attributes.values()):
+                function = functions.get(name)
+                if function is not None and name not in referenced:
+                    referenced[name] = function
+                    if function.body is not None:
+                        pending.append(function.body)
+    return list(referenced.values())
+
+
+def symbols(attributes: Iterable[Attribute]) -> Iterator[str]:
+    """The symbols in attributes and in lists of attributes."""
+    for attribute in attributes:
+        if isinstance(attribute, SymbolAttribute):
+            yield attribute.root
+        elif isinstance(attribute, ArrayAttribute):
+            yield from symbols(attribute.values)

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 from ..api import compile, load
-from ..array_files import random_input
+from ..array_files import random_inputs
 from ..errors import ExecutionError, NimbleError
 from ..ir import Module, Value
 from ..options import Options
@@ -200,9 +198,7 @@ class _Minimization:
         try:
             module = with_results(self.module, self.entry, values)
             executable = compile(module, entry=self.entry, options=Options(compile="never"))
-            types = executable.input_types
-            generator = np.random.default_rng(0)
-            arguments = [random_input(type, generator) for type in types] if inputs is None else inputs
+            arguments = random_inputs(executable.input_types, 0) if inputs is None else inputs
             return dict(zip(values, executable(*arguments), strict=True))
         except (NimbleError, ExecutionError):
             return {}

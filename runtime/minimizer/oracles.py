@@ -5,22 +5,18 @@ from __future__ import annotations
 import shlex
 import subprocess
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from ..api import compile
-from ..array_files import random_input
+from ..array_files import random_inputs
 from ..backends import IsolatedBackend
 from ..error_bounds import accuracy
 from ..errors import NimbleError
 from ..ir import Module
 from ..ops.framework.verify import verify
 from ..options import Options
-from ..types import Type
 from .search import FaultPredicate
 
 PLACEHOLDER: Final = "{}"
@@ -55,12 +51,6 @@ def by_command(command: str, seconds: float = 60.0) -> FaultPredicate:
     return shows_fault
 
 
-def drawn_inputs(types: Sequence[Type], seed: int) -> list[Any]:
-    """Random inputs of some types."""
-    generator = np.random.default_rng(seed)
-    return [random_input(type, generator) for type in types]
-
-
 def by_backend(
     against: str, *, entry: str = "main", seed: int = 0, options: Options | None = None
 ) -> FaultPredicate:
@@ -82,7 +72,7 @@ def by_backend(
         if not hasattr(local, "backend"):
             local.backend = IsolatedBackend(against)
         try:
-            inputs = drawn_inputs(module.functions[entry].type.inputs, seed)
+            inputs = random_inputs(module.functions[entry].type.inputs, seed)
             results = local.backend.run(module, inputs)
             return bool(accuracy(module, inputs, entry=entry, options=options).violations(results))
         except NimbleError:
@@ -109,7 +99,7 @@ def by_error(
         try:
             verify(module)
             executable = compile(module, entry=entry, options=options)
-            executable(*drawn_inputs(executable.input_types, seed))
+            executable(*random_inputs(executable.input_types, seed))
         except NimbleError as error:
             return text in f"{type(error).__name__}: {error}"
         return False

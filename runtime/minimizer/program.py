@@ -7,7 +7,18 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, Value
+from ..ir import (
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    Value,
+    builder_like,
+    referenced_functions,
+)
 from ..ir.builder import used_values
 from ..types import PLAIN, TensorType, Type
 
@@ -64,25 +75,10 @@ def with_entry(module: Module, entry: str, block: Block) -> Module:
     replaced = Function(
         entry, region.type, region, visibility=function.visibility, location=function.location
     )
+    used = [replaced, *referenced_functions(region, module.functions)]
     items = [replaced if item is function else item for item in module.body]
-    return Module(_called(items, entry), name=module.name, attributes=module.attributes)
-
-
-def _called(items: Sequence[object], entry: str) -> list[Any]:
-    """The items without the functions that are not reached from `entry`."""
-    functions = {item.name: item for item in items if isinstance(item, Function)}
-    if len(functions) == 1:
-        return list(items)
-    reached, waiting = {entry}, [entry]
-    while waiting:
-        body = functions[waiting.pop()].body
-        for operation in body.walk() if body is not None else ():
-            text = " ".join(str(attribute) for attribute in operation.attributes.values())
-            for name in functions.keys() - reached:
-                if name in text:
-                    reached.add(name)
-                    waiting.append(name)
-    return [item for item in items if not isinstance(item, Function) or item.name in reached]
+    items = [item for item in items if not isinstance(item, Function) or item in used]
+    return Module(items, name=module.name, attributes=module.attributes)
 
 
 def without(
@@ -177,9 +173,8 @@ class _Copying:
 def with_results(module: Module, entry: str, results: Sequence[Value]) -> Module:
     """The program that returns these of its values, without the operations that no result needs."""
     old, needed = entry_of(module, entry), set(results)
-    block = Block([argument.type for argument in old.arguments])
-    mapping = dict(zip(old.arguments, block.arguments, strict=True))
-    builder = Builder(block)
+    mapping: dict[Value, Value] = {}
+    builder = builder_like(old, mapping)
     remaining = []
     for operation in reversed(old.operations[:-1]):
         if not operation.results or not needed.isdisjoint(operation.results):
@@ -188,7 +183,7 @@ def with_results(module: Module, entry: str, results: Sequence[Value]) -> Module
     for operation in reversed(remaining):
         builder.copy(operation, mapping)
     builder.create("func.return", [mapping[value] for value in results])
-    return with_entry(module, entry, block)
+    return with_entry(module, entry, builder.block)
 
 
 def rewritten(
@@ -201,10 +196,9 @@ def rewritten(
             leaves the operation as it is, and returns False.
     """
     old = entry_of(module, entry)
-    block = Block([argument.type for argument in old.arguments])
-    mapping = dict(zip(old.arguments, block.arguments, strict=True))
-    builder = Builder(block)
+    mapping: dict[Value, Value] = {}
+    builder = builder_like(old, mapping)
     for operation in old.operations:
         if not rewrite(operation, builder, mapping):
             builder.copy(operation, mapping)
-    return with_entry(module, entry, block)
+    return with_entry(module, entry, builder.block)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..ir import Block, Builder, Module, Operation, Region, Value
+from ..ir import (
+    Block,
+    Builder,
+    Module,
+    Operation,
+    Region,
+    Value,
+    builder_like,
+)
 from .program import CannotMinimize, constant, entry_of, is_constant, is_replaceable, rewritten
 
 _BRANCHES = ("stablehlo.if", "stablehlo.case")
@@ -78,9 +86,8 @@ def without_nested(module: Module, entry: str, dropped: Sequence[Operation]) -> 
 
 def _without(region: Region, removed: set[Operation], values: dict[Value, Value]) -> Region:
     old = region.block
-    block = Block([argument.type for argument in old.arguments])
-    values.update(zip(old.arguments, block.arguments, strict=True))
-    builder = Builder(block)
+    builder = builder_like(old, values)
+    block = builder.block
     for operation in old.operations:
         if operation in removed:
             for result in operation.results:

@@ -7,11 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..api import GridExecutable, load
 from ..api import compile as compile_here
-from ..array_files import load_inputs, random_input, result_lines, save_results
+from ..array_files import load_inputs, random_inputs, result_lines, save_results
 from ..errors import NimbleError
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..options import Options
@@ -46,8 +44,7 @@ def run_on_grid(arguments: argparse.Namespace, options: Options) -> int:
     def inputs_of(process: ProcessId) -> list[Any]:
         if arguments.random is not None and not arguments.input:
             number = executable.grid.flattened_id(process)
-            generator = np.random.default_rng([arguments.random, number])
-            return [random_input(type, generator) for type in types]
+            return random_inputs(types, [arguments.random, number])
         files = [grid_file(file, executable.grid, process) for file in arguments.input]
         return load_inputs(files, types)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..ir import ArrayAttribute, Block, Builder, Function, Module, Operation, Region, SymbolAttribute, Value
+from ..ir import Block, Builder, Function, Module, Operation, Region, Value, referenced_functions
 from ..ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
 from ..ops.framework.op_registry import MESH
 from ..ops.sharding.scope import Scope, meshes_of
@@ -304,16 +304,12 @@ class _Partitioner:
 
     def copy_callees(self, region: Region) -> None:
         """Copy the functions that the body of a manual computation calls, unchanged."""
-        for operation in region.walk():
-            for attribute in operation.attributes.values():
-                for symbol in attribute.values if isinstance(attribute, ArrayAttribute) else (attribute,):
-                    name = str(symbol) if isinstance(symbol, SymbolAttribute) else ""
-                    function = self.source.functions.get(name)
-                    if function is None or self.functions.get(name) is function:
-                        continue
-                    if name in self.functions or function.body is None:
-                        raise NoRule("a function is called by the program and by a manual computation")
-                    if any(inner.name == _MANUAL for inner in function.body.walk()):
-                        raise NoRule("a function that a manual computation calls holds another one")
-                    self.functions[name] = function
-                    self.copy_callees(function.body)
+        for function in referenced_functions(region, self.source.functions):
+            name = function.name
+            if self.functions.get(name) is function:
+                continue
+            if name in self.functions or function.body is None:
+                raise NoRule("a function is called by the program and by a manual computation")
+            if any(inner.name == _MANUAL for inner in function.body.walk()):
+                raise NoRule("a function that a manual computation calls holds another one")
+            self.functions[name] = function

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..ir import (
 )
 from ..ir.builder import captured_values, copy_region
 from ..ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
+from ..ops.reduction.bodies import identity, monoid
 from ..specialize.inline import without_shardings
 from ..types import ElementType, TensorType, element_type
 from .context import Context, number, numbers, replicated_region, tensor_type
@@ -340,31 +341,11 @@ def _is_reduction_identity(operation: Operation, initial: Value) -> bool:
     type = tensor_type(initial)
     if not isinstance(value, DenseElementsAttribute):
         return False
-    neutral = _reduction_identity(_combination(operation), type)
-    return neutral is not None and bool(np.asarray(value.array).reshape(()) == neutral)
-
-
-def _reduction_identity(combination: str, type: TensorType) -> Any:
-    """The identity of a reduction; None if it has none."""
-    element = type.element_type
-    is_boolean = isinstance(element, ElementType) and element.name == "i1"
-    if combination == "stablehlo.add" and not is_boolean:
-        return 0
-    if combination == "stablehlo.multiply" and not is_boolean:
-        return 1
-    if combination == "stablehlo.or" and is_boolean:
+    combination = monoid(operation.regions[0])
+    if combination is None or not isinstance(type.element_type, ElementType):
         return False
-    if combination == "stablehlo.and" and is_boolean:
-        return True
-    if combination in ("stablehlo.maximum", "stablehlo.minimum") and type.dtype.kind != "c":
-        is_maximum = combination == "stablehlo.maximum"
-        if is_boolean:
-            return not is_maximum
-        if type.dtype.kind in "iu":
-            limits = np.iinfo(type.dtype)
-            return limits.min if is_maximum else limits.max
-        return -np.inf if is_maximum else np.inf
-    return None
+    neutral = identity(combination, type.element_type)
+    return neutral is not None and bool(np.asarray(value.array).reshape(()) == neutral)
 
 
 def _dot_general(operation: Operation, context: Context) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import ml_dtypes
 import numpy as np
 
 from ..errors import NimbleError
 from ..inputs import convert_input
 from ..ops.numerics.broadcast_shapes import broadcast_shapes
+from ..ops.reduction.bodies import identity
 from ..types import (
     BOOLEAN,
-    COMPLEX,
     ELEMENT_TYPES,
     INTEGER,
-    SIGNED,
     Array,
     ElementType,
     TensorType,
@@ -165,47 +163,15 @@ def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: b
 
 def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
     """The initial value of a reduction, as an array of rank 0."""
-    dtype = element_type.dtype
-    if name in ("and", "or"):
-        if not element_type.category & (BOOLEAN | INTEGER):
-            accepted = describe_categories(BOOLEAN | INTEGER)
-            raise violation_error(
-                pattern, f"{name!r} needs {accepted} elements, but got {element_type}", "Z7"
-            )
-        return np.zeros((), dtype) if name == "or" else _all_ones(element_type)
-    if name in ("sum", "product"):
-        element = np.array(name == "product").astype(dtype)
-        if element.astype(bool) != (name == "product"):
-            raise violation_error(pattern, f"{name!r} starts from 0, which {element_type} has not", "Z7")
-        return element
-    return _extreme(element_type, is_minimum=name == "max")
-
-
-def _all_ones(element_type: ElementType) -> Array:
-    """The integer or boolean all of whose bits are set."""
-    if element_type.category == SIGNED:
-        return np.array(-1).astype(element_type.dtype)
-    return _extreme(element_type, is_minimum=False)
+    if name in ("and", "or") and not element_type.category & (BOOLEAN | INTEGER):
+        accepted = describe_categories(BOOLEAN | INTEGER)
+        raise violation_error(pattern, f"{name!r} needs {accepted} elements, but got {element_type}", "Z7")
+    initial = identity(REDUCTIONS[name].removeprefix("stablehlo."), element_type)
+    if initial is None:
+        raise violation_error(pattern, f"{name!r} starts from 0, which {element_type} has not", "Z7")
+    return initial
 
 
 def max_integer(element_type: ElementType) -> int:
     """The largest value of an integer type."""
     return storage_range(element_type)[1]
-
-
-def _extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
-    """The smallest or the largest value of an element type, an infinity if it has one."""
-    dtype = element_type.dtype
-    if element_type.category == BOOLEAN:
-        return np.array(not is_minimum)
-    if element_type.category & INTEGER:
-        low, high = storage_range(element_type)
-        return np.array(low if is_minimum else high).astype(dtype)
-    infinity = -np.inf if is_minimum else np.inf
-    if element_type.category == COMPLEX:
-        return np.array(complex(infinity, infinity), dtype)
-    element = np.array(infinity).astype(dtype)
-    if not np.isinf(element.astype(np.float64)):
-        finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-        element = np.array(finite.min if is_minimum else finite.max)
-    return element

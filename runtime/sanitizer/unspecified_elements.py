@@ -1,7 +1,7 @@
-"""Finds elements of integer arithmetic that the specification leaves to the implementation.
+"""Finds the open elements of integer arithmetic.
 
-The sanitizer reports them, and `error_bounds` takes any value there for right. A rule returns, for the
-operands of a run, an array that marks such elements of the result, or None if there are none.
+An element of a result is *open* if the specification leaves its value to the implementation. The sanitizer
+reports open elements, and `error_bounds` takes any value there for right.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..ops.numerics.broadcast_shapes import broadcast_pair
 from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, Array, ElementType, storage_range
 
 MarkOpenElements = Callable[[Sequence[Any]], Array | None]
+"""A function of the operands, which returns a mask of the open elements, or None if there are none."""
 
 
 def _integers(view: Op, *kinds: type[Op]) -> ElementType | None:

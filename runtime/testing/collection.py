@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from ..array_files import load_inputs
+from ..array_files import load_inputs, random_inputs
 from ..checking import check_program, is_empty
 from ..errors import NimbleError
 from ..frontend import parse, split
 from ..ir import Module
-from ..minimizer.oracles import drawn_inputs
 from ..ops.framework.verify import verify
 from . import goldens
 from .checks import judge
@@ -126,7 +125,7 @@ class ProgramItem(pytest.Item):
         if types and self.number is None and all(file.exists() for file in files):
             return load_inputs([str(file) for file in files], types)
         if self.settings.updates or not types:
-            return drawn_inputs(types, 0)
+            return random_inputs(types, 0)
         return goldens.inputs_of(golden, module, types)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> Any:

@@ -14,15 +14,13 @@ from ..api import load
 from ..errors import ExecutionError
 from ..frontend import parse_type
 from ..ir import (
-    ArrayAttribute,
-    Attribute,
     Block,
     Function,
     Location,
     Module,
     Operation,
-    SymbolAttribute,
     Value,
+    referenced_functions,
 )
 from ..ops.control.control import While
 from ..ops.custom_calls.custom_call import CustomCall
@@ -113,7 +111,9 @@ def refine(module: object, argument_types: Sequence[object], *, entry: str = "ma
     types = [_bound(type, argument_types[index], index) for index, type in enumerate(declared)]
     function = specialize(loaded, entry, types, rewrite=False)
     _require_static(function, loaded, entry)
-    functions = [loaded.functions[name] for name in _named_functions(function, loaded)]
+    assert function.body is not None
+    others = {name: item for name, item in loaded.functions.items() if name != function.name}
+    functions = referenced_functions(function.body, others)
     attributes = {name: value for name, value in loaded.attributes.items() if name not in _DYNAMIC_ATTRIBUTES}
     meshes = [item for item in loaded.body if isinstance(item, Operation)]
     refined = Module(
@@ -161,32 +161,6 @@ def _require_static(function: Function, module: Module, entry: str) -> None:
         refinable = is_refinable(module, entry=entry)
         reason = "a size is not known" if refinable else str(refinable)
         raise ExecutionError(reason, operation=operation.name, location=operation.location)
-
-
-def _named_functions(function: Function, module: Module) -> list[str]:
-    """The functions that operations of a function name, and those that these name."""
-    names: dict[str, None] = {}
-    pending = [function]
-    while pending:
-        body = pending.pop().body
-        assert body is not None
-        for operation in body.walk():
-            for name in _symbols(operation.attributes.values()):
-                callee = module.functions.get(name)
-                if callee is not None and name not in names and name != function.name:
-                    names[name] = None
-                    if callee.body is not None:
-                        pending.append(callee)
-    return list(names)
-
-
-def _symbols(attributes: Iterable[Attribute]) -> Iterator[str]:
-    """The functions of the module that attributes name."""
-    for attribute in attributes:
-        if isinstance(attribute, SymbolAttribute):
-            yield attribute.root
-        elif isinstance(attribute, ArrayAttribute):
-            yield from _symbols(attribute.values)
 
 
 class _Analysis:

@@ -12,7 +12,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import NimbleError, Options
-from nimblehlo.fuzzing.generator import Program, is_constant
+from nimblehlo.fuzzing.generator import RandomProgram, is_constant
 from nimblehlo.ir import Operation, Value, captured_values
 from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
@@ -106,7 +106,9 @@ class Campaign:
             self.judge_all(chosen, programs)
         return self.tally
 
-    def judge_all(self, seeds: Sequence[int], programs: Sequence[Program], *, shrink: bool = True) -> None:
+    def judge_all(
+        self, seeds: Sequence[int], programs: Sequence[RandomProgram], *, shrink: bool = True
+    ) -> None:
         """Judge programs, each under its seed."""
         if self.large:
             for seed, program in zip(seeds, programs, strict=True):
@@ -125,7 +127,9 @@ class Campaign:
             judge = functools.partial(self._judge, seed, program, wanted, given)
             self._enter(seed, program, judge, shrink)
 
-    def _enter(self, seed: int, program: Program, judge: Callable[[], Failure | None], shrink: bool) -> None:
+    def _enter(
+        self, seed: int, program: RandomProgram, judge: Callable[[], Failure | None], shrink: bool
+    ) -> None:
         """Count a program, and its failure where it has one."""
         try:
             failure = judge()
@@ -136,7 +140,7 @@ class Campaign:
         if failure is not None:
             self.tally.failures.append(self._shrunk(failure, program) if shrink else failure)
 
-    def _without_answer(self, seed: int, program: Program, answer: NoAnswer) -> None:
+    def _without_answer(self, seed: int, program: RandomProgram, answer: NoAnswer) -> None:
         if answer.rejected and "failed to legalize operation 'chlo." not in answer.reason:
             failure = Failure(seed, "rejected by StableHLO", answer.reason, text_of(program))
             self.tally.failures.append(failure)
@@ -144,12 +148,12 @@ class Campaign:
             lines = [line for line in answer.reason.splitlines() if "error" in line.lower()]
             self.tally.without_answer[(lines or [answer.reason])[0][:110]] += 1
 
-    def _shrunk(self, failure: Failure, program: Program) -> Failure:
+    def _shrunk(self, failure: Failure, program: RandomProgram) -> Failure:
         """The failure with as small a program as shows one of the same kind."""
         if failure.is_alone:
             return failure
 
-        def fails(candidate: Program) -> bool:
+        def fails(candidate: RandomProgram) -> bool:
             other = Campaign(self.eager_share, self.large, self.at_thresholds)
             other.interpreter = self.interpreter
             other.judge_all([failure.seed], [candidate], shrink=False)
@@ -165,7 +169,7 @@ class Campaign:
     def _judge(
         self,
         seed: int,
-        program: Program,
+        program: RandomProgram,
         wanted: Mapping[Value, Array] | None,
         given: Mapping[Value, Array],
     ) -> Failure | None:
@@ -185,7 +189,7 @@ class Campaign:
                 return Failure(seed, *wrong, text_of(program))
         return self._run_every_mode(seed, program, first, observed)
 
-    def _wrong_product(self, program: Program, values: Mapping[Value, Array]) -> tuple[str, str] | None:
+    def _wrong_product(self, program: RandomProgram, values: Mapping[Value, Array]) -> tuple[str, str] | None:
         """The kind and the reason of a failure, where products are judged by themselves."""
         if not self.at_thresholds:
             return None
@@ -195,7 +199,7 @@ class Campaign:
     def _compare(
         self,
         seed: int,
-        program: Program,
+        program: RandomProgram,
         wanted: Mapping[Value, Array],
         given: Mapping[Value, Array],
     ) -> tuple[dict[Value, Array], Failure | None]:
@@ -215,7 +219,7 @@ class Campaign:
         return first, Failure(seed, "rounds", "too many rounds", text_of(program))
 
     def _lacking(
-        self, seed: int, program: Program, known: Mapping[Value, Array], got: Mapping[Value, Array]
+        self, seed: int, program: RandomProgram, known: Mapping[Value, Array], got: Mapping[Value, Array]
     ) -> Failure | None:
         """Judge the operations that the interpreter cannot run, as far as that can be done."""
         for operation in program.block.operations:
@@ -230,7 +234,7 @@ class Campaign:
     def _differences(
         self,
         seed: int,
-        program: Program,
+        program: RandomProgram,
         known: Mapping[Value, Array],
         got: Mapping[Value, Array],
         cuts: Mapping[Value, Array],
@@ -269,7 +273,7 @@ class Campaign:
     def _failure(
         self,
         seed: int,
-        program: Program,
+        program: RandomProgram,
         operation: Operation,
         known: Mapping[Value, Array],
         reason: str,
@@ -288,7 +292,11 @@ class Campaign:
         return Failure(seed, operation.name, f"{reason} (not where the operation is alone)", text)
 
     def _run_every_mode(
-        self, seed: int, program: Program, first: Mapping[Value, Array] | None, observed: Sequence[Value]
+        self,
+        seed: int,
+        program: RandomProgram,
+        first: Mapping[Value, Array] | None,
+        observed: Sequence[Value],
     ) -> Failure | None:
         """All modes must give the same bits."""
         results = program.results
@@ -313,7 +321,7 @@ class Campaign:
         return None
 
 
-def _same_from_same_nans(program: Program, value: Value, options: Options) -> bool:
+def _same_from_same_nans(program: RandomProgram, value: Value, options: Options) -> bool:
     """Whether a mode gives the same value where operations that tell NaNs apart are given the same ones."""
     telling = [operation for operation in program.block.operations if rules.tells_nans_apart(operation)]
     read = {operand for operation in telling for operand in operation.operands if not is_constant(operand)}
@@ -324,7 +332,7 @@ def _same_from_same_nans(program: Program, value: Value, options: Options) -> bo
     return rules.same_but_for_nan(a, b)
 
 
-def stand_ins(program: Program) -> dict[Value, Array]:
+def stand_ins(program: RandomProgram) -> dict[Value, Array]:
     """What the runtime itself computes for operations that the interpreter cannot run."""
     lacking = [operation for operation in program.block.operations if lacks(operation)]
     if not lacking:
@@ -333,7 +341,7 @@ def stand_ins(program: Program) -> dict[Value, Array]:
 
 
 def run(
-    program: Program,
+    program: RandomProgram,
     returned: Sequence[Value],
     cuts: Mapping[Value, Array],
     options: Options | None = None,

@@ -11,7 +11,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.fuzzing.generator import Program, is_constant
+from nimblehlo.fuzzing.generator import RandomProgram, is_constant
 from nimblehlo.ir import Block, Builder, Value
 from nimblehlo.plan import lowering
 from nimblehlo.plan.tiering import cost_model
@@ -57,7 +57,7 @@ class LongCampaign:
         self,
         operations: int,
         eager_share: int = 1,
-        make: Callable[[int], Program] | None = None,
+        make: Callable[[int], RandomProgram] | None = None,
         shrinking_seconds: float = SHRINKING_SECONDS,
     ) -> None:
         self.eager_share = eager_share
@@ -88,7 +88,7 @@ class LongCampaign:
         return found
 
     def difference(
-        self, program: Program, modes: Sequence[tuple[Options, float, int]]
+        self, program: RandomProgram, modes: Sequence[tuple[Options, float, int]]
     ) -> tuple[str, str, tuple[Options, float, int]] | None:
         """How the first mode that differs does so: its kind, why, and the mode; None if all agree."""
         expected: list[Array] | None = None
@@ -115,7 +115,7 @@ class LongCampaign:
         self.not_finite += sum(not np.isfinite(array).all() for array in floats)
 
     def failure(
-        self, seed: int, program: Program, kind: str, reason: str, mode: tuple[Options, float, int]
+        self, seed: int, program: RandomProgram, kind: str, reason: str, mode: tuple[Options, float, int]
     ) -> Failure:
         """A failure, with as small a program as fails in the same way."""
         modes = [(Options(compile="never"), _PATIENCE[2], 1), mode]
@@ -123,7 +123,7 @@ class LongCampaign:
             modes = [mode]
         other = LongCampaign(0)
 
-        def fails(candidate: Program) -> bool:
+        def fails(candidate: RandomProgram) -> bool:
             found = other.difference(candidate, modes)
             return found is not None and (
                 found[0] == kind or found[0].startswith("modes") == kind.startswith("modes")
@@ -140,7 +140,7 @@ class LongCampaign:
         return Failure(seed, kind, reason, text, inputs=[constant_array(value) for value in arguments])
 
 
-def random_long_program(seed: int, operations: int) -> Program:
+def random_long_program(seed: int, operations: int) -> RandomProgram:
     """A program of at least about so many operations: any operations, or for one seed of three a training
     step."""
     if seed % 3:
@@ -151,12 +151,12 @@ def random_long_program(seed: int, operations: int) -> Program:
     return program_of(str(step.lowered().as_text()), step.inputs())
 
 
-def program_of(text: str, inputs: Sequence[Array]) -> Program:
+def program_of(text: str, inputs: Sequence[Array]) -> RandomProgram:
     """A program's text with its inputs as constants."""
     module = nimblehlo.load(text)
     main = module.functions["main"]
     assert main.body is not None
-    program = Program(Block(), [one for name, one in module.functions.items() if name != "main"])
+    program = RandomProgram(Block(), [one for name, one in module.functions.items() if name != "main"])
     builder, mapping = Builder(program.block), {}
     for argument, array in zip(main.body.block.arguments, inputs, strict=True):
         assert isinstance(argument.type, TensorType)
@@ -167,12 +167,12 @@ def program_of(text: str, inputs: Sequence[Array]) -> Program:
     return program
 
 
-def lifted(program: Program) -> list[Value]:
+def lifted(program: RandomProgram) -> list[Value]:
     """The constants that become arguments: those of several elements."""
     return [value for value in constants(program) if value.type.size > 1]  # type: ignore[union-attr]
 
 
-def called(program: Program, options: Options, patience: float, calls: int) -> Iterator[list[Array]]:
+def called(program: RandomProgram, options: Options, patience: float, calls: int) -> Iterator[list[Array]]:
     """The results of calls of one Executable; code that is compiled beside a call is there at the next but
     one."""
     arguments = lifted(program)
@@ -203,7 +203,7 @@ def _settings(patience: float) -> Iterator[None]:
         lowering._MIN_OVERWRITTEN_BYTES = min_bytes
 
 
-def values_of(program: Program) -> dict[Value, Array]:
+def values_of(program: RandomProgram) -> dict[Value, Array]:
     """What each operation makes, by references."""
     observed = observed_values(program)
     arguments = lifted(program)

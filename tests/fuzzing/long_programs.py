@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from nimblehlo.fuzzing.generator import CannotGenerate, Program, is_constant
+from nimblehlo.fuzzing.generator import CannotGenerate, RandomProgram, is_constant
 from nimblehlo.ir import Value
 from nimblehlo.ops.elementwise.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, TensorType
@@ -29,7 +29,7 @@ _UNARY = ("tanh", "logistic", "sine", "cosine", "negate", "abs", "floor", "cbrt"
 _BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
 
 
-def long_program(seed: int, operations: int) -> Program:
+def long_program(seed: int, operations: int) -> RandomProgram:
     """A program of at least so many operations."""
     return _Long(seed).program(operations)
 
@@ -45,7 +45,7 @@ class _Long(LongGenerator):
         super().__init__(seed)
         self.returned: list[Value] = []
 
-    def program(self, operations: int) -> Program:
+    def program(self, operations: int) -> RandomProgram:
         states: list[Value] = []
         while self.count < operations:
             state = self.start(states)

@@ -52,7 +52,7 @@ class LongGenerator:
     def parameter(self, shape: Sequence[int], scale: float = 1.0, element: str | None = None) -> Value:
         """A new array of normal values."""
         kind = TensorType(tuple(shape), ELEMENT_TYPES[element or self.element.name])
-        values = self.g.numbers.standard_normal(kind.shape) * scale
+        values = self.g.np_random.standard_normal(kind.shape) * scale
         made = self.g.constant(kind, values.astype(kind.dtype))
         self.parameters.append(made)
         return made
@@ -60,7 +60,7 @@ class LongGenerator:
     def integers(self, shape: Sequence[int], limit: int) -> Value:
         """New indices below a limit, some of them repeated."""
         kind = TensorType(tuple(shape), ELEMENT_TYPES["i32"])
-        return self.g.constant(kind, self.g.numbers.integers(0, max(limit, 1), kind.shape))
+        return self.g.constant(kind, self.g.np_random.integers(0, max(limit, 1), kind.shape))
 
     def literal(self, number: float, element: Any = None) -> Value:
         """A constant of the program's text."""

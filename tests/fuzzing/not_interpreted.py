@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from nimblehlo.fuzzing.elementwise import scalar_expression
-from nimblehlo.fuzzing.generator import CannotGenerate, Generator
+from nimblehlo.fuzzing.generator import CannotGenerate, Generator, Producers
 from nimblehlo.fuzzing.movement import index_constant
 from nimblehlo.fuzzing.tensor_values import TensorValue as Value
 from nimblehlo.ops.shape.random import RngAlgorithm
@@ -51,7 +50,7 @@ def cholesky(g: Generator) -> None:
     type = TensorType((*g.shape(g.random.randrange(2), 4), 0, 0), g.element_type(FLOAT))
     order = g.random.choice((1, 2, 5, 17))
     type = type.with_shape((*type.shape[:-2], order, order))
-    values = g.numbers.standard_normal(type.shape)
+    values = g.np_random.standard_normal(type.shape)
     values = values @ values.swapaxes(-1, -2) + g.random.choice((0, 1)) * np.eye(order)
     g.add("stablehlo.cholesky", [g.constant(type, values.astype(np.float32))], [type], lower=g.chance(0.5))
 
@@ -142,13 +141,13 @@ def torch_index_select(g: Generator) -> None:
     if operand.type.size // operand.type.shape[dimension] * count > g.largest:
         raise CannotGenerate("large")
     index_type = TensorType((count,), ELEMENT_TYPES[g.random.choice(("i32", "i64", "ui8"))])
-    index = g.constant(index_type, g.numbers.integers(0, operand.type.shape[dimension], count))
+    index = g.constant(index_type, g.np_random.integers(0, operand.type.shape[dimension], count))
     shape = [*operand.type.shape[:dimension], count, *operand.type.shape[dimension + 1 :]]
     results = [operand.type.with_shape(shape)]
     g.add("stablehlo.torch_index_select", [operand, index], results, dim=dimension, batch_dims=0)
 
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
+PRODUCERS: Producers = [
     (0.7, batch_norm),
     (0.4, rng_bit_generator),
     (0.3, cholesky),
@@ -158,4 +157,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (0.3, real_dynamic_slice),
     (0.3, torch_index_select),
 ]
-"""The generators of this module, with their relative frequencies."""
+"""The operation producers of this module, with their relative frequencies."""

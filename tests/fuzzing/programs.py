@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nimblehlo.fuzzing.generator import Generator, Program
+from nimblehlo.fuzzing.generator import Generator, RandomProgram
 from nimblehlo.fuzzing.programs import PRODUCERS, grow_program
 from nimblehlo.fuzzing.tensor_values import TensorValue as Value
 from nimblehlo.types import ElementType, TensorType
@@ -19,7 +19,7 @@ _SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 64, 65, 100, 128, 200, 25
 _LARGE_PRODUCERS = [*PRODUCERS, *quantized.PRODUCERS, *not_interpreted.PRODUCERS]
 
 
-def random_program(seed: int, large: bool = False, sizes: Sequence[int] = ()) -> Program:
+def random_program(seed: int, large: bool = False, sizes: Sequence[int] = ()) -> RandomProgram:
     """A program of one to twelve operations and what they need.
 
     Args:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from nimblehlo.fuzzing.generator import CannotGenerate, Generator
-from nimblehlo.fuzzing.movement import small
+from nimblehlo.fuzzing.generator import CannotGenerate, Generator, Producers
+from nimblehlo.fuzzing.movement import require_small
 from nimblehlo.fuzzing.tensor_values import TensorValue as Value
 from nimblehlo.ops.elementwise.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, ElementType, QuantizedType, TensorType, storage_range
@@ -147,7 +147,7 @@ def _pad(g: Generator, value: Value) -> Value:
     rank = value.type.rank
     low, high = (tuple([g.random.choice((0, 0, 1, 2)) for _ in range(rank)]) for _ in range(2))
     shape = [a + size + b for a, size, b in zip(low, value.type.shape, high, strict=True)]
-    small(g, shape)
+    require_small(g, shape)
     attributes = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": (0,) * rank}
     result = TensorType(shape, _type(value))
     return g.add("stablehlo.pad", [value, _like(g, value, ())], [result], **attributes)[0]
@@ -206,5 +206,5 @@ _STEPS: list[Callable[[Generator, Value], Value]] = [
     _product,
 ]
 
-PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [(1.5, quantized)]
-"""The generators of this module, with their relative frequencies."""
+PRODUCERS: Producers = [(1.5, quantized)]
+"""The operation producers of this module, with their relative frequencies."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import CannotGenerate, Generator, Program, is_constant, uses
+from nimblehlo.fuzzing.generator import CannotGenerate, Generator, RandomProgram, is_constant, uses
 from nimblehlo.ir import Block, Builder, Operation, Value
 from nimblehlo.types import PLAIN, TensorType
 
@@ -16,7 +16,9 @@ from .equivalents import constant
 Array = np.ndarray[Any, Any]
 
 
-def shrunk(program: Program, fails: Callable[[Program], bool], values: dict[Value, Array]) -> Program:
+def shrunk(
+    program: RandomProgram, fails: Callable[[RandomProgram], bool], values: dict[Value, Array]
+) -> RandomProgram:
     """The program without the operations that it fails without: constants stand in their place.
 
     Args:
@@ -43,10 +45,10 @@ def shrunk(program: Program, fails: Callable[[Program], bool], values: dict[Valu
 
 
 def _without(
-    program: Program, dropped: Operation, values: dict[Value, Array]
-) -> tuple[Program, dict[Value, Array]]:
+    program: RandomProgram, dropped: Operation, values: dict[Value, Array]
+) -> tuple[RandomProgram, dict[Value, Array]]:
     """The program with constants in place of an operation, and the values of what remains."""
-    candidate = Program(Block(), program.functions)
+    candidate = RandomProgram(Block(), program.functions)
     builder = Builder(candidate.block)
     mapping: dict[Value, Value] = {}
     used = {value for other in program.block.operations if other is not dropped for value in uses(other)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import Program, is_constant, uses
+from nimblehlo.fuzzing.generator import RandomProgram, is_constant, uses
 from nimblehlo.ir import Block, Builder, Operation, Value
 from nimblehlo.types import PLAIN, TensorType
 
@@ -16,10 +16,10 @@ from .equivalents import constant
 
 Array = np.ndarray[Any, Any]
 Values = dict[Value, Array]
-Fails = Callable[[Program], bool]
+Fails = Callable[[RandomProgram], bool]
 
 
-def shrunk_in_chunks(program: Program, fails: Fails, values: Values, seconds: float) -> Program:
+def shrunk_in_chunks(program: RandomProgram, fails: Fails, values: Values, seconds: float) -> RandomProgram:
     """The program without the results and the operations that it fails without: constants stand in their
     place.
 
@@ -33,7 +33,7 @@ def shrunk_in_chunks(program: Program, fails: Fails, values: Values, seconds: fl
 
 
 class _Shrinking:
-    def __init__(self, program: Program, fails: Fails, values: Values, deadline: float) -> None:
+    def __init__(self, program: RandomProgram, fails: Fails, values: Values, deadline: float) -> None:
         self.program, self.fails, self.values, self.deadline = program, fails, values, deadline
         self.in_chunks(lambda: list(self.program.returned), lambda chunk: self.try_without((), chunk))
         self.in_chunks(lambda: _droppable(self.program), lambda chunk: self.try_without(chunk, ()))
@@ -78,7 +78,7 @@ class _Shrinking:
         return True
 
 
-def _droppable(program: Program) -> list[Operation]:
+def _droppable(program: RandomProgram) -> list[Operation]:
     """The operations in whose place constants may stand, the last ones first."""
     return [
         operation
@@ -89,8 +89,8 @@ def _droppable(program: Program) -> list[Operation]:
 
 
 def _without(
-    program: Program, dropped: set[Operation], returned: Sequence[Value], values: Values
-) -> tuple[Program, Values]:
+    program: RandomProgram, dropped: set[Operation], returned: Sequence[Value], values: Values
+) -> tuple[RandomProgram, Values]:
     """What is needed of a program, with constants in place of operations, and the values of what remains."""
     needed, kept = set(returned), []
     for operation in reversed(program.block.operations):
@@ -98,7 +98,7 @@ def _without(
             kept.append(operation)
             if operation not in dropped:
                 needed.update(uses(operation))
-    candidate = Program(Block(), program.functions)
+    candidate = RandomProgram(Block(), program.functions)
     builder = Builder(candidate.block)
     mapping: dict[Value, Value] = {}
     for operation in reversed(kept):

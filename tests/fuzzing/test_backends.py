@@ -34,7 +34,7 @@ def test_a_fault_is_one_finding_for_each_cause() -> None:
     report = fuzz(CallableBackend(with_wrong_maximum), count=seeds[3] - seeds[0] + 1, seed=seeds[0])
     assert report.findings
     for finding in report.findings.values():
-        assert "maximum" in finding.cause
+        assert "maximum" in finding.title
         module = nimblehlo.load(finding.program)
         assert sum(one.name == "stablehlo.maximum" for one in module.walk()) == 1
         assert nimblehlo.execute(module)[0].tobytes() != with_wrong_maximum(module, [])[0].tobytes()
@@ -46,8 +46,8 @@ def test_programs_that_a_backend_rejects_are_counted_by_reason() -> None:
 
     report = fuzz(CallableBackend(rejecting), count=4)
     assert report.rejected == 4
-    assert sum(report.reasons.values()) == 4
-    assert any(reason.startswith("no memory for N inputs") for reason in report.reasons)
+    assert sum(report.rejections.values()) == 4
+    assert any(rejection.startswith("no memory for N inputs") for rejection in report.rejections)
     assert "| no memory for N inputs | 4 |" in report.as_markdown()
 
 
@@ -78,7 +78,7 @@ def test_a_program_is_compared_without_an_operation_that_is_rejected(
     monkeypatch.setattr(campaign, "random_module", lambda seed: (module, inputs))
     fuzzer = campaign.Fuzzer(CallableBackend(rejecting_popcnt), minimizes=False)
     outcome = fuzzer.outcome(0)
-    assert (outcome.kind, outcome.rejected) == (kind, "popcnt is not supported")
+    assert (outcome.kind, outcome.rejection) == (kind, "popcnt is not supported")
     part = accepted_program(module, inputs, fuzzer.backend)
     assert part is not None
     assert [one.name for one in part.module.walk()] == ["stablehlo.add", f"stablehlo.{name}", "func.return"]
@@ -117,8 +117,8 @@ def test_a_report_counts_outcomes_and_keeps_the_smallest_program() -> None:
     for seed, program in ((9, "long program"), (7, ""), (8, "short")):
         report.add(Outcome(seed, "finding", "x", program=program))
     report.add(Outcome(10, "equal"))
-    report.add(Outcome(11, "rejected", "no memory"))
-    assert (report.programs, report.equal, report.reasons["no memory"]) == (5, 1, 1)
+    report.add(Outcome(11, "rejected", rejection="no memory"))
+    assert (report.programs, report.equal, report.rejections["no memory"]) == (5, 1, 1)
     assert (report.findings["x"].count, report.findings["x"].seed) == (3, 7)
     assert report.findings["x"].program == "short"
 
@@ -163,7 +163,7 @@ def test_an_internal_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(campaign, "execute", failing)
     (finding,) = fuzz(CallableBackend(nimblehlo.execute), count=2).findings.values()
-    assert finding.cause.startswith("NimbleHLO itself fails with KeyError")
+    assert finding.title.startswith("NimbleHLO itself fails with KeyError")
     assert finding.count == 2
     assert nimblehlo.load(finding.program)
 

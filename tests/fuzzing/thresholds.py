@@ -17,7 +17,7 @@ from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.types import COMPLEX, FLOAT, ElementType
 
 if TYPE_CHECKING:
-    from nimblehlo.fuzzing.generator import Program
+    from nimblehlo.fuzzing.generator import RandomProgram
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ def sizes() -> tuple[int, ...]:
     return (1, 2, 2, 3, *sorted({number + step for number in numbers for step in (-1, 0, 1)}))
 
 
-def wrong_product(program: Program, values: Mapping[Value, Array]) -> tuple[str, str] | None:
+def wrong_product(program: RandomProgram, values: Mapping[Value, Array]) -> tuple[str, str] | None:
     """The name of an operation that multiplies, and why its result is not right; None if all are."""
     from tests.boundaries.products import Setting, differs
 

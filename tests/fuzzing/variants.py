@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import Generator, Program, is_constant
+from nimblehlo.fuzzing.generator import Generator, RandomProgram, is_constant
 from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from nimblehlo.ops import lookup
 from nimblehlo.types import COMPLEX, FunctionType, TensorType
@@ -23,13 +23,13 @@ from .equivalents import constant, emit, emit_function
 Array = np.ndarray[Any, Any]
 
 
-def observed_values(program: Program) -> list[Value]:
+def observed_values(program: RandomProgram) -> list[Value]:
     """The tensors that a program makes, constants aside, in order."""
     values = [value for operation in program.block.operations for value in operation.results]
     return [value for value in values if isinstance(value.type, TensorType) and not is_constant(value)]
 
 
-def constants(program: Program) -> list[Value]:
+def constants(program: RandomProgram) -> list[Value]:
     """The constants of @main."""
     return [operation.result for operation in program.block.operations if is_constant(operation.results[0])]
 
@@ -41,12 +41,14 @@ def constant_array(value: Value) -> Array:
     return np.array(attribute.array)
 
 
-def text_of(program: Program) -> str:
+def text_of(program: RandomProgram) -> str:
     """The program's text."""
     return str(module_of(program, [], {}, program.results))
 
 
-def for_interpreter(program: Program, returned: Sequence[Value], stand_ins: Mapping[Value, Array]) -> str:
+def for_interpreter(
+    program: RandomProgram, returned: Sequence[Value], stand_ins: Mapping[Value, Array]
+) -> str:
     """The text that the interpreter is given.
 
     Args:
@@ -56,7 +58,7 @@ def for_interpreter(program: Program, returned: Sequence[Value], stand_ins: Mapp
 
 
 def for_runtime(
-    program: Program, returned: Sequence[Value], cuts: Mapping[Value, Array]
+    program: RandomProgram, returned: Sequence[Value], cuts: Mapping[Value, Array]
 ) -> tuple[Module, list[Array]]:
     """A module and its inputs."""
     lifted = constants(program)
@@ -79,7 +81,7 @@ def concatenated_components(arrays: Iterable[Array], returned: Sequence[Value]) 
 
 
 def module_of(
-    program: Program,
+    program: RandomProgram,
     lifted: Sequence[Value],
     cuts: Mapping[Value, Array],
     returned: Sequence[Value],
@@ -132,7 +134,7 @@ def _parts(builder: Builder, value: Value) -> list[Value]:
 
 def single_operation(
     operation: Operation, functions: Sequence[Function], values: Mapping[Value, Array]
-) -> Program:
+) -> RandomProgram:
     """A program of one operation whose operands are constants.
 
     Args:

@@ -9,9 +9,9 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.array_files import random_inputs
 from nimblehlo.ir import Builder, Function, Module, Operation, Region, Value
 from nimblehlo.ir.builder import copy_region
-from nimblehlo.minimizer.oracles import drawn_inputs
 from nimblehlo.minimizer.search import FaultPredicate
 from tests.fuzzing.long_programs import long_program
 
@@ -101,7 +101,7 @@ def shown_by(change: Change) -> FaultPredicate:
 
     def run(module: Module) -> list[Any]:
         executable = nimblehlo.compile(module, options=Options(compile="never"))
-        return executable(*drawn_inputs(executable.input_types, 0))
+        return executable(*random_inputs(executable.input_types, 0))
 
     def fails(module: Module) -> bool:
         changed, has_changed = wrong(module, change)

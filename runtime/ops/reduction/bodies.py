@@ -12,11 +12,25 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
 from ...ir.record import Record
-from ...types import BOOLEAN, COMPLEX, FLOAT, UNSIGNED, AnyElementType, Array, DType, TensorType
+from ...types import (
+    BOOLEAN,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    SIGNED,
+    UNSIGNED,
+    AnyElementType,
+    Array,
+    DType,
+    ElementType,
+    TensorType,
+    storage_range,
+)
 from ..elementwise.base import Elementwise
 from ..framework.declaration import Evaluate, Op, lookup
 
@@ -25,6 +39,41 @@ MONOIDS: Final = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 
 _COMMUTATIVE: Final = frozenset(f"stablehlo.{name}" for name in MONOIDS)
 _FLIPPED: Final = {"GT": "LT", "GE": "LE"}
+
+
+def identity(monoid: str, element_type: ElementType) -> Array | None:
+    """The identity element of a monoid, an array of rank 0; None if the type does not have it.
+
+    Args:
+        monoid: one of MONOIDS, which has to accept the type.
+        element_type: the type.
+    """
+    if monoid in ("minimum", "maximum"):
+        return extreme(element_type, is_minimum=monoid == "maximum")
+    value: int = {"multiply": 1, "and": -1}.get(monoid, 0)
+    if value == -1 and not element_type.category & SIGNED:
+        return extreme(element_type, is_minimum=False)
+    element = np.array(value).astype(element_type.dtype)
+    # f8E8M0FNU has no zero.
+    return element if element == value else None
+
+
+def extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
+    """The smallest or the largest value of a type, an infinity if it has one, as an array of rank 0."""
+    dtype = element_type.dtype
+    if element_type.category == BOOLEAN:
+        return np.array(not is_minimum)
+    if element_type.category & INTEGER:
+        low, high = storage_range(element_type)
+        return np.array(low if is_minimum else high).astype(dtype)
+    infinity = -np.inf if is_minimum else np.inf
+    if element_type.category == COMPLEX:
+        return np.array(complex(infinity, infinity), dtype)
+    element = np.array(infinity).astype(dtype)
+    if not np.isinf(element.astype(np.float64)):
+        limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        element = np.array(limits.min if is_minimum else limits.max)
+    return element
 
 
 class Order(StrEnum):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nimblehlo
 from nimblehlo.frontend.parser import parse
+from nimblehlo.fuzzing.edge_values import float_values, integer_values
 from nimblehlo.ir import Region
 from nimblehlo.ops.reduction.bodies import (
     MONOIDS,
@@ -13,11 +15,13 @@ from nimblehlo.ops.reduction.bodies import (
     SortKey,
     arg_reducer,
     comparator,
+    identity,
     is_scalar_elementwise,
     monoid,
     overwrites,
     vectorize_region,
 )
+from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, INTEGER
 from tests.ops.bodies import canonical, combining, comparing, region
 
 F32 = "tensor<f32>"
@@ -224,3 +228,31 @@ def test_arg_reducer(direction: str, name: str) -> None:
 def test_no_arg_reducer(direction: str, tie: str) -> None:
     text = region(PAIRS, ARGUMENT.format(direction=direction, tie=tie), FOUND)
     assert arg_reducer(region_of(text)) is None
+
+
+REDUCTION = """
+func.func @main(%x: tensor<SIZExTYPE>, %initial: tensor<TYPE>) -> tensor<SIZExTYPE> {
+  %0 = stablehlo.reshape %x : (tensor<SIZExTYPE>) -> tensor<SIZEx1xTYPE>
+  %1 = stablehlo.reduce(%0 init: %initial) applies stablehlo.NAME across dimensions = [1]
+    : (tensor<SIZEx1xTYPE>, tensor<TYPE>) -> tensor<SIZExTYPE>
+  return %1 : tensor<SIZExTYPE>
+}
+"""
+
+
+@pytest.mark.parametrize("name", [name for name, one in ELEMENT_TYPES.items() if one.category != COMPLEX])
+def test_a_reduction_that_starts_with_the_identity_keeps_every_value(name: str) -> None:
+    element_type = ELEMENT_TYPES[name]
+    is_integer = bool(element_type.category & (INTEGER | BOOLEAN))
+    values = integer_values(name) if is_integer else float_values(name)
+    for combination in MONOIDS:
+        initial = identity(combination, element_type)
+        if combination in ("and", "or", "xor") and not is_integer:
+            continue
+        if initial is None:
+            assert (name, combination) == ("f8E8M0FNU", "add")
+            continue
+        text = REDUCTION.replace("NAME", combination).replace("TYPE", name).replace("SIZE", str(values.size))
+        (result,) = nimblehlo.execute(text, [values, initial])
+        same = (result == values) | ((result != result) & (values != values))
+        assert np.asarray(same).all(), combination
