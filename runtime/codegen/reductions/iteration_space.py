@@ -56,6 +56,28 @@ def collapsed_stride(sizes: Sequence[int], strides: Sequence[int]) -> int | None
     return significant[-1][1]
 
 
+def reductions_of(block: Block) -> list[Operation]:
+    return [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
+
+
+def reduced_dimensions(
+    reductions: Sequence[Operation], view_of: ViewOf
+) -> tuple[tuple[int, ...], int, int] | None:
+    """The operand shape that all reductions share, and the dimensions [first, last) that they reduce.
+
+    None if they differ in these, the dimensions are not adjacent, or the operands are empty.
+    """
+    spaces = set()
+    for operation in reductions:
+        shape, dimensions = shape_of(operation.operands[0]), sorted(view_of(operation).dimensions)
+        if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
+            return None
+        if not math.prod(shape):
+            return None
+        spaces.add((shape, dimensions[0], dimensions[-1] + 1))
+    return spaces.pop() if len(spaces) == 1 else None
+
+
 def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a reduction cannot be part of a fusion, or None if it can."""
     if len(operation.operands) != 2:

@@ -9,7 +9,6 @@ where these are finished.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...ir import Block, Operation, Value
@@ -21,6 +20,8 @@ from .iteration_space import (
     check_reduction,
     collapsed_stride,
     needs_no_constant_array,
+    reduced_dimensions,
+    reductions_of,
     shape_of,
     strides_of,
 )
@@ -137,10 +138,6 @@ class ReductionTilePlan(NamedTuple):
         return Strides(outer, reduced, inner)
 
 
-def reductions_of(block: Block) -> list[Operation]:
-    return [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
-
-
 def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | None:
     """Plan the tiling of a fusion's block; None if it cannot be tiled.
 
@@ -150,7 +147,7 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
         view_of: gives an operation's view.
     """
     reductions = reductions_of(block)
-    space = _space(reductions, view_of)
+    space = reduced_dimensions(reductions, view_of)
     if space is None or any(check_reduction(operation, view_of) for operation in reductions):
         return None
     shape, first, last = space
@@ -184,16 +181,3 @@ def region_reduction_tiling(block: Block, sizes: tuple[int, int, int], view_of: 
     index_maps = IterationSpace(sizes, (0, 2), view_of).of(block)
     assert index_maps is not None
     return ReductionTilePlan(sizes, 1, 2, index_maps)
-
-
-def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int, ...], int, int] | None:
-    """The operand shape that all reductions share, and the range of dimensions that they reduce."""
-    spaces = set()
-    for operation in reductions:
-        shape, dimensions = shape_of(operation.operands[0]), sorted(view_of(operation).dimensions)
-        if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
-            return None
-        if not math.prod(shape):
-            return None
-        spaces.add((shape, dimensions[0], dimensions[-1] + 1))
-    return spaces.pop() if len(spaces) == 1 else None

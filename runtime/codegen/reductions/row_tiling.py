@@ -8,7 +8,7 @@ value that a later pass needs is recomputed if that is cheap, and buffered other
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...ir import Block, Operation, Value
@@ -20,7 +20,8 @@ from .iteration_space import (
     check_reduction,
     collapsed_stride,
     needs_no_constant_array,
-    shape_of,
+    reduced_dimensions,
+    reductions_of,
     strides_of,
 )
 
@@ -75,6 +76,25 @@ class RowTilePlan:
         """The stride of the collapsed columns; None if there is no single one."""
         return collapsed_stride(self.shape[self.row_rank :], self.strides(value)[self.row_rank :])
 
+    def row_values(self, values: Iterable[Value], is_available: Callable[[Value], bool]) -> list[Value]:
+        """The values that are the same for all columns of a row and that `values` are computed from.
+
+        Args:
+            is_available: whether a value is in memory, and is not computed again.
+        """
+        pending, visited = list(values), set[Value]()
+        row_values: list[Value] = []
+        while pending:
+            value = pending.pop()
+            if value in visited or is_available(value):
+                continue
+            visited.add(value)
+            if not self.varies_along_columns(value):
+                row_values.append(value)
+            elif isinstance(value.owner, Operation):
+                pending += value.owner.operands
+        return row_values
+
 
 def plan_row_tiling(block: Block, view_of: ViewOf) -> RowTilePlan | None:
     """Plan the row tiling of a fusion's block; None if it cannot be tiled so.
@@ -84,30 +104,20 @@ def plan_row_tiling(block: Block, view_of: ViewOf) -> RowTilePlan | None:
             its results.
         view_of: gives an operation's view.
     """
-    reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
-    space = _space(reductions, view_of)
+    reductions = reductions_of(block)
+    space = reduced_dimensions(reductions, view_of)
     if space is None or any(check_reduction(operation, view_of) for operation in reductions):
         return None
-    index_maps = IterationSpace(space[0], range(space[1]), view_of).of(block)
-    if index_maps is None:
+    shape, row_rank, last = space
+    index_maps = IterationSpace(shape, range(row_rank), view_of).of(block)
+    if last != len(shape) or index_maps is None:
         return None
-    plan = RowTilePlan(space[0], space[1], index_maps)
+    plan = RowTilePlan(shape, row_rank, index_maps)
     if not _is_addressable(plan, block):
         return None
     _assign_passes(plan, block)
     _choose_buffered(plan, block)
     return plan if buffer_bytes(plan, block) <= MAX_ROW_BUFFER_BYTES else None
-
-
-def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int, ...], int] | None:
-    """The operand shape that all reductions share, and how many leading dimensions they keep."""
-    spaces = set()
-    for operation in reductions:
-        shape, dimensions = shape_of(operation.operands[0]), sorted(view_of(operation).dimensions)
-        if not dimensions or dimensions != list(range(dimensions[0], len(shape))) or not math.prod(shape):
-            return None
-        spaces.add((shape, dimensions[0]))
-    return spaces.pop() if len(spaces) == 1 else None
 
 
 def _is_addressable(plan: RowTilePlan, block: Block) -> bool:
@@ -137,8 +147,7 @@ def _assign_passes(plan: RowTilePlan, block: Block) -> None:
 
 def _column_outputs(plan: RowTilePlan, block: Block) -> list[Value]:
     """The values by column that are reduced, buffered, or results."""
-    reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
-    outputs = [operation.operands[0] for operation in reductions]
+    outputs = [operation.operands[0] for operation in reductions_of(block)]
     outputs += [value for value in block.terminator.operands if plan.varies_along_columns(value)]
     return list(dict.fromkeys([*outputs, *plan.buffered]))
 
@@ -176,8 +185,8 @@ def buffer_bytes(plan: RowTilePlan, block: Block) -> int:
     """The bytes of a row's buffers: buffered values, and two buffers for each reduction."""
     items = [value.type for value in plan.buffered if value not in block.terminator.operands]
     buffered = sum(_item_bytes(type) for type in items)
-    reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
-    accumulators = sum(2 * max(4, _item_bytes(operation.operands[0].type)) for operation in reductions)
+    operands = [operation.operands[0] for operation in reductions_of(block)]
+    accumulators = sum(2 * max(4, _item_bytes(operand.type)) for operand in operands)
     return plan.columns * (buffered + accumulators)
 
 
@@ -198,8 +207,8 @@ def reductions_in_pass(plan: RowTilePlan, block: Block, pass_index: int) -> list
     """The reductions whose operands a pass computes."""
     return [
         operation
-        for operation in block.operations
-        if operation.name == "stablehlo.reduce" and plan.pass_of[operation.operands[0]] == pass_index
+        for operation in reductions_of(block)
+        if plan.pass_of[operation.operands[0]] == pass_index
     ]
 
 

@@ -18,15 +18,16 @@ from ...ir import Value as IrValue
 from ...types import ElementType
 from ..cost import interleave_count
 from ..coverage import ViewOf
-from ..llvm.functions import aligned_scratch, outlined_function
+from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
 from ..llvm.values import I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays
-from .element_emitter import ElementEmitter, Indices
+from .element_emitter import Indices
 from .reducers import Reducer
+from .row_emitter import RowEmitter
 from .row_tiling import NAME, RowTilePlan, pass_count, pass_outputs, reductions_in_pass, rows_per_group
-from .short_rows import ShortRows, column_index, row_indices, short_row_group
+from .short_rows import ShortRows, short_row_group
 from .vector_reduce import reduce_row
 
 
@@ -63,8 +64,8 @@ def _define_task(module: ir.Module, body: ir.Function, group: int) -> None:
     builder.ret_void()
 
 
-class _Rows(ElementEmitter):
-    """Generates `void rows(int64 first, int64 last, T* noalias...)`, which computes a group of rows.
+class _Rows(RowEmitter):
+    """Computes a group of rows, one after the other.
 
     Each pass computes all rows of the group: the end of a row's reduction, a chain of dependent operations,
     then overlaps with the next row's pass. The indices of an element are (column,), or () if all columns
@@ -74,18 +75,8 @@ class _Rows(ElementEmitter):
     def __init__(
         self, module: ir.Module, block: Block, plan: RowTilePlan, view_of: ViewOf, group: int
     ) -> None:
-        self.module = module
-        self.block = block
-        self.plan = plan
-        self.view_of = view_of
-        self.index_maps = plan.index_maps
-        self.group = group
+        super().__init__(module, block, plan, view_of, group)
         self.results = list(dict.fromkeys(block.terminator.operands))
-        count = len(block.arguments) + len(block.terminator.operands)
-        self.function = outlined_function(module, "group", 2, count)
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.pointers = dict(zip(block.arguments, self.function.args[2:], strict=False))
-        self.result_pointers = self.function.args[2 + len(block.arguments) :]
         self.stack_buffers = {
             value: aligned_scratch(self.builder, stored_type(plain_element_type(value)), group * plan.columns)
             for value in plan.buffered
@@ -101,7 +92,7 @@ class _Rows(ElementEmitter):
         pass_total = pass_count(self.plan, self.block)
         reductions = [self._reducers(pass_index) for pass_index in range(pass_total)]
         for pass_index in range(pass_total):
-            with Loop(self.builder, *self.function.args[:2]) as row:
+            with Loop(self.builder, self.first, self.last) as row:
                 self._enter_row(row, pass_index)
                 self._generate_pass(reductions[pass_index])
                 if pass_index == pass_total - 1:
@@ -111,8 +102,8 @@ class _Rows(ElementEmitter):
     def _enter_row(self, row: ir.Value, pass_index: int) -> None:
         """Reset the state of a row at the start of a pass over it."""
         self.pass_index = pass_index
-        self.indices = row_indices(self.builder, row, self.plan)
-        self.row_in_group = self.builder.sub(row, self.function.args[0])
+        self.indices = self.row_indices(row)
+        self.row_in_group = self.builder.sub(row, self.first)
         self.rows: dict[IrValue, Value] = {}
         self.buffers = {value: self._buffer_address(value) for value in self.plan.buffered}
 
@@ -121,7 +112,7 @@ class _Rows(ElementEmitter):
         scratch = self.stack_buffers.get(value)
         if scratch is None:
             position = list(self.block.terminator.operands).index(value)
-            return self._row_address(self.result_pointers[position], value)
+            return self.row_address(self.result_pointers[position], value, self.indices)
         start = self.builder.mul(self.row_in_group, I64(self.plan.columns))
         return address_of(self.builder, scratch, start, stored_type(plain_element_type(value)))
 
@@ -160,7 +151,7 @@ class _Rows(ElementEmitter):
     def _store_row_values(self) -> None:
         for position, value in enumerate(self.block.terminator.operands):
             if not self.plan.varies_along_columns(value):
-                pointer = self._row_address(self.result_pointers[position], value)
+                pointer = self.row_address(self.result_pointers[position], value, self.indices)
                 store(self.builder, plain_element_type(value), self.row_value(value), pointer)
 
     def _targets(
@@ -176,7 +167,7 @@ class _Rows(ElementEmitter):
             if value in outputs and self.plan.varies_along_columns(value):
                 stride = self.plan.column_stride(value)
                 assert stride is not None
-                pointer = self._row_address(self.result_pointers[position], value)
+                pointer = self.row_address(self.result_pointers[position], value, self.indices)
                 targets.append((value, plain_element_type(value), pointer, stride))
         for value in self.stack_buffers:
             if value in outputs:
@@ -191,7 +182,7 @@ class _Rows(ElementEmitter):
         if value in self.buffers:
             return self.buffers[value]
         is_row = value in self.pointers and self.plan.column_stride(value) == 1
-        return self._row_address(self.pointers[value], value) if is_row else None
+        return self.row_address(self.pointers[value], value, self.indices) if is_row else None
 
     def _columns(self, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]]) -> None:
         loop = Loop(self.builder, I64(0), I64(self.plan.columns))
@@ -208,16 +199,8 @@ class _Rows(ElementEmitter):
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute all values that are the same for all columns and that this pass needs for these."""
-        pending, visited = list(values), set[IrValue]()
-        while pending:
-            value = pending.pop()
-            if value in visited:
-                continue
-            visited.add(value)
-            if not self.plan.varies_along_columns(value):
-                self.row_value(value)
-            elif isinstance(value.owner, Operation) and not self._is_buffered(value):
-                pending += value.owner.operands
+        for value in self.plan.row_values(values, self._is_buffered):
+            self.row_value(value)
 
     def _is_buffered(self, value: IrValue) -> bool:
         return value in self.buffers and self.plan.pass_of[value] < self.pass_index
@@ -238,7 +221,7 @@ class _Rows(ElementEmitter):
         return super().element(value, indices, elements)
 
     def load(self, value: IrValue, indices: Indices) -> Value:
-        pointer, type = self._row_address(self.pointers[value], value), plain_element_type(value)
+        pointer, type = self.row_address(self.pointers[value], value, self.indices), plain_element_type(value)
         stride = self.plan.column_stride(value)
         if indices and stride:
             offset = indices[0] if stride == 1 else self.builder.mul(indices[0], I64(stride))
@@ -249,12 +232,5 @@ class _Rows(ElementEmitter):
         return (
             self.indices[axis]
             if axis < self.plan.row_rank
-            else column_index(self.builder, indices[0], self.plan, axis)
+            else self.column_index(indices[0], axis)
         )
-
-    def _row_address(self, pointer: ir.Value, value: IrValue) -> ir.Value:
-        offset: ir.Value = I64(0)
-        for index, stride in zip(self.indices, self.plan.strides(value), strict=False):
-            if stride:
-                offset = self.builder.add(offset, self.builder.mul(index, I64(stride)))
-        return address_of(self.builder, pointer, offset, stored_type(plain_element_type(value)))

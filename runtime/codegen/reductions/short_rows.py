@@ -7,7 +7,6 @@ transposed back.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -16,16 +15,17 @@ from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ..cost import EXPENSIVE_COST, cost_of
 from ..coverage import ViewOf
-from ..llvm.functions import aligned_scratch, outlined_function
+from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I64, Value, load, store, stored_type
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from ..regions.region_function import OperandArrays
 from .column_reduce import PairwiseRowStacks
-from .element_emitter import ElementEmitter, Indices
+from .element_emitter import Indices
 from .iteration_space import collapsed_stride
 from .reducers import Reducer
 from .reduction_tiling import interleaved_rows
+from .row_emitter import RowEmitter
 from .row_tiling import RowTilePlan, pass_count, pass_outputs, reductions_in_pass
 
 _MAX_COLUMNS = 48
@@ -64,8 +64,11 @@ def short_row_group(plan: RowTilePlan, block: Block, rows_per_task: int) -> int 
 
 def _is_expensive(block: Block) -> bool:
     """Whether there is an expensive operation, which vectorizing over rows speeds up."""
-    merged = [operation for operation in block.operations[:-1] if operation.name != "stablehlo.reduce"]
-    return any(cost_of(operation) >= EXPENSIVE_COST for operation in merged)
+    return any(cost_of(operation) >= EXPENSIVE_COST for operation in _operations_around_reductions(block))
+
+
+def _operations_around_reductions(block: Block) -> list[Operation]:
+    return [operation for operation in block.operations[:-1] if operation.name != "stablehlo.reduce"]
 
 
 def _varies(plan: RowTilePlan, value: IrValue) -> bool:
@@ -79,25 +82,10 @@ def _is_contiguous(plan: RowTilePlan, value: IrValue) -> bool:
     return row_step == plan.columns and plan.column_stride(value) == 1
 
 
-def row_indices(builder: ir.IRBuilder, row: ir.Value, plan: RowTilePlan) -> list[ir.Value]:
-    """A row's index along each of the dimensions that number the rows."""
-    rest, indices = row, []
-    for size in reversed(plan.shape[1 : plan.row_rank]):
-        indices.append(builder.urem(rest, I64(size)))
-        rest = builder.udiv(rest, I64(size))
-    return [rest, *reversed(indices)][: plan.row_rank]
+class ShortRows(RowEmitter):
+    """Computes a group of rows in vectors of rows.
 
-
-def column_index(builder: ir.IRBuilder, column: ir.Value, plan: RowTilePlan, axis: int) -> ir.Value:
-    """A column's index along one of the dimensions that number the columns."""
-    inner = math.prod(plan.shape[axis + 1 :])
-    return builder.urem(builder.udiv(column, I64(inner)), I64(plan.shape[axis]))
-
-
-class ShortRows(ElementEmitter):
-    """Generates `void rows(int64 first, int64 last, T* noalias...)`, which computes a group of rows.
-
-    The indices are (column, row), the row by its number in the group.
+    The indices of an element are (column, row), the row by its number in the group.
 
     Attributes:
         scratch_buffers: of the group's values, [columns, rows] or [rows].
@@ -106,18 +94,9 @@ class ShortRows(ElementEmitter):
     def __init__(
         self, module: ir.Module, block: Block, plan: RowTilePlan, view_of: ViewOf, group: int
     ) -> None:
-        self.block = block
-        self.plan = plan
-        self.view_of = view_of
-        self.index_maps = plan.index_maps
-        self.group = group
-        count = len(block.arguments) + len(block.terminator.operands)
-        self.function = outlined_function(module, "group", 2, count)
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.first, last, *pointers = self.function.args
-        self.count = self.builder.sub(last, self.first)
-        self.pointers = dict(zip(block.arguments, pointers, strict=False))
-        self.results = list(zip(block.terminator.operands, pointers[len(block.arguments) :], strict=True))
+        super().__init__(module, block, plan, view_of, group)
+        self.count = self.builder.sub(self.last, self.first)
+        self.results = list(zip(block.terminator.operands, self.result_pointers, strict=True))
         self.scratch_buffers: dict[IrValue, ir.Value] = {}
         self.row_index_buffers: dict[int, ir.Value] = {}
         self._load_operands()
@@ -145,7 +124,7 @@ class ShortRows(ElementEmitter):
                 self.row_index_buffers[axis] = scratch = aligned_scratch(self.builder, I64, self.group)
                 self._clear(scratch, 8, self.group)
                 with Loop(self.builder, I64(0), self.count) as row:
-                    index = row_indices(self.builder, self.builder.add(self.first, row), self.plan)[axis]
+                    index = self.row_indices(self.builder.add(self.first, row))[axis]
                     self.builder.store(index, address_of(self.builder, scratch, row, I64))
 
     def _clear(self, scratch: ir.Value, itemsize: int, count: int) -> None:
@@ -156,14 +135,9 @@ class ShortRows(ElementEmitter):
         with builder.if_then(is_short), Loop(builder, I64(0), I64(itemsize * count), True) as byte_index:
             builder.store(byte(0), builder.gep(begin, [byte_index], inbounds=True))
 
-    def _row_address(self, pointer: ir.Value, value: IrValue, row: ir.Value) -> ir.Value:
-        builder, offset = self.builder, I64(0)
-        indices = row_indices(builder, builder.add(self.first, row), self.plan)
-        for index, step in zip(indices, self.plan.strides(value), strict=False):
-            if step:
-                offset = builder.add(offset, builder.mul(index, I64(step)))
-        item = ir.IntType(8 * plain_element_type(value).dtype.itemsize)
-        return address_of(builder, pointer, offset, item)
+    def _address_in_group(self, pointer: ir.Value, value: IrValue, row: ir.Value) -> ir.Value:
+        """The address of a row by its number in the group."""
+        return self.row_address(pointer, value, self.row_indices(self.builder.add(self.first, row)))
 
     def _copy(self, value: IrValue, pointer: ir.Value, scratch: ir.Value, is_load: bool) -> None:
         """Transpose a value's rows to or from scratch memory: full tiles in registers, then elements."""
@@ -188,7 +162,7 @@ class ShortRows(ElementEmitter):
             is_any = builder.icmp_signed(">", tiles, I64(0))
             with builder.if_then(is_any), Loop(builder, I64(0), tiles, True) as number:
                 row = builder.mul(number, I64(lanes))
-                start = self._row_address(pointer, value, row)
+                start = self._address_in_group(pointer, value, row)
                 transpose(builder, itemsize, start, columns, scratch, row, self.group)
             first = builder.mul(tiles, I64(lanes))
         is_any = builder.icmp_signed("<", first, self.count)
@@ -200,7 +174,7 @@ class ShortRows(ElementEmitter):
     ) -> None:
         builder = self.builder
         item = ir.IntType(8 * plain_element_type(value).dtype.itemsize)
-        start, step = self._row_address(pointer, value, row), self.plan.column_stride(value)
+        start, step = self._address_in_group(pointer, value, row), self.plan.column_stride(value)
         columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
         assert step is not None
         with Loop(builder, I64(0), I64(columns), True) as column:
@@ -258,11 +232,10 @@ class ShortRows(ElementEmitter):
             store(self.builder, plain_element_type(value), element, self._address(value, scratch, indices))
 
     def _work(self) -> int:
-        merged = [
-            operation for operation in self.block.operations[:-1] if operation.name != "stablehlo.reduce"
-        ]
         return sum(
-            cost_of(operation) for operation in merged if self.plan.varies_along_columns(operation.result)
+            cost_of(operation)
+            for operation in _operations_around_reductions(self.block)
+            if self.plan.varies_along_columns(operation.result)
         )
 
     def _finish(self, reducer: Reducer, totals: OperandArrays) -> None:
@@ -278,19 +251,9 @@ class ShortRows(ElementEmitter):
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute once for each row the values that are the same for all columns."""
-        row_values: dict[IrValue, None] = {}
-        pending, visited = list(values), set[IrValue]()
-        while pending:
-            value = pending.pop()
-            operation = value.owner
-            if value in visited or value in self.scratch_buffers or not isinstance(operation, Operation):
-                continue
-            visited.add(value)
-            if not self.plan.varies_along_columns(value):
-                if operation.name != "stablehlo.constant":
-                    row_values[value] = None
-                continue
-            pending += operation.operands
+        needed = self.plan.row_values(values, self.scratch_buffers.__contains__)
+        operations = [(value, value.owner) for value in needed if isinstance(value.owner, Operation)]
+        row_values = [value for value, owner in operations if owner.name != "stablehlo.constant"]
         scratch_buffers = {value: self._allocate(value) for value in row_values}
         if scratch_buffers:
             with Loop(self.builder, I64(0), I64(self.group), True) as row:
@@ -338,4 +301,4 @@ class ShortRows(ElementEmitter):
             return self.builder.load(address, typ=I64)
         if axis < self.plan.row_rank:
             return self.builder.add(self.first, row)
-        return column_index(self.builder, column, self.plan, axis)
+        return self.column_index(column, axis)

@@ -31,9 +31,9 @@ from ..llvm.values import I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays, bind_captured
 from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Indices
-from .iteration_space import shape_of
+from .iteration_space import reductions_of, shape_of
 from .reducers import Reducer
-from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides, reductions_of
+from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides
 from .vector_reduce import BF16, reduce_row
 
 PAGE_BYTES = 4096

@@ -149,8 +149,7 @@ def lower_reductions(
         accumulate: see `accumulator_types`.
         passed: the captured values that are arguments of the bodies.
     """
-    from ...codegen.reductions.iteration_space import accumulator_types
-    from ...codegen.reductions.reduction_tiling import reductions_of
+    from ...codegen.reductions.iteration_space import accumulator_types, reductions_of
     from ...codegen.reductions.tiled_reduction import FINISH, PARTIAL, Accumulation, reductions_module
 
     tasks, size = divide_by_seconds(tiling.total_blocks, seconds)
