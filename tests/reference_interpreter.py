@@ -22,11 +22,10 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 SECONDS = 20
-"""What one batch may take."""
-
+"""Maximum time of a batch."""
 
 _Answer = list[str] | tuple[str, bool]
-"""What goes from process to process: results, or the fields of NoAnswer."""
+"""The message about a program: its results as MLIR text, or the fields of `NoAnswer`."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class NoAnswer:
     """The interpreter rejected the program, or ended its process.
 
     Attributes:
-        reason: what it said.
-        rejected: whether the program was not even accepted as valid.
+        reason: its message.
+        rejected: whether it rejected the program as invalid.
     """
 
     reason: str
@@ -43,15 +42,15 @@ class NoAnswer:
 
 
 class ReferenceInterpreter:
-    """The server process, started at the first request."""
+    """Evaluates programs in a server process, which is started at the first request."""
 
     def __init__(self) -> None:
         self._server: subprocess.Popen[bytes] | None = None
 
     def evaluate(self, texts: Sequence[str]) -> list[list[Array] | NoAnswer]:
-        """The results of programs whose @main takes nothing and returns no complex tensor.
+        """The results of programs whose @main has no arguments and no complex results.
 
-        CHLO operations are first replaced by what StableHLO's own pass makes of them.
+        CHLO operations are first expanded by StableHLO's own pass.
         """
         if self._server is None:
             command = [sys.executable, "-m", "tests.reference_interpreter"]
@@ -98,7 +97,7 @@ def _evaluate(text: str) -> _Answer:
 
 
 def _work(texts: Sequence[str], results: IO[bytes], log: int) -> None:
-    """Evaluate programs, writing each result as soon as it is there, until the first that fails."""
+    """Evaluate programs up to the first that fails, and write each result at once."""
     from jax._src.interpreters import mlir
 
     os.dup2(log, 2)
@@ -140,7 +139,7 @@ def _batch(texts: Sequence[str]) -> list[_Answer]:
 
 
 def _ending(status: int, log: str) -> str:
-    """Why a process ended: its signal, and the first line that it wrote."""
+    """Why a process ended: its signal, and the first line of its output that names an error."""
     lines = [line for line in log.splitlines() if "error" in line.lower()]
     ending = signal.Signals(status & 127).name if status & 127 else "ended"
     return f"{ending}: {lines[0][:200] if lines else log[:200]}"

@@ -10,6 +10,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
+from tools.comparison import difference
 
 Array = np.ndarray[Any, Any]
 
@@ -27,9 +28,9 @@ def same_bits(a: Array, b: Array) -> bool:
         return False
     if a.tobytes() == b.tobytes():
         return True
-    kind = np.isnan(a.astype(np.complex128)) & np.isnan(b.astype(np.complex128))
-    signs = np.signbit(a.real.astype(np.float64)) == np.signbit(b.real.astype(np.float64))
-    return bool(np.all(kind | ((a == b) & signs)))
+    both_nan = np.isnan(a.astype(np.complex128)) & np.isnan(b.astype(np.complex128))
+    same_signs = np.signbit(a.real.astype(np.float64)) == np.signbit(b.real.astype(np.float64))
+    return bool(np.all(both_nan | ((a == b) & same_signs)))
 
 
 def assert_same_bits(got: Array, want: Array) -> None:
@@ -37,8 +38,8 @@ def assert_same_bits(got: Array, want: Array) -> None:
     assert got.dtype == want.dtype
     assert got.shape == want.shape
     assert got.flags.c_contiguous
-    parts = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
-    for a, b in parts:
+    components = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
+    for a, b in components:
         if a.dtype.kind not in "biu":
             a, b = np.array(a), np.array(b)
             nan = np.isnan(a)
@@ -86,24 +87,7 @@ def run_xla(text: str, *inputs: Array) -> list[Array]:
 
 
 def assert_close(got: Sequence[Array], want: Sequence[Array], relative: float) -> None:
-    """Integers equal exactly; floats within `relative` of the largest magnitude of the wanted array."""
-    assert len(got) == len(want)
-    for index, (a, b) in enumerate(zip(got, want, strict=True)):
-        assert a.dtype == b.dtype and a.shape == b.shape, (
-            f"result {index}: {a.dtype}{a.shape}, not {b.dtype}{b.shape}"
-        )
-        if b.dtype.kind in "biu" or b.dtype.name.startswith(("int", "uint")):
-            assert (a == b).all(), f"result {index} differs"
-            continue
-        wide = np.complex128 if b.dtype.kind == "c" else np.float64
-        x, y = a.astype(wide), b.astype(wide)
-        finite = np.isfinite(y)
-        assert (np.isnan(x) == np.isnan(y)).all(), f"result {index}: NaN in other places"
-        assert (x[~finite & ~np.isnan(y)] == y[~finite & ~np.isnan(y)]).all(), (
-            f"result {index}: infinities differ"
-        )
-        scale = np.abs(y[finite]).max(initial=0.0)
-        error = np.abs(x[finite] - y[finite]).max(initial=0.0)
-        assert error <= relative * max(scale, np.finfo(np.float32).tiny), (
-            f"result {index}: error {error}, scale {scale}"
-        )
+    """Integers are equal; floats lie within `relative` of the largest finite magnitude of `want`'s array."""
+    for index, (one, other) in enumerate(zip(got, want, strict=True)):
+        reason = difference(one, other, relative)
+        assert reason is None, f"result {index}: {reason}"

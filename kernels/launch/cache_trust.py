@@ -25,7 +25,7 @@ _HAS_OWNERS = hasattr(os, "geteuid")
 
 
 class CacheWarning(UserWarning):
-    """Why compiled code on disk is not used, or a setting of it is not."""
+    """Compiled code on disk, or a setting of its cache, is not used; the message names the reason."""
 
 
 def refusal_of_folder(folder: pathlib.Path) -> str | None:
