@@ -105,6 +105,11 @@ class DenseElementsAttribute:
         """Whether all values are held as one element."""
         return self.array.size > 1 and not any(self.array.strides)
 
+    @property
+    def has_one_value(self) -> bool:
+        """Whether it is a splat or has one element."""
+        return self.array.size == 1 or self.is_splat
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DenseElementsAttribute) or self.type != other.type:
             return False

@@ -83,6 +83,11 @@ class Operation:
         copied.location = self.location
         return copied
 
+    def replace_operands(self, values: Mapping[Value, Value]) -> None:
+        """Replace the operands that are keys of `values`; the operands within regions stay."""
+        if not values.keys().isdisjoint(self.operands):
+            self.operands = tuple([values.get(operand, operand) for operand in self.operands])
+
     @property
     def result(self) -> Value:
         (result,) = self.results
@@ -113,6 +118,13 @@ class Block:
     @property
     def terminator(self) -> Operation:
         return self.operations[-1]
+
+    def replace_uses(self, values: Mapping[Value, Value]) -> None:
+        """Replace the operands of all operations, including nested ones, that are keys of `values`."""
+        if values:
+            for operation in self.operations:
+                for nested in operation.walk():
+                    nested.replace_operands(values)
 
 
 class Region:

@@ -17,7 +17,7 @@ from ..ops.numerics.quantized_operation import has_quantized_types, quantized_re
 from ..options import Options
 from .implementation import Implementation, ImplementationKind, NoCode, OverwritePairs, Prepared
 from .implementations.block_reference import EXACT_UFUNCS, block_reference
-from .implementations.elementwise_operations import block_of, is_generated
+from .implementations.elementwise_operations import block_of, runs_as_loop_nest
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
 from .implementations.nest_code import NestCode
@@ -51,10 +51,10 @@ def choose(view: Op, options: Options) -> Implementation:
         from .implementations.small_steps import StepCode
 
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
-    if is_generated(view):
+    if runs_as_loop_nest(view):
         block = block_of(view)
-        first = block_reference(block, reference_for) if isinstance(view, Fusion) else _reference(view, "")
-        return _generated(NestCode(block, options.threads), block, first, options)
+        baseline = block_reference(block, reference_for) if isinstance(view, Fusion) else _reference(view, "")
+        return _generated(NestCode(block, options.threads), block, baseline, options)
     kernel = kernel_for(view, options.threads)
     code: RegionCode | str = ""
     if view.operation.regions:
@@ -119,7 +119,7 @@ def _elementwise(view: Op, reason: str, options: Options) -> Implementation:
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
-        program = _program(block, seconds, f"row by row; {reason}", options)
+        program = _ufunc_program(block, seconds, f"row by row; {reason}", options)
         if program is not None:
             return program
     return _reference(view, reason)
@@ -127,35 +127,36 @@ def _elementwise(view: Op, reason: str, options: Options) -> Implementation:
 
 def _region_loop(view: Op, code: RegionCode, options: Options) -> Implementation:
     """A generated loop around the operation's regions, which replaces the reference once compiling pays."""
-    first = _reference(view, "")
+    baseline = _reference(view, "")
     if options.compile != "eager":
-        first = Prepared(code.reference(first.function), may_overwrite=first.may_overwrite)
-    return code.step(_compiled(code, first, options))
+        function = code.reference_on_captures(baseline.function)
+        baseline = Prepared(function, may_overwrite=baseline.may_overwrite)
+    return code.with_captured_arguments(_compiled(code, baseline, options))
 
 
 def _generated(
-    code: NativeCode, block: Block, first: Prepared, options: Options
+    code: NativeCode, block: Block, baseline: Prepared, options: Options
 ) -> Implementation:
     """Generated code, which replaces references, or for much work a ufunc program, once compiling pays."""
     if options.compile != "eager":
         seconds = code.cost().reference_seconds
-        first = _program(block, seconds, f"row by row; {code.reason}", options) or first
-    return _compiled(code, first, options)
+        baseline = _ufunc_program(block, seconds, f"row by row; {code.reason}", options) or baseline
+    return _compiled(code, baseline, options)
 
 
-def _compiled(code: NativeCode, first: Prepared, options: Options) -> Implementation:
-    """Generated code, which replaces `first` once compiling pays; `first` if no code can be generated."""
+def _compiled(code: NativeCode, baseline: Prepared, options: Options) -> Implementation:
+    """Generated code, which replaces the baseline once compiling pays; the baseline if there is no code."""
     if options.compile != "eager":
-        reason = f"{first.reason or code.reason}, after warm-up"
-        return Tiering(first, code, reason, first.key)
+        reason = f"{baseline.reason or code.reason}, after warm-up"
+        return Tiering(baseline, code, reason, baseline.key)
     try:
         return _prepared(code)
     except NoCode as error:
-        first.reason = str(error)
-        return first
+        baseline.reason = str(error)
+        return baseline
 
 
-def _program(block: Block, seconds: float, reason: str, options: Options) -> Prepared | None:
+def _ufunc_program(block: Block, seconds: float, reason: str, options: Options) -> Prepared | None:
     """A block's ufunc program; None if it has none, or if the references take too little time."""
     if seconds <= MIN_PROGRAM_SECONDS:
         return None

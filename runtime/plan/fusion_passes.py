@@ -17,10 +17,10 @@ from ..specialize.fusion.rows import form_row_fusions
 from ..specialize.fusion.scheduling import reduce_early
 from ..specialize.fusion.small_steps import form_step_fusions
 from ..specialize.rewrites.registry import split_scatter_indices
-from .implementations.elementwise_operations import generates, is_worth_compiling_alone
+from .implementations.elementwise_operations import has_emitter, is_worth_compiling_alone
 from .implementations.reduction_fusion import has_reduction_tiling, has_row_tiling
 
-_CAN_GENERATE = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
+_HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
 
@@ -29,14 +29,15 @@ def fuse_operations(function: Function, options: Options) -> None:
     if options.compile == "never":
         return
     has_default_ordering = options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
-    fuse_reductions = _fuse_reductions if has_default_ordering else _fuse_no_reductions
+    # Reductions are generated for the default tree and accumulation only.
+    fuse_reductions = _fuse_reductions if has_default_ordering else lambda _: None
     stays_unfused = functools.partial(_is_native_loop, options)
     for each in (function, *function.callees):
         assert each.body is not None
         if has_default_ordering:
             split_scatter_indices(each.body, _has_few_updates)
-        form_fusions(each.body, generates, stays_unfused, fuse_reductions, is_worth_compiling_alone)
-        rematerialize(each.body, generates, _CAN_GENERATE, stays_unfused)
+        form_fusions(each.body, has_emitter, stays_unfused, fuse_reductions, is_worth_compiling_alone)
+        rematerialize(each.body, has_emitter, _HAS_TILING, stays_unfused)
         if options.ordering == Ordering():
             form_step_fusions(each.body, is_small_step, stays_unfused)
         reduce_early(each.body, stays_unfused)
@@ -49,12 +50,8 @@ def _has_few_updates(view: Op) -> bool:
 
 
 def _fuse_reductions(block: Block) -> None:
-    form_row_fusions(block, generates, has_row_tiling)
-    form_reduction_fusions(block, generates, has_reduction_tiling)
-
-
-def _fuse_no_reductions(block: Block) -> None:
-    """Reductions are generated for the default tree and accumulation only."""
+    form_row_fusions(block, has_emitter, has_row_tiling)
+    form_reduction_fusions(block, has_emitter, has_reduction_tiling)
 
 
 def _is_native_loop(options: Options, operation: Operation) -> bool:

@@ -170,7 +170,7 @@ class _Lowering:
         if implementations[1].kind not in (ImplementationKind.GENERATED, ImplementationKind.TIERED):
             return steps
         implementation = AttentionFusion(attention, implementations, self.options.threads)
-        return [_joined(implementation, attention.mixed, steps[-1], slots, attention.mixed.attributes)]
+        return [_joined(implementation, attention.output, steps[-1], slots, attention.output.attributes)]
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
         """The step of an operation that shares no function with others."""

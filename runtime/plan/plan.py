@@ -80,9 +80,8 @@ class Step:
     def remapped(self, slot_map: Mapping[int, int]) -> Step:
         """The step on the slots to which `slot_map` maps its own, without releases."""
         operands, results, captures = [
-            tuple([slot_map[slot] for slot in slots]) for slots in (
-                self.operands, self.results, self.captures
-            )
+            tuple([slot_map[slot] for slot in slots])
+            for slots in (self.operands, self.results, self.captures)
         ]
         return self.copied_to(operands, results, self.location, captures)
 

@@ -45,8 +45,7 @@ class _Pass:
         operations, block.operations = block.operations, []
         builder = Builder(block)
         for operation in operations:
-            if not self.values.keys().isdisjoint(operation.operands):
-                operation.operands = tuple([self.values.get(value, value) for value in operation.operands])
+            operation.replace_operands(self.values)
             if operation.regions:
                 self.visit_regions(operation)
             if operation.name in TERMINATORS:

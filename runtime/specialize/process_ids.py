@@ -36,7 +36,7 @@ def _bind(region: Region) -> tuple[Value, Value] | None:
         if operation.name in PROCESS_IDS:
             values[operation.result] = ids[operation.name == "stablehlo.partition_id"]
     for operation in operations:
-        operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+        operation.replace_operands(values)
     _remove_ids(region)
     return ids
 

@@ -19,7 +19,7 @@ from ..ir.affine import AffineExpr, index_range
 from ..ops.framework.verify import view_of
 from ..options import Options
 from ..plan.implementation import NoCode
-from ..plan.implementations.elementwise_operations import block_of, is_generated
+from ..plan.implementations.elementwise_operations import block_of, runs_as_loop_nest
 from ..plan.implementations.nest_code import NestCode, may_overwrite
 from .plans import InvalidPlan
 
@@ -38,7 +38,7 @@ def verify_generated_nests(function: Function, options: Options) -> None:
         assert one.body is not None
         for operation in one.body.walk():
             view = view_of(operation)
-            if is_generated(view):
+            if runs_as_loop_nest(view):
                 block = block_of(view)
                 try:
                     nests = NestCode(block, options.threads).nests_and_keys[0]

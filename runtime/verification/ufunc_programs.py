@@ -8,13 +8,13 @@ from ..ir import Function
 from ..kernels.launch import ufunc_program as kinds
 from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..plan.implementations.ufunc_programs import recorded_program, scratch_bytes
-from ..plan.implementations.ufunc_recorder import ProgramRecorder
+from ..plan.implementations.ufunc_recorder import UfuncProgramRecorder
 from .plans import InvalidPlan
 
 _FUSIONS: Final = frozenset({FUSION, REDUCTION_FUSION, ROW_FUSION})
 
 
-def verify_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:
+def verify_scratch(recorder: UfuncProgramRecorder, columns_per_pass: int) -> None:
     """Verify the offsets of a program's values in its scratch memory.
 
     Args:

@@ -192,7 +192,7 @@ def called(program: RandomProgram, options: Options, patience: float, calls: int
 def _settings(patience: float) -> Iterator[None]:
     """Let automatic compilation begin earlier, and operands of any size be overwritten that die."""
     thresholds, min_bytes = dict(cost_model.THRESHOLDS), lowering._MIN_OVERWRITTEN_BYTES
-    for threshold_class in ("code", "kernel", "program", "steps", "steps in regions"):
+    for threshold_class in ("code", "kernel", "ufunc program", "steps", "steps in regions"):
         background_start = thresholds[threshold_class].background_start
         cost_model.THRESHOLDS[threshold_class] = cost_model.Thresholds(background_start, patience)
     lowering._MIN_OVERWRITTEN_BYTES = 1

@@ -8,7 +8,7 @@ from nimblehlo.frontend import parse
 from nimblehlo.kernels.launch import ufunc_program as kinds
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.plan.implementations.ufunc_programs import recorded_program
-from nimblehlo.plan.implementations.ufunc_recorder import ProgramRecorder
+from nimblehlo.plan.implementations.ufunc_recorder import UfuncProgramRecorder
 from nimblehlo.verification.plans import InvalidPlan
 from nimblehlo.verification.ufunc_programs import verify_scratch
 
@@ -23,7 +23,7 @@ func.func @main(%a: tensor<8x100xf32>, %b: tensor<8x100xf32>) -> tensor<8x100xf3
 """
 
 
-def recorded() -> tuple[ProgramRecorder, int]:
+def recorded() -> tuple[UfuncProgramRecorder, int]:
     module = parse(TEXT)
     verify(module)
     body = module.functions["main"].body

@@ -41,12 +41,12 @@ class Attention(Record):
     Attributes:
         scores: the product whose rows the fusion reads.
         rows: the fusion.
-        mixed: the product that multiplies the fusion's result.
+        output: the product of the weights, which are the fusion's result, and the value.
     """
 
     scores: Operation
     rows: Operation
-    mixed: Operation
+    output: Operation
 
     @property
     def absorbed(self) -> tuple[Operation, Operation]:
@@ -55,15 +55,15 @@ class Attention(Record):
 
     @property
     def operations(self) -> tuple[Operation, Operation, Operation]:
-        return self.scores, self.rows, self.mixed
+        return self.scores, self.rows, self.output
 
     @property
-    def is_right(self) -> bool:
+    def weights_are_rhs(self) -> bool:
         """Whether the weights are the right operand of the second product."""
-        return self.mixed.operands[1] is self.rows.result
+        return self.output.operands[1] is self.rows.result
 
     @property
-    def position(self) -> int:
+    def scores_operand(self) -> int:
         """The number of the scores among the operands of the fusion."""
         return self.rows.operands.index(self.scores.result)
 
@@ -84,12 +84,12 @@ def find_attentions(region: Region, epilogues: Collection[Operation]) -> dict[Op
         return {}
     uses = use_counts(region)
     users = {value: operation for operation in operations for value in operation.operands}
-    found = {}
+    attentions = {}
     for fusion in fusions:
         attention = _attention_around(fusion, uses, users)
-        if attention is not None and not {attention.scores, attention.mixed} & set(epilogues):
-            found[attention.mixed] = attention
-    return found
+        if attention is not None and not {attention.scores, attention.output} & set(epilogues):
+            attentions[attention.output] = attention
+    return attentions
 
 
 def _attention_around(
@@ -98,14 +98,14 @@ def _attention_around(
     """The attention of a fusion that alone reads a product, and that only another product reads."""
     if len(fusion.results) != 1 or uses[fusion.result] != 1:
         return None
-    mixed = users.get(fusion.result)
-    if mixed is None or not _is_float_product(mixed) or fusion.result not in mixed.operands:
+    output = users.get(fusion.result)
+    if output is None or not _is_float_product(output) or fusion.result not in output.operands:
         return None
     for operand in fusion.operands:
         scores = operand.owner
         if not isinstance(scores, Operation) or uses[operand] != 1 or not _is_float_product(scores):
             continue
-        attention = Attention(scores, fusion, mixed)
+        attention = Attention(scores, fusion, output)
         if _is_by_rows(attention) and _multiplies_rows(attention):
             return attention
     return None
@@ -144,7 +144,7 @@ def _is_by_rows(attention: Attention) -> bool:
     if plan is None or plan.columns != columns or plan.shape != type.shape:
         return False
     # Each row of the result needs the row of the scores at the same index only.
-    values = block.arguments[attention.position], block.terminator.operands[0]
+    values = block.arguments[attention.scores_operand], block.terminator.operands[0]
     return all(_is_dense(plan, value) for value in values)
 
 
@@ -158,10 +158,10 @@ def _is_dense(plan: RowTilePlan, value: Value) -> bool:
 
 def _multiplies_rows(attention: Attention) -> bool:
     """Whether the second product contracts the columns of the scores, with the same batches and rows."""
-    view, scores = view_of(attention.mixed), view_of(attention.scores)
+    view, scores = view_of(attention.output), view_of(attention.scores)
     assert isinstance(view, Contraction)
     assert isinstance(scores, Contraction)
-    if attention.is_right:
+    if attention.weights_are_rhs:
         used = view.rhs_batching_dimensions, view.rhs_result_dimensions, view.rhs_contracting_dimensions
     else:
         used = view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions
@@ -169,8 +169,8 @@ def _multiplies_rows(attention: Attention) -> bool:
     if order != list(range(len(order))):
         return False
     first, second = (one.sizes(one.lhs.shape, one.rhs.shape) for one in (scores, view))
-    (rows, _, columns), (mixed_rows, k, mixed_columns) = first.matrix, second.matrix
-    is_same_matrix = (rows, columns) == (mixed_columns if attention.is_right else mixed_rows, k)
+    (rows, _, columns), (output_rows, k, output_columns) = first.matrix, second.matrix
+    is_same_matrix = (rows, columns) == (output_columns if attention.weights_are_rhs else output_rows, k)
     return first.batch == second.batch and is_same_matrix
 
 
@@ -210,12 +210,12 @@ class AttentionFusion(Replaceable):
             self.use(self.prepare())
         if self.native is not None:
             return self.native(query, key, *others)
-        multiply, compute_rows, mix = self.functions
+        multiply, compute_rows, multiply_weights = self.functions
         *of_rows, value = others
-        position = self.attention.position
+        position = self.attention.scores_operand
         weights = compute_rows(*of_rows[:position], multiply(query, key), *of_rows[position:])
         weights = weights[0] if isinstance(weights, tuple) else weights
-        return mix(value, weights) if self.attention.is_right else mix(weights, value)
+        return multiply_weights(*((value, weights) if self.attention.weights_are_rhs else (weights, value)))
 
     def prepare(self) -> Runnable:
         """The three operations as one launch."""
@@ -226,13 +226,15 @@ class AttentionFusion(Replaceable):
         attention = self.attention
         code = RowCode(attention.rows.regions[0].block, self.threads)
         address = function_address(code.key, NAME, lambda: str(code.lowered.module()))
-        is_right = attention.is_right
-        launch = FusedAttention(address, code.seconds(), attention.position, is_right, self.threads)
+        weights_are_rhs = attention.weights_are_rhs
+        launch = FusedAttention(
+            address, code.seconds(), attention.scores_operand, weights_are_rhs, self.threads
+        )
         scores: Any = view_of(attention.scores)
-        mixed: Any = view_of(attention.mixed)
+        output: Any = view_of(attention.output)
         query_stack, key_stack = scores.stackers(scores.lhs.shape, scores.rhs.shape)
-        value_stack = mixed.stackers(mixed.lhs.shape, mixed.rhs.shape)[0 if is_right else 1]
-        shape = tensor_type(attention.mixed.result).shape
+        value_stack = output.stackers(output.lhs.shape, output.rhs.shape)[0 if weights_are_rhs else 1]
+        shape = tensor_type(attention.output.result).shape
 
         def run(query: Array, key: Array, *others: Array) -> Array:
             value = value_stack(others[-1])

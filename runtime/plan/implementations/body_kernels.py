@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...ops.framework.declaration import Op
-from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import DType, TensorType
 from ..implementation import Runnable
 from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
-
     from ...ops.indexing.scatter_rules import ScatterRules
     from ...ops.internal.arg_reduce import ArgReduce
     from ...ops.internal.arg_sort import ArgSort
@@ -23,18 +20,7 @@ if TYPE_CHECKING:
 
 
 
-
-def body_kernel(view: Op, threads: int | None) -> KernelMatch:
-    """The kernel that serves an operation with a body.
-
-    Args:
-        view: the operation; its name is one of `_MATCHERS`.
-        threads: maximum number of threads; None: all.
-    """
-    return _MATCHERS[view.name](view, threads)
-
-
-def _reduce(view: Reduce, threads: int | None) -> KernelMatch:
+def reduce_kernel(view: Reduce, threads: int | None) -> KernelMatch:
     """The search for a maximum or minimum; reductions by other bodies are generated."""
     return _search(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
@@ -58,7 +44,7 @@ def _search(
     return f"no kernel on {operand.element_type}, or along these dimensions"
 
 
-def _arg_reduce(view: ArgReduce, threads: int | None) -> KernelMatch:
+def arg_reduce_kernel(view: ArgReduce, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.arg_reduce`: positions are counted, not read."""
     match = _search(view, view.operand, view.positions_type.dtype, threads)
     if isinstance(match, str):
@@ -81,7 +67,7 @@ def _single(prepare: Callable[[], Runnable]) -> Callable[[], Runnable]:
     return prepared
 
 
-def _scatter(view: ScatterRules, threads: int | None) -> KernelMatch:
+def scatter_kernel(view: ScatterRules, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.scatter`: overwriting, and monoids on one input."""
     from ...kernels.indexing import scatter
 
@@ -131,7 +117,7 @@ def _scatter(view: ScatterRules, threads: int | None) -> KernelMatch:
     return Kernel(prepare, f"{combiner} is known", may_overwrite=pairs)
 
 
-def _reduce_window(view: ReduceWindow, threads: int | None) -> KernelMatch:
+def reduce_window_kernel(view: ReduceWindow, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.reduce_window`: monoids on one input."""
     from ...kernels.reduction import reduce_window
 
@@ -176,7 +162,7 @@ _COMPARISONS: dict[Order, Literal["FLOAT", "TOTALORDER", "CANONICAL"]] = {
 }
 
 
-def _sort(view: Sort, threads: int | None) -> KernelMatch:
+def sort_kernel(view: Sort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: recognised comparators of real keys."""
     keys = comparator(view.comparator)
     shape = view.inputs[0].shape
@@ -184,7 +170,7 @@ def _sort(view: Sort, threads: int | None) -> KernelMatch:
     return _sort_by(keys, view.inputs, dimension, None, None, threads)
 
 
-def _arg_sort(view: ArgSort, threads: int | None) -> KernelMatch:
+def arg_sort_kernel(view: ArgSort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
     return _sort_by(view.keys, view.inputs, view.dimension, view.returned, view.results[-1].dtype, threads)
 
@@ -214,7 +200,7 @@ def _sort_by(
     )
 
 
-def _select_and_scatter(view: SelectAndScatter, threads: int | None) -> KernelMatch:
+def select_and_scatter_kernel(view: SelectAndScatter, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.select_and_scatter`: comparisons and monoids."""
     from ...kernels.reduction import select_and_scatter
 
@@ -240,16 +226,3 @@ def _select_and_scatter(view: SelectAndScatter, threads: int | None) -> KernelMa
         ),
         f"selects by {direction}, {name} is a recognized monoid",
     )
-
-
-_MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
-    ARG_REDUCE: _arg_reduce,
-    ARG_SORT: _arg_sort,
-    COMPONENT_SCATTER: _scatter,
-    "stablehlo.reduce": _reduce,
-    "stablehlo.reduce_window": _reduce_window,
-    "stablehlo.scatter": _scatter,
-    "stablehlo.select_and_scatter": _select_and_scatter,
-    "stablehlo.sort": _sort,
-}
-"""Maps the operation's name to the function that finds its kernel."""

@@ -16,10 +16,10 @@ def is_worth_compiling_alone(operation: Operation) -> bool:
     """Whether native code for one elementwise operation saves more time than its call takes."""
     if not has_static_unquantized_types(operation):
         return False
-    return native_saving_seconds(operation) >= MIN_SAVED_SECONDS and generates(operation)
+    return native_saving_seconds(operation) >= MIN_SAVED_SECONDS and has_emitter(operation)
 
 
-def generates(operation: Operation) -> bool:
+def has_emitter(operation: Operation) -> bool:
     """Whether native code can be generated for an elementwise operation."""
     if not is_elementwise(operation):
         return False
@@ -28,7 +28,7 @@ def generates(operation: Operation) -> bool:
     return emits(operation)
 
 
-def is_generated(view: Op) -> bool:
+def runs_as_loop_nest(view: Op) -> bool:
     """Whether a loop nest is generated for an operation.
 
     It is for a fusion, a gather, and an elementwise operation on enough elements. It is not for scalars: the
@@ -44,7 +44,7 @@ def is_generated(view: Op) -> bool:
     if not shape:
         return False
     has_one_shape = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
-    is_worth = is_worth_compiling_alone(operation) or (size >= MIN_LARGE_SIZE and generates(operation))
+    is_worth = is_worth_compiling_alone(operation) or (size >= MIN_LARGE_SIZE and has_emitter(operation))
     return has_one_shape and is_worth
 
 

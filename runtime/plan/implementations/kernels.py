@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from ...ops.framework.declaration import Op
 from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
@@ -14,13 +15,13 @@ from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
     from ...ops.chlo.elementwise import TopK
-    from ...ops.contraction.base import Contraction
-    from ...ops.contraction.convolution import Convolution
     from ...ops.contraction.fft import Fft, FftOfReal
     from ...ops.contraction.linalg import Cholesky, TriangularSolve
     from ...ops.custom_calls.custom_call import CustomCall
     from ...ops.shape.random import RngBitGenerator
 
+Matcher = Callable[[Any, int | None], KernelMatch]
+"""Finds the kernel of an operation, by its view and the maximum number of threads (None: all)."""
 
 
 def kernel_for(view: Op, threads: int | None) -> KernelMatch:
@@ -30,7 +31,8 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         view: the operation.
         threads: maximum number of threads; None: all.
     """
-    matcher = MATCHERS.get(view.name) or _OF_TARGETS.get(view.name)
+    by_target: Matcher | None = _custom_call if view.name == "stablehlo.custom_call" else None
+    matcher = by_target or MATCHERS.get(view.name)
     if matcher is None:
         return "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
@@ -42,27 +44,6 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
     if not all(type.size for type in types if isinstance(type, TensorType)):
         return "there are no elements"
     return matcher(view, threads)
-
-
-def _contraction(view: Contraction, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.matmul.integer_matmul`, and products of floats and low-precision numbers."""
-    from .contraction_kernels import contraction
-
-    return contraction(view, threads)
-
-
-def _convolution(view: Convolution, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.convolution.convolution`, and products of low-precision numbers."""
-    from .contraction_kernels import convolution
-
-    return convolution(view, threads)
-
-
-def _with_body(view: Op, threads: int | None) -> KernelMatch:
-    """Kernels of operations with recognized bodies."""
-    from .body_kernels import body_kernel
-
-    return body_kernel(view, threads)
 
 
 def _top_k(view: TopK, threads: int | None) -> KernelMatch:
@@ -115,26 +96,34 @@ def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatc
     return Kernel(prepare, "counters in SIMD lanes", is_compiled_ahead=True)
 
 
-MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
+def _imported(module: str, name: str) -> Matcher:
+    """A function of a module of this package, which its first call imports."""
+
+    def match(view: Op, threads: int | None) -> KernelMatch:
+        imported = importlib.import_module(f".{module}", __package__)
+        matcher: Matcher = getattr(imported, name)
+        return matcher(view, threads)
+
+    return match
+
+
+MATCHERS: Final[Mapping[str, Matcher]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
-    ARG_REDUCE: _with_body,
-    ARG_SORT: _with_body,
-    COMPONENT_SCATTER: _with_body,
+    ARG_REDUCE: _imported("body_kernels", "arg_reduce_kernel"),
+    ARG_SORT: _imported("body_kernels", "arg_sort_kernel"),
+    COMPONENT_SCATTER: _imported("body_kernels", "scatter_kernel"),
     "stablehlo.cholesky": _linear_algebra,
-    "stablehlo.convolution": _convolution,
-    "stablehlo.dot": _contraction,
-    "stablehlo.dot_general": _contraction,
+    "stablehlo.convolution": _imported("contraction_kernels", "convolution"),
+    "stablehlo.dot": _imported("contraction_kernels", "contraction"),
+    "stablehlo.dot_general": _imported("contraction_kernels", "contraction"),
     "stablehlo.fft": _fft,
-    "stablehlo.reduce": _with_body,
-    "stablehlo.reduce_window": _with_body,
+    "stablehlo.reduce": _imported("body_kernels", "reduce_kernel"),
+    "stablehlo.reduce_window": _imported("body_kernels", "reduce_window_kernel"),
     "stablehlo.rng_bit_generator": _rng_bit_generator,
-    "stablehlo.scatter": _with_body,
-    "stablehlo.select_and_scatter": _with_body,
-    "stablehlo.sort": _with_body,
+    "stablehlo.scatter": _imported("body_kernels", "scatter_kernel"),
+    "stablehlo.select_and_scatter": _imported("body_kernels", "select_and_scatter_kernel"),
+    "stablehlo.sort": _imported("body_kernels", "sort_kernel"),
     "stablehlo.triangular_solve": _linear_algebra,
 }
-"""Maps the operation's name to the function that finds its kernel, which imports what it needs."""
-
-_OF_TARGETS: dict[str, Callable[[Any, int | None], KernelMatch]] = {"stablehlo.custom_call": _custom_call}
-"""Kernels of operations whose call target decides."""
+"""The matcher of each operation that has kernels, by its name."""

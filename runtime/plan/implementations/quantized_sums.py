@@ -3,7 +3,7 @@
 A step of the definition dequantizes two values, adds them and quantizes the sum. In f32 that is the sum of
 the stored integers less the zero point as long as no rounding error reaches one half: with all partial sums
 below `_MAX_PARTIAL_SUM` the four roundings are off by less than 5 * 2^20 * 2^-24 < 1/2. Each call checks
-that bound.
+that bound. Sums of 49 to 1000 values by the definition take 16 to 220 times as long (Zen 4).
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ def quantized_sum(view: Op) -> KernelMatch:
 
 
 def _body_by_definition(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:
-    dequantize, quantize = dequantizer(
-        view.results[0].with_shape(())
-    ), quantizer(view.results[0].with_shape(()))
+    scalar = view.results[0].with_shape(())
+    dequantize, quantize = dequantizer(scalar), quantizer(scalar)
     return lambda left, right: (quantize(np.add(dequantize(left), dequantize(right))),)

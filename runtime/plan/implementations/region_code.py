@@ -111,14 +111,14 @@ class RegionCode(NativeCode):
         """
         return native
 
-    def reference(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+    def reference_on_captures(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         """The reference with the native code's arguments: the operands, then the captured values."""
         if not self.captured or not self.captured_operands:
             return reference
         count = len(self.view.operation.operands)
         return lambda *operands, **regions: reference(*operands[:count], **regions)
 
-    def step(self, implementation: Implementation) -> Implementation:
+    def with_captured_arguments(self, implementation: Implementation) -> Implementation:
         """The implementation of a step, from one that takes captured values after the operands."""
         if not self.captured or not self.captured_operands:
             return implementation

@@ -265,9 +265,10 @@ class _SortCode(RegionCode):
         scratch.append(((self.rows, self.count + 1), np.dtype(np.int32)))
         comparator = self.view.comparator
         return LoweredKernel(
-            lambda: sort_module(
-                comparator, self.captured_operands, tiling, view_of
-            ), chunk, tuple(launches), tuple(scratch)
+            lambda: sort_module(comparator, self.captured_operands, tiling, view_of),
+            chunk,
+            tuple(launches),
+            tuple(scratch),
         )
 
     def operations_on_elements(self) -> float:

@@ -15,7 +15,7 @@ from ...codegen.reductions.iteration_space import IterationSpace, shape_of
 from ...codegen.reductions.row_tiling import RowTilePlan, plan_row_tiling
 from ...ir import Block, tensor_type
 from ...ir.structural_key import structural_key
-from ...kernels.launch import ufunc_program as kinds
+from ...kernels.launch import ufunc_program
 from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
 from ...lru_cache import LRUCache
@@ -24,7 +24,7 @@ from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
 from ..implementation import ImplementationKind, Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
-from .ufunc_recorder import MAX_OPERANDS, ProgramRecorder, ProgramValue
+from .ufunc_recorder import MAX_OPERANDS, UfuncProgramRecorder, UfuncValue
 from .ufunc_traces import Untraceable
 
 COLUMNS_PER_PASS: Final = 1024
@@ -72,24 +72,24 @@ def _prepared(block: Block, threads: int | None, seconds: float, identity: Hasha
 
 
 def _function(
-    block: Block, recorder: ProgramRecorder, columns_per_pass: int, threads: int | None, seconds: float
+    block: Block, recorder: UfuncProgramRecorder, columns_per_pass: int, threads: int | None, seconds: float
 ) -> NativeFunction:
     results = block.terminator.operands
     count = len(block.arguments) + len(results)
     tiling = recorder.tiling
     work_items = tiling.rows * -(-tiling.columns // columns_per_pass)
     tasks, work_items_per_task = division(work_items, seconds / work_items * BYTES_PER_SECOND)
-    accesses = tuple([(number if number < count else 0, 0) for number in range(kinds.ARRAYS)])
+    accesses = tuple([(number if number < count else 0, 0) for number in range(ufunc_program.ARRAYS)])
     kernel_args = _kernel_args(recorder, columns_per_pass, work_items_per_task)
     return NativeFunction(
         [bytes_of(value.type) for value in block.arguments],
         [(shape_of(value), tensor_type(value).dtype) for value in results],
-        [Launch(kinds.address(), tasks, accesses, kernel_args, seconds)],
+        [Launch(ufunc_program.address(), tasks, accesses, kernel_args, seconds)],
         threads,
     )
 
 
-def recorded_program(block: Block) -> tuple[ProgramRecorder, int] | None:
+def recorded_program(block: Block) -> tuple[UfuncProgramRecorder, int] | None:
     """The instructions of a fusion, with scratch memory assigned, and how many columns a block has.
 
     Returns:
@@ -97,10 +97,10 @@ def recorded_program(block: Block) -> tuple[ProgramRecorder, int] | None:
     """
     count = len(block.arguments) + len(block.terminator.operands)
     tiling = _row_tiling(block)
-    if tiling is None or tiling.columns < MIN_COLUMNS or count > kinds.ARRAYS:
+    if tiling is None or tiling.columns < MIN_COLUMNS or count > ufunc_program.ARRAYS:
         return None
     try:
-        recorder = ProgramRecorder(block, tiling)
+        recorder = UfuncProgramRecorder(block, tiling)
         columns_per_pass = tiling.columns if recorder.reduces else min(COLUMNS_PER_PASS, tiling.columns)
         _allocate_scratch(recorder, columns_per_pass)
     except Untraceable:
@@ -127,7 +127,7 @@ def _row_tiling(block: Block) -> RowTilePlan | None:
     return None
 
 
-def _allocate_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:
+def _allocate_scratch(recorder: UfuncProgramRecorder, columns_per_pass: int) -> None:
     """Assign scratch memory to the values that pass between instructions; unused values free theirs.
 
     Raises:
@@ -141,7 +141,9 @@ def _allocate_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:
     allocated: set[int] = set()
     end = 0
     for position, used_values in enumerate(uses):
-        scratch_values = [number for number in used_values if recorder.values[number].source == kinds.SCRATCH]
+        scratch_values = [
+            number for number in used_values if recorder.values[number].source == ufunc_program.SCRATCH
+        ]
         for number in scratch_values:
             if number not in allocated:
                 value = recorder.values[number]
@@ -153,11 +155,11 @@ def _allocate_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:
             if last_use[number] == position:
                 value = recorder.values[number]
                 free[scratch_bytes(value, columns_per_pass)].append(value.offset_or_bits)
-    if end > kinds.SCRATCH_BYTES or len(recorder.values) > kinds.MAX_VALUES:
+    if end > ufunc_program.SCRATCH_BYTES or len(recorder.values) > ufunc_program.MAX_VALUES:
         raise Untraceable("takes too much memory, or too many values")
 
 
-def scratch_bytes(value: ProgramValue, columns_per_pass: int) -> int:
+def scratch_bytes(value: UfuncValue, columns_per_pass: int) -> int:
     """The bytes of a value, rounded up to cache lines, and a cache line for the totals of a reduction
     tree.
     """
@@ -166,7 +168,7 @@ def scratch_bytes(value: ProgramValue, columns_per_pass: int) -> int:
 
 
 def _kernel_args(
-    recorder: ProgramRecorder, columns_per_pass: int, work_items_per_task: int
+    recorder: UfuncProgramRecorder, columns_per_pass: int, work_items_per_task: int
 ) -> tuple[int, ...]:
     """The program as arguments of the interpreter: see `kernels/launch/ufunc_program.h`."""
     tiling, rank = recorder.tiling, recorder.tiling.row_rank
@@ -178,9 +180,8 @@ def _kernel_args(
         ]
     for instruction in recorder.instructions:
         item_bytes = recorder.values[instruction.result].item_bytes
-        operand_fields = [
-            *instruction.operands, *([0] * MAX_OPERANDS if instruction.kind == kinds.APPLY else [item_bytes])
-        ]
+        padding = [0] * MAX_OPERANDS if instruction.kind == ufunc_program.APPLY else [item_bytes]
+        operand_fields = [*instruction.operands, *padding]
         kernel_args += [
             instruction.kind, *instruction.loop, int(instruction.is_per_column), len(instruction.operands)
         ]

@@ -11,7 +11,7 @@ import numpy as np
 from ...codegen.reductions.iteration_space import needs_no_constant_array
 from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
-from ...kernels.launch import ufunc_program as kinds
+from ...kernels.launch import ufunc_program
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DType
@@ -26,10 +26,13 @@ MAX_OPERANDS = 3
 """Maximum operands of an instruction."""
 
 _STRIDED_VIEWS_OF_OPERAND = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
-_EXTREMES = {"maximum": (kinds.MAXIMUM, np.maximum, -np.inf), "minimum": (kinds.MINIMUM, np.minimum, np.inf)}
+_EXTREMES = {
+    "maximum": (ufunc_program.MAXIMUM, np.maximum, -np.inf),
+    "minimum": (ufunc_program.MINIMUM, np.minimum, np.inf),
+}
 
 
-class ProgramValue:
+class UfuncValue:
     """A value of a program.
 
     Attributes:
@@ -51,7 +54,7 @@ class ProgramValue:
         self.row_strides: Sequence[int] = ()
 
 
-class ProgramInstruction(NamedTuple):
+class UfuncInstruction(NamedTuple):
     """An instruction of a program.
 
     Attributes:
@@ -68,7 +71,7 @@ class ProgramInstruction(NamedTuple):
     result: int
 
 
-class ProgramRecorder:
+class UfuncProgramRecorder:
     """Records a block as instructions; a `Recorder`.
 
     Attributes:
@@ -82,8 +85,8 @@ class ProgramRecorder:
     def __init__(self, block: Block, tiling: RowTilePlan) -> None:
         self.tiling = tiling
         self._block = block
-        self.values: list[ProgramValue] = []
-        self.instructions: list[ProgramInstruction] = []
+        self.values: list[UfuncValue] = []
+        self.instructions: list[UfuncInstruction] = []
         self.reduces = False
         self._traced: dict[Value, Traced] = {}
         for number, argument in enumerate(block.arguments):
@@ -95,15 +98,15 @@ class ProgramRecorder:
 
     def constant(self, value: Any) -> int:
         """See `Recorder`."""
-        return self._add(ProgramValue(kinds.CONSTANT, value.dtype.itemsize, False, _bits(value)))
+        return self._add(UfuncValue(ufunc_program.CONSTANT, value.dtype.itemsize, False, _bits(value)))
 
     def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: DType) -> int:
         """See `Recorder`."""
         if len(operands) > MAX_OPERANDS:
             raise Untraceable("has too many operands")
         varies_by_column = any(self.values[number].varies_by_column for number in operands)
-        value_number = self._add(ProgramValue(kinds.SCRATCH, result.itemsize, varies_by_column))
-        self._emit(kinds.APPLY, loop, varies_by_column, operands, value_number)
+        value_number = self._add(UfuncValue(ufunc_program.SCRATCH, result.itemsize, varies_by_column))
+        self._emit(ufunc_program.APPLY, loop, varies_by_column, operands, value_number)
         return value_number
 
     def overwrites(self) -> OverwritePairs:
@@ -138,24 +141,24 @@ class ProgramRecorder:
         first, last = min(writers), max(readers, default=-1)
         return last < first or (last == first and _is_exact(self.instructions[first]))
 
-    def _add(self, value: ProgramValue) -> int:
+    def _add(self, value: UfuncValue) -> int:
         self.values.append(value)
         return len(self.values) - 1
 
     def _emit(
         self, kind: int, loop: tuple[int, int], is_per_column: bool, operands: tuple[int, ...], result: int
     ) -> None:
-        self.instructions.append(ProgramInstruction(kind, loop, is_per_column, operands, result))
+        self.instructions.append(UfuncInstruction(kind, loop, is_per_column, operands, result))
 
     def _array(self, number: int, value: Value) -> int:
         """Add the elements of an operand or result, array `number` of the program; the value's number."""
-        program_value = ProgramValue(
+        program_value = UfuncValue(
             number, tensor_type(value).dtype.itemsize, self.tiling.varies_along_columns(value)
         )
         self._set_address(program_value, value)
         return self._add(program_value)
 
-    def _set_address(self, program_value: ProgramValue, value: Value) -> None:
+    def _set_address(self, program_value: UfuncValue, value: Value) -> None:
         """Set the strides of a program's value to those of `value`'s array."""
         stride = self.tiling.column_stride(value)
         if stride is None:
@@ -194,56 +197,54 @@ class ProgramRecorder:
             return self._extreme(str(analysis.monoid), operand, init_value)
         if reducer is None or reducer.ufunc is None or reducer.dtypes[0] != dtype:
             raise Untraceable("reduces by a function that is not a NumPy ufunc")
-        scratch = self._add(ProgramValue(kinds.SCRATCH, dtype.itemsize, True))
-        reduced = self._emit_reduction(
-            kinds.REDUCE if reducer.is_exact else kinds.TREE_REDUCE, reducer.ufunc, operand, scratch
-        )
+        scratch = self._add(UfuncValue(ufunc_program.SCRATCH, dtype.itemsize, True))
+        kind = ufunc_program.REDUCE if reducer.is_exact else ufunc_program.TREE_REDUCE
+        reduced = self._emit_reduction(kind, reducer.ufunc, operand, scratch)
         return trace(reducer.ufunc, (init_value, reduced))
 
     def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
         """The maximum or minimum float of each row, where the init value is the identity."""
         kind, function, identity = _EXTREMES[name]
         initial = self.values[init_value.number]
-        if initial.source != kinds.CONSTANT or initial.offset_or_bits != _bits(operand.dtype.type(identity)):
+        identity_bits = _bits(operand.dtype.type(identity))
+        if initial.source != ufunc_program.CONSTANT or initial.offset_or_bits != identity_bits:
             raise Untraceable("starts a maximum or minimum with a value other than its identity")
         return self._emit_reduction(kind, function, operand, operand.number)
 
     def _emit_reduction(self, kind: int, function: np.ufunc, operand: Traced, scratch: int) -> Traced:
-        loop = kinds.pairwise_loop_of(function, operand.dtype)
+        loop = ufunc_program.pairwise_loop_of(function, operand.dtype)
         if loop is None:
             raise Untraceable(f"{function.__name__} has no loop for {operand.dtype}")
-        value_number = self._add(ProgramValue(kinds.SCRATCH, operand.dtype.itemsize, False))
+        value_number = self._add(UfuncValue(ufunc_program.SCRATCH, operand.dtype.itemsize, False))
         self._emit(kind, loop, True, (operand.number, scratch), value_number)
         return Traced(self, value_number, operand.dtype)
 
     def _write(self, number: int, result: Value) -> None:
         traced, dtype = self._traced[result], tensor_type(result).dtype
         value = self.values[traced.number]
-        if value.source == kinds.SCRATCH and value.varies_by_column == self.tiling.varies_along_columns(
-            result
-        ):
+        varies_by_column = self.tiling.varies_along_columns(result)
+        if value.source == ufunc_program.SCRATCH and value.varies_by_column == varies_by_column:
             value.source = number
             self._set_address(value, result)
             return
-        copy = kinds.cast_loop_of(dtype, dtype)
+        copy = ufunc_program.cast_loop_of(dtype, dtype)
         if copy is None:
             raise Untraceable("has elements that NumPy has no loop to copy")
         value_number = self._array(number, result)
-        self._emit(
-            kinds.APPLY, (copy, 0), self.values[value_number].varies_by_column, (traced.number,), value_number
-        )
+        is_per_column = self.values[value_number].varies_by_column
+        self._emit(ufunc_program.APPLY, (copy, 0), is_per_column, (traced.number,), value_number)
 
 
 @functools.cache
 def _exact_loops() -> frozenset[tuple[int, int]]:
     """The loops of `EXACT_UFUNCS`."""
-    return frozenset([loop for function in EXACT_UFUNCS for loop in kinds.loops_of(function)])
+    return frozenset([loop for function in EXACT_UFUNCS for loop in ufunc_program.loops_of(function)])
 
 
-def _is_exact(instruction: ProgramInstruction) -> bool:
+def _is_exact(instruction: UfuncInstruction) -> bool:
     """Whether a loop over elements gives the same bits in place."""
-    return instruction.kind == kinds.APPLY and (
-        instruction.loop in _exact_loops() or kinds.is_own_loop(instruction.loop[0])
+    return instruction.kind == ufunc_program.APPLY and (
+        instruction.loop in _exact_loops() or ufunc_program.is_own_loop(instruction.loop[0])
     )
 
 

@@ -36,7 +36,7 @@ THRESHOLDS = {
     "code": Thresholds(0.02, 2.0),
     "kernel": Thresholds(1 / 30, 2.0),
     "loop": Thresholds(0.05, 1.0),
-    "program": Thresholds(0.5, 2.0),
+    "ufunc program": Thresholds(0.5, 2.0),
     "steps": Thresholds(0.01, 0.05),
     "steps in regions": Thresholds(0.05, 1.0),
 }
@@ -45,8 +45,8 @@ THRESHOLDS = {
 - ``code``: generated code, which replaces a reference.
 - ``kernel``: a kernel that Numba compiles.
 - ``loop``: a `while`, which continues in native code once that is ready.
-- ``program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in the
-  background slows it down.
+- ``ufunc program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in
+  the background slows it down.
 - ``steps``: small steps of a function. Their calls hold the GIL, so calls and the background thread
   slow each other down; a call that waits has the code in half the time. A function's steps run once a call,
   so these have run in many calls, and more calls are likely.

@@ -1,10 +1,10 @@
-"""Steps that start with one implementation and change to native code once that pays.
+"""Steps that start with one implementation, the baseline, and change to native code once that pays.
 
 Once a step has taken a small part of its compile time, a background thread compiles it. Once it has taken
 longer than its compile time, a call waits for the code (`THRESHOLDS`). Code from the background is tried in
-the next calls. It stays if one of these calls is faster than every call of the first implementation, which
-is not certain for few elements. Since other processes may have slowed these calls down, the code is tried
-again a few times later, each time against new calls of the first implementation.
+the next calls. It stays if one of these calls is faster than every call of the baseline, which is not
+certain for few elements. Since other processes may have slowed these calls down, the code is tried again a
+few times later, each time against new calls of the baseline.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class StepProfile:
     """The time that the steps of a program which share native code have taken, and are expected to take.
 
     Attributes:
-        seconds: spent in their first implementations so far.
-        expected: of one call of the first implementation of each step.
+        seconds: spent in their baselines so far.
+        expected: of one call of the baseline of each step.
         job: compiles their code in the background.
     """
 
@@ -99,39 +99,41 @@ class Tiering(Replaceable):
 
     A call waits for the code in three cases:
 
-    - The first implementations of all steps that share the code are expected to take longer than compiling
+    - The baselines of all steps that share the code are expected to take longer than compiling
       it.
     - The code is cached on the disk, and the step has taken longer than loading it.
     - The steps have taken as long as `THRESHOLDS` says.
 
     Args:
-        first: takes the operands, and the regions if its `takes_regions` is true.
+        baseline: runs until native code does; takes the operands, and the regions if its `takes_regions` is
+            true.
         code: takes the operands only.
         reason: see `Implementation`.
         key: steps with equal keys share code; None: steps share code if the keys of their codes are equal.
 
     Attributes:
         candidate: the native code that is being tried.
-        set_aside: the native code that will be tried again after `pause` more calls of `first`.
+        set_aside: the native code that will be tried again after `pause` more calls of the baseline.
     """
 
     kind = ImplementationKind.TIERED
 
     def __init__(
-        self, first: Implementation, code: Implementation, reason: str = "", key: Hashable = None
+        self, baseline: Implementation, code: Implementation, reason: str = "", key: Hashable = None
     ) -> None:
         super().__init__()
         self.reason = reason
-        self.takes_regions = first.takes_regions
+        self.takes_regions = baseline.takes_regions
         self.may_overwrite = code.may_overwrite
-        self.first, self.code, self._key = first.function, code, key
-        self.first_overwrites = frozenset(first.may_overwrite)
-        replaces_program = first.kind is ImplementationKind.UFUNC_PROGRAM and code.threshold_class == "code"
-        self._threshold_class = "program" if replaces_program else code.threshold_class
+        self.baseline, self.code, self._key = baseline.function, code, key
+        self.baseline_overwrites = frozenset(baseline.may_overwrite)
+        is_ufunc_program = baseline.kind is ImplementationKind.UFUNC_PROGRAM
+        is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
+        self._threshold_class = "ufunc program" if is_replaced_by_code else code.threshold_class
         cost = code.cost()
         self.compile_seconds = cost.compile_seconds
         # A ufunc program is quick, so it is timed before anything is compiled.
-        self.profile = StepProfile(0.0 if self._threshold_class == "program" else cost.reference_seconds)
+        self.profile = StepProfile(0.0 if is_replaced_by_code else cost.reference_seconds)
         self.candidate: Runnable | None = None
         self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0
@@ -171,7 +173,7 @@ class Tiering(Replaceable):
 
     @property
     def wait_threshold(self) -> float:
-        """The time in first implementations after which a call waits for the code."""
+        """The time in baselines after which a call waits for the code."""
         seconds = self.compile_seconds
         return 0.0 if self.profile.expected > seconds else self.thresholds.blocking_wait * seconds
 
@@ -187,18 +189,18 @@ class Tiering(Replaceable):
         if function is not None:
             called, regions = function, {}
         else:
-            called, out = self.first, None if out is None else self._out_of_first(operands, out)
+            called, out = self.baseline, None if out is None else self._out_of_baseline(operands, out)
         result = called(*operands, **regions) if out is None else called(*operands, out=out, **regions)
         if self.native is None:
             self.record(perf_counter() - start, function)
         return result
 
-    def _out_of_first(self, operands: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The arrays of `out` that the first implementation may write to; None if it may write to none."""
+    def _out_of_baseline(self, operands: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arrays of `out` that the baseline may write to; None if it may write to none."""
         allowed = [
             array
             if all(
-                (number, index) in self.first_overwrites
+                (number, index) in self.baseline_overwrites
                 for number, operand in enumerate(operands)
                 if operand is array
             )
@@ -208,7 +210,7 @@ class Tiering(Replaceable):
         return None if all(array is None for array in allowed) else tuple(allowed)
 
     def record(self, seconds: float, candidate: Runnable | None) -> None:
-        """Record the time of a call of the first implementation (None) or of a candidate."""
+        """Record the time of a call of the baseline (None) or of a candidate."""
         if candidate is None:
             self.profile.seconds += seconds
             if self.code.compiles_when_called:
@@ -224,7 +226,7 @@ class Tiering(Replaceable):
                 self.postpone(candidate)
 
     def postpone(self, candidate: Runnable) -> None:
-        """Return to the first implementation, for a pause or for good."""
+        """Return to the baseline, for a pause or for good."""
         if self.trials == len(PAUSE_CALLS):
             self.give_up()
             return
@@ -244,7 +246,7 @@ class Tiering(Replaceable):
             self.set_aside = None
 
     def give_up(self) -> None:
-        """Discard the code, and stay with the first implementation."""
+        """Discard the code, and stay with the baseline."""
         self.candidate = None
         self.is_abandoned = True
 
@@ -252,7 +254,7 @@ class Tiering(Replaceable):
         """Begin to compile, or wait for the code, if a threshold is reached."""
         spent, job = self.profile.seconds, self.job or self.profile.job
         if job is not None and job.ended:
-            # A candidate is judged by its time, so the first implementation must have been timed.
+            # A candidate is judged by its time, so the baseline must have been timed.
             if self.fastest < math.inf or self.wait_threshold == 0.0:
                 self.adopt(operands)
             return
@@ -294,7 +296,7 @@ class Tiering(Replaceable):
             # Look again later: another step may compile the code.
             self.lookup_seconds = 2 * (spent + self.profile.expected)
             return
-        # If this fails, the first implementation stays.
+        # If this fails, the baseline stays.
         self.job = Job(functools.partial(self.compile, operands), has_priority=True)
         self.job.run()
 

@@ -11,15 +11,13 @@ uses. The array that a gather indexes is an operand of the fusion.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from ...ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, tensor_type, used_values
+from ...ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
 from ...ops.framework.verify import TERMINATORS
-from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
-from ...types import PLAIN
+from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
 from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import has_static_unquantized_types, is_static_unquantized
@@ -30,13 +28,9 @@ from .gather_index_map import (
     gathers_elements,
     has_gather_map,
 )
+from .groups import FusionGroup, OperationPredicate, boundary, is_rematerializable, replace, users_of
 from .levels import LevelGrouping
 from .movement_index_map import JOINING_OPS, is_movement_op
-from .scheduling import canonical_order, topological_order
-from .shapes import drop_other_shapes
-
-OperationPredicate = Callable[[Operation], bool]
-"""A property of an operation, such as whether native code can be generated for it."""
 
 MAX_FUSION_OPERATIONS: Final = 200
 MAX_ARRAYS: Final = 40
@@ -73,36 +67,38 @@ _INDEXED: Final = (_GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
 
 def form_fusions(
     region: Region,
-    generates: OperationPredicate,
+    has_emitter: OperationPredicate,
     stays_unfused: OperationPredicate = lambda _: False,
-    group_first: Callable[[Block], None] = lambda _: None,
+    fuse_reductions: Callable[[Block], None] = lambda _: None,
     pays_alone: OperationPredicate = lambda _: False,
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
-        generates: whether native code can be generated for an operation, by its name and element types.
+        has_emitter: whether native code can be generated for an operation, by its name and element types.
         stays_unfused: tells which control flow keeps its regions unfused.
-        group_first: forms other fusions of a block before.
+        fuse_reductions: fuses the reductions of a block, before its elementwise operations are grouped.
         pays_alone: tells which operations are worth a call of native code by themselves.
     """
-    _form(region, generates, stays_unfused, group_first, pays_alone)
+    _form(region, has_emitter, stays_unfused, fuse_reductions, pays_alone)
     remove_dead_code(region)
 
 
 def _form(
-    region: Region, generates: OperationPredicate, stays_unfused: OperationPredicate, group_first: Callable[
-        [Block], None
-    ], pays_alone: OperationPredicate
+    region: Region,
+    has_emitter: OperationPredicate,
+    stays_unfused: OperationPredicate,
+    fuse_reductions: Callable[[Block], None],
+    pays_alone: OperationPredicate,
 ) -> None:
     for operation in region.block.operations:
         if operation.name in CONTROL_FLOW and not stays_unfused(operation):
             for inner in operation.regions:
-                _form(inner, generates, stays_unfused, group_first, pays_alone)
+                _form(inner, has_emitter, stays_unfused, fuse_reductions, pays_alone)
     if not _may_pay(region.block, pays_alone):
         return
-    group_first(region.block)
-    grouping = _Grouping(region.block, generates, pays_alone)
+    fuse_reductions(region.block)
+    grouping = _Grouping(region.block, has_emitter, pays_alone)
     fusions = grouping.fusions()
     if fusions:
         replace(region.block, fusions, grouping.users)
@@ -126,62 +122,33 @@ def _written_or_reduced(operation: Operation) -> Sequence[Value]:
     return operation.operands if operation.name == "stablehlo.reduce" else operation.results
 
 
-class FusionGroup:
-    """Some operations of a block, by their positions.
-
-    Attributes:
-        size: elements of its results.
-        level: that of its operations (see `levels`).
-        owned: operations that only this group computes; other operations may use their results.
-        copied: operations that are computed outside of the group too.
-        built: the results, and the fusion operation that computes them, if it was built already.
-    """
-
-    def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
-        self.size = size
-        self.level = level
-        self.owned = set(owned)
-        self.copied: set[int] = set()
-        self.built: tuple[list[Value], Operation] | None = None
-
-    @property
-    def members(self) -> list[int]:
-        """All operations in order."""
-        return sorted(self.owned | self.copied)
-
-
 class _Grouping(LevelGrouping):
     """Finds the fusions of one block."""
 
-    def __init__(self, block: Block, generates: OperationPredicate, pays_alone: OperationPredicate) -> None:
+    def __init__(self, block: Block, has_emitter: OperationPredicate, pays_alone: OperationPredicate) -> None:
         super().__init__(block, MAX_FUSION_OPERATIONS)
         self.pays_alone = pays_alone
         self.users = users_of(block)
-        self.kinds = [self.kind(operation, generates) for operation in self.operations]
+        self.kinds = [self.kind(operation, has_emitter) for operation in self.operations]
         self.separable: set[int] = set()
         self.readers: dict[tuple[Value, int], int] = {}
 
-    def kind(self, operation: Operation, generates: OperationPredicate) -> int:
+    def kind(self, operation: Operation, has_emitter: OperationPredicate) -> int:
         """The role of an operation in fusions, such as `_ELEMENTWISE`."""
         if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
             return _OTHER
         if not has_static_unquantized_types(operation) or tensor_type(operation.result).size == 0:
             return _OTHER
-        if operation.name == "stablehlo.constant":
-            value = operation.attributes.get("value")
-            return (
-                _REMATERIALIZABLE
-                if isinstance(value, DenseElementsAttribute) and is_splat_constant(value)
-                else _OTHER
-            )
-        if operation.name == "stablehlo.iota":
+        if is_rematerializable(operation):
             return _REMATERIALIZABLE
+        if operation.name == "stablehlo.constant":
+            return _OTHER
         if is_movement_op(operation):
             return _MOVEMENT
         if operation.name == "stablehlo.gather":
             return self.kind_of_gather(operation)
         shapes = (tensor_type(operation.result).shape, ())
-        if all(tensor_type(value).shape in shapes for value in operation.operands) and generates(operation):
+        if all(tensor_type(value).shape in shapes for value in operation.operands) and has_emitter(operation):
             return _ELEMENTWISE
         return _OTHER
 
@@ -227,8 +194,38 @@ class _Grouping(LevelGrouping):
         for group in candidates:
             self.absorb_producers(group, fusion_of)
         for group, initial_cores in formed_around:
-            drop_other_shapes(group, initial_cores, self.operations, self.position, self.users)
+            self.drop_other_shapes(group, initial_cores)
         return candidates
+
+    def drop_other_shapes(self, group: FusionGroup, initial_cores: Collection[int]) -> None:
+        """Remove the operations that are used outside and have another shape than the cores.
+
+        A fusion absorbs the operations that only its cores use. If another fusion then takes over the user
+        of an absorbed operation, the operation's result becomes a result of the first fusion, whose results
+        need one shape. The producers of a removed operation are removed too, except cores: the fusion may use
+        the operation's result, which then must not depend on the fusion. No path leads from a core over
+        another shape to a core of the same fusion.
+
+        Args:
+            group: changed in place.
+            initial_cores: the cores around which it was formed; it may have lost some, or all.
+        """
+        if not group.owned:
+            return
+        last_core = max(group.owned.intersection(initial_cores), default=max(group.owned))
+        shape = tensor_type(self.operations[last_core].result).shape
+        pending = [
+            index
+            for index in group.owned
+            if tensor_type(self.operations[index].result).shape != shape
+            and not group.owned.issuperset(self.users.get(self.operations[index].result, ()))
+        ]
+        while pending:
+            index = pending.pop()
+            if index in group.owned and index not in initial_cores:
+                group.owned.discard(index)
+                producers = map(self.producer, used_values(self.operations[index]))
+                pending += [producer for producer in producers if producer is not None]
 
     def with_one_shape(self, fusions: list[FusionGroup]) -> list[FusionGroup]:
         """The fusions that still pay once all results of each have one shape, as a loop nest requires.
@@ -441,127 +438,3 @@ class _Grouping(LevelGrouping):
         """Whether a fusion has more operands and results than a loop nest may have arrays."""
         operands, results = boundary(self.operations, group.owned, group.copied, self.users)
         return len(operands) + len(results) > MAX_ARRAYS
-
-
-def boundary(
-    operations: list[Operation], owned: set[int], copied: set[int], users: dict[Value, list[int]]
-) -> tuple[list[Value], list[Value]]:
-    """The operands and the results of a fusion, in the order of the block."""
-    members = sorted(owned | copied)
-    inside = {result for index in members for result in operations[index].results}
-    operands: dict[Value, None] = {}
-    results = []
-    for index in members:
-        for operand in used_values(operations[index]):
-            if operand not in inside:
-                operands[operand] = None
-        if index in owned:
-            for result in operations[index].results:
-                if not owned.issuperset(users.get(result, ())):
-                    results.append(result)
-    return list(operands), results
-
-
-def users_of(block: Block) -> dict[Value, list[int]]:
-    """The positions of the operations that use each value, themselves or in their regions."""
-    users: dict[Value, list[int]] = {}
-    for index, operation in enumerate(block.operations):
-        for value in used_values(operation):
-            users.setdefault(value, []).append(index)
-    return users
-
-
-def replace(
-    block: Block, fusions: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
-) -> None:
-    """Replace the operations that fusions own by fusion operations.
-
-    Args:
-        block: changed in place.
-        users: see `users_of`; updated.
-        name: of the fusion operations.
-    """
-    operations = block.operations
-    # The operands of an operation that one fusion copies may be results of another fusion.
-    for group in fusions:
-        for value in boundary(operations, group.owned, group.copied, users)[0]:
-            users[value].append(max(group.owned))
-    replaced: dict[Value, Value] = {}
-    inserted: dict[int, Operation] = {}
-    removed: set[int] = set()
-    for group in fusions:
-        operands, results = boundary(operations, group.owned, group.copied, users)
-        if group.built is not None and group.built[0] == results:
-            fusion = group.built[1]
-        else:
-            fusion = fusion_operation([operations[index] for index in group.members], operands, results, name)
-        replaced.update(zip(results, fusion.results, strict=True))
-        inserted[max(group.owned)] = fusion
-        removed |= group.owned
-    remaining = []
-    for index, operation in enumerate(operations):
-        if index in inserted:
-            remaining.append(inserted[index])
-        elif index not in removed:
-            remaining.append(operation)
-    for operation in remaining:
-        for nested in operation.walk() if operation.regions else (operation,):
-            if not replaced.keys().isdisjoint(nested.operands):
-                nested.operands = tuple([replaced.get(operand, operand) for operand in nested.operands])
-    block.operations = topological_order(remaining)
-
-
-def fusion_operation(
-    members: list[Operation], operands: list[Value], results: list[Value], name: str
-) -> Operation:
-    """The operation that computes what `members` compute; equal members give equal bodies."""
-    members = canonical_order(members, results)
-    outside = set(operands)
-    inputs = _inputs(members, outside, separate_broadcasts=name != FUSION)
-    operands = [value for value, _ in inputs]
-    body = Block([operand.type for operand in operands])
-    values: dict[Value, Value] = {}
-    argument_of: dict[Operation, Value] = {}
-    for (value, reader), argument in zip(inputs, body.arguments, strict=True):
-        if reader is None:
-            values[value] = argument
-        else:
-            argument_of[reader] = argument
-    builder = Builder(body)
-    for operation in members:
-        if operation in argument_of:
-            copied = builder.copy(operation, {operation.operands[0]: argument_of[operation]})
-            values[operation.result] = copied.result
-        else:
-            builder.copy(operation, values)
-    builder.create("stablehlo.return", [values[result] for result in results])
-    return Operation(
-        name,
-        operands,
-        [result.type for result in results],
-        regions=[Region([body], is_isolated=True)],
-        location=members[-1].location,
-    )
-
-
-def _inputs(
-    members: list[Operation], outside: set[Value], separate_broadcasts: bool
-) -> list[tuple[Value, Operation | None]]:
-    """The arguments of a fusion's body: a value from outside, and the only member that reads it, or None.
-
-    Args:
-        separate_broadcasts: whether each of several broadcasts of one value gets an argument of its own,
-            since their dimensions may differ.
-    """
-    used = [(value, member) for member in members for value in used_values(member) if value in outside]
-    if not separate_broadcasts:
-        return list(dict.fromkeys([(value, None) for value, _ in used]))
-    uses = Counter([value for value, _ in used])
-    separated = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
-    pairs = zip(used, separated, strict=True)
-    return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
-
-
-def is_splat_constant(value: DenseElementsAttribute) -> bool:
-    """Whether all elements of a constant are held as one."""
-    return value.type.category & PLAIN != 0 and (value.is_splat or value.array.size == 1)

@@ -17,8 +17,9 @@ from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW
-from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE, OperationPredicate, fusion_operation
-from .grouping import MAX_MEMBERS, CanGenerate, is_rematerializable
+from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE
+from .grouping import MAX_MEMBERS, TilingPredicate
+from .groups import OperationPredicate, fusion_operation, is_rematerializable
 
 MAX_OPERATIONS_PER_VALUE: Final = 4
 """Elementwise operations that take less time than to write a large array and to read it again."""
@@ -32,27 +33,27 @@ _FUSIONS: Final = (FUSION, ROW_FUSION, REDUCTION_FUSION)
 
 def rematerialize(
     region: Region,
-    generates: OperationPredicate,
-    can_generate: Mapping[str, CanGenerate],
+    has_emitter: OperationPredicate,
+    has_tiling: Mapping[str, TilingPredicate],
     stays_unfused: OperationPredicate = lambda _: False,
 ) -> None:
     """Shorten the lifetimes of large values that fusions of a region can compute again, in place.
 
     Args:
-        generates: whether native code can be generated for an elementwise operation.
-        can_generate: by the name of a fusion, whether code can be generated for a body. Fusions of other
+        has_emitter: whether native code can be generated for an elementwise operation.
+        has_tiling: by the name of a fusion, whether code can be generated for a body. Fusions of other
             names are loop nests, whose results have one shape.
         stays_unfused: tells which control flow keeps its regions as they are.
     """
     for operation in region.block.operations:
         if operation.name in CONTROL_FLOW and not stays_unfused(operation):
             for inner in operation.regions:
-                rematerialize(inner, generates, can_generate, stays_unfused)
+                rematerialize(inner, has_emitter, has_tiling, stays_unfused)
     if any(
         operation.name in _FUSIONS and any(map(_is_large, operation.results))
         for operation in region.block.operations
     ):
-        rewriter = _Rewriter(generates, can_generate)
+        rewriter = _Rewriter(has_emitter, has_tiling)
         for _ in range(MAX_ROUNDS):
             if not rewriter.lower_peak(region.block):
                 break
@@ -130,9 +131,9 @@ class _Lifetimes:
 class _Rewriter:
     """Rewrites pairs of fusions; see `rematerialize` for the arguments."""
 
-    def __init__(self, generates: OperationPredicate, can_generate: Mapping[str, CanGenerate]) -> None:
-        self.generates = generates
-        self.can_generate = can_generate
+    def __init__(self, has_emitter: OperationPredicate, has_tiling: Mapping[str, TilingPredicate]) -> None:
+        self.has_emitter = has_emitter
+        self.has_tiling = has_tiling
 
     def lower_peak(self, block: Block) -> bool:
         """Rematerialize values that are alive at the peak of a block; tell whether there were any."""
@@ -159,8 +160,8 @@ class _Rewriter:
         results = [value for value in producer.results if value not in plan.dropped] + [*new_values.values()]
         inside = {value: inner for inner, value in outside.items()}
         new_producer = _with_results(producer, [inside[value] for value in results]) if results else None
-        if not self.is_generated(new_consumer) or not (
-            new_producer is None or self.is_generated(new_producer)
+        if not self.has_code(new_consumer) or not (
+            new_producer is None or self.has_code(new_producer)
         ):
             return False
         consumer.operands, consumer.regions = new_consumer.operands, new_consumer.regions
@@ -176,13 +177,13 @@ class _Rewriter:
             lifetimes.use(value, consumer, position)
         return True
 
-    def is_generated(self, fusion: Operation) -> bool:
+    def has_code(self, fusion: Operation) -> bool:
         """Whether native code can be generated for a fusion."""
         body = fusion.regions[0].block
         if fusion.name == FUSION:
             shapes = {tensor_type(result).shape for result in fusion.results}
             return len(shapes) == 1 and len(fusion.operands) + len(fusion.results) <= MAX_ARRAYS
-        return len(body.operations) <= MAX_MEMBERS and self.can_generate[fusion.name](body)
+        return len(body.operations) <= MAX_MEMBERS and self.has_tiling[fusion.name](body)
 
     def recomputation(
         self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes, peak: int
@@ -237,7 +238,7 @@ class _Rewriter:
         read_otherwise: set[Value] = set()
         for operation in body.operations:
             shapes = {tensor_type(value).shape for value in (*operation.operands, *operation.results)}
-            is_elementwise = not operation.regions and operation.results and self.generates(operation)
+            is_elementwise = not operation.regions and operation.results and self.has_emitter(operation)
             if not (operation.name == REDUCE or (is_elementwise and shapes <= {*spaces, ()})):
                 read_otherwise.update(operation.operands)
         return {
@@ -272,7 +273,7 @@ class _Rewriter:
         if operation.name == "stablehlo.broadcast_in_dim":
             return tensor_type(operation.result).shape == shape
         has_shapes = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
-        return operation.name not in EXPENSIVE and has_shapes and self.generates(operation)
+        return operation.name not in EXPENSIVE and has_shapes and self.has_emitter(operation)
 
 
 class _Recomputation:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 
 from ...ir import Block, Operation, Value, captured_values, tensor_type
-from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import ROW_FUSION
 from ...types import TensorType
 from ..utils.rewriter import has_static_unquantized_types
-from .elementwise import MIN_LARGE_SIZE, OperationPredicate
-from .grouping import CanGenerate, Grouping, is_rematerializable, reduced_space, replace_groups
+from .elementwise import MIN_LARGE_SIZE
+from .grouping import Grouping, ReducedSpace, TilingPredicate, reduced_space, replace_groups
+from .groups import OperationPredicate, is_rematerializable
 
 MIN_ROWS = 16
 """Rows of a space that is shared among threads: each thread computes whole rows."""
@@ -29,53 +29,34 @@ MAX_LONE_REDUCTION_COLUMNS = 1 << 8
 """Columns up to which generated code reduces rows faster than the kernel, which reduces row by row."""
 
 
-class Space(Record):
-    """The operand shape of a fusion's reductions; the first `row_rank` dimensions index the rows."""
-
-    shape: tuple[int, ...]
-    row_rank: int
-
-    @property
-    def is_large_enough(self) -> bool:
-        size, rows = math.prod(self.shape), math.prod(self.shape[: self.row_rank])
-        return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= MAX_SMALL_SIZE)
-
-    def holds(self, shape: tuple[int, ...]) -> bool:
-        """Whether a tensor has an element for each element, or for each row, of the space.
-
-        Dimensions of size 1 do not matter.
-        """
-        sizes = [size for size in shape if size != 1]
-        rows = [size for size in self.shape[: self.row_rank] if size != 1]
-        return shape == self.shape or sizes == rows
-
-
-def form_row_fusions(block: Block, generates: OperationPredicate, has_row_tiling: CanGenerate) -> None:
+def form_row_fusions(block: Block, has_emitter: OperationPredicate, has_row_tiling: TilingPredicate) -> None:
     """Replace each group of operations that can become one loop over rows by a fusion operation."""
-    spaces = dict.fromkeys(map(space_of, block.operations))
-    for space in spaces:
-        if space is not None and space.is_large_enough:
-            replace_groups(block, _RowGrouping(block, space, generates), has_row_tiling, ROW_FUSION)
+    for space in dict.fromkeys(map(_row_space, block.operations)):
+        if space is not None and _is_large_enough(space):
+            replace_groups(block, _RowGrouping(block, space, has_emitter), has_row_tiling, ROW_FUSION)
 
 
-def space_of(operation: Operation) -> Space | None:
-    """The space of a reduction of one operand along trailing dimensions; None for other operations."""
-    reduced = reduced_space(operation)
-    if reduced is None or reduced.last != len(reduced.shape):
-        return None
-    return Space(reduced.shape, reduced.first)
+def _row_space(operation: Operation) -> ReducedSpace | None:
+    """The space of a reduction along trailing dimensions; None for other operations."""
+    space = reduced_space(operation)
+    return space if space is not None and space.last == len(space.shape) else None
+
+
+def _is_large_enough(space: ReducedSpace) -> bool:
+    size, rows = math.prod(space.shape), math.prod(space.shape[: space.first])
+    return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= MAX_SMALL_SIZE)
 
 
 class _RowGrouping(Grouping):
     """Finds the groups of one block in one space."""
 
-    def __init__(self, block: Block, space: Space, generates: OperationPredicate) -> None:
+    def __init__(self, block: Block, space: ReducedSpace, has_emitter: OperationPredicate) -> None:
         self.space = space
         self.fits_space: dict[tuple[int, ...], bool] = {}
-        super().__init__(block, space.shape, generates)
+        super().__init__(block, space.shape, has_emitter)
 
     def pays_alone(self) -> bool:
-        columns = math.prod(self.space.shape[self.space.row_rank :])
+        columns = math.prod(self.space.shape[self.space.first :])
         return columns <= MAX_LONE_REDUCTION_COLUMNS and math.prod(self.space.shape) >= MIN_LARGE_SIZE
 
     def is_member(self, operation: Operation) -> bool:
@@ -83,26 +64,31 @@ class _RowGrouping(Grouping):
         if len(operation.results) != 1:
             return False
         if operation.name == REDUCE:
-            reduces_space = space_of(operation) == self.space and has_static_unquantized_types(operation)
+            reduces_space = _row_space(operation) == self.space and has_static_unquantized_types(operation)
             return reduces_space and not captured_values(operation.regions)
-        if not self.holds(operation.results[0]) or is_rematerializable(operation):
+        if not self.has_shape_in_space(operation.results[0]) or is_rematerializable(operation):
             return False
         if not has_static_unquantized_types(operation):
             return False
         values = (*operation.operands, operation.result)
         if operation.name == "stablehlo.reshape":
-            return self.holds(operation.operands[0])
+            return self.has_shape_in_space(operation.operands[0])
         if operation.name == "stablehlo.broadcast_in_dim":
             return True
         shapes = {tensor_type(value).shape for value in values} - {()}
-        return not operation.regions and len(shapes) <= 1 and self.generates(operation)
+        return not operation.regions and len(shapes) <= 1 and self.has_emitter(operation)
 
-    def holds(self, value: Value) -> bool:
-        """Whether a value's shape fits the space; remembered for each shape."""
+    def has_shape_in_space(self, value: Value) -> bool:
+        """Whether a tensor has an element for each element, or for each row, of the space.
+
+        Dimensions of size 1 do not matter. The answer is cached for each shape.
+        """
         type = value.type
         if not isinstance(type, TensorType):
             return False
         fits_space = self.fits_space.get(type.shape)
         if fits_space is None:
-            fits_space = self.fits_space[type.shape] = self.space.holds(type.shape)
+            sizes = [size for size in type.shape if size != 1]
+            rows = [size for size in self.space.shape[: self.space.first] if size != 1]
+            fits_space = self.fits_space[type.shape] = type.shape == self.space.shape or sizes == rows
         return fits_space

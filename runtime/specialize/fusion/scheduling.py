@@ -97,7 +97,7 @@ def _with_early_reductions(operations: list[Operation]) -> list[Operation]:
     """Operations in order, but each reduction that frees memory after the last producer of its operands."""
     use_counts = Counter(value for operation in operations for value in used_values(operation))
     ranks: dict[Operation, int] = {}
-    """The rank of the operation that each one follows, or its own: their order, before those that follow."""
+    """For a moved reduction the rank of the operation after which it is put; for others their own rank."""
     followers: dict[Operation, list[Operation]] = {}
     for rank, operation in enumerate(operations):
         ranks[operation] = rank
@@ -105,7 +105,7 @@ def _with_early_reductions(operations: list[Operation]) -> list[Operation]:
             continue
         producers = [value.owner for value in used_values(operation) if value.owner in ranks]
         freed = [value for value in operation.operands if value.owner in ranks and use_counts[value] == 1]
-        if sum(map(_bytes, freed)) > sum(map(_bytes, operation.results)):
+        if _bytes_of_all(freed) > _bytes_of_all(operation.results):
             latest = max(ranks[producer] for producer in producers)
             ranks[operation] = latest
             followers.setdefault(operations[latest], []).append(operation)
@@ -118,5 +118,5 @@ def _with_early_reductions(operations: list[Operation]) -> list[Operation]:
     ]
 
 
-def _bytes(value: Value) -> int:
-    return bytes_of(value.type)
+def _bytes_of_all(values: Iterable[Value]) -> int:
+    return sum(bytes_of(value.type) for value in values)

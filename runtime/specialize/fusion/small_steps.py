@@ -14,7 +14,8 @@ from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import STEP_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW, has_no_effect
-from .elementwise import MAX_ARRAYS, FusionGroup, OperationPredicate, boundary, replace, users_of
+from .elementwise import MAX_ARRAYS
+from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
 
 MIN_STEPS: Final = 4.0
 """Steps that cost as much as one call of native code."""
@@ -35,20 +36,20 @@ _SLOW_OPS: Final = frozenset({"chlo.top_k"})
 
 
 def form_step_fusions(
-    region: Region, generates: OperationPredicate, stays_unfused: OperationPredicate
+    region: Region, has_emitter: OperationPredicate, stays_unfused: OperationPredicate
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
-        generates: whether native code on small arrays can be generated for an operation.
+        has_emitter: whether native code on small arrays can be generated for an operation.
         stays_unfused: tells which control flow keeps its regions unfused.
     """
     for operation in region.block.operations:
         if operation.name in CONTROL_FLOW and not stays_unfused(operation):
             for inner in operation.regions:
-                form_step_fusions(inner, generates, stays_unfused)
+                form_step_fusions(inner, has_emitter, stays_unfused)
     if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
-        grouping = _Grouping(region.block, generates)
+        grouping = _Grouping(region.block, has_emitter)
         fusions = grouping.fusions()
         if fusions:
             replace(region.block, fusions, grouping.users, STEP_FUSION)
@@ -57,10 +58,10 @@ def form_step_fusions(
 class _Grouping:
     """Finds the fusions of one block."""
 
-    def __init__(self, block: Block, generates: OperationPredicate) -> None:
+    def __init__(self, block: Block, has_emitter: OperationPredicate) -> None:
         self.operations = block.operations
         self.users = users_of(block)
-        self.generates = generates
+        self.has_emitter = has_emitter
         self.constants = {
             operation.result: index
             for index, operation in enumerate(self.operations)
@@ -76,7 +77,7 @@ class _Grouping:
         for index, operation in enumerate(self.operations):
             if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
                 continue
-            can_fuse = _may_be_fused(operation) and self.generates(operation)
+            can_fuse = _may_be_fused(operation) and self.has_emitter(operation)
             operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
             fits = (
                 size + operation_count <= MAX_STEP_FUSION_OPERATIONS

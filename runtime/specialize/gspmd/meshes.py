@@ -1,9 +1,9 @@
 """Meshes for the shardings of GSPMD, which number devices and name no axes.
 
-The order of the devices of a tiled sharding is that of digits: the device numbers are written in a mixed
-radix, and each dimension takes some of the digits. A mesh whose axes are these digits expresses the sharding.
-Shardings whose digits do not fit together, such as 2 x 3 and 3 x 2 devices, get meshes of their own, and so
-do those whose order is none of digits: theirs lists the devices.
+Device numbers are written in a mixed radix. In most tiled shardings each dimension is selected by some of the
+digits; a mesh with one axis for each digit expresses them all. Shardings whose digits do not fit together,
+such as 2 x 3 and 3 x 2 devices, get meshes of their own. An order of devices that no digits give gets a mesh
+that lists its devices.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _digits_of_dimensions(sharding: HloSharding) -> list[list[_Digit]] | None:
 
 
 def _digits(devices: list[int]) -> list[_Digit] | None:
-    """The digits by which a permutation of 0, 1, ... counts, from major to minor; None: it does not."""
+    """The digits that give a permutation of 0, 1, ..., from major to minor; None if no digits give it."""
     digits: list[_Digit] = []
     while len(devices) > 1:
         stride = devices[1] - devices[0]

@@ -12,7 +12,7 @@ from typing import Final
 from ...ir import Block, Builder, Function, Operation, Region, SymbolAttribute, Value, used_values
 from ...ops.control.control import Call
 from ..utils.cleanup import OperationKeys, remove_dead_code
-from .repeated_subgraphs import RepeatedSubgraph, is_rematerialized, repeated_subgraphs
+from .repeated_subgraphs import RepeatedSubgraph, is_repeated_by_users, repeated_subgraphs
 
 MAX_FUNCTIONS: Final = 8
 """Functions that a program may get."""
@@ -71,9 +71,7 @@ def _rebuild(
         for operation in block.operations
         for replacement in replacements.get(operation, () if operation in removed else (operation,))
     ]
-    for top in block.operations:
-        for operation in top.walk():
-            operation.operands = tuple([replaced.get(value, value) for value in operation.operands])
+    block.replace_uses(replaced)
 
 
 class _Callee:
@@ -111,7 +109,7 @@ class _Callee:
 
     def _rematerialized(self, values: tuple[Value, ...], depth: int) -> Value | None:
         """A copy of the constant or data movement that defines the value in all subgraphs, or None."""
-        owners = [value.owner for value in values if is_rematerialized(value)]
+        owners = [value.owner for value in values if is_repeated_by_users(value)]
         movement_ops = [owner for owner in owners if isinstance(owner, Operation)]
         if (
             len(movement_ops) < len(values) or not depth
@@ -154,7 +152,7 @@ def _used_outside(
         owner = value.owner
         if not isinstance(owner, Operation) or owner not in numbers or owner in movement_ops:
             continue
-        if is_rematerialized(value):
+        if is_repeated_by_users(value):
             movement_ops.add(owner)
             pending += owner.operands
         else:

@@ -67,7 +67,7 @@ class _RepeatedRun(NamedTuple):
     end: int
 
 
-def is_rematerialized(value: Value) -> bool:
+def is_repeated_by_users(value: Value) -> bool:
     """Whether a value is defined by a constant or data movement, which each user can repeat."""
     owner = value.owner
     if not isinstance(owner, Operation) or owner.name not in _RECOMPUTED_BY_USERS:
@@ -135,9 +135,9 @@ def _pays(subgraphs: int, operations: int) -> bool:
 
 
 def _best_start(
-    operations: Sequence[Operation], sources: Mapping[
-        Value, Value
-    ], run: _RepeatedRun, products: Sequence[int]
+    operations: Sequence[Operation], sources: Mapping[Value, Value],
+    run: _RepeatedRun,
+    products: Sequence[int],
 ) -> int:
     """The product of the first period at which the fewest live elements cross into the next period."""
     changes = [0] * (len(operations) + 1)

@@ -1,4 +1,4 @@
-"""Removes operations that change nothing once sizes are known."""
+"""Recognizes operations that change nothing once sizes are known."""
 
 from __future__ import annotations
 

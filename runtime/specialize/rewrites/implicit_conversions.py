@@ -30,19 +30,12 @@ def make_conversions_explicit(region: Region) -> None:
         values: dict[Value, Value] = {}
         operations: list[Operation] = []
         for operation in block.operations:
-            if values:
-                operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+            operation.replace_operands(values)
             for inner in operation.regions:
                 make_conversions_explicit(inner)
-                _substitute(inner, values)
+                inner.block.replace_uses(values)
             operations += _explicit(operation, values) if operation.name in _BODIES else [operation]
         block.operations = operations
-
-
-def _substitute(region: Region, values: dict[Value, Value]) -> None:
-    if values:
-        for operation in region.walk():
-            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
 
 
 def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operation]:

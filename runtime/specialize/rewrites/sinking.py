@@ -84,7 +84,7 @@ def _may_sink(operation: Operation, uses: dict[Value, list[_Use]]) -> bool:
 
 
 def _bytes(value: Value) -> float:
-    """The memory of a value; of other values than tensors of known sizes: no operation is worth it."""
+    """The memory of a tensor of known sizes; infinite for any other value, so that its user stays."""
     type = value.type
     if not isinstance(type, TensorType) or not type.is_static:
         return float("inf")

@@ -37,9 +37,7 @@ def reduce_before_transposing(region: Region) -> None:
     replaced: dict[Value, Value] = {}
     for block in blocks:
         _rebuild(block, users, replaced)
-    if replaced:
-        for operation in region.walk():
-            operation.operands = tuple([replaced.get(operand, operand) for operand in operation.operands])
+    region.block.replace_uses(replaced)
 
 
 def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) -> None:

@@ -48,8 +48,7 @@ class _Cleaner:
         remaining: list[Operation] = []
         values = self.values
         for operation in region.block.operations:
-            if not values.keys().isdisjoint(operation.operands):
-                operation.operands = tuple([values.get(value, value) for value in operation.operands])
+            operation.replace_operands(values)
             if operation.name not in TERMINATORS and operation.results:
                 key = operation.operands, self.kinds.key_of(operation)
                 equal_operation = visible.get(key)

@@ -113,7 +113,7 @@ def _computed(
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
     is_view = operation.name in _VIEWS_OF_SPLATS and budget.evaluate is None
-    if is_view and _is_one_element(constants[0]) and type.size:
+    if is_view and constants[0].has_one_value and type.size:
         return _splat(constants[0], type)
     work = _work(operation.name, type, constants)
     if work > ALWAYS_FOLDED and not budget.take(work):
@@ -145,10 +145,6 @@ def _is_small(constant: DenseElementsAttribute) -> bool:
     return constant.type.category & PLAIN != 0 and (constant.array.size <= MAX_ELEMENTS or constant.is_splat)
 
 
-def _is_one_element(constant: DenseElementsAttribute) -> bool:
-    return constant.is_splat or constant.array.size == 1
-
-
 def _splat(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsAttribute | None:
     """A constant of the type that repeats the only element of another; None if NumPy has no such array."""
     if constant.array.dtype != type.dtype:
@@ -163,7 +159,7 @@ def _splat(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsA
 
 def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
     """Whether the result has few elements, or is a splat that costs no memory."""
-    splats = all(map(_is_one_element, constants))
+    splats = all(constant.has_one_value for constant in constants)
     return type.size <= MAX_ELEMENTS or (splats and name in _VIEWS_OF_SPLATS)
 
 

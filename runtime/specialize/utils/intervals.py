@@ -32,8 +32,10 @@ _SELECTS_FROM_FIRST_OPERAND: Final = frozenset(
 )
 """Operations whose result has only elements of the first operand."""
 
-_COMBINES_OPERANDS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
-"""Operations whose result has only elements of the operands."""
+_SELECTS_FROM_OPERANDS: Final = frozenset(
+    {"stablehlo.concatenate", "stablehlo.convert", "stablehlo.pad", "stablehlo.select"}
+)
+"""Operations whose result has only elements of the operands, without the predicate of `select`."""
 
 
 class Intervals:
@@ -64,7 +66,7 @@ class Intervals:
         owner = value.owner
         if not isinstance(owner, Operation) or depth > MAX_DEPTH:
             return type_range
-        low, high = self._derived(owner, element_type, depth) or type_range
+        low, high = self._derived(owner, depth) or type_range
         # A value that may leave the range of its type wraps around, so it has no bounds.
         interval = (low, high) if type_range[0] <= low <= high <= type_range[1] else type_range
         self._cache[value] = interval
@@ -96,19 +98,14 @@ class Intervals:
         if name in ("stablehlo.concatenate", "stablehlo.broadcast_in_dim"):
             source = _source_along(operation, dimension, index)
             return None if source is None else self.along(*source, depth + 1)
-        rule = _RULES.get(name)
-        if rule is None and name not in ("stablehlo.convert", "stablehlo.select"):
-            return None
-        operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
-        if any(operand.type.rank == 0 for operand in operands if isinstance(operand.type, TensorType)):
-            return None
-        intervals = [self.along(operand, dimension, index, depth + 1) for operand in operands]
-        defined_intervals = [interval for interval in intervals if interval is not None]
-        if len(defined_intervals) < len(intervals):
-            return None
-        return _union(defined_intervals) if rule is None else rule(defined_intervals)
 
-    def _derived(self, operation: Operation, element_type: ElementType, depth: int) -> Interval | None:
+        def bounds_of(operand: Value) -> Interval | None:
+            has_dimensions = isinstance(operand.type, TensorType) and operand.type.rank
+            return self.along(operand, dimension, index, depth + 1) if has_dimensions else None
+
+        return _combined(operation, bounds_of)
+
+    def _derived(self, operation: Operation, depth: int) -> Interval | None:
         """The interval that the operation implies, before wrap-around."""
         name = operation.name
         if name == "stablehlo.constant":
@@ -117,17 +114,21 @@ class Intervals:
             return _of_iota(operation)
         if name == "stablehlo.convert" and _integer_type(operation.operands[0]) is None:
             return (0, 1) if operation.operands[0].type.category == BOOLEAN else None
-        if name in _SELECTS_FROM_FIRST_OPERAND or name == "stablehlo.convert":
+        if name in _SELECTS_FROM_FIRST_OPERAND:
             return self.of(operation.operands[0], depth + 1)
-        rule = _RULES.get(name)
-        if rule is None and name not in _COMBINES_OPERANDS and name != "stablehlo.select":
-            return None
-        operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
-        intervals = [self.of(operand, depth + 1) for operand in operands]
-        defined_intervals = [interval for interval in intervals if interval is not None]
-        if len(defined_intervals) < len(intervals):
-            return None
-        return _union(defined_intervals) if rule is None else rule(defined_intervals)
+        return _combined(operation, lambda operand: self.of(operand, depth + 1))
+
+
+def _combined(operation: Operation, bounds_of: Callable[[Value], Interval | None]) -> Interval | None:
+    """The interval that the bounds of an operation's operands imply; None if one of them is unknown."""
+    rule = _RULES.get(operation.name)
+    if rule is None and operation.name not in _SELECTS_FROM_OPERANDS:
+        return None
+    operands = operation.operands[1:] if operation.name == "stablehlo.select" else operation.operands
+    intervals = [interval for operand in operands if (interval := bounds_of(operand)) is not None]
+    if len(intervals) < len(operands):
+        return None
+    return _union(intervals) if rule is None else rule(intervals)
 
 
 def _integer_type(value: Value) -> ElementType | None:

@@ -75,9 +75,7 @@ class Rewriter:
 
     def insert(self, operation: Operation) -> Sequence[Value]:
         """Append an operation or its simplification; the values of its results."""
-        values = self._values
-        if not values.keys().isdisjoint(operation.operands):
-            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+        operation.replace_operands(self._values)
         if operation.name in TERMINATORS:
             self._block.operations.append(operation)
             return ()
@@ -98,9 +96,7 @@ class Rewriter:
 
     def substitute(self, block: Block) -> None:
         """Replace operands of a block that was rebuilt earlier by their current replacements."""
-        for top in block.operations:
-            for operation in top.walk():
-                operation.operands = tuple([self.current(operand) for operand in operation.operands])
+        block.replace_uses(self._values)
 
     def current(self, value: Value) -> Value:
         """The value that has replaced `value`, or `value` itself."""

@@ -24,7 +24,7 @@ def formed(text: str) -> list[list[str]]:
     """The names of the operations in each fusion of a program, in order; control flow included."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_fusions.generates)
+    elementwise.form_fusions(function.body, plan_fusions.has_emitter)
     return [
         [inner.name.partition(".")[2] for inner in operation.regions[0].block.operations[:-1]]
         for operation in function.body.walk()
@@ -36,7 +36,7 @@ def remaining(text: str) -> Counter[str]:
     """The names of the operations outside of fusions."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_fusions.generates)
+    elementwise.form_fusions(function.body, plan_fusions.has_emitter)
     return Counter(operation.name.partition(".")[2] for operation in function.body.block.operations)
 
 
@@ -413,7 +413,7 @@ def test_an_operation_that_another_fusion_absorbs() -> None:
     text = TAKEN_OVER
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_fusions.generates)
+    elementwise.form_fusions(function.body, plan_fusions.has_emitter)
     made = [operation for operation in function.body.walk() if operation.name == FUSION]
     shapes = [{value.type.shape for value in operation.results} for operation in made]
     assert len(made) > 1 and all(len(one) == 1 for one in shapes)
