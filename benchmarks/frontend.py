@@ -3,6 +3,7 @@
 Run as a program, it prints the figures that the project promises: ``python -m benchmarks.frontend``.
 """
 
+import argparse
 import subprocess
 import sys
 import time
@@ -131,6 +132,7 @@ def peak_megabytes(statement: str) -> float:
 
 def main() -> None:
     """Print the figures."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for locations in (True, False):
         text = module_text(20_000, locations)
         rate = 20_000 / seconds(lambda text=text: parse(text))  # type: ignore[misc]

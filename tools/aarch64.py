@@ -89,7 +89,9 @@ def compile_extensions() -> None:
 
 
 def main() -> int:
-    """The status with which the emulated Python ends."""
+    """Returns the exit status of the emulated Python."""
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        raise SystemExit(__doc__)
     if sys.version_info[:2] != (3, 11):
         raise SystemExit(f"the Python that runs this must be {PYTHON}, as in Debian {RELEASE}")
     FOLDER.mkdir(parents=True, exist_ok=True)

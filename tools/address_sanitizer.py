@@ -77,5 +77,7 @@ def run(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        sys.exit(__doc__)
     build()
     sys.exit(run(sys.argv[1:]) if sys.argv[1:] else 0)

@@ -5,6 +5,7 @@ python tools/operations_table.py
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -90,23 +91,23 @@ def introduction() -> str:
 
 def short_list(elements: Sequence[str]) -> str:
     """Names of element types, whole groups as their column's heading, neighbours of a group as a range."""
-    parts = []
+    names = []
     for heading, category in GROUPS.items():
         group = [name for name, type in ELEMENT_TYPES.items() if type.category & category]
         chosen = [name for name in group if name in elements]
         if len(chosen) > 1 and chosen == group:
-            parts.append(heading)
+            names.append(heading)
         elif len(chosen) > 2 and chosen == group[group.index(chosen[0]) :][: len(chosen)]:
-            parts.append(f"{chosen[0]}..{chosen[-1]}")
+            names.append(f"{chosen[0]}..{chosen[-1]}")
         else:
-            parts += chosen
-    return "all" if len(elements) == len(ELEMENT_TYPES) else ", ".join(parts)
+            names += chosen
+    return "all" if len(elements) == len(ELEMENT_TYPES) else ", ".join(names)
 
 
-def _categories(parts: Iterable[Operand]) -> int:
+def _categories(operands: Iterable[Operand]) -> int:
     allowed = 0
-    for part in parts:
-        allowed |= part.categories
+    for operand in operands:
+        allowed |= operand.categories
     return allowed
 
 
@@ -176,6 +177,6 @@ def document() -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.parent.mkdir(exist_ok=True)
+    argparse.ArgumentParser(description=__doc__).parse_args()
     DOCUMENT.write_text(document(), encoding="utf-8")
     print(f"{DOCUMENT.name}: {len(list(declarations()))} operations")

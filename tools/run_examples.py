@@ -6,6 +6,7 @@ NAME.mlir in examples/ is called with NAME.input0.npy, NAME.input1.npy, ...; NAM
 expected results. Exits with 0 only where all examples ran and agree.
 """
 
+import argparse
 import subprocess
 import sys
 import sysconfig
@@ -48,7 +49,7 @@ def run_example(program: Path, output: Path) -> str | None:
     command = ["nimblehlo", "run", str(program)]
     for path in inputs:
         command += ["--input", str(path)]
-    shown = [part.replace(f"{EXAMPLES.parent}/", "") for part in command]
+    shown = [word.replace(f"{EXAMPLES.parent}/", "") for word in command]
     print("$", *shown, flush=True)
     command[0] = str(Path(sysconfig.get_path("scripts")) / "nimblehlo")
     status = subprocess.run([*command, "--output", str(output)]).returncode
@@ -57,8 +58,11 @@ def run_example(program: Path, output: Path) -> str | None:
     return disagreement(arrays(output), arrays(program.with_suffix(".expected.npz")))
 
 
-def main(names: list[str]) -> int:
-    """0 where all the named examples (by default all there are) agree, else 1."""
+def main() -> int:
+    """Returns 0 if all examples agree, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="an example (default: all)")
+    names = parser.parse_args().names
     programs = [EXAMPLES / f"{name}.mlir" for name in names] or sorted(EXAMPLES.glob("*.mlir"))
     lines, failures = [], 0
     with tempfile.TemporaryDirectory() as folder:
@@ -76,4 +80,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

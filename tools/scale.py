@@ -8,6 +8,7 @@ Runs the programs on grids of that size in this process, with a transport that c
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -202,7 +203,8 @@ process's weights, 12 x {real} x {real} / {columns} of the layer's, over {rows}.
 
 
 def main() -> None:
-    """Run, and write the document."""
+    """Run the programs, and write the document."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     everyone, rows, columns = 1000, 32, 32
     first = count(data_parallel(everyone), Grid(everyone))
     second = count(sharded(rows, columns), Grid(rows, columns))

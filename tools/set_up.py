@@ -9,6 +9,7 @@ makes a new environment and compiles the extensions while pip installs the requi
 needs only Python's standard library.
 """
 
+import argparse
 import hashlib
 import json
 import re
@@ -176,5 +177,12 @@ def set_up(extras: Iterable[str]) -> None:
     print(f"set-up done in {time.perf_counter() - started:.1f} s", flush=True)
 
 
+def main() -> None:
+    """Set up with the extras that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("extras", nargs="*", metavar="EXTRA", help="an extra of pyproject.toml, such as dev")
+    set_up(parser.parse_args().extras)
+
+
 if __name__ == "__main__":
-    set_up(sys.argv[1:])
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 
@@ -9,7 +10,8 @@ from .comparison import differences, every_comparison
 
 
 def main() -> int:
-    """Exit status 1 where something differs."""
+    """Returns 1 if something differs."""
+    argparse.ArgumentParser(prog="python -m tests.exact", description=__doc__).parse_args()
     start, count = time.time(), 0
     for operands, lines in every_comparison():
         for difference in differences(operands, lines):

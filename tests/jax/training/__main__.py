@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -21,9 +22,11 @@ BOUNDS = {
 
 
 def main() -> int:
-    """1 where a script fails, or its numbers differ."""
+    """Returns 1 if a script fails, or its numbers differ."""
+    parser = argparse.ArgumentParser(prog="python -m tests.jax.training", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a script (default: all)")
     failed = 0
-    for name in sys.argv[1:] or BOUNDS:
+    for name in parser.parse_args().names or BOUNDS:
         numbers = []
         for platform in ("nimblehlo", "cpu"):
             start = time.perf_counter()
