@@ -1,4 +1,4 @@
-"""The pages of `make dashboard`: all figures that asv has stored, drawn over the commits.
+"""Builds the pages of `make dashboard`, which plot all figures that asv has stored over the commits.
 
     python -m benchmarks.dashboard
 

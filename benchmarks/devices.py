@@ -1,4 +1,4 @@
-"""Ten `shard_map` programs on eight devices of one process, beside XLA:CPU with eight host devices.
+"""Compares ten `shard_map` programs on eight devices of one process with XLA:CPU on eight host devices.
 
     python -m benchmarks.devices [NAME ...]
 

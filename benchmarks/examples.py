@@ -1,4 +1,4 @@
-"""The example programs: from text to an executable, the first call, and a call when warm."""
+"""asv suites: compilation, first calls and warm calls of the example programs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Calls through `jax.jit` with NimbleHLO as JAX's platform, beside JAX's CPU backend.
+"""Compares calls through `jax.jit` on NimbleHLO with JAX's CPU backend.
 
     JAX_PLATFORMS=nimblehlo,cpu python -m benchmarks.jax_platform [--cases FILE] [--size SIZE] [NAME ...]
 

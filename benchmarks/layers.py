@@ -1,4 +1,4 @@
-"""A transformer by its number of layers: until it is ready, to its first result and warm, beside XLA:CPU.
+"""Compares compilation, first results and warm calls of transformers with XLA:CPU, by number of layers.
 
     python -m benchmarks.layers [--width 768] [--sequence 256] [LAYERS ...]
 

@@ -1,4 +1,4 @@
-"""Calls of a program in NimbleHLO and in its peers: XLA:CPU, the reference interpreter, NumPy, memory copies.
+"""Calls of a program by NimbleHLO and by its peers: XLA:CPU, the reference interpreter, NumPy, memory copies.
 
 `PEERS` maps the name of each to a function that makes its call.
 """

@@ -1,4 +1,4 @@
-"""How a scatter's time and memory grow with the number of its updates.
+"""Measures the time and memory of a scatter by its number of updates.
 
     python -m benchmarks.scatter_growth [--operand 1000000] [--max-updates 30000000]
 

@@ -1,4 +1,4 @@
-"""The benchmarks of `make bench`: some of each kind, in a few minutes, in the present environment.
+"""Runs the benchmarks of `make bench`: some of each kind, in a few minutes, in the present environment.
 
     python -m benchmarks.short
 

@@ -1,4 +1,4 @@
-"""Finds internal exceptions that reach a user: raised themselves, or named in the text of a `NimbleError`."""
+"""Finds internal exceptions that reach a user, raised or named in the text of a `NimbleError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles programs while free address space lies in holes of few pages, 4 GB from one to the next.
+"""Compiles programs while the free address space consists of holes of few pages, 4 GB apart.
 
 This is what a process with many large arrays may look like. Sections of one module that a linker maps one by
 one then lie further apart than a displacement of 32 bits reaches.

@@ -1,4 +1,4 @@
-"""The contract: load, compile, execute, what goes in and what comes out."""
+"""`load`, `compile` and `execute`: inputs, results and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks' programs are right before they are fast, and the measuring measures."""
+"""The results of the benchmarks' programs, and the tools that measure and report."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""docs/conformance.md is the record of a run over the public programs, and a run gives that record."""
+"""The public programs give the results that docs/conformance.md records."""
 
 from __future__ import annotations
 

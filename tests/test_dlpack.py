@@ -1,4 +1,4 @@
-"""Results as DLPack tensors."""
+"""`to_dlpack`: results as DLPack tensors."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""The documents say what is so: the generated table is up to date, each row on numerics holds."""
+"""The generated tables of the documents are up to date, and each row of docs/numerics.md holds."""
 
 from __future__ import annotations
 

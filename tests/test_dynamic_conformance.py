@@ -1,4 +1,4 @@
-"""The public programs with unknown sizes: accepted, and for some sizes equal to StableHLO's own results."""
+"""The public programs with unknown sizes: accepted, with StableHLO's results for some sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions and exact operations beside what fractions say; ``python -m tests.exact`` compares all."""
+"""Conversions and exact operations, compared with fractions; ``python -m tests.exact`` compares all bits."""
 
 from __future__ import annotations
 

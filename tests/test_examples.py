@@ -1,4 +1,4 @@
-"""The examples run from the command line, and a result that is not the expected one is noticed."""
+"""The examples run from the command line, and wrong results are reported."""
 
 import subprocess
 import sys

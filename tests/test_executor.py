@@ -1,4 +1,4 @@
-"""The executor: steps, slots, lifetimes, regions, errors and what a step costs."""
+"""The executor: steps, slots, lifetimes, regions, errors and the overhead of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls without NumPy's warnings."""
+"""Calls issue no floating-point warnings of NumPy."""
 
 import contextvars
 

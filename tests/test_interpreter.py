@@ -1,4 +1,4 @@
-"""``eval_module`` beside jaxlib's, and the command line of ``stablehlo-translate --interpret``."""
+"""``eval_module``, compared with jaxlib's, and the options of ``stablehlo-translate --interpret``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The campaign over JAX's own tests sees what JAX executes, judges it by its rules, and survives crashes."""
+"""The campaign over JAX's own tests: recorded computations, accepted differences, crashes."""
 
 import json
 import sys

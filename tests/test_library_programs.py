@@ -1,4 +1,4 @@
-"""The suite of programs of public libraries: what is declared, and that a wrong result is noticed."""
+"""The benchmarks of public libraries: their declarations, and that wrong results are reported."""
 
 from __future__ import annotations
 

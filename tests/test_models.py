@@ -1,4 +1,4 @@
-"""Programs that JAX lowers at test time give XLA:CPU's results, in each form in which JAX hands them over."""
+"""Functions that JAX lowers give XLA:CPU's results, as text, bytecode, lowered and exported objects."""
 
 import numpy as np
 import pytest

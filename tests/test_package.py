@@ -1,4 +1,4 @@
-"""The package as users get it: what an import costs, and a wheel installed where nothing can be written."""
+"""The installed package: the cost of its import, and a wheel in a folder that cannot be written to."""
 
 import importlib.metadata
 import json

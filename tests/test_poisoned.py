@@ -1,4 +1,4 @@
-"""A sample of programs with poisoned memory, and that poison and guards are there.
+"""A sample of programs with poisoned memory, and tests of the poison and of the guards.
 
 ``python -m tests.poisoned`` runs many programs.
 """

@@ -1,4 +1,4 @@
-"""Results on older processors, which a process computes as if it ran on one of them."""
+"""Results with the instructions of older processors (NIMBLEHLO_CPU)."""
 
 import os
 import subprocess

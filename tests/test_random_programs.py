@@ -1,4 +1,4 @@
-"""A sample of random programs against the reference interpreter; ``python -m tests.fuzzing`` runs many."""
+"""A sample of random programs, compared with the reference interpreter; see also ``tests.fuzzing``."""
 
 from __future__ import annotations
 

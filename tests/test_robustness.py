@@ -1,4 +1,4 @@
-"""Broken, odd and absurd programs: a `NimbleError` soon, and never the end of the process.
+"""Malformed and absurd programs: each ends in a `NimbleError` soon, and none ends the process.
 
 The mutants are a sample of what ``python -m tests.robustness`` tries.
 """

@@ -1,4 +1,4 @@
-"""Measure how far the transcendental functions are from the true values, and write it to docs/numerics.md.
+"""Measure the errors of the transcendental functions, and write the table of docs/numerics.md.
 
     python tools/accuracy.py [--write | FUNCTION ...]
 

@@ -1,4 +1,4 @@
-"""A transport that counts the values which a grid would transfer between machines, one for each process."""
+"""A grid transport that counts the values which processes on separate machines would send each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact results of self-checking programs, which tell whose rounding errors made a check fail.
+"""Computes exact results of programs with checks, which show whose rounding errors made a check fail.
 
 Every element is an mpmath number of `PRECISION` bits, in which sums and products of a few f32 or f64 are
 exact. Fourier transforms are computed in fixed point with as many fractional bits. Only the operations of

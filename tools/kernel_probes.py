@@ -1,4 +1,4 @@
-"""For which element types a kernel serves an operation, found by asking the runtime for small programs."""
+"""Finds the element types on which a kernel serves an operation, by small programs of the operation."""
 
 from __future__ import annotations
 

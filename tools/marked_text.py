@@ -1,4 +1,4 @@
-"""Tables that tools write into documents, between two marks."""
+"""Replaces text between two marks of a document."""
 
 from pathlib import Path
 
