@@ -20,9 +20,9 @@ from jax import lax
 from nimblehlo.kernels.indexing import scatter, scatter_strategies, scatter_tables
 
 from .ablating import Case, Without, ratio_without, replaced
-from .programs.program import Draw
+from .programs.program import RandomArrays
 
-Make = Callable[[Draw], Case]
+Make = Callable[[RandomArrays], Case]
 
 
 def _attribute(name: str, value: Any) -> Without:
@@ -66,7 +66,7 @@ def _program(make: Make) -> Make:
 
 
 def _add_rows(rows: int, width: int, count: int, dtype: Any = np.float32) -> Make:
-    def make(draw: Draw) -> Case:
+    def make(draw: RandomArrays) -> Case:
         arguments = (draw.integers(rows, count), draw.floats(count, width, dtype=dtype))
         return lambda i, u: jnp.zeros((rows, width), u.dtype).at[i].add(u), arguments
 
@@ -77,7 +77,7 @@ def _windows(shape: tuple[int, ...], window: tuple[int, ...], count: int) -> Mak
     dims = tuple(range(len(shape)))
     numbers = lax.ScatterDimensionNumbers(tuple(d + 1 for d in dims), (), dims)
 
-    def make(draw: Draw) -> Case:
+    def make(draw: RandomArrays) -> Case:
         starts = np.stack([draw.integers(n - w, count) for n, w in zip(shape, window, strict=True)], 1)
         arguments = (draw.floats(*shape), starts, draw.floats(count, *window))
         return lambda x, i, u: lax.scatter_add(x, i, u, numbers), arguments
@@ -99,27 +99,27 @@ PROGRAMS |= {
 
 
 @_program
-def histogram_12(draw: Draw) -> Case:
+def histogram_12(draw: RandomArrays) -> Case:
     """Counts of few classes."""
     return lambda i: jnp.zeros(12, jnp.int32).at[i].add(1), (draw.integers(12, 3_000_000),)
 
 
 @_program
-def class_maxima(draw: Draw) -> Case:
+def class_maxima(draw: RandomArrays) -> Case:
     """The largest value of each of seven classes."""
     arguments = (draw.floats(3_000_000), draw.integers(7, 3_000_000))
     return lambda v, i: jax.ops.segment_max(v, i, 7), arguments
 
 
 @_program
-def segment_minima_f64(draw: Draw) -> Case:
+def segment_minima_f64(draw: RandomArrays) -> Case:
     """The smallest value of each of 200 segments."""
     arguments = (draw.floats(3_000_000, dtype=np.float64), draw.integers(200, 3_000_000))
     return lambda v, i: jax.ops.segment_min(v, i, 200), arguments
 
 
 @_program
-def sparse_product_sorted(draw: Draw) -> Case:
+def sparse_product_sorted(draw: RandomArrays) -> Case:
     """A sparse matrix, sorted by rows, times a vector."""
     n = 3_000_000
     rows = np.sort(draw.integers(n // 12, n))
@@ -128,21 +128,21 @@ def sparse_product_sorted(draw: Draw) -> Case:
 
 
 @_program
-def sorted_segments_24(draw: Draw) -> Case:
+def sorted_segments_24(draw: RandomArrays) -> Case:
     """Sums of rows that are sorted by segment."""
     arguments = (draw.floats(400_000, 24), np.sort(draw.integers(66_000, 400_000)))
     return lambda m, i: jax.ops.segment_sum(m, i, 66_000, indices_are_sorted=True), arguments
 
 
 @_program
-def batches_of_12(draw: Draw) -> Case:
+def batches_of_12(draw: RandomArrays) -> Case:
     """Rows added in each of twelve tables."""
     arguments = (draw.floats(12, 5_000, 40), draw.integers(5_000, 12, 8_000), draw.floats(12, 8_000, 40))
     return jax.vmap(lambda x, i, u: x.at[i].add(u)), arguments
 
 
 @_program
-def permuted_in_place(draw: Draw) -> Case:
+def permuted_in_place(draw: RandomArrays) -> Case:
     """Distinct elements of an intermediate result are overwritten."""
     n = 3_000_000
     order = np.argsort(draw.floats(2 * n))[:n].astype(np.int32)
@@ -160,7 +160,7 @@ def main() -> None:
     for strategy in options.strategies:
         for program in PROGRAMS:
             if options.programs in program:
-                case, x64 = PROGRAMS[program](Draw()), program.endswith("f64")
+                case, x64 = PROGRAMS[program](RandomArrays()), program.endswith("f64")
                 ratios = [ratio_without(case, STRATEGIES[strategy], n, x64=x64) for n in (1, 2)]
                 print(f"{strategy:22}{program:30}", *[f"{ratio:6.2f}" for ratio in ratios], flush=True)
 

@@ -33,7 +33,7 @@ from nimblehlo.specialize.fusion import rows as row_fusions
 from nimblehlo.specialize.fusion import small_steps
 
 from .ablating import Case, Without, import_all, ratio_without, replaced
-from .programs.program import Draw
+from .programs.program import RandomArrays
 
 import_all(codegen, plan)
 
@@ -138,7 +138,7 @@ def _routing(x: Any, weights: Any) -> Any:
     return jax.nn.softmax(gates, -1), experts
 
 
-PROGRAMS: dict[str, Callable[[Draw], Case]] = {
+PROGRAMS: dict[str, Callable[[RandomArrays], Case]] = {
     "planes": lambda d: (jnp.transpose, (d.floats(700_000, 3),)),
     "large_planes": lambda d: (lambda x: jnp.transpose(x, (0, 3, 1, 2)), (d.floats(20, 500, 500, 4),)),
     "pixels": lambda d: (
@@ -239,7 +239,7 @@ def main() -> None:
     for strategy in parser.parse_args().strategies:
         without, programs = STRATEGIES[strategy]
         for program in programs:
-            case = PROGRAMS[program](Draw())
+            case = PROGRAMS[program](RandomArrays())
             ratios = [ratio_without(case, without, n, compiling=_unshared_code) for n in (1, 2)]
             print(f"{strategy:28}{program:20}", *[f"{ratio:6.2f}" for ratio in ratios], flush=True)
 

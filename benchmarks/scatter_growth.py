@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from .measuring import fresh_process
-from .programs import PROGRAMS, Draw
+from .programs import PROGRAMS, RandomArrays
 
 PROGRAM = "scatter_add_elements"
 COUNTS = (10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7, 3 * 10**7)
@@ -46,7 +46,7 @@ def main() -> None:
     for updates in COUNTS:
         if updates > options.max_updates:
             break
-        draw, size = Draw(), options.operand or updates
+        draw, size = RandomArrays(), options.operand or updates
         operand = draw.floats(size)
         inputs = [operand, draw.integers(size, updates), draw.floats(updates)]
         measured = fresh_process(program.lowered(inputs).as_text(), inputs, calls=9, for_seconds=4)

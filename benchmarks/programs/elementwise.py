@@ -5,17 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .program import Array, Draw, program
+from .program import Array, RandomArrays, program
 
 ELEMENTS = (2_000, 100_000, 4_000_000)
 STEPS = (100, 2_000, 50_000)
 
 
-def _three(draw: Draw, n: int) -> tuple[Array, ...]:
+def _three(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return draw.floats(n), draw.floats(n), draw.floats(n)
 
 
-def _rows(draw: Draw, n: int) -> tuple[Array, ...]:
+def _rows(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return (draw.floats(n // 250, 250),)
 
 

@@ -5,30 +5,30 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .program import Array, Draw, program
+from .program import Array, RandomArrays, program
 
 THOUSANDS = (2_000, 50_000, 1_000_000)
 
 
-def _rows(draw: Draw, n: int) -> tuple[Array, ...]:
+def _rows(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return draw.floats(n // 32, 32), draw.integers(n // 32, n // 16)
 
 
-def _pairs(draw: Draw, n: int) -> tuple[Array, ...]:
+def _pairs(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     side = int(n**0.5)
     return draw.floats(side, side), draw.integers(side, n), draw.integers(side, n)
 
 
-def _batches(draw: Draw, n: int) -> tuple[Array, ...]:
+def _batches(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     items = n // 16 // 16
     return draw.floats(16, items, 16), draw.integers(items, 16, 2 * items)
 
 
-def _elements(draw: Draw, n: int) -> tuple[Array, ...]:
+def _elements(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return draw.floats(n), draw.integers(n, n), draw.floats(n)
 
 
-def _segments(draw: Draw, n: int) -> tuple[Array, ...]:
+def _segments(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return draw.floats(n // 16, 16), draw.integers(100, n // 16)
 
 

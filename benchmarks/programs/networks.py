@@ -5,14 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .program import Array, Draw, program
+from .program import Array, RandomArrays, program
 
 LENGTHS = (16, 64, 256)
 BATCHES = (2, 8, 32)
 POINTS = (500, 8_000, 100_000)
 
 
-def _block(draw: Draw, n: int) -> tuple[Array, ...]:
+def _block(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     scale = np.float32(0.1)
     weights = (draw.floats(128, 384), draw.floats(128, 128), draw.floats(128, 512), draw.floats(512, 128))
     return draw.floats(4, n, 128), *(scale * weight for weight in weights)
@@ -35,7 +35,7 @@ def network_transformer(x, mixing, output, up, down):
     return x + jax.nn.gelu(_norm(x) @ up) @ down
 
 
-def _images(draw: Draw, n: int) -> tuple[Array, ...]:
+def _images(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     weights = (draw.floats(3, 3, 3, 16), draw.floats(3, 3, 16, 32), draw.floats(2048, 10))
     return draw.floats(n, 32, 32, 3), draw.integers(10, n), *(np.float32(0.1) * w for w in weights)
 
@@ -59,7 +59,7 @@ def network_image_training(x, labels, first, second, last):
     return value, *(w - 0.01 * g for w, g in zip(weights, gradients, strict=True))
 
 
-def _sequence(draw: Draw, n: int) -> tuple[Array, ...]:
+def _sequence(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return (
         draw.floats(n, 8, 64),
         np.float32(0.1) * draw.floats(64, 256),
@@ -82,7 +82,7 @@ def network_recurrent(x, inner, outer):
     return lax.scan(step, (start, start), x)[1]
 
 
-def _graph(draw: Draw, n: int) -> tuple[Array, ...]:
+def _graph(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     edges = draw.integers(n // 8, n), draw.integers(n // 8, n)
     return draw.floats(n // 8, 32), *edges, np.float32(0.1) * draw.floats(64, 32)
 

@@ -5,17 +5,17 @@ import numpy as np
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 
-from .program import Array, Draw, program
+from .program import Array, RandomArrays, program
 
 SIDES = (16, 128, 768)
 IMAGES = (8, 24, 64)
 
 
-def _square(draw: Draw, n: int) -> tuple[Array, ...]:
+def _square(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return draw.floats(n, n), draw.floats(n, n)
 
 
-def _filters(draw: Draw, n: int, channels: int, features: int) -> tuple[Array, ...]:
+def _filters(draw: RandomArrays, n: int, channels: int, features: int) -> tuple[Array, ...]:
     return draw.floats(4, n, n, channels), draw.floats(3, 3, channels, features)
 
 

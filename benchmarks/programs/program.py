@@ -1,4 +1,4 @@
-"""What a benchmark program is, how one is declared, and the values that it is called with."""
+"""The declaration of benchmark programs: `@program`, and random arguments."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 SIZES = ("small", "medium", "large")
-"""Each program comes in three: from what fits the innermost caches to what fits none."""
+"""Each program has three sizes: small operands fit the innermost caches, large ones no cache."""
 
 
-class Draw:
-    """Random values, the same in each process."""
+class RandomArrays:
+    """Generates random arrays, the same in each process."""
 
     def __init__(self) -> None:
         self._generator = np.random.default_rng(0)
 
     def floats(self, *shape: int, dtype: Any = np.float32) -> Array:
-        """Evenly distributed values in [-1, 1)."""
+        """Uniformly distributed values in [-1, 1)."""
         return (2 * self._generator.random(shape, dtype=np.float32) - 1).astype(dtype)
 
     def bfloat16(self, *shape: int) -> Array:
@@ -32,37 +32,37 @@ class Draw:
         return self.floats(*shape, dtype=ml_dtypes.bfloat16)
 
     def complex(self, *shape: int) -> Array:
-        """Complex numbers, their parts drawn by `floats`."""
+        """Complex numbers whose components are `floats`."""
         return (self.floats(*shape) + 1j * self.floats(*shape)).astype(np.complex64)
 
     def integers(self, high: int, *shape: int, low: int = 0, dtype: Any = np.int32) -> Array:
-        """Evenly distributed integers in [low, high)."""
+        """Uniformly distributed integers in [low, high)."""
         return self._generator.integers(low, high, shape).astype(dtype)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A JAX function whose arguments grow with a number.
+    """A JAX function, and how to make its arguments at three sizes.
 
     Attributes:
-        name: that of the function.
-        family: the kind of work that it is there to measure.
-        function: from arrays to an array or a tuple of arrays.
-        arguments: makes the arguments of a given size.
-        sizes: the numbers behind `SIZES`.
-        bound: how far floating-point results may lie from XLA:CPU's, relative to each result's largest value;
-            0 where they must be equal.
-        numpy: what one would write with NumPy alone; None if that is no single obvious thing.
-        streams: the program does little but read its arguments and write its results once, so that memory's
-            speed bounds it.
+        name: the name of the function.
+        family: the kind of work that it measures.
+        function: takes arrays, and returns an array or a tuple of arrays.
+        arguments: makes the arguments for a size parameter.
+        sizes: the arguments' size parameter for each of `SIZES`.
+        bound: the maximum difference of floating-point results from XLA:CPU's, relative to the largest value of
+            each result; 0 if they must be equal.
+        numpy: the same in one or two lines of NumPy; None if there is no obvious version.
+        streams: the program does little more than read its arguments and write its results once, so memory
+            bandwidth limits it.
         x64: the program uses types of 64 bits.
-        interpreted: the StableHLO reference interpreter runs it; at the smallest size within seconds.
+        interpreted: StableHLO's reference interpreter runs it at the smallest size within seconds.
     """
 
     name: str
     family: str
     function: Callable[..., Any]
-    arguments: Callable[[Draw, int], tuple[Array, ...]]
+    arguments: Callable[[RandomArrays, int], tuple[Array, ...]]
     sizes: tuple[int, int, int]
     bound: float
     numpy: Callable[..., Any] | None
@@ -77,7 +77,7 @@ class Program:
     def inputs(self, size: str | int) -> list[Array]:
         """The arguments of one of `SIZES`, or of any other number."""
         number = self.sizes[SIZES.index(size)] if isinstance(size, str) else size
-        return [np.asarray(argument) for argument in self.arguments(Draw(), number)]
+        return [np.asarray(argument) for argument in self.arguments(RandomArrays(), number)]
 
     def lowered(self, inputs: list[Array]) -> jax.stages.Lowered:
         """The function lowered for such inputs; every argument stays one, used or not."""
@@ -91,7 +91,7 @@ PROGRAMS: dict[str, Program] = {}
 def program(
     family: str,
     sizes: tuple[int, int, int],
-    arguments: Callable[[Draw, int], tuple[Array, ...]],
+    arguments: Callable[[RandomArrays, int], tuple[Array, ...]],
     *,
     bound: float = 0.0,
     numpy: Callable[..., Any] | None = None,

@@ -5,24 +5,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .program import Array, Draw, program
+from .program import Array, RandomArrays, program
 
 ELEMENTS = (4_000, 200_000, 8_000_000)
 IMAGES = (1, 4, 16)
 SORTED = (2_000, 50_000, 1_000_000)
 
 
-def _vector(draw: Draw, n: int) -> tuple[Array, ...]:
+def _vector(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return (draw.floats(n),)
 
 
-def _matrix(draw: Draw, n: int) -> tuple[Array, ...]:
+def _matrix(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     """About n values, in rows that grow too."""
     columns = 4 * int((n // 16) ** 0.5)
     return (draw.floats(n // columns, columns),)
 
 
-def _images(draw: Draw, n: int) -> tuple[Array, ...]:
+def _images(draw: RandomArrays, n: int) -> tuple[Array, ...]:
     return (draw.floats(n, 14 * n, 14 * n, 8),)
 
 
