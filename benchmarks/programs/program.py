@@ -50,7 +50,7 @@ class Program:
         function: takes arrays, and returns an array or a tuple of arrays.
         arguments: makes the arguments for a size parameter.
         sizes: the arguments' size parameter for each of `SIZES`.
-        bound: the maximum difference of floating-point results from XLA:CPU's, relative to the largest value of
+        bound: the maximum difference of floats from XLA:CPU's results, relative to the largest value of
             each result; 0 if they must be equal.
         numpy: the same in one or two lines of NumPy; None if there is no obvious version.
         streams: the program does little more than read its arguments and write its results once, so memory
