@@ -207,11 +207,11 @@ class Executable(DirectCall):
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
-        self._only = self._specialize(self.input_types) if static else None
-        self.expect(
+        self._static_program = self._specialize(self.input_types) if static else None
+        self.set_expected_inputs(
             tuple([type.dtype if type else None for type in tensors]),
             tuple([type.shape if type else None for type in tensors]),
-            self._only.call if self._only else None,
+            self._static_program.call if self._static_program else None,
         )
 
     def call_converted(self, *inputs: object) -> list[Any]:
@@ -229,8 +229,7 @@ class Executable(DirectCall):
             ExecutionError: an input cannot be converted, or the run failed.
         """
         arguments = self._arguments(inputs)
-        program = self._only or self._program_for(arguments)
-        return program.run(arguments)
+        return self._program_for(arguments).run(arguments)
 
     def _arguments(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as arrays that fit.
@@ -246,6 +245,9 @@ class Executable(DirectCall):
         return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 
     def _program_for(self, arguments: tuple[Any, ...]) -> Program:
+        """The program for arguments of these sizes."""
+        if self._static_program is not None:
+            return self._static_program
         key = self._types_of(arguments)
         with self._lock:
             program = self._programs.get(key)
@@ -328,7 +330,7 @@ class Executable(DirectCall):
         """
         from .profiling import profile
 
-        program, arguments = self._bound(inputs)
+        program, arguments = self._program_and_arguments(inputs)
         name = f"@{self._entry} : {program.type}"
         return profile(program, arguments, name, self.options, calls=calls, warm_up=warm_up)
 
@@ -367,10 +369,10 @@ class Executable(DirectCall):
             run=Program,
         )
 
-    def _bound(self, inputs: Sequence[object]) -> tuple[Program, tuple[Any, ...]]:
+    def _program_and_arguments(self, inputs: Sequence[object]) -> tuple[Program, tuple[Any, ...]]:
         """The program for some inputs, and these as its arguments."""
         arguments = self._arguments(tuple(inputs))
-        return self._only or self._program_for(arguments), arguments
+        return self._program_for(arguments), arguments
 
     def explain(
         self, what: Literal["all", "source", "program", "plan"] = "all", *, html: bool = False
@@ -415,7 +417,7 @@ class Executable(DirectCall):
         return f"  {self._out_of_bounds}\n" if is_chosen else ""
 
     def _cached_programs(self) -> list[Program]:
-        return [self._only] if self._only else self._programs.values()
+        return [self._static_program] if self._static_program else self._programs.values()
 
     def __repr__(self) -> str:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
@@ -452,7 +454,7 @@ class GridExecutable(Executable):
         Raises:
             ExecutionError: inputs do not fit, a process failed, or no process can go on.
         """
-        program, arguments = self._bound(*(inputs or ((),)))
+        program, arguments = self._program_and_arguments(*(inputs or ((),)))
         results = program.run(arguments)
         count = len(self.output_types)
         return [results[number * count : (number + 1) * count] for number in range(len(self.processes))]
@@ -465,7 +467,7 @@ class GridExecutable(Executable):
         """
         raise UnsupportedError("Executable.trace is not supported for programs on a grid")
 
-    def _bound(self, inputs: Sequence[Any]) -> tuple[Program, tuple[Any, ...]]:
+    def _program_and_arguments(self, inputs: Sequence[Any]) -> tuple[Program, tuple[Any, ...]]:
         processes = self.processes
         each = inputs or [()] * len(processes)
         if len(each) != len(processes):
@@ -474,16 +476,14 @@ class GridExecutable(Executable):
                 f"the grid is {self.grid}"
             )
         arguments = [self._arguments(tuple(own)) for own in each]
-        program = self._only
-        if program is None:
-            program = self._program_for(arguments[0])
+        if self._static_program is None:
             shapes = [list(map(np.shape, own)) for own in arguments]
             for id, own_shapes in zip(processes, shapes, strict=True):
                 if own_shapes != shapes[0]:
                     raise ExecutionError(
                         f"the inputs of process {id} have other sizes than those of the first"
                     )
-        return program, tuple([value for own in arguments for value in own])
+        return self._program_for(arguments[0]), tuple([value for own in arguments for value in own])
 
     @property
     def processes(self) -> Sequence[ProcessId]:

@@ -28,7 +28,7 @@ class ProgramCall:
     def run(self, arguments: tuple[Any, ...]) -> list[Any]: ...
 
 class DirectCall:
-    def expect(
+    def set_expected_inputs(
         self,
         dtypes: tuple[DType | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],

@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import ExecutionError
 from .executor import Donated, Runner, donated
-from .float_errors import ERRORS_IGNORED, without_warnings
+from .float_errors import ERRSTATE, ignoring_float_errors
 from .memory import limited, run_with
 from .types import TokenType, TupleType, TupleValue
 
@@ -128,7 +128,7 @@ cdef class ProgramCall:
         self.runner, self.types, self.constants, self.donated = runner, types, constants, list(donated)
         self.wake, self.handler, self.retention, self.max_bytes = wake, handler, retention, max_bytes
         self.new_state, self.new_limits = new_state, new_limits
-        self.variable, self.ignored = ERRORS_IGNORED or (None, None)
+        self.variable, self.ignored = ERRSTATE or (None, None)
         self.is_direct = type(runner) is Runner and not self.donated and new_limits is None
         self.needs_no_setup = (
             self.is_direct and wake is None and new_state is None and handler is None and max_bytes is None
@@ -154,7 +154,7 @@ cdef class ProgramCall:
         if self.is_direct:
             return self._results(arguments)
         if self.variable is None:
-            return without_warnings(self._results, arguments)
+            return ignoring_float_errors(self._results, arguments)
         before = PyContextVar_Set(self.variable, self.ignored)
         try:
             return self._results(arguments)
@@ -204,7 +204,7 @@ cdef class DirectCall:
     cdef cnp.npy_intp *sizes
     cdef tuple dtypes
 
-    def expect(self, tuple dtypes, tuple shapes, ProgramCall call=None):
+    def set_expected_inputs(self, tuple dtypes, tuple shapes, ProgramCall call=None):
         """Set what this calls. It may be done once.
 
         Args:

@@ -67,14 +67,14 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
     except (OSError, UnicodeDecodeError) as error:
         return [CaseResult(file, 0, "failed", str(error), 0.0)]
     results = []
-    for chunk, (line, piece) in enumerate(split(text)):
-        if is_empty(piece):
+    for chunk, (line, chunk_text) in enumerate(split(text)):
+        if is_empty(chunk_text):
             continue
         start = time.perf_counter()
         status, message = "passed", ""
         try:
-            with _probing(options or Options()) as ready:
-                _run_chunk("\n" * line + piece, file, ready)
+            with _probing(options or Options()) as probing_options:
+                _run_chunk("\n" * line + chunk_text, file, probing_options)
         except UnsupportedError as error:
             status, message = "unsupported", str(error)
         except NimbleError as error:
@@ -85,7 +85,7 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
 
 @contextmanager
 def _probing(options: Options) -> Iterator[Options]:
-    """The options with a folder for probes, a passing one where they name none."""
+    """The options with a folder for probes, a temporary one if they name none."""
     if options.probe_directory is not None:
         yield options
         return
@@ -110,8 +110,8 @@ def check_program(module: Module, options: Options) -> None:
     Raises:
         NimbleError: a check failed, or the program cannot be run.
     """
-    with _probing(options) as ready:
-        _check_functions(module, ready)
+    with _probing(options) as probing_options:
+        _check_functions(module, probing_options)
 
 
 def _check_functions(module: Module, options: Options) -> None:

@@ -23,7 +23,7 @@ from time import perf_counter
 import numpy as np
 
 from .errors import ExecutionError, NimbleError, failure_reason
-from .float_errors import ERRORS_IGNORED, without_warnings
+from .float_errors import ERRSTATE, ignoring_float_errors
 from .kernels.launch.native import NativeFunction
 
 cnp.import_array()
@@ -53,8 +53,8 @@ cdef enum Kind:
 # A thread that waits for the GIL asks for it after one interval in which it was not released.
 cdef double _SWITCHES_BETWEEN_YIELDS = 2
 cdef tuple _OUT = ("out",)
-cdef object _ERRORS, _IGNORED
-_ERRORS, _IGNORED = ERRORS_IGNORED or (None, None)
+cdef object _ERRSTATE_VARIABLE, _ALL_IGNORED
+_ERRSTATE_VARIABLE, _ALL_IGNORED = ERRSTATE or (None, None)
 cdef dict _CONTROL = {"while": RUN_WHILE, "if": RUN_IF, "case": RUN_CASE}
 
 
@@ -66,7 +66,7 @@ cdef struct ErrorState:
 cdef inline int _ignore_errors(ErrorState *errors) except -1:
     """Let NumPy ignore floating-point errors in the rest of a run; NULL: it does so already."""
     if errors != NULL and errors.token == NULL:
-        token = PyContextVar_Set(_ERRORS, _IGNORED)
+        token = PyContextVar_Set(_ERRSTATE_VARIABLE, _ALL_IGNORED)
         Py_INCREF(token)
         errors.token = <PyObject *>token
     return 0
@@ -77,7 +77,7 @@ cdef int _restore_errors(ErrorState *errors) except -1:
         token = <object>errors.token
         Py_DECREF(token)
         errors.token = NULL
-        PyContextVar_Reset(_ERRORS, token)
+        PyContextVar_Reset(_ERRSTATE_VARIABLE, token)
     return 0
 
 
@@ -323,8 +323,8 @@ cdef class Runner:
         cdef Py_ssize_t index, slot
         cdef ErrorState errors = ErrorState(NULL)
         self.check_count(count)
-        if _ERRORS is None:
-            return without_warnings(self.run, [<object>arguments[index] for index in range(count)])
+        if _ERRSTATE_VARIABLE is None:
+            return ignoring_float_errors(self.run, [<object>arguments[index] for index in range(count)])
         # Calls of other threads make frames of their own meanwhile.
         self.idle_frame = None
         if frame is None:
@@ -337,7 +337,7 @@ cdef class Runner:
             self.run_steps(frame, None, &errors)
         finally:
             _restore_errors(&errors)
-        values = self.move_out(frame)
+        values = self.take_results(frame)
         self.reset(frame)
         self.idle_frame = frame
         return values
@@ -370,20 +370,24 @@ cdef class Runner:
     cdef list run_values(self, list arguments, Limits limits, ErrorState *errors):
         cdef list frame = self.template[:]
         self.check_count(len(arguments))
-        self.move_in(frame, arguments, 0)
+        self.move_in(frame, arguments)
         self.run_steps(frame, limits, errors)
-        return self.move_out(frame)
+        return self.take_results(frame)
 
-    cdef void move_in(self, list frame, list values, Py_ssize_t first):
-        """Move values to the slots of the arguments from `first` on."""
+    cdef void copy_in(self, list frame, list values, Py_ssize_t first):
+        """Copy values to the slots of the arguments from `first` on."""
         cdef Py_ssize_t index, slot
         for index in range(len(values)):
             slot = self.arguments.at[first + index]
             if slot >= 0:
                 frame[slot] = values[index]
-            values[index] = None
 
-    cdef list move_out(self, list frame):
+    cdef void move_in(self, list frame, list values):
+        """Move the values of a list, which is empty then, to the slots of the arguments."""
+        self.copy_in(frame, values, 0)
+        values.clear()
+
+    cpdef list take_results(self, list frame):
         """The results, whose slots are reset to their state before a run."""
         cdef Py_ssize_t index
         cdef list values = [None] * self.results.count
@@ -399,16 +403,12 @@ cdef class Runner:
         `new_frame`, `run_range` and `take_results` run a plan in several ranges of steps.
         """
         cdef list frame = self.template[:]
-        self.move_in(frame, arguments, 0)
+        self.move_in(frame, arguments)
         return frame
 
     def run_range(self, list frame, Py_ssize_t first, Py_ssize_t last, Limits limits):
         """Run the steps from `first` up to, but not including, `last`."""
         self.run_steps_between(frame, first, last, limits, NULL)
-
-    def take_results(self, list frame):
-        """The results, as a list; see `new_frame`."""
-        return self.move_out(frame)
 
     def count_step(self, Py_ssize_t index, Limits limits):
         """Count a step that the caller runs instead of `run_range`, under the limits of the run."""
@@ -478,9 +478,9 @@ cdef int _run_step(_Step step, list frame, Limits limits, ErrorState *errors) ex
         _ignore_errors(errors)
         result = _call_with_regions(step, frame, limits)
     elif step.kind == RUN_WHILE:
-        return _enter_results(step, frame, _run_while(step, frame, limits, errors))
+        result = tuple(_run_while(step, frame, limits, errors))
     else:
-        return _enter_results(step, frame, _run_branch(step, frame, limits, errors))
+        result = tuple(_run_branch(step, frame, limits, errors))
     if type(result) is not tuple:
         if step.result < 0:
             raise ValueError(f"one value for {step.results.count} results")
@@ -575,16 +575,6 @@ cdef object _call_with_regions(_Step step, list frame, Limits limits):
     return step.function(*_take(frame, step.operands), **bound)
 
 
-cdef int _enter_results(_Step step, list frame, list values) except -1:
-    cdef Py_ssize_t index
-    if len(values) != step.results.count:
-        raise ValueError(f"{len(values)} values for {step.results.count} results")
-    for index in range(step.results.count):
-        frame[step.results.at[index]] = values[index]
-    _release(frame, step.releases)
-    return 0
-
-
 cdef list _run_branch(_Step step, list frame, Limits limits, ErrorState *errors):
     """The results of the branch that the operand of `if` or `case` selects."""
     cdef object selector = frame[step.operands.at[0]]
@@ -610,22 +600,23 @@ cdef list _run_while(_Step step, list frame, Limits limits, ErrorState *errors):
     """
     cdef Runner cond = step.cond, body = step.body
     cdef list carried = list(_take(frame, step.operands))
-    cdef tuple captures = _take(frame, step.captures)
+    cdef list captures = list(_take(frame, step.captures))
     cdef list cond_frame = cond.template[:], body_frame = body.template[:]
     cdef Py_ssize_t count = len(carried), iteration = 0
     cdef double yielded = perf_counter(), between = _SWITCHES_BETWEEN_YIELDS * getswitchinterval()
     _release(frame, step.releases)
     while True:
-        _bind_region_arguments(cond, cond_frame, carried, captures)
+        cond.copy_in(cond_frame, carried, 0)
+        cond.copy_in(cond_frame, captures, count)
         cond.run_steps(cond_frame, limits, errors)
         holds = _truth(cond_frame[cond.results.at[0]])
         cond_frame[cond.results.at[0]] = cond.template[cond.results.at[0]]
         if not holds:
             return carried
-        _bind_region_arguments(body, body_frame, [], captures)
-        body.move_in(body_frame, carried, 0)
+        body.move_in(body_frame, carried)
+        body.copy_in(body_frame, captures, count)
         body.run_steps(body_frame, limits, errors)
-        carried = body.move_out(body_frame)
+        carried = body.take_results(body_frame)
         iteration += 1
         PyErr_CheckSignals()
         if limits is not None:
@@ -634,16 +625,3 @@ cdef list _run_while(_Step step, list frame, Limits limits, ErrorState *errors):
             with nogil:
                 pass
             yielded, between = perf_counter(), _SWITCHES_BETWEEN_YIELDS * getswitchinterval()
-
-
-cdef void _bind_region_arguments(Runner runner, list frame, list carried, tuple captures):
-    """Put the carried and captured values of a loop into a region's frame."""
-    cdef Py_ssize_t index, slot, first = runner.arguments.count - len(captures)
-    for index in range(len(carried)):
-        slot = runner.arguments.at[index]
-        if slot >= 0:
-            frame[slot] = carried[index]
-    for index in range(len(captures)):
-        slot = runner.arguments.at[first + index]
-        if slot >= 0:
-            frame[slot] = <object>PyTuple_GET_ITEM(captures, index)

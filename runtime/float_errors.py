@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["ERRORS_IGNORED", "without_warnings"]
+__all__ = ["ERRSTATE", "ignoring_float_errors"]
 
 Result = TypeVar("Result")
 
@@ -27,16 +27,16 @@ def _error_variable() -> tuple[contextvars.ContextVar[Any], Any] | None:
     return changed[0] if len(changed) == 1 else None
 
 
-ERRORS_IGNORED = _error_variable()
-"""The result of `_error_variable`, computed once."""
+ERRSTATE = _error_variable()
+"""The context variable, and its value if NumPy ignores all errors; None: only `numpy.errstate` serves."""
 
 
-def without_warnings(function: Callable[..., Result], *arguments: object) -> Result:
+def ignoring_float_errors(function: Callable[..., Result], *arguments: object) -> Result:
     """Call the function while NumPy ignores floating-point errors; return its result."""
-    if ERRORS_IGNORED is None:
+    if ERRSTATE is None:
         with np.errstate(all="ignore"):
             return function(*arguments)
-    variable, value = ERRORS_IGNORED
+    variable, value = ERRSTATE
     before = variable.set(value)
     try:
         return function(*arguments)

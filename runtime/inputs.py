@@ -95,7 +95,7 @@ def as_array(value: object, what: str) -> Array:
         else:
             array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
-        key_data = _key_words(value)
+        key_data = _random_key_data(value)
         if key_data is None:
             raise ExecutionError(f"{what} cannot be converted to an array: {error}") from error
         array = key_data
@@ -104,8 +104,8 @@ def as_array(value: object, what: str) -> Array:
     return array
 
 
-def _key_words(value: object) -> Array | None:
-    """The words of an array of JAX's typed random keys, which NumPy cannot hold; None for any other value."""
+def _random_key_data(value: object) -> Array | None:
+    """The data of an array of JAX's typed random keys, which NumPy cannot hold; None for any other value."""
     jax: Any = sys.modules.get("jax")
     if jax is None or not isinstance(value, jax.Array):
         return None

@@ -30,11 +30,11 @@ def eval_module(
     """Run the function ``@main`` of a module on attributes.
 
     Args:
-        module: a jaxlib ``ir.Module``, or what else `load` takes.
+        module: a jaxlib ``ir.Module``, or anything else that `load` takes.
         args: for each argument a dense attribute of jaxlib's, or its text, such as
-            ``"dense<1> : tensor<i32>"``; or what else `execute` takes.
+            ``"dense<1> : tensor<i32>"``; or anything else that `execute` takes.
         probe_instrumentation_dir: the folder that ``interpreter.probe`` writes to; empty: there is none.
-        options: see `Options`; their folder for probes gives way to `probe_instrumentation_dir`.
+        options: see `Options`; `probe_instrumentation_dir` overrides `probe_directory`.
 
     Returns:
         A dense attribute for each result: of jaxlib's in the context of the module; of `nimblehlo.ir` where

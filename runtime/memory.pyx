@@ -74,10 +74,10 @@ cdef extern from *:
         for (int index = 0; index < PATTERN_BYTES / 2; index++)
             new_words[index] = NEW_WORD, freed_words[index] = FREED_WORD;
     }
-    static size_t piece(size_t left) { return left < PATTERN_BYTES ? left : PATTERN_BYTES; }
+    static size_t chunk_bytes(size_t left) { return left < PATTERN_BYTES ? left : PATTERN_BYTES; }
     static void poison(void *data, size_t bytes, uint16_t word) {
         for (size_t done = 0; done < bytes; done += PATTERN_BYTES)
-            memcpy((char *)data + done, pattern(word), piece(bytes - done));
+            memcpy((char *)data + done, pattern(word), chunk_bytes(bytes - done));
     }
     static void expect(int holds, const char *reason, void *data, size_t bytes) {
         if (holds) return;
@@ -93,7 +93,7 @@ cdef extern from *:
     }
     static void check_freed(void *data, size_t bytes) {
         for (size_t done = 0; done < bytes; done += PATTERN_BYTES)
-            expect(!memcmp((char *)data + done, pattern(FREED_WORD), piece(bytes - done)),
+            expect(!memcmp((char *)data + done, pattern(FREED_WORD), chunk_bytes(bytes - done)),
                    "a freed block was written to", data, bytes);
     }
     #if defined(MADV_HUGEPAGE)
@@ -142,10 +142,12 @@ make_patterns()
 cdef size_t _MIN_POOLED_BYTES = MIN_POOLED_BYTES
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
-# Blocks of at least _MIN_SHARING and less than _MIN_HUGE bytes are cut from slabs of _SLAB_BYTES.
+# Blocks of at least _MIN_SHARING and less than _MIN_HUGE bytes are cut from slabs of _SLAB_BYTES. Larger blocks begin
+# at a huge page of their own.
 cdef size_t _MIN_SHARING = 1 << 19
 cdef size_t _MIN_HUGE = 1 << 22
 cdef size_t _SLAB_BYTES = 1 << 23
+# The largest page of the supported systems (Arm): memory is returned in multiples of it.
 cdef size_t _PAGE = 1 << 16
 cdef const char *_CAPSULE = "mem_handler"
 

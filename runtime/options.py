@@ -190,7 +190,7 @@ def _checks(value: Any) -> frozenset[str]:
     """The names of the checks that a value of `sanitize` selects.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value selects no checks.
     """
     if isinstance(value, bool):
         return frozenset(CHECKS if value else ())
@@ -219,10 +219,10 @@ def _is_random(value: object, kinds: tuple[str, ...] = ("random",)) -> bool:
 
 
 def _schedule(value: object) -> Any:
-    """A scatter_schedule as it is kept.
+    """A scatter_schedule as `Options` stores it.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is no schedule.
     """
     if _is_one_of(value, SCATTER_SCHEDULES) or _is_random(value, ("random", "shuffled")):
         return value

@@ -30,6 +30,10 @@ MIN_WAKE_BYTES = 1 << 21
 """Bytes of a program's values from which a call wakes worker threads at once: waking takes 30 us."""
 
 
+MAX_RETAINED_BYTES = PHYSICAL_MEMORY_BYTES // 4
+"""Maximum bytes of idle memory that a program keeps for its next run."""
+
+
 class Placement(Record):
     """The processes on which a program runs.
 
@@ -115,27 +119,27 @@ class Program:
             use_library(operation for body in bodies for operation in body.walk())
         self.function = function
         self.type = function.type
-        self._plan = lower(function, options, choose)
+        self.plan = lower(function, options, choose)
         count, processes = len(self.type.inputs), 1
         if placement is not None:
             count, processes = placement.input_count, placement.process_count
         donated = range(count) if options.donate == "all" else options.donate
         self._donated_arguments = donated
-        self.memory_of_values = memory_use(self._plan, donated, counts_scratch=False)
+        self.memory_of_values = memory_use(self.plan, donated, counts_scratch=False)
         limits = (options.max_steps, options.timeout, options.max_bytes)
-        has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
+        has_call_state = any(needs_call_state(step.operation) for step in all_steps(self.plan))
         memory = self.memory_of_values
         needed = (memory.results + memory.temporaries) * processes
         all_bytes = needed + memory.arguments
         handler = RECYCLING if all_bytes >= MIN_POOLED_BYTES or POISON != "0" else None
         self.call = ProgramCall(
-            _runner_of(function, self._plan, options, runner, placement),
+            _runner_of(function, self.plan, options, runner, placement),
             self.type.results * processes,
-            base_addresses(self._plan.constants.values()),
+            base_addresses(self.plan.constants.values()),
             donated=[count * process + index for process in range(processes) for index in donated],
             wake=wake_workers if all_bytes >= MIN_WAKE_BYTES and options.threads != 1 else None,
             handler=handler,
-            retention=Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if handler else None,
+            retention=Retention(needed, MAX_RETAINED_BYTES) if handler else None,
             max_bytes=options.max_bytes,
             new_state=functools.partial(new_call, options) if has_call_state else None,
             new_limits=None if limits == (None, None, None) else functools.partial(Limits, *limits),
@@ -144,7 +148,7 @@ class Program:
     @functools.cached_property
     def memory(self) -> MemoryEstimate:
         """The bytes that a call takes, including the workspaces of native loops."""
-        return memory_use(self._plan, self._donated_arguments)
+        return memory_use(self.plan, self._donated_arguments)
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
@@ -157,12 +161,8 @@ class Program:
         program.call = self.call.with_limits(new_limits)
         return program
 
-    @property
-    def plan(self) -> Plan:
-        return self._plan
-
     def explain(self) -> str:
         """Its plan as text."""
         from .explanation import plan_text
 
-        return plan_text(self._plan, self.memory)
+        return plan_text(self.plan, self.memory)

@@ -15,7 +15,7 @@ class StatusLine:
         self.terminal = sys.stderr.isatty()
 
     def show(self, text: str) -> None:
-        """Have a text in place of the last one."""
+        """Replace the shown text."""
         if self.terminal and time.monotonic() - self.start > 1.0:
             print(f"\r{text.ljust(self.shown)}", end="", file=sys.stderr, flush=True)
             self.shown = len(text)

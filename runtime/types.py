@@ -250,7 +250,7 @@ class QuantizedType:
         if (self.storage_min, self.storage_max) != storage_range(self.storage):
             bounds = f"<{self.storage_min}:{self.storage_max}>"
         pairs = ", ".join(
-            f"{_float_text(scale)}:{zero_point}"
+            f"{decimal_text(scale)}:{zero_point}"
             for scale, zero_point in zip(self.scales, self.zero_points, strict=True)
         )
         if self.quantization_dimension is not None:
@@ -269,7 +269,7 @@ def storage_range(storage: ElementType) -> tuple[int, int]:
     return -(1 << (storage.width - 1)), (1 << (storage.width - 1)) - 1
 
 
-def _float_text(value: float) -> str:
+def decimal_text(value: float) -> str:
     """A decimal float that MLIR's lexer accepts (it wants a point before an exponent)."""
     text = repr(float(value))
     if "e" in text and "." not in text:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nimblehlo import execute, float_errors
-from nimblehlo.float_errors import without_warnings
+from nimblehlo.float_errors import ignoring_float_errors
 from tests.threads import on_threads
 
 ZEROS = np.zeros(3)
@@ -25,16 +25,16 @@ def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.fixture(params=["variable", "errstate"])
 def way(request, monkeypatch):
     """NumPy's context variable, and `numpy.errstate` where there is none."""
-    reason = "this NumPy has another way: `without_warnings` is slow with it"
-    assert float_errors.ERRORS_IGNORED is not None, reason
+    reason = "this NumPy has another way: `ignoring_float_errors` is slow with it"
+    assert float_errors.ERRSTATE is not None, reason
     if request.param == "errstate":
-        monkeypatch.setattr(float_errors, "ERRORS_IGNORED", None)
+        monkeypatch.setattr(float_errors, "ERRSTATE", None)
 
 
 @pytest.mark.usefixtures("way")
 def test_nothing_is_raised_within_and_all_is_as_before_behind():
     with np.errstate(all="raise"):
-        assert np.isnan(without_warnings(divided, ZEROS, ZEROS)).all()
+        assert np.isnan(ignoring_float_errors(divided, ZEROS, ZEROS)).all()
         with pytest.raises(FloatingPointError):
             divided(ZEROS, ZEROS)
 
@@ -43,7 +43,7 @@ def test_nothing_is_raised_within_and_all_is_as_before_behind():
 def test_all_is_as_before_behind_an_exception():
     with np.errstate(all="raise"):
         with pytest.raises(TypeError):
-            without_warnings(divided, ZEROS)
+            ignoring_float_errors(divided, ZEROS)
         with pytest.raises(FloatingPointError):
             divided(ZEROS, ZEROS)
 
@@ -51,10 +51,10 @@ def test_all_is_as_before_behind_an_exception():
 @pytest.mark.usefixtures("way")
 def test_calls_within_calls():
     def outer() -> np.ndarray:
-        return divided(without_warnings(divided, ZEROS, ZEROS), ZEROS)
+        return divided(ignoring_float_errors(divided, ZEROS, ZEROS), ZEROS)
 
     with np.errstate(all="raise"):
-        assert np.isnan(without_warnings(outer)).all()
+        assert np.isnan(ignoring_float_errors(outer)).all()
 
 
 @pytest.mark.usefixtures("way")
@@ -63,7 +63,7 @@ def test_another_thread_and_another_context():
 
     def call(_=0) -> None:
         with np.errstate(all="raise"):
-            found.append(without_warnings(divided, ZEROS, ZEROS))
+            found.append(ignoring_float_errors(divided, ZEROS, ZEROS))
 
     on_threads(1, call)
     contextvars.copy_context().run(call)
@@ -71,7 +71,7 @@ def test_another_thread_and_another_context():
 
 
 def test_it_is_numpys_own_setting():
-    variable, value = float_errors.ERRORS_IGNORED
+    variable, value = float_errors.ERRSTATE
     assert "ufunc" in variable.name
     with np.errstate(all="ignore"):
         assert type(variable.get()) is type(value)

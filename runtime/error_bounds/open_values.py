@@ -144,7 +144,7 @@ def _unordered(view: Op) -> OpenRule | None:
         return None
     keys = comparator(operation.regions[0])
     indices = range(len(operation.operands)) if keys is None else [key.operand for key in keys]
-    orders = [Order.NUMBER for _ in indices] if keys is None else [key.order for key in keys]
+    orders = [Order.FLOAT for _ in indices] if keys is None else [key.order for key in keys]
     axis: Any = getattr(view, "dimension")  # noqa: B009
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:

@@ -6,6 +6,7 @@ possessive quantifiers throughout, so that malformed text cannot make them backt
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
@@ -68,65 +69,12 @@ _INTEGER: Final = token_pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = token_pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
 _IDENTIFIER_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
-_USES_BEFORE_PATTERN: Final = 128
-"""Compiling an expression takes about as long as this many searches for a literal without one."""
 
 
-class _LiteralMatch:
-    """The match of a literal that `_Literal` compared itself; it has the only method of `re.Match` used."""
-
-    __slots__ = ("_end",)
-
-    def __init__(self, end: int) -> None:
-        self._end = end
-
-    def end(self) -> int:
-        """The offset after the literal."""
-        return self._end
-
-
-class _Literal:
-    """Punctuation or keywords, after white space and comments; the last keyword must end at a word boundary.
-
-    Attributes:
-        match(text, position): the match of the literal at `position`, or None.
-    """
-
-    __slots__ = ("_ends_identifier", "_tokens", "_uses", "match")
-
-    match: Callable[[str, int], re.Match[str] | _LiteralMatch | None]
-
-    def __init__(self, literal: str) -> None:
-        self._tokens = literal.split()
-        self._ends_identifier = literal[-1] in _IDENTIFIER_CHARACTERS
-        self._uses = 0
-        self.match = self._match_tokens
-
-    def _match_tokens(self, text: str, position: int) -> _LiteralMatch | None:
-        self._uses += 1
-        if self._uses > _USES_BEFORE_PATTERN:
-            end = r"(?![\w$.])" if self._ends_identifier else ""
-            self.match = token_pattern(SKIP.join(map(re.escape, self._tokens)) + end).match
-        for token in self._tokens:
-            match = _WHITE_SPACE.match(text, position)
-            assert match is not None
-            position = match.end()
-            if not text.startswith(token, position):
-                return None
-            position += len(token)
-        if self._ends_identifier and text[position : position + 1] in _IDENTIFIER_CHARACTERS:
-            return None
-        return _LiteralMatch(position)
-
-
-_LITERALS: dict[str, _Literal] = {}
-
-
-def _literal(literal: str) -> _Literal:
-    cached = _LITERALS.get(literal)
-    if cached is None:
-        cached = _LITERALS[literal] = _Literal(literal)
-    return cached
+@functools.cache
+def _tokens(literal: str) -> tuple[tuple[str, ...], bool]:
+    """The tokens of a literal, and whether the last one is a word, which must end where the literal ends."""
+    return tuple(literal.split()), literal[-1] in _IDENTIFIER_CHARACTERS
 
 
 class Cursor:
@@ -155,10 +103,10 @@ class Cursor:
 
     def accept(self, literal: str) -> bool:
         """Consume `literal` if it is next; whether it was."""
-        match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
-        if match is None:
+        end = self._end_of(literal)
+        if end < 0:
             return False
-        self.position = match.end()
+        self.position = end
         return True
 
     def expect(self, literal: str) -> None:
@@ -167,14 +115,26 @@ class Cursor:
         Raises:
             ParseError: it is not next.
         """
-        match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
-        if match is None:
+        if not self.accept(literal):
             self.fail_expecting(f"'{literal}'")
-        self.position = match.end()
 
     def at(self, literal: str) -> bool:
         """Whether `literal` is next."""
-        return _literal(literal).match(self.text, self.position) is not None
+        return self._end_of(literal) >= 0
+
+    def _end_of(self, literal: str) -> int:
+        """The offset after `literal`, if it follows white space and comments at the cursor; -1 if not."""
+        text, position = self.text, self.position
+        tokens, is_word = _tokens(literal)
+        for token in tokens:
+            if not text.startswith(token, position):
+                position = _WHITE_SPACE.match(text, position).end()  # type: ignore[union-attr]
+                if not text.startswith(token, position):
+                    return -1
+            position += len(token)
+        if is_word and text[position : position + 1] in _IDENTIFIER_CHARACTERS:
+            return -1
+        return position
 
     def skip(self) -> int:
         """Consume white space and comments; the offset after them."""

@@ -13,7 +13,17 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, Array, ElementType, QuantizedType, TensorType, Type
+from ..types import (
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    Array,
+    ElementType,
+    QuantizedType,
+    TensorType,
+    Type,
+    decimal_text,
+)
 from .attributes import (
     ArrayAttribute,
     Attribute,
@@ -314,11 +324,7 @@ def float_text(value: float, type: ElementType) -> str:
     if not np.isfinite(value):
         bits = np.array(value).astype(type.dtype).tobytes()[::-1].hex().upper()
         return f"0x{bits}"
-    text = repr(float(value))
-    if "e" in text and "." not in text:
-        mantissa, exponent = text.split("e")
-        return f"{mantissa}.0e{exponent}"
-    return text
+    return decimal_text(value)
 
 
 def _scalar_text(value: bool | int | float, type: ElementType) -> str:

@@ -11,8 +11,8 @@ from ..ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
 from ..ops.collectives.replica_groups import resolved_groups
 from ..ops.framework.verify import view_of
 from ..ops.sharding.checks import common_mesh
-from ..ops.sharding.collectives import Collective
-from ..ops.sharding.operations import ManualComputation
+from ..ops.sharding.collectives import SdyCollective
+from ..ops.sharding.operations import SdyManualComputation
 from ..ops.sharding.scope import Scope, mesh_of, meshes_of
 
 
@@ -31,11 +31,11 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
         UnsupportedError: it needs several devices.
     """
     view = view_of(operation)
-    if isinstance(view, ManualComputation):
+    if isinstance(view, SdyManualComputation):
         axes = [AxisRef(name) for name in view.manual_axes.names]
         shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
         what = "its body is for each device along the axes"
-    elif isinstance(view, Collective):
+    elif isinstance(view, SdyCollective):
         view.scope = scope
         unreduced = view.before().unreduced
         axes = [axis for axis in view.reduced_axes() if not any(each.contains(axis) for each in unreduced)]
@@ -69,7 +69,7 @@ def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tu
 def runs_on_devices(operation: Operation, module: Module) -> bool:
     """Whether the body of a `sdy.manual_computation` runs on several devices of a mesh that is known."""
     view = view_of(operation)
-    assert isinstance(view, ManualComputation)
+    assert isinstance(view, SdyManualComputation)
     mesh = _manual_mesh(view, module)
     return mesh is not None and math.prod([mesh.sizes[name] for name in view.manual_axes.names]) > 1
 
@@ -77,7 +77,7 @@ def runs_on_devices(operation: Operation, module: Module) -> bool:
 def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) -> Mapping[str, Attribute]:
     """The attributes of the `nimblehlo.manual_computation` that a `sdy.manual_computation` becomes."""
     view = view_of(operation)
-    assert isinstance(view, ManualComputation)
+    assert isinstance(view, SdyManualComputation)
     mesh = _manual_mesh(view, module)
     assert mesh is not None
     return {
@@ -89,7 +89,7 @@ def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) 
     }
 
 
-def _manual_mesh(view: ManualComputation, module: Module) -> Mesh | None:
+def _manual_mesh(view: SdyManualComputation, module: Module) -> Mesh | None:
     """The mesh of a manual computation; None if no sharding names one with the manual axes."""
     shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
     mesh, _ = _mesh(shardings, meshes_of(module))

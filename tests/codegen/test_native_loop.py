@@ -368,8 +368,8 @@ def test_cached_code_is_used_before_compiling_would_pay(monkeypatch: pytest.Monk
     monkeypatch.setattr(cost_model, "CACHE_LOAD_SECONDS", 1e-5)
     executable = nimblehlo.compile(text)
     executable(np.int16(3))
-    assert executable._only is not None
-    (loop,) = [step for step in executable._only._plan.steps if step.operation == "stablehlo.while"]
+    assert executable._static_program is not None
+    (loop,) = [step for step in executable._static_program.plan.steps if step.operation == "stablehlo.while"]
     assert isinstance(loop.implementation, native_loops.NativeLoop)
     assert loop.implementation.native is not None
 
@@ -601,17 +601,17 @@ def test_a_loop_goes_on_in_native_code_as_soon_as_that_is_there() -> None:
     (expected,) = nimblehlo.compile(text, options=Options(compile="eager"))(np.int32(300_000), values)
     assert result.tobytes() == expected.tobytes()
     (step,) = [
-        one for one in executable._cached_programs()[0]._plan.steps if one.operation == "stablehlo.while"
+        one for one in executable._cached_programs()[0].plan.steps if one.operation == "stablehlo.while"
     ]
     assert step.implementation.native is not None
 
 
 def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
     executable = nimblehlo.compile(INNER.format(size=40))
-    assert executable._only is not None
+    assert executable._static_program is not None
     loops = [
         step.implementation
-        for step in all_steps(executable._only._plan)
+        for step in all_steps(executable._static_program.plan)
         if isinstance(step.implementation, native_loops.NativeLoop)
     ]
     outer, inner = sorted(loops, key=lambda loop: loop.background_start)

@@ -29,9 +29,9 @@ def results_of(program: Any, options: Options) -> tuple[list[bytes] | str, int]:
     except NimbleError as error:
         return str(error), 0
     assert [array.tobytes() for array in inputs] == before
-    assert executable._only is not None
+    assert executable._static_program is not None
     return [result.tobytes() for result in results], sum(
-        bool(step.overwrites) for step in all_steps(executable._only._plan)
+        bool(step.overwrites) for step in all_steps(executable._static_program.plan)
     )
 
 

@@ -253,5 +253,5 @@ def test_programs_that_nothing_can_be_found_in_run_the_same_steps() -> None:
       return %0 : tensor<2xi32>
     }"""
     executable = nimblehlo.compile(text, options=Options(sanitize=True))
-    (step,) = executable._only._plan.steps  # type: ignore[union-attr]
+    (step,) = executable._static_program.plan.steps  # type: ignore[union-attr]
     assert step.function is np.add

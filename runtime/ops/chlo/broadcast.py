@@ -21,7 +21,7 @@ from ..numerics.element_types import ArrayFunction
 from . import elementwise as chlo
 
 
-def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...] | None:
+def broadcast_type_shapes(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     """The shape to which shapes broadcast, their last dimensions aligned; None if they do not broadcast.
 
     An unknown size takes a known size other than 1.
@@ -82,7 +82,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
     @constraint
     def C3(self) -> str | None:
         """the shapes of lhs and rhs broadcast to the shape of result"""
-        shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
+        shape = broadcast_type_shapes(*map(self.aligned_shape, (self.lhs, self.rhs)))
         if shape is None:
             return f"lhs is {self.lhs} and rhs {self.rhs}, which do not broadcast"
         return rules.same_shape("result", self.result, "the broadcast shape", shape)
@@ -102,7 +102,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         return tuple(sizes.get(dimension, 1) for dimension in range(rank))
 
     def infer(self) -> list[Type] | None:
-        shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
+        shape = broadcast_type_shapes(*map(self.aligned_shape, (self.lhs, self.rhs)))
         if shape is None or isinstance(self.result.element_type, QuantizedType):
             return None
         return [TensorType(shape, self.elementwise.result_element_type(self.lhs.plain_element_type))]
@@ -183,7 +183,7 @@ class BroadcastSelect(
 
     def shape(self) -> tuple[int, ...] | None:
         """The shape to which the operands broadcast; None if they do not."""
-        return broadcast_shape(self.pred.shape, self.on_true.shape, self.on_false.shape)
+        return broadcast_type_shapes(self.pred.shape, self.on_true.shape, self.on_false.shape)
 
     C1 = constraints.same_element_type("on_true", "on_false", "result")
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
 from ..framework import rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand
@@ -37,6 +36,17 @@ class CommunicatingOp(Op):
 
     pure: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = True
+    channel_id: int | None = None
+
+    @property
+    def channel(self) -> int:
+        """The channel's id; 0 where the operation names none."""
+        return self.channel_id or 0
+
+    @property
+    def mode(self) -> GroupMode:
+        """How ids name processes: the division of the grid into groups."""
+        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
 
     def check_grid(self, grid: Grid) -> None:
         """Check the constraints that depend on the size of the grid.
@@ -48,13 +58,6 @@ class CommunicatingOp(Op):
 
 class GroupOperation(CommunicatingOp):
     """Base of operations that the processes of a group execute together."""
-
-    channel_id: int | None = None
-
-    @property
-    def channel(self) -> int:
-        """The channel's id; 0 where the operation names none."""
-        return self.channel_id or 0
 
     def payload(self, member: Member, operands: Values, receivers: Sequence[int]) -> Values:
         """The data that a member sends to other members of its group.
@@ -101,11 +104,6 @@ class Collective(GroupOperation):
     size_label: ClassVar[str]
     range_label: ClassVar[str]
     replica_groups: ReplicaGroups
-
-    @property
-    def mode(self) -> GroupMode:
-        """The division of the grid into groups."""
-        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
 
     def groups(self, grid: Grid) -> tuple[ProcessGroup, ...]:
         """The groups of processes that execute the operation together."""
@@ -198,7 +196,7 @@ class Rooted(Collective):
         roots: list[int] = operands[-1].tolist()
         reason = rules.in_range("the root", roots, 0, group_size, "the size of the group")
         if reason is not None:
-            raise ExecutionError(reason, operation=self.name, label=label, location=self.operation.location)
+            raise self.execution_error(reason, label)
         return roots
 
 

@@ -27,7 +27,7 @@ from .base import (
     unique_ids,
     zeros,
 )
-from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessId
+from .process_grid import ONE_PROCESS, Grid, ProcessId
 from .replica_groups import REPLICA_GROUPS
 
 
@@ -255,18 +255,7 @@ class PairwiseOperation(CommunicatingOp):
     """Base of operations whose processes send along pairs of a source and a target."""
 
     source_target_pairs: Attribute[Any]
-    channel_id: int | None
     range_label: ClassVar[str] = "C4"
-
-    @property
-    def channel(self) -> int:
-        """The channel's id; 0 where the operation names none."""
-        return self.channel_id or 0
-
-    @property
-    def mode(self) -> GroupMode:
-        """The mode in which ids name processes."""
-        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
 
     def routes(self, grid: Grid) -> list[tuple[ProcessId, ProcessId]]:
         """The pairs of processes of which the first sends to the second."""

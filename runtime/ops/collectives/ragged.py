@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...types import DYNAMIC, INTEGER, PLAIN, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import I64
@@ -135,7 +134,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
         """
         sent = np.concatenate([each.sizes for each in received])
         if not np.array_equal(sent, recv_sizes):
-            raise self._failed(
+            raise self.execution_error(
                 f"recv_sizes are {recv_sizes.tolist()}, but the sizes sent {sent.tolist()}", "C9"
             )
         for each in received:
@@ -158,8 +157,4 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
                 reason = (
                     f"{name}: a slice of {count} from {first} on is not within {what}, which has {size} rows"
                 )
-                raise self._failed(reason, "C8")
-
-    def _failed(self, reason: str, label: str) -> ExecutionError:
-        operation = self.operation
-        return ExecutionError(reason, operation=self.name, label=label, location=operation.location)
+                raise self.execution_error(reason, "C8")

@@ -201,7 +201,7 @@ class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
 
     def reference(self, lhs: Array, rhs: Array, padding: Array) -> Array:
         pairs = _pairs(padding)
-        shape = self.result_shape(lhs.shape, rhs.shape, pairs)
+        shape = self.result_shape(lhs.shape, rhs.shape, self.windows(rhs.shape, pairs))
         reason = rules.same_shape("result", self.result, "the shape of the convolution", shape)
         rules.fail_if(self, reason, "C25")
         return self.convolve(lhs, rhs, pairs)

@@ -33,13 +33,15 @@ _MIN_OUTPUTS_FOR_MATMUL: Final = 128
 _MIN_MULTIPLICATIONS: Final = 1 << 20
 """Minimum number of multiplications for which such products are faster than loops, which copy nothing."""
 _MIN_WINOGRAD_TILES: Final = 24
-"""Minimum number of tiles of 2x2 windows for which transforming rhs in each call pays. A tile takes 20
-multiplications less for each pair of features, whose factors become 16 to write and to read. Measured on
-Zen 4: 25 tiles of 64 features take 0.6 of the time, 16 tiles of 512 1.1 of it."""
+"""Minimum number of tiles of 2x2 windows for which transforming rhs in each call pays. F(2x2, 3x3) saves 20
+of the 36 multiplications for each tile and pair of features, but writes and reads 16 transformed factors for
+each pair. Measured on Zen 4: with 64 features 25 tiles take 0.6 of the time of direct convolution, with 512
+features 16 tiles take 1.1 of it."""
 _MIN_WINOGRAD_FEATURES: Final = 16
 _MIN_WINOGRAD_OUTPUTS: Final = 8
-"""Minimum numbers of features for which 20 multiplications less for each pair pay for transforming the 16
-elements of a tile of each feature. Measured on Zen 4: 16 features to 8 take 0.75 of the time, 3 to 64 1.3."""
+"""Minimum numbers of input and output features for which the saved multiplications pay for transforming the
+16 elements of a tile of each feature. Measured on Zen 4: 16 input and 8 output features take 0.75 of the time
+of direct convolution, 3 and 64 take 1.3 of it."""
 MAX_PATCH_ELEMENTS: Final = 1 << 22
 """Maximum number of window elements copied at a time, unless a single row of windows has more."""
 
@@ -67,7 +69,7 @@ def native_convolution(
     """
     if not view.is_float:
         return None
-    shapes = tuple(lhs), tuple(rhs), result_shape(view, windows, lhs, rhs)
+    shapes = tuple(lhs), tuple(rhs), view.result_shape(lhs, rhs, windows)
     if not convolution.supports(shapes, view.conversions[-1].dtype):
         return None
     outputs = rhs[view.kernel_output_feature_dimension]
@@ -97,8 +99,10 @@ def _prepare(
     is_rhs_constant: bool = False,
     is_winograd: bool = False,
 ) -> Multiply:
-    """`prepare` of `nimblehlo.kernels.convolution.winograd`, or of `convolution` there; `groups`: how many of
-    features, and of batches."""
+    """`prepare` of `nimblehlo.kernels.convolution.winograd`, or of `convolution` there.
+
+    `groups` are feature_group_count and batch_group_count.
+    """
     if is_winograd:
         return winograd.prepare(shapes, axes, numbers, threads=threads, is_rhs_constant=is_rhs_constant)
     return convolution.prepare(
@@ -172,15 +176,6 @@ def is_matmul(view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Seq
         return False
     features, outputs = lhs[-1], rhs[view.kernel_output_feature_dimension]
     return features <= K_BLOCK and min(features, outputs, math.prod(lhs[:-1])) > 1
-
-
-def result_shape(
-    view: ConvolutionRules, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]
-) -> tuple[int, ...]:
-    sizes = [lhs[view.input_batch_dimension] // view.batch_group_count]
-    sizes += [window.count(lhs[d]) for window, d in zip(windows, view.input_spatial_dimensions, strict=True)]
-    sizes += [rhs[view.kernel_output_feature_dimension]]
-    return tuple([sizes[position] for position in np.argsort(view.output_dimensions)])
 
 
 def axes(

@@ -191,7 +191,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
     @constraint
     def C25(self) -> str | None:
         """dim(result) = batches / batch_group_count, num_windows and output features"""
-        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.static_padding())
+        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.static_windows())
         return rules.same_shape("result", self.result, "the shape of the convolution", shape)
 
     @constraint
@@ -227,20 +227,25 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
             for axis, stride, (low, high), lhs_dilation, rhs_dilation in fields
         ]
 
+    def static_windows(self) -> list[Window] | None:
+        """`windows` of the operation's types; None if the padding is unknown."""
+        padding = self.static_padding()
+        return None if padding is None else self.windows(self.rhs.shape, padding)
+
     def result_shape(
-        self, lhs: Sequence[int], rhs: Sequence[int], padding: Padding | None
+        self, lhs: Sequence[int], rhs: Sequence[int], windows: Sequence[Window] | None
     ) -> tuple[int, ...]:
-        """Shape of the result for shapes of operands and a padding, None: unknown."""
+        """Shape of the result for shapes of operands and windows, None: unknown."""
         shape = [DYNAMIC] * len(lhs)
         batches = lhs[self.input_batch_dimension]
         shape[self.output_batch_dimension] = batches if batches < 0 else batches // self.batch_group_count
         shape[self.output_feature_dimension] = rhs[self.kernel_output_feature_dimension]
-        if padding is not None:
+        if windows is not None:
             dimensions = zip(self.output_spatial_dimensions, self.input_spatial_dimensions, strict=True)
-            for window, (output, input) in zip(self.windows(rhs, padding), dimensions, strict=True):
+            for window, (output, input) in zip(windows, dimensions, strict=True):
                 shape[output] = window.count(lhs[input])
         return tuple(shape)
 
     def infer(self) -> list[Type]:
-        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.static_padding())
+        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.static_windows())
         return [TensorType(shape, self.result.element_type)]

@@ -31,8 +31,8 @@ _SMALL: Final = 1 << 12
 
 
 class Precision(enum.StrEnum):
-    """Trades speed for accuracy. Here all of them mean HIGHEST, but for what `is_low_precision` and
-    `convolution_algorithms.is_winograd` serve."""
+    """How speed is traded for accuracy. All values give HIGHEST, except that DEFAULT also allows the matrix
+    unit (`is_low_precision`) and Winograd's algorithm (`convolution_algorithms.is_winograd`)."""
 
     DEFAULT = "DEFAULT"
     HIGH = "HIGH"

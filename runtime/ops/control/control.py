@@ -26,15 +26,10 @@ from ...types import (
 )
 from ..framework.attribute_kinds import SYMBOL
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
-from ..framework.rules import all_types_agree, first, function_type_is
+from ..framework.rules import all_types_agree, first, function_type_is, types_text
 
 VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
 """Any value that control flow passes on."""
-
-
-def types_text(types: Sequence[Type]) -> str:
-    """Types as a signature shows them: ``(tensor<f32>, tensor<i1>)``."""
-    return f"({', '.join(map(str, types))})"
 
 
 def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -> str | None:

@@ -1,6 +1,6 @@
-"""Custom calls that JAX exports for operations that StableHLO has not, and their replacements.
+"""Custom calls that JAX exports for operations that StableHLO lacks, and their replacements.
 
-Most are those whose sizes are operands.
+Most take sizes as operands.
 
 The specializer puts an operation in the place of each call (`nimblehlo.specialize`), with the computations
 that the call names as its regions; the operation becomes its static form once its sizes are known.

@@ -53,8 +53,8 @@ class Target:
         pure: whether it has no effect beyond its results.
         bind: gives, for a view, a function of the inputs alone that does the same; None: there is none.
         on_threads: as `bind`, for a view and the maximum number of threads to use; None: it has no threads.
-        native_call: gives, for a view, what makes the call of a routine that native code can make in place of
-            `run`, or None.
+        native_call: returns, for a view, a function that prepares a routine which native code calls instead
+            of `run`; None if there is none.
     """
 
     run: Callable[..., tuple[Any, ...]]

@@ -23,10 +23,10 @@ def _machine_bytes() -> int:
 
 
 PHYSICAL_MEMORY_BYTES: Final = _machine_bytes()
-"""Maximum size of a tensor in bytes."""
+"""The bytes of the machine's memory, the maximum of a result."""
 MAX_ELEMENTS: Final = 2**57
-"""The largest address space of any processor in bytes; this many of the widest elements still have a size in
-bytes that fits into 64 bits."""
+"""Maximum number of elements of a tensor. 2^57 elements of 16 bytes take 2^61 bytes, which fit into a signed
+64-bit size, and no processor addresses more than 2^57 bytes."""
 
 
 def bytes_of(type: Type) -> int:

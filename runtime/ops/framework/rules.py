@@ -131,6 +131,11 @@ def first(*reasons: str | None) -> str | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
+def types_text(types: Sequence[Type]) -> str:
+    """Types as a signature shows them: ``(tensor<f32>, tensor<i1>)``."""
+    return f"({', '.join(map(str, types))})"
+
+
 def shape_text(shape: Sequence[int]) -> str:
     """A shape as users write it: ``[2, ?]``."""
     return "[" + ", ".join("?" if size == DYNAMIC else str(size) for size in shape) + "]"

@@ -6,7 +6,7 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
 from ...errors import NimbleError, UnsupportedError, VerifyError
@@ -27,7 +27,7 @@ from ...options import Ordering
 from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
 from .op_registry import MESH, RUN_PARALLEL, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
-from .rules import all_types_agree
+from .rules import all_types_agree, types_text
 from .type_constraints import violation
 
 _LEGACY: Final = frozenset(
@@ -186,13 +186,13 @@ class _Verifier:
             raise view.verify_error(f"@{callee.name} has no body")
         if not all_types_agree(actual.inputs, callee.type.inputs):
             raise view.verify_error(
-                f"passes {_types_text(actual.inputs)}, "
-                f"but @{callee.name} takes {_types_text(callee.type.inputs)}"
+                f"passes {types_text(actual.inputs)}, "
+                f"but @{callee.name} takes {types_text(callee.type.inputs)}"
             )
         if not all_types_agree(actual.results, callee.type.results):
             raise view.verify_error(
-                f"has results {_types_text(actual.results)}, "
-                f"but @{callee.name} returns {_types_text(callee.type.results)}"
+                f"has results {types_text(actual.results)}, "
+                f"but @{callee.name} returns {types_text(callee.type.results)}"
             )
 
     def verify_parallel(self, view: Any) -> None:
@@ -214,7 +214,7 @@ class _Verifier:
         )
         for name, actual, expected, label in sides:
             if not all_types_agree(actual, expected):
-                declared, inferred = _types_text(actual), _types_text(expected)
+                declared, inferred = types_text(actual), types_text(expected)
                 raise view.verify_error(f"{name} are {declared}, but those of programs are {inferred}", label)
 
     def reject_recursion(self) -> None:
@@ -302,7 +302,7 @@ def verify_inferred(view: Op) -> None:
     inferred = view.infer()
     declared = [result.type for result in view.operation.results]
     if inferred is not None and not all_types_agree(declared, inferred):
-        reason = f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}"
+        reason = f"the result is declared as {types_text(declared)}, but must be {types_text(inferred)}"
         raise view.verify_error(reason)
 
 
@@ -408,7 +408,3 @@ def _malformed(operation: Operation, error: Exception) -> VerifyError:
 
 def _function_error(function: Function, reason: str) -> VerifyError:
     return VerifyError(reason, operation="func.func", location=function.location)
-
-
-def _types_text(types: Sequence[Type]) -> str:
-    return "(" + ", ".join(map(str, types)) + ")"

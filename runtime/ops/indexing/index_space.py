@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.affine import row_major_strides
 from ...types import DYNAMIC, Array, TensorType
 from ..framework import constraints, rules
 from ..framework.declaration import Constraint
@@ -140,7 +141,7 @@ class IndexedWindows:
         window_dims: Sequence[int],
     ) -> None:
         batch_shape = batch_sizes(indices_shape, index_vector_dim)
-        strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+        strides = row_major_strides(shape)
         rank = len(batch_shape) + len(window)
         batch_dims = other_dimensions(rank, window_dims)
         rank_of_indices = len(indices_shape)

@@ -48,6 +48,13 @@ class ScatterNumbers(Op):
     index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
 
 
+def windowed_dims(view: ScatterNumbers | ScatterRules, rank: int) -> dict[int, int]:
+    """The dimensions of inputs that windows have, each with the corresponding one of the updates."""
+    dropped = (view.inserted_window_dims, view.input_batching_dims)
+    window_dims = index_space.remaining_sizes(range(rank), *dropped)
+    return dict(zip(window_dims, view.update_window_dims, strict=True))
+
+
 class ScatterRules(Op):
     """The semantics that `scatter` and its form by index components share."""
 
@@ -80,13 +87,13 @@ class ScatterRules(Op):
 
     @functools.cached_property
     def _wider_reducer(self) -> Reducer | None:
-        """Combines values in a wider type than the results; None: update_computation combines them."""
+        """The reducer that combines values of narrower types in f64; None: update_computation does."""
         is_wide = self.ordering.accumulate == "float64"
         return self.analysis.wider_reducer("float64", self.results) if is_wide else None
 
     @property
     def combine(self) -> Callable[[Arrays, Arrays], Arrays] | None:
-        """Combines values in a wider type than the results; None: update_computation combines them."""
+        """The combining function of `_wider_reducer`, or None."""
         return None if self._wider_reducer is None else self._wider_reducer.combine
 
     @property
@@ -105,9 +112,7 @@ class ScatterRules(Op):
         """The dimensions of the inputs that windows have, each with the corresponding dimension of the
         updates.
         """
-        dropped = (self.inserted_window_dims, self.input_batching_dims)
-        window_dims = index_space.remaining_sizes(range(self.inputs[0].rank), *dropped)
-        return dict(zip(window_dims, self.update_window_dims, strict=True))
+        return windowed_dims(self, self.inputs[0].rank)
 
     @property
     def window_sizes(self) -> list[int]:

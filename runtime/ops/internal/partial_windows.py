@@ -15,7 +15,7 @@ from ...types import ANY, INTEGER, Array
 from ..framework.declaration import Operand, Result
 from ..framework.rules import constant_operand
 from ..indexing import index_space
-from ..indexing.scatter_rules import ScatterNumbers
+from ..indexing.scatter_rules import ScatterNumbers, windowed_dims
 from ..shape.dynamic_shapes import RunTimeShaped
 
 EXCLUDE_PARTIAL_WINDOWS: Final = "nimblehlo.exclude_partial_windows"
@@ -73,12 +73,7 @@ def multi_element_components(view: ScatterNumbers, rank: int, updates_shape: Seq
 
 def window_extents(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
     """The sizes of windows along the dimensions of an input that they have."""
-    dropped = (view.inserted_window_dims, view.input_batching_dims)
-    window_dims = index_space.remaining_sizes(range(rank), *dropped)
-    return {
-        d: updates_shape[update_dim]
-        for d, update_dim in zip(window_dims, view.update_window_dims, strict=True)
-    }
+    return {d: updates_shape[d_update] for d, d_update in windowed_dims(view, rank).items()}
 
 
 def out_of_bounds_components(

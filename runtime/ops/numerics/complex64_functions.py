@@ -1,4 +1,4 @@
-"""Functions of complex64 numbers, which all but one compute in complex128, where products are exact.
+"""Functions of complex64 numbers. All but `absolute` compute in complex128, where products are exact.
 
 They consist of operations that IEEE-754 defines, so that generated code with the same operations gives the
 same bits. No intermediate value overflows, and no component of a result loses digits by cancellation.

@@ -21,10 +21,11 @@ cdef extern from *:
     """
     #include <stdint.h>
     #define MAX_ARGUMENTS 20
-    typedef uintptr_t at;
-    typedef void (*routine)(at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at);
-    static void call_routine(at address, const at *p) {
-        ((routine) address)(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12],
+    typedef uintptr_t address;
+    typedef void (*routine)(address, address, address, address, address, address, address, address, address, address,
+                            address, address, address, address, address, address, address, address, address, address);
+    static void call_routine(address routine_address, const address *p) {
+        ((routine) routine_address)(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12],
                             p[13], p[14], p[15], p[16], p[17], p[18], p[19]);
     }
     """
@@ -33,10 +34,10 @@ cdef extern from *:
     void call_routine(uintptr_t address, const uintptr_t *arguments) noexcept nogil
 
 cdef enum:
-    # Bytes that are on the stack where a problem needs no more.
-    ON_STACK = 65536
-    # Columns that are transposed at once.
-    STRIP = 16
+    # Maximum size in bytes of a workspace on the stack.
+    MAX_STACK_BYTES = 65536
+    # Columns that are transposed at a time.
+    TRANSPOSED_COLUMNS = 16
     ALIGNMENT = 64
 
 cdef enum Storage:
@@ -63,35 +64,37 @@ def capsule_address(capsule) -> int:
 
 
 cdef void copy_elements(
-    Element *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row, Py_ssize_t column
+    Element *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row_stride,
+    Py_ssize_t column_stride,
 ) noexcept nogil:
+    """`copy_matrix` for elements of one size, some columns at a time, so that what is read stays cached."""
     cdef Py_ssize_t i, j, first = 0, last
     while first < columns:
-        last = min(first + STRIP, columns)
+        last = min(first + TRANSPOSED_COLUMNS, columns)
         for i in range(rows):
             for j in range(first, last):
-                to[i * columns + j] = (<const Element *> (source + i * row + j * column))[0]
+                to[i * columns + j] = (<const Element *> (source + i * row_stride + j * column_stride))[0]
         first = last
 
 
 cdef void copy_matrix(
-    char *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row, Py_ssize_t column,
-    Py_ssize_t item,
+    char *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row_stride, Py_ssize_t column_stride,
+    Py_ssize_t item_bytes,
 ) noexcept nogil:
     """Copy a matrix with strides in bytes to one that is stored row by row."""
     cdef Py_ssize_t i
-    if columns == 1 or column == item:
-        if rows == 1 or row == columns * item:
-            memcpy(to, source, rows * columns * item)
+    if columns == 1 or column_stride == item_bytes:
+        if rows == 1 or row_stride == columns * item_bytes:
+            memcpy(to, source, rows * columns * item_bytes)
         else:
             for i in range(rows):
-                memcpy(to + i * columns * item, source + i * row, columns * item)
-    elif item == 4:
-        copy_elements(<uint32_t *> to, source, rows, columns, row, column)
-    elif item == 8:
-        copy_elements(<uint64_t *> to, source, rows, columns, row, column)
+                memcpy(to + i * columns * item_bytes, source + i * row_stride, columns * item_bytes)
+    elif item_bytes == 4:
+        copy_elements(<uint32_t *> to, source, rows, columns, row_stride, column_stride)
+    elif item_bytes == 8:
+        copy_elements(<uint64_t *> to, source, rows, columns, row_stride, column_stride)
     else:
-        copy_elements(<Pair *> to, source, rows, columns, row, column)
+        copy_elements(<Pair *> to, source, rows, columns, row_stride, column_stride)
 
 
 cdef void unpack(Real *to, const Real *packed, const Real *imaginary, Py_ssize_t order) noexcept nogil:
@@ -123,7 +126,7 @@ cdef struct Buffer:
     Py_ssize_t source, result
     # The rank of one problem's array, 0 to 2.
     int rank
-    Py_ssize_t rows, columns, item
+    Py_ssize_t rows, columns, item_bytes
     # In bytes: its offset in the workspace, the skipped elements, and the strides between problems.
     Py_ssize_t offset, skipped, stride, result_stride
     bint by_columns, is_zero
@@ -201,7 +204,7 @@ cdef class Call:
         buffer.rank = len(declared.shape)
         buffer.rows = declared.shape[0] if buffer.rank == 2 else 1
         buffer.columns = declared.shape[buffer.rank - 1] if buffer.rank else 1
-        buffer.item, buffer.skipped = item, declared.skipped * item
+        buffer.item_bytes, buffer.skipped = item, declared.skipped * item
         buffer.source = -1 if declared.source is None else declared.source
         buffer.result = -1 if declared.result is None else declared.result
         buffer.pairs = -1 if declared.pairs is None else declared.pairs
@@ -226,7 +229,7 @@ cdef class Call:
         cdef char *sources[MAX_ARGUMENTS]
         cdef char *targets[MAX_ARGUMENTS]
         cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
-        cdef char stack_memory[ON_STACK + ALIGNMENT]
+        cdef char stack_memory[MAX_STACK_BYTES + ALIGNMENT]
         cdef char *workspace = stack_memory
         cdef Py_ssize_t position
         cdef cnp.npy_intp bytes = self.bytes + ALIGNMENT
@@ -234,7 +237,7 @@ cdef class Call:
         cdef cnp.ndarray array
         cdef list held = []
         cdef tuple results = empty_results(self.shapes, self.dtypes, self.are_zero)
-        if self.bytes > ON_STACK:
+        if self.bytes > MAX_STACK_BYTES:
             array = cnp.PyArray_SimpleNew(1, &bytes, cnp.NPY_UINT8)
             held.append(array)
             workspace = <char *> cnp.PyArray_DATA(array)
@@ -257,7 +260,7 @@ cdef class Call:
         """The address of `void solve(Call, void **operands, void **results)`, which calls the routine without Python on
         C-contiguous arrays that do not overlap. None if the call needs Python: it enters a context, needs more memory
         than the stack has, or leaves results as zeros."""
-        is_plain = self.context is None and self.bytes <= ON_STACK and not any(self.are_zero)
+        is_plain = self.context is None and self.bytes <= MAX_STACK_BYTES and not any(self.are_zero)
         return <uintptr_t> &solve_contiguous if is_plain else None
 
     cdef void run_all(
@@ -299,7 +302,7 @@ cdef void solve_contiguous(Call call, char **operands, char **results) noexcept 
     cdef char *sources[MAX_ARGUMENTS]
     cdef char *targets[MAX_ARGUMENTS]
     cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
-    cdef char workspace[ON_STACK + ALIGNMENT]
+    cdef char workspace[MAX_STACK_BYTES + ALIGNMENT]
     cdef Py_ssize_t position
     cdef Buffer *buffer
     for position in range(call.used):
@@ -328,34 +331,37 @@ cdef uintptr_t address_of(
 
 cdef void contiguous_strides(const Buffer *buffer, Py_ssize_t *strides) noexcept nogil:
     """The strides in bytes of problems, rows and columns in a C-contiguous array."""
-    strides[1], strides[2] = buffer.columns * buffer.item, buffer.item
+    strides[1], strides[2] = buffer.columns * buffer.item_bytes, buffer.item_bytes
     strides[0] = buffer.rows * strides[1]
 
 
 cdef void begin(const Buffer *buffer, char *memory, const char *source, const Py_ssize_t *strides) noexcept nogil:
     """Set the initial elements of a buffer."""
     if buffer.is_zero:
-        memset(memory, 0, buffer.rows * buffer.columns * buffer.item)
+        memset(memory, 0, buffer.rows * buffer.columns * buffer.item_bytes)
     elif buffer.source < 0 or buffer.storage == IN_OPERAND:
         return
     elif buffer.by_columns:
-        copy_matrix(memory, source, buffer.columns, buffer.rows, strides[2], strides[1], buffer.item)
+        copy_matrix(memory, source, buffer.columns, buffer.rows, strides[2], strides[1], buffer.item_bytes)
     else:
-        copy_matrix(memory, source, buffer.rows, buffer.columns, strides[1], strides[2], buffer.item)
+        copy_matrix(memory, source, buffer.rows, buffer.columns, strides[1], strides[2], buffer.item_bytes)
 
 
 cdef void end(const Buffer *buffer, const char *memory, char *target, const uintptr_t *passed) noexcept nogil:
     """Make a result of a buffer that is in the workspace."""
     cdef Py_ssize_t index, size = buffer.rows * buffer.columns
-    if buffer.pairs >= 0 and buffer.item == sizeof(float):
+    if buffer.pairs >= 0 and buffer.item_bytes == sizeof(float):
         unpack(<float *> target, <const float *> memory, <const float *> passed[buffer.pairs], buffer.rows)
     elif buffer.pairs >= 0:
         unpack(<double *> target, <const double *> memory, <const double *> passed[buffer.pairs], buffer.rows)
-    elif buffer.result_stride != size * buffer.item:
+    elif buffer.result_stride != size * buffer.item_bytes:
         for index in range(size):
             (<int32_t *> target)[index] = <int32_t> (<const int64_t *> memory)[index]
     else:
-        copy_matrix(target, memory, buffer.rows, buffer.columns, buffer.item, buffer.rows * buffer.item, buffer.item)
+        copy_matrix(
+            target, memory, buffer.rows, buffer.columns, buffer.item_bytes, buffer.rows * buffer.item_bytes,
+            buffer.item_bytes,
+        )
 
 
 cdef cnp.ndarray _by_problems(cnp.ndarray array, const Buffer *buffer, Py_ssize_t *strides):

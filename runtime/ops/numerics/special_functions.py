@@ -147,8 +147,10 @@ def reciprocal_square_root_complex(operand: Array) -> Array:
 def atan2_complex(lhs: Array, rhs: Array) -> Array:
     """-i * log((rhs + i * lhs) / sqrt(rhs^2 + lhs^2)), whose real part is the angle for real arguments.
 
-    With x = rhs and y = lhs, the quotient's square is (x + i y) / (x - i y): half of what the angles and the
-    logarithms of these differ by is exact also where the quotient is near 1. The quotient tells which half.
+    With x = rhs and y = lhs, the quotient's square is (x + i y) / (x - i y). The real part of the result is
+    half the difference of the angles of x + i y and x - i y, up to pi, about which the quotient's logarithm
+    decides. The imaginary part is half the difference of the logarithms of their moduli. Both are accurate
+    where the quotient is near 1, too.
     """
     y, x = _scaled_together(lhs, rhs)
     plus = complex_of(x.real - y.imag, x.imag + y.real)

@@ -79,7 +79,7 @@ def extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
 class Order(StrEnum):
     """The order of two keys by a recognised comparator."""
 
-    NUMBER = "FLOAT"
+    FLOAT = "FLOAT"
     """By value, as LT of numbers says: -0 equals +0; NaN is not ordered."""
     TOTAL = "TOTALORDER"
     """TOTALORDER: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN."""
@@ -389,7 +389,7 @@ class _Comparator:
         elif is_canonical:
             return None
         else:
-            order = Order.NUMBER
+            order = Order.FLOAT
         return SortKey(argument // 2, component, descending=argument > other, order=order)
 
     def _key(self, number: int) -> tuple[int, str, bool] | None:

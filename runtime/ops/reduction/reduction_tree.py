@@ -4,11 +4,9 @@ The specification defines the order of the leaves, but not the shape of the tree
 `Options(reduction_tree=...)` selects a tree over the n values v0, v1, ... of a result element:
 
 - ``"blocked"``: adjacent pairs, level by level: (v0 op v1), (v2 op v3), ..., until one value is left; an odd
-last
-  value moves up unchanged. The result is ``body(init_value, total)``;
+  last value moves up unchanged. The result is ``body(init_value, total)``;
 - ``"balanced"``: each node has the first half of its values, rounded up, as its left subtree, and the others
-as its
-  right one. The result is ``body(init_value, total)``;
+  as its right one. The result is ``body(init_value, total)``;
 - ``"left"``: ``body(...body(body(init_value, v0), v1)..., vn-1)``;
 - ``"right"``: ``body(v0, ...body(vn-2, body(vn-1, init_value))...)``;
 - ``("random", seed)``: one to three init values are inserted at random positions among the values; then

@@ -186,12 +186,12 @@ class Sort(Op, name="stablehlo.sort"):
 
     @property
     def follows_comparator(self) -> bool:
-        """Whether what the comparator says of each pair of elements decides the order.
+        """Whether the comparator alone decides the order.
 
-        It does not where the keys are known and are numbers, of which NaN are sorted behind all others.
+        It does not if the keys are known and are floats: NaNs are sorted behind all other elements.
         """
         keys = self.keys or ()
-        numbers = [self.inputs[key.operand].category for key in keys if key.order is Order.NUMBER]
+        numbers = [self.inputs[key.operand].category for key in keys if key.order is Order.FLOAT]
         return not any(category & (FLOAT | COMPLEX) for category in numbers)
 
     @functools.cached_property

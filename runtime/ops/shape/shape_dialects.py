@@ -23,6 +23,7 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
 from ..framework.rules import as_tensor, constant_operand, fail_if
+from ..numerics.broadcast_shapes import broadcast_shapes
 from ..numerics.element_types import unsigned_bits
 from ..numerics.special_functions import divide_integers
 from .dynamic_shapes import ReadsSizes
@@ -371,9 +372,7 @@ class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types(
     def reference(self, *shapes: Array) -> Array:
         sizes = [tuple(map(int, shape)) for shape in shapes]
         fail_if(self, broadcast_reason(sizes))
-        rank = max(map(len, sizes), default=0)
-        aligned = [(1,) * (rank - len(shape)) + shape for shape in sizes]
-        return np.array([_common_size(column) for column in zip(*aligned, strict=True)], np.int64)
+        return np.array(broadcast_shapes(*sizes), np.int64)
 
 
 def broadcast_reason(shapes: Sequence[tuple[int, ...]]) -> str | None:
@@ -384,11 +383,6 @@ def broadcast_reason(shapes: Sequence[tuple[int, ...]]) -> str | None:
         if len(sizes) > 1:
             return f"shapes have the sizes {sorted(sizes)} at dimension {rank - d}, which do not broadcast"
     return None
-
-
-def _common_size(sizes: Sequence[int]) -> int:
-    """The size to which compatible sizes broadcast."""
-    return next((size for size in sizes if size != 1), 1)
 
 
 class NumElements(Op, name="shape.num_elements", assembly="$shape attr-dict : type($shape) -> type($result)"):

@@ -46,7 +46,7 @@ class AxisUse:
         return None
 
     def sub_axes(self) -> str | None:
-        """Whether the sub-axes are parts of their axes, and do not overlap."""
+        """Why the sub-axes are not disjoint parts of their axes; None if they are."""
         by_name: dict[str, list[AxisRef]] = {}
         for axis in sorted(self.seen, key=self.mesh.sort_key):
             if axis.sub_axis is not None:
@@ -117,7 +117,7 @@ def mesh_violation(mesh: Mesh) -> str | None:
 def sharding_violation(
     sharding: TensorSharding, type: Type | None, mesh: Mesh | None, manual_axes: Collection[str] = ()
 ) -> str | None:
-    """Whether a sharding is valid for a value of a type.
+    """Why a sharding is not valid for a value of a type; None if it is.
 
     Args:
         sharding: the sharding.
@@ -172,7 +172,7 @@ def shardings_violation(
     meshes: Sequence[Mesh | None],
     manual_axes: Collection[str] = (),
 ) -> str | None:
-    """Whether there is a valid sharding for each value.
+    """Why there is not a valid sharding for each value; None if there is.
 
     Args:
         per_value: the shardings.
@@ -232,7 +232,7 @@ def unreduced_violation(
     introduces: str | None,
     removes: str | None,
 ) -> str | None:
-    """Whether an operation may change the unreduced axes of its operand to those of its result.
+    """Why an operation may not change its operand's unreduced axes to those of its result; None if it may.
 
     Args:
         operand, result: the shardings, both on `mesh`.

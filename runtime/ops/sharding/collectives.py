@@ -1,7 +1,7 @@
 """Communication that changes how a value is sharded, not the value: collectives of the sdy dialect.
 
-A value of the program is the whole tensor, whatever its sharding, so these operations hand it on. Reductions
-along axes of several devices alone ask for more: the term of each device is not in the program.
+A value of the program is the whole tensor, whatever its sharding, so these operations hand it on. A reduction
+along axes of several devices is rejected: the program does not hold the partial result of each device.
 
 Source: the sdy dialect's operations that implement CollectiveOpInterface.
 """
@@ -28,7 +28,7 @@ from ..framework.declaration import Attribute, Constraint, Operand, Result, cons
 from ..framework.rules import first
 from .checks import AxisUse, unreduced_violation
 from .operations import SHAPED, Reduction, valid_sharding
-from .scope import SHARDING, ShardingOp
+from .scope import SHARDING_KIND, ShardingOp
 
 _OPERAND: Final = "$tensor out_sharding = $out_sharding attr-dict : same-type"
 """The assembly format of a collective operation, after the axes."""
@@ -39,14 +39,14 @@ AXES_OF_DIMENSIONS: Final = DialectData(AxisLists)
 REDUCTION: Final = NumberedEnum(Reduction)
 
 
-class Collective(ShardingOp):
+class SdyCollective(ShardingOp):
     """Base of collectives: the operand's sharding and what the operation does give the result's."""
 
     needs_sharding = True
     """Whether the operand must have a sharding; others are taken to be whole on each device."""
 
     tensor = Operand(SHAPED)
-    out_sharding = Attribute(SHARDING)
+    out_sharding = Attribute(SHARDING_KIND)
     result = Result(SHAPED)
 
     C1 = valid_sharding("out_sharding", "tensor")
@@ -69,7 +69,7 @@ class Collective(ShardingOp):
         return ()
 
     def _missing(self) -> str | None:
-        """Whether the operand lacks a sharding that is needed."""
+        """The reason if the operand lacks a sharding that is needed."""
         is_missing = self.needs_sharding and self.scope is not None and self._operand_sharding() is None
         return "tensor has no sharding" if is_missing else None
 
@@ -140,7 +140,7 @@ def _gives_out_sharding(
         expected: gives the axes of a dimension of the result, or a text that says why there are none.
     """
 
-    def check(view: Collective) -> str | None:
+    def check(view: SdyCollective) -> str | None:
         lists: AxisLists = getattr(view, name)
         mesh = view.mesh()
         if mesh is None:
@@ -163,7 +163,7 @@ def _gives_out_sharding(
     return Constraint(check, f"the sharding of tensor and {name} give out_sharding")
 
 
-class AllGather(Collective, name="sdy.all_gather", assembly=f"$gathering_axes {_OPERAND}"):
+class SdyAllGather(SdyCollective, name="sdy.all_gather", assembly=f"$gathering_axes {_OPERAND}"):
     """Joins the shards along axes: dimensions are no longer divided along them."""
 
     gathering_axes = Attribute(AXES_OF_DIMENSIONS)
@@ -171,7 +171,7 @@ class AllGather(Collective, name="sdy.all_gather", assembly=f"$gathering_axes {_
     C3 = _gives_out_sharding("gathering_axes", gathered)
 
 
-class AllSlice(Collective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPERAND}"):
+class SdyAllSlice(SdyCollective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPERAND}"):
     """Keeps of each shard the slice that belongs to the device: dimensions are divided along more axes."""
 
     needs_sharding = False
@@ -181,7 +181,7 @@ class AllSlice(Collective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPER
     C3 = _gives_out_sharding("slicing_axes", sliced)
 
 
-class AllToAll(Collective, name="sdy.all_to_all", assembly=f"$params {_OPERAND}"):
+class SdyAllToAll(SdyCollective, name="sdy.all_to_all", assembly=f"$params {_OPERAND}"):
     """Divides other dimensions along axes than before."""
 
     params = Attribute(DialectData(AllToAllParameters))
@@ -227,7 +227,7 @@ class AllToAll(Collective, name="sdy.all_to_all", assembly=f"$params {_OPERAND}"
         return first(*(_differs(index, axes, after[index]) for index, axes in enumerate(expected)))
 
 
-class CollectivePermute(Collective, name="sdy.collective_permute", assembly=_OPERAND):
+class SdyCollectivePermute(SdyCollective, name="sdy.collective_permute", assembly=_OPERAND):
     """Moves shards between devices: dimensions are divided along other axes into as many shards."""
 
     @constraint
@@ -257,7 +257,7 @@ class CollectivePermute(Collective, name="sdy.collective_permute", assembly=_OPE
         return None
 
 
-class Reducing(Collective):
+class SdyReducing(SdyCollective):
     """Base of collectives that reduce along axes."""
 
     needs_sharding = False
@@ -273,7 +273,9 @@ class Reducing(Collective):
         return unreduced_violation(self.before(), self.out_sharding, mesh, introduces=None, removes=reduction)
 
 
-class AllReduce(Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $reduction_axes {_OPERAND}"):
+class SdyAllReduce(
+    SdyReducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $reduction_axes {_OPERAND}"
+):
     """Reduces the values of all devices along axes."""
 
     reduction_axes = Attribute(AXES)
@@ -303,28 +305,28 @@ class AllReduce(Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $
         others = (*self.before().replicated, *self.out_sharding.unreduced)
         return self.overlap_violation(self.reduction_axes.axes, others)
 
-    C6 = Constraint(Reducing.transition_violation)
+    C6 = Constraint(SdyReducing.transition_violation)
 
     def reduced_axes(self) -> Iterable[AxisRef]:
         axes: AxisList = self.reduction_axes
         return axes.axes
 
 
-class ReduceScatter(
-    Reducing, name="sdy.reduce_scatter", assembly=f"( $reduction_op )? $reduce_scatter_axes {_OPERAND}"
+class SdyReduceScatter(
+    SdyReducing, name="sdy.reduce_scatter", assembly=f"( $reduction_op )? $reduce_scatter_axes {_OPERAND}"
 ):
     """Reduces the values of all devices along axes; each device keeps one slice of the result."""
 
     reduce_scatter_axes = Attribute(AXES_OF_DIMENSIONS)
 
-    C3 = Constraint(Reducing.transition_violation)
+    C3 = Constraint(SdyReducing.transition_violation)
     C4 = _gives_out_sharding("reduce_scatter_axes", sliced)
 
     def reduced_axes(self) -> Iterable[AxisRef]:
         return [axis for each in self.reduce_scatter_axes.lists for axis in each.axes]
 
 
-class ToUnreduced(Collective):
+class ToUnreduced(SdyCollective):
     """Base of operations after which axes are unreduced."""
 
     def becoming_unreduced(self) -> Sequence[AxisRef]:

@@ -16,10 +16,10 @@ from ...ir import Operation, captured_values
 from ...ir import Region as IrRegion
 from ...ir.sharding import ManualAxes, Mesh, ShardingPerValue, TensorSharding
 from ...types import ANY, BUFFER, TENSOR, BufferType, TensorType, Type
-from ..control.control import results_are, types_text
+from ..control.control import results_are
 from ..framework.attribute_kinds import I64, STRING, DialectData, NumberedEnum
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Region, Result, constraint
-from ..framework.rules import all_types_agree, first
+from ..framework.rules import all_types_agree, first, types_text
 from ..shape.creation import ConstantOp
 from .checks import (
     common_mesh,
@@ -29,7 +29,7 @@ from .checks import (
     shardings_violation,
     unreduced_violation,
 )
-from .scope import SHARDING, SHARDINGS, ShardingOp
+from .scope import SHARDING_KIND, SHARDINGS, ShardingOp
 
 SHAPED: Final = TENSOR | BUFFER
 
@@ -86,7 +86,7 @@ class Constrained(ShardingOp, assembly="$input $sharding attr-dict : same-type")
     """Base of operations that constrain the sharding of a value, or of its uses from there on."""
 
     input = Operand(ANY)
-    sharding = Attribute(SHARDING)
+    sharding = Attribute(SHARDING_KIND)
     result = Result(ANY)
 
     C1 = valid_sharding("sharding", "input")
@@ -179,7 +179,7 @@ class DataFlowEdge(
     """Represents a result of an operation with regions, and all values that flow into it."""
 
     input = Operand(SHAPED)
-    sharding = Attribute(SHARDING, None)
+    sharding = Attribute(SHARDING_KIND, None)
     result = Result(SHAPED)
 
     @constraint
@@ -217,7 +217,7 @@ class ShardingReturn(ShardingOp, name="sdy.return", assembly="attr-dict ( $resul
     results = Operand(ANY, variadic=True)
 
 
-def body_violation(view: NamedComputation | ManualComputation) -> str | None:
+def body_violation(view: NamedComputation | SdyManualComputation) -> str | None:
     """body ends with sdy.return and uses no values from outside"""
     body: IrRegion = view.body
     if body.block.terminator.name != "sdy.return":
@@ -277,7 +277,7 @@ def _per_value(
     return None if reason is None else f"{name}: {reason}"
 
 
-class ManualComputation(
+class SdyManualComputation(
     ShardingOp,
     name="sdy.manual_computation",
     assembly=(

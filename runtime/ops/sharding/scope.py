@@ -12,7 +12,7 @@ from ..framework.attribute_kinds import DialectData
 from ..framework.declaration import Op
 from ..framework.op_registry import MESH
 
-SHARDING: Final = DialectData(TensorSharding)
+SHARDING_KIND: Final = DialectData(TensorSharding)
 SHARDINGS: Final = DialectData(ShardingPerValue)
 
 _OWN_SHARDING: Final = {

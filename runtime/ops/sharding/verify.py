@@ -19,7 +19,7 @@ from ..framework.rules import first
 from .checks import common_mesh, sharding_violation, shardings_violation
 from .scope import COMPUTATIONS, Scope, meshes_of
 
-SHARDING: Final = "sdy.sharding"
+SHARDING_ATTRIBUTE: Final = "sdy.sharding"
 _GROUPS: Final = ("reduction", "need_replication", "permutation")
 
 
@@ -57,11 +57,11 @@ class _Verifier:
             ("result", function.type.results, function.result_attributes),
         ):
             for index, (type, attributes) in enumerate(zip(types, each, strict=False)):
-                if SHARDING in attributes:
-                    self.verify_value(f"{kind} {index}", type, attributes[SHARDING])
-        if SHARDING in function.attributes:
-            reason = self.per_value_violation(function.attributes[SHARDING], ())
-            self.fail_if(reason, "func.func", SHARDING, function.location)
+                if SHARDING_ATTRIBUTE in attributes:
+                    self.verify_value(f"{kind} {index}", type, attributes[SHARDING_ATTRIBUTE])
+        if SHARDING_ATTRIBUTE in function.attributes:
+            reason = self.per_value_violation(function.attributes[SHARDING_ATTRIBUTE], ())
+            self.fail_if(reason, "func.func", SHARDING_ATTRIBUTE, function.location)
         if function.body is not None:
             self.verify_block(function.body.block, "func.func")
 
@@ -73,7 +73,7 @@ class _Verifier:
         else:
             reason = "must be an attribute #sdy.sharding"
         reason = None if reason is None else f"{name}: {reason}"
-        self.fail_if(reason, "func.func", SHARDING, self.function.location)
+        self.fail_if(reason, "func.func", SHARDING_ATTRIBUTE, self.function.location)
 
     def fail_if(self, reason: str | None, operation: str, label: str, location: object) -> None:
         """Raise a VerifyError with the reason, if there is one."""
@@ -109,7 +109,7 @@ class _Verifier:
 
     def attribute_violation(self, operation: Operation, name: str, attribute: Attribute) -> str | None:
         """Why an attribute of sdy is not one of this operation."""
-        if name == SHARDING:
+        if name == SHARDING_ATTRIBUTE:
             return self.per_value_violation(attribute, [result.type for result in operation.results])
         if name == "sdy.sharding_rule":
             if not isinstance(attribute, ShardingRule):

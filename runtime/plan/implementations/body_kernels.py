@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
+from ...ops.reduction.bodies import SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import DType, TensorType
 from ..implementation import Runnable
 from .kernel import Kernel, KernelMatch
@@ -155,13 +155,6 @@ def reduce_window_kernel(view: ReduceWindow, threads: int | None) -> KernelMatch
     )
 
 
-_COMPARISONS: dict[Order, Literal["FLOAT", "TOTALORDER", "CANONICAL"]] = {
-    Order.NUMBER: "FLOAT",
-    Order.TOTAL: "TOTALORDER",
-    Order.CANONICAL: "CANONICAL",
-}
-
-
 def sort_kernel(view: Sort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: recognised comparators of real keys."""
     keys = comparator(view.comparator)
@@ -187,7 +180,7 @@ def _sort_by(
 
     if keys is None or any(key.component != "value" for key in keys):
         return "the comparator is not recognized"
-    order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
+    order = [sort.Key(key.operand, key.descending, key.order.value) for key in keys]
     dtypes = [type.dtype for type in inputs]
     if not sort.supports(dtypes, order):
         return "no kernel for these element types"

@@ -111,12 +111,12 @@ class RegionCode(NativeCode):
         """
         return native
 
-    def reference_on_captures(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+    def reference_on_captures(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The reference with the native code's arguments: the operands, then the captured values."""
         if not self.captured or not self.captured_operands:
-            return reference
+            return function
         count = len(self.view.operation.operands)
-        return lambda *operands, **regions: reference(*operands[:count], **regions)
+        return lambda *operands, **regions: function(*operands[:count], **regions)
 
     def with_captured_arguments(self, implementation: Implementation) -> Implementation:
         """The implementation of a step, from one that takes captured values after the operands."""

@@ -13,13 +13,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ...float_errors import without_warnings
+from ...float_errors import ignoring_float_errors
 
 _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
 times as long, and a call that releases the lock in each step would wait that long in each."""
 
-_HALF_A_MICROSECOND = 5e-7
+_ROUNDING_SECONDS = 5e-7
 """Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
 be too small by a rounding error."""
 
@@ -43,7 +43,7 @@ class Job:
 
     def run(self) -> None:
         try:
-            without_warnings(self.action)
+            ignoring_float_errors(self.action)
         except Exception as error:
             # `Options(compile="eager")` prepares code without a job and raises.
             _warn(error)
@@ -113,14 +113,14 @@ class Background:
     def work(self) -> None:
         """Run the thread: compile the jobs of the queue."""
         interval = sys.getswitchinterval()
-        sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _HALF_A_MICROSECOND)
+        sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _ROUNDING_SECONDS)
         while True:
             with self.changed:
                 while self.holds:
                     self.changed.wait()
                 if not self.waiting or not threading.main_thread().is_alive():
                     self.thread = None
-                    sys.setswitchinterval(interval + _HALF_A_MICROSECOND)
+                    sys.setswitchinterval(interval + _ROUNDING_SECONDS)
                     self.changed.notify_all()
                     return
                 job = next((one for one in self.waiting if one.has_priority), self.waiting[0])

@@ -80,7 +80,7 @@ def scratch_arrays(body: str, handed_on: str, *shape: int) -> float:
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     (loop,) = [
         step.implementation
-        for step in all_steps(executable._only._plan)
+        for step in all_steps(executable._static_program.plan)
         if isinstance(step.implementation, NativeLoop) and not step.implementation.is_inner
     ]
     inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)]
@@ -239,7 +239,9 @@ def test_large_arrays_take_turns(is_large: bool) -> None:
     text = LOOP.format(body=body, handed_on="%s, %w")
     text = text.replace("tensor<64xf32>", f"tensor<{size}xf32>")
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
-    (step,) = [one for one in executable._only._plan.steps if isinstance(one.implementation, NativeLoop)]
+    (step,) = [
+        one for one in executable._static_program.plan.steps if isinstance(one.implementation, NativeLoop)
+    ]
     held = -(-size * 4 // 64) * 64
     assert step.implementation.scratch_bytes == held * (1 + is_large)
     inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, size)).astype(np.float32)]

@@ -27,7 +27,7 @@ from tests.ops.bodies import canonical, combining, comparing, region
 F32 = "tensor<f32>"
 SHAPED = f"""%s = stablehlo.reshape %a : ({F32}) -> tensor<1xf32>
     %r = stablehlo.reshape %s : (tensor<1xf32>) -> {F32}"""
-FIRST = SortKey(0, "value", descending=False, order=Order.NUMBER)
+FIRST = SortKey(0, "value", descending=False, order=Order.FLOAT)
 
 
 def region_of(text: str, before: str = "") -> Region:
@@ -107,7 +107,7 @@ def test_vectorize_region_calls_other_regions_for_each_element() -> None:
     ("text", "keys"),
     [
         (comparing("LT"), (FIRST,)),
-        (comparing("GT"), (SortKey(0, "value", True, Order.NUMBER),)),
+        (comparing("GT"), (SortKey(0, "value", True, Order.FLOAT),)),
         (comparing("LT", "i32", ["f32"], "SIGNED"), (FIRST,)),
         (comparing("GT", compare_type="TOTALORDER"), (SortKey(0, "value", True, Order.TOTAL),)),
         (
@@ -130,7 +130,7 @@ def test_vectorize_region_calls_other_regions_for_each_element() -> None:
                 %r = stablehlo.or %both, %lt : tensor<i1>""",
                 ["%r : tensor<i1>"],
             ),
-            (FIRST, SortKey(1, "value", True, Order.NUMBER)),
+            (FIRST, SortKey(1, "value", True, Order.FLOAT)),
         ),
         (
             region(

@@ -6,23 +6,23 @@ from nimblehlo.errors import UnsupportedError, VerifyError
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.sharding import collectives, operations
 from nimblehlo.ops.sharding.collectives import (
-    AllGather,
-    AllReduce,
-    AllSlice,
-    AllToAll,
-    CollectivePermute,
-    ReduceScatter,
     ReplicatedToUnreduced,
+    SdyAllGather,
+    SdyAllReduce,
+    SdyAllSlice,
+    SdyAllToAll,
+    SdyCollectivePermute,
+    SdyReduceScatter,
     ShardedToUnreduced,
 )
 from nimblehlo.ops.sharding.operations import (
     DataFlowEdge,
     FunctionDataFlowEdge,
-    ManualComputation,
     MeshOp,
     NamedComputation,
     PropagationBarrier,
     Reshard,
+    SdyManualComputation,
     ShardingConstant,
     ShardingConstraint,
 )
@@ -137,7 +137,7 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "C3": named(result="tensor<8xf32>"),
         "C4": named(shardings='out_shardings=[<@mesh, [{"q"}, {}]>]'),
     },
-    ManualComputation: {
+    SdyManualComputation: {
         "C1": body(
             f"%0 = sdy.manual_computation(%a) {WHOLE} manual_axes={{}} (%c: !t) {{\n"
             "    stablehlo.return %c : !t\n  } : (!t) -> !t"
@@ -152,29 +152,29 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "C6": computation("tensor<4x8xf32>"),
         "C7": computation("tensor<2x8xf32>", axes='"x", "w"'),
     },
-    AllGather: {
+    SdyAllGather: {
         "C1": collective('sdy.all_gather [{"x"}, {}]', "@mesh, [{}]"),
         "C2": collective('sdy.all_gather [{"x"}, {}]', "@mesh, [{}, {}]", ""),
         "C3": collective('sdy.all_gather [{"y"}, {}]', "@mesh, [{}, {}]"),
     },
-    AllSlice: {
+    SdyAllSlice: {
         "C1": collective('sdy.all_slice [{"y"}, {}]', '@mesh, [{"x", "x"}, {}]'),
         "C2": collective('sdy.all_slice [{"y"}, {}]', "@turned, [{}, {}]"),
         "C3": collective('sdy.all_slice [{"y"}, {}]', '@mesh, [{"y", "x"}, {}]'),
     },
-    AllToAll: {
+    SdyAllToAll: {
         "C1": collective('sdy.all_to_all [{"x"}: 0->1]', '@mesh, [{}, {"x":(1)3}]'),
         "C2": collective('sdy.all_to_all [{"x"}: 0->1]', '@turned, [{}, {"x"}]'),
         "C3": collective('sdy.all_to_all [{"x":(1)2, "x":(2)2}: 0->1]', '@mesh, [{}, {"x"}]'),
         "C4": collective('sdy.all_to_all [{"x"}: 0->2]', '@mesh, [{}, {"x"}]'),
         "C5": collective('sdy.all_to_all [{"x"}: 0->1]', '@mesh, [{}, {"y"}]'),
     },
-    CollectivePermute: {
+    SdyCollectivePermute: {
         "C1": collective("sdy.collective_permute", '@mesh, [{"y", "y"}, {}]'),
         "C2": collective("sdy.collective_permute", "@other, [{}, {}]"),
         "C3": collective("sdy.collective_permute", '@mesh, [{"y"}, {}]'),
     },
-    AllReduce: {
+    SdyAllReduce: {
         "C1": collective('sdy.all_reduce {"y"}', '@mesh, [{"x"}, {}], replicated={"z", "y"}'),
         "C2": collective('sdy.all_reduce {"y"}', '@turned, [{"x"}, {}]'),
         "C3": collective('sdy.all_reduce {"y"}', '@mesh, [{}, {"x"}]'),
@@ -184,7 +184,7 @@ REJECTED: dict[type[Op], dict[str, str]] = {
             'sdy.all_reduce {"y"}', '@mesh, [{"x"}, {}]', '@mesh, [{"x"}, {}], unreduced=max{"y"}'
         ),
     },
-    ReduceScatter: {
+    SdyReduceScatter: {
         "C1": collective('sdy.reduce_scatter [{"y"}, {}]', '@mesh, [{"x", "y":(2)1}, {}]'),
         "C2": collective('sdy.reduce_scatter [{"y"}, {}]', '@turned, [{"x", "y"}, {}]'),
         "C3": collective(
