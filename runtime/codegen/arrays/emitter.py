@@ -104,7 +104,7 @@ def operation_count(block: Block) -> int:
 
 def multiplication_count(block: Block, view_of: ViewOf) -> int:
     """The approximate number of multiplications of a block that `check_block` accepts."""
-    return sum(emit_rule_of(operation).work(operation, view_of) for operation in _walk(block))
+    return sum(emit_rule_of(operation).multiplications(operation, view_of) for operation in _walk(block))
 
 
 def large_array_work(block: Block) -> int:
@@ -130,8 +130,8 @@ def check_step(operation: Operation, view_of: ViewOf) -> str | None:
         return reason
     if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):
         return f"has a result of more than {MAX_STEP_ELEMENTS} elements"
-    work = sum(emit_rule_of(inner).work(inner, view_of) for inner in operation.walk())
-    if work > MAX_BLOCK_MULTIPLICATIONS:
+    multiplications = sum(emit_rule_of(inner).multiplications(inner, view_of) for inner in operation.walk())
+    if multiplications > MAX_BLOCK_MULTIPLICATIONS:
         return f"has more than {MAX_BLOCK_MULTIPLICATIONS} multiplications"
     return None
 

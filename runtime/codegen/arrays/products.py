@@ -32,6 +32,7 @@ MAX_ELEMENTS = 1 << 14
 _ROWS, _FEW_REGISTERS_ROWS = (8, 4, 2, 1), (4, 2, 1)
 """Rows of a tile; more rows read each column less often, but need more registers."""
 _FEW_REGISTERS_BYTES = 512
+"""Bytes of all vector registers up to which tiles have few rows: 16 registers of AVX2."""
 
 
 class _Sizes(NamedTuple):
@@ -59,7 +60,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return f"sums more than {k_block} products" if chain_bytes and _sizes(view).k > k_block else None
 
 
-def _work(operation: Operation, view_of: ViewOf) -> int:
+def _multiplications(operation: Operation, view_of: ViewOf) -> int:
     return math.prod(_sizes(view_of(operation)))
 
 
@@ -285,4 +286,6 @@ def _emit_factors(builder: ir.IRBuilder, operation: Operation, factors: Sequence
     return (call(builder, "llvm.fma", left, right, ir.Constant(left.type, 0.0)),)
 
 
-EMIT_RULES["stablehlo.dot_general"] = EmitRule(_check, _emit, work=_work, element=_outer_product)
+EMIT_RULES["stablehlo.dot_general"] = EmitRule(
+    _check, _emit, multiplications=_multiplications, element=_outer_product
+)

@@ -35,7 +35,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return check_region(view.comparator, view_of)
 
 
-def _work(operation: Operation, view_of: ViewOf) -> int:
+def _multiplications(operation: Operation, view_of: ViewOf) -> int:
     """The approximate number of multiplications that take as long as the comparisons of a sort."""
     return int(view_of(operation).comparisons) * _OPERATIONS_PER_PROBE
 
@@ -81,4 +81,4 @@ class _Rows:
             copy(emitter, Side(target, first, (stride,)), Side(row, 0, (1,)), sizes)
 
 
-EMIT_RULES["stablehlo.sort"] = EmitRule(_check, _emit, work=_work)
+EMIT_RULES["stablehlo.sort"] = EmitRule(_check, _emit, multiplications=_multiplications)

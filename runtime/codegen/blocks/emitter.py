@@ -87,7 +87,7 @@ class EmitRule(Record):
             operation is only generated in blocks on arrays.
         is_outlined: whether equal operations in blocks on arrays share a function: LLVM takes much longer for
             one long function than for several short ones.
-        work: returns the approximate number of multiplications.
+        multiplications: returns the approximate number of multiplications, or of what takes as long.
         alias: returns the storage of the result if the result is a view of an operand, or None; called in
             blocks on arrays.
         element: returns the rule by which the loop of an elementwise user, in blocks on arrays, computes the
@@ -98,7 +98,7 @@ class EmitRule(Record):
     emit: Callable[[Any, Operation], Sequence[Binding]]
     small_values: Callable[[Operation], Iterable[IrValue]] | None = None
     is_outlined: bool = True
-    work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
+    multiplications: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
     alias: Callable[[Any, Operation], Storage | None] = lambda emitter, operation: None
     element: Callable[[Operation, ViewOf], ElementRule | None] = lambda operation, view_of: None
 

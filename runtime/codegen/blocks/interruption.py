@@ -15,8 +15,8 @@ from .emitter import emit_rule_of
 
 MAX_UNCHECKED_ITERATIONS = 1 << 12
 """A loop within another one that may take more iterations is checked."""
-MAX_UNCHECKED_WORK = 1 << 22
-"""Elements and products that are computed between two checks: some milliseconds."""
+MAX_UNCHECKED_ELEMENTS = 1 << 22
+"""Elements (`_computed_elements`) between two checks: some milliseconds."""
 STOPPED = 2
 """Return value of native code that its caller has stopped."""
 
@@ -56,8 +56,8 @@ class Interruption:
     def emit_check(self, body: Block) -> None:
         """Generate, in a loop with that body, a check once every so many iterations."""
         builder = self.builder
-        work = _work(body, self.view_of)
-        interval = I64(max(1, min(MAX_UNCHECKED_ITERATIONS, MAX_UNCHECKED_WORK // work)))
+        elements = _computed_elements(body, self.view_of)
+        interval = I64(max(1, min(MAX_UNCHECKED_ITERATIONS, MAX_UNCHECKED_ELEMENTS // elements)))
         with builder.goto_entry_block():
             count = builder.alloca(I64)
             builder.store(interval, count)
@@ -72,12 +72,12 @@ class Interruption:
             builder.position_at_end(continues)
 
 
-def _work(block: Block, view_of: ViewOf) -> int:
-    """About how many elements and products a block computes."""
+def _computed_elements(block: Block, view_of: ViewOf) -> int:
+    """About how many elements a block computes; multiplications of products count as elements."""
     total = 1
     for operation in block.operations:
-        total += emit_rule_of(operation).work(operation, view_of)
+        total += emit_rule_of(operation).multiplications(operation, view_of)
         total += sum(element_count(value.type) for value in operation.results if is_plain(value.type))
-        inner = sum(_work(region.block, view_of) for region in operation.regions)
+        inner = sum(_computed_elements(region.block, view_of) for region in operation.regions)
         total += inner * (count_limit(operation) or 1 if operation.name == "stablehlo.while" else 1)
     return total

@@ -31,9 +31,11 @@ NAME = "rows"
 MAX_ROW_BUFFER_BYTES = 1 << 18
 """Bytes of a row's buffers, which are on the stack."""
 _MIN_COLUMNS, _MAX_ROWS, _GROUP_BYTES = 64, 4, 8 << 10
-"""Minimum columns of rows that are computed together; maximum rows, and bytes, which stay in the L1 cache."""
+"""Minimum columns of rows that are computed together; maximum rows, and bytes, which stay in the L1 cache.
+One row at a time takes 1.0 to 1.6 times as long, eight rows 1.0 to 1.1 times (Zen 4)."""
 MAX_RECOMPUTED_COST = 6
-"""Cost up to which a later pass recomputes a value instead of buffering it."""
+"""Cost (`cost_of`) up to which a later pass recomputes a value instead of buffering it. With a limit of 1
+layer norm takes 1.3 times as long; with exponentials recomputed, softmax takes 1.5 times (Zen 4)."""
 
 
 class RowTilePlan:

@@ -29,10 +29,14 @@ from .row_emitter import RowEmitter
 from .row_tiling import RowTilePlan, pass_count, pass_outputs, reductions_in_pass
 
 _MAX_COLUMNS = 48
+"""Columns of a short row, at most. From 56 on, softmax, norms and sums take 1.2 to 2.2 times as long as by
+`rows`; with 24 columns `rows` takes 1.1 to 1.3 times as long, with 40 and 48 0.8 to 1.4 times (Zen 4)."""
 _MAX_STRIDED_COLUMNS = 16
 """Columns of rows that are not contiguous: copying them costs less than an expensive operation a row."""
 _MIN_ROWS = 16
+"""Rows of a group, at least: those of a vector of f32."""
 _MAX_ROWS = 64
+"""Rows of a group, at most."""
 _GROUP_BYTES = 1 << 15
 """Bytes of scratch memory, which should stay in the L1 cache."""
 
@@ -207,7 +211,7 @@ class ShortRows(RowEmitter):
         columns, rows = self.plan.columns, I64(self.group)
         if reductions:
             reducers = [Reducer(self.builder, operation, self.view_of) for operation in reductions]
-            interleaved = interleaved_rows(self._work())
+            interleaved = interleaved_rows(self._cost())
             stacks = PairwiseRowStacks(self.builder, reducers, self.group, columns // interleaved)
             groups = I64(columns // interleaved) if columns >= interleaved else None
             yes = ir.Constant(ir.IntType(1), 1)
@@ -231,7 +235,8 @@ class ShortRows(RowEmitter):
             element = self.element(value, indices, elements)
             store(self.builder, plain_element_type(value), element, self._address(value, scratch, indices))
 
-    def _work(self) -> int:
+    def _cost(self) -> int:
+        """The cost of an element."""
         return sum(
             cost_of(operation)
             for operation in _operations_around_reductions(self.block)

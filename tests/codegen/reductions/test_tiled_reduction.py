@@ -171,12 +171,12 @@ def test_what_forms_none(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("shape", "dtype", "is_prefetched"),
     [
-        ((1050, 1000), np.float32, True),
-        ((1048, 1000), np.float32, False),  # fewer than MIN_PREFETCHED_BYTES
-        ((1050, 1024), np.float32, False),  # a row of a page
-        ((70, 300, 50), np.float32, True),
-        ((800, 600), np.float64, False),
-        ((1100, 500), np.float64, True),
+        ((4200, 1000), np.float32, True),
+        ((4192, 1000), np.float32, False),  # fewer than MIN_PREFETCHED_BYTES
+        ((4200, 1024), np.float32, False),  # a row of a page
+        ((280, 300, 50), np.float32, True),
+        ((3200, 600), np.float64, False),
+        ((4400, 500), np.float64, True),
     ],
 )
 def test_short_rows_of_large_operands_are_prefetched(
