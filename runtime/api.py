@@ -291,8 +291,9 @@ class Executable(DirectCall):
     def _sanitized(self, sanitizer: Sanitizer, types: Sequence[Type]) -> Program:
         """A program whose regions run by references, so that the checks also apply in regions."""
         function = sanitizer.bind(self._module, self._entry, types)
-        watch = sanitizer.watch(function)
-        return Program(function, replace(self.options, compile="never"), watch.choose, watch.runner)
+        sanitized = sanitizer.instrument(function)
+        options = replace(self.options, compile="never")
+        return Program(function, options, sanitized.choose, sanitized.runner)
 
     @property
     def findings(self) -> Sequence[Finding]:

@@ -60,8 +60,8 @@ class FaultyOperation:
         within: the regions around it, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
         violation: how its result exceeds its bound, for the operands that the backend computed.
         module: a program of this operation alone; or one that ends with it, where those before it are needed.
-        inputs: its inputs.
-        ours, theirs: the results of that program here, and the backend's.
+        inputs: the inputs of that program.
+        ours, theirs: NimbleHLO's results of that program, and the backend's.
         fails_alone: whether the program of this operation alone has a wrong result as well. Otherwise the
             operations around it are needed, as where the backend fuses them.
     """

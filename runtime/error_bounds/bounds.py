@@ -77,11 +77,12 @@ class ResultBound:
     """The error bound of a result.
 
     Attributes:
-        value: our result.
-        bound: for each element as f64, how far a correct one may be away; 0: equal; infinite: anything.
+        value: NimbleHLO's result.
+        bound: for each element as f64, the maximum distance of a correct one; 0: it must be equal; infinite:
+            any value is correct.
         may_vary: for integers and booleans which elements depend on rounding, or on what the specification
             leaves open; all False for floats.
-        others: other right results, with bounds of their own, each as this one.
+        others: other correct results, each with bounds of its own.
     """
 
     value: Array
@@ -103,11 +104,11 @@ class BoundViolation:
     """A result that exceeds its bound.
 
     Attributes:
-        result: which one.
-        index: the element that is farthest beyond, or None if type or shape differ.
-        reason: what is wrong, with values.
-        elements: how many elements lie beyond.
-        excess: the largest distance in bounds; infinite where the elements have to be equal.
+        result: the index of the result.
+        index: the index of the element that exceeds its bound most, or None if type or shape differ.
+        reason: a sentence with the values and the bound.
+        elements: the number of elements that exceed their bounds.
+        excess: the largest distance, as a multiple of the bound; infinite where elements have to be equal.
     """
 
     result: int
@@ -125,8 +126,8 @@ class Accuracy:
 
     Attributes:
         results: a bound for each result.
-        true_errors: for each result how far ours is from the result in wider arithmetic, as f64; None if
-            there is no wider arithmetic.
+        true_errors: for each result the distance of its elements from those in wider arithmetic, as f64; None
+            if the program was not run in wider arithmetic.
         lost_digits: the operation that loses most digits; None if none loses a digit.
         draws: the number of random runs.
     """
@@ -204,8 +205,8 @@ def accuracy(
         inputs: what `nimblehlo.execute` takes.
         entry: the function to run.
         draws: the number of random runs, at least 2.
-        seed: of the random errors.
-        options: of the run without random errors.
+        seed: the seed of the random errors.
+        options: the options of the run without random errors.
 
     Raises:
         NimbleError: what `nimblehlo.execute` raises.
@@ -444,9 +445,9 @@ def violation_of(index: int, bound: ResultBound, actual: Array) -> BoundViolatio
     """How a result exceeds its bound; None if it does not.
 
     Args:
-        index: which result it is, for the report.
-        bound: ours, and how far another one may be away.
-        actual: the other one.
+        index: the index of the result, for the report.
+        bound: NimbleHLO's result and its bound.
+        actual: the other implementation's result.
     """
     value = bound.value
     if actual.dtype != value.dtype or actual.shape != value.shape:

@@ -146,7 +146,7 @@ def _series_error(name: str, operands: Sequence[Array], magnitude: Array) -> Arr
 
 
 def _factorials(numbers: Array) -> Array:
-    """n!, infinite where it is beyond f64; 1 for numbers that are no natural ones."""
+    """n!, infinite where it is beyond f64; 1 for numbers that are not natural."""
     with np.errstate(all="ignore"):
         table = np.append(np.cumprod(np.append(1.0, np.arange(1.0, MAX_FACTORIAL + 1))), np.inf)
         is_natural = (numbers >= 0) & (numbers == np.floor(numbers))

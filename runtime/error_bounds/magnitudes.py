@@ -95,7 +95,7 @@ def _magnitudes(operands: Sequence[Array]) -> list[Array]:
 def _evaluated(
     operation: Operation, operands: Sequence[Array], results: Sequence[Array]
 ) -> list[Array | None]:
-    """The moduli of the operation's results on real numbers in f64; None for results that are no floats."""
+    """The moduli of the operation's results on real numbers in f64; None for results other than floats."""
     return [
         np.abs(one).astype(np.float64) if is_inexact(result.dtype) else None
         for one, result in zip(wide_results(operation, operands), results, strict=True)

@@ -27,7 +27,7 @@ def base_name(operation: Operation) -> str:
 
 
 def category(value: Any) -> int:
-    """The category of a value's element type; 0 where it is no tensor, or quantized."""
+    """The category of a value's element type; 0 if it is not a tensor, or quantized."""
     type = value.type
     return (
         int(type.category)

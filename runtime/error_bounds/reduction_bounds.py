@@ -197,7 +197,7 @@ def _accumulator_roundoff(operation: Operation, dtype: DType) -> float:
 
 
 def _body_bounds(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
-    """Bodies that are no sum: rounding errors in the results' types, and digits that bodies round away.
+    """Bodies other than sums: rounding errors in the results' types, and digits that bodies round away.
 
     Compilers may keep digits between the operations of a body of narrow types.
     """

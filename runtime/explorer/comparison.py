@@ -15,15 +15,15 @@ _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class ElementDifference(Record):
-    """One element that has two values.
+    """An element of a result that has different values under two schedules.
 
     Attributes:
-        index: of the element.
-        values: under each of the two schedules.
-        schedules: the two.
-        distance: of floats in ulps, where both zeros are one value; of complex numbers the larger one of both
-            components; of integers, and of the stored values of quantized types, the difference. None if one
-            of them is NaN.
+        index: the index of the element.
+        values: its value under each of the two schedules.
+        schedules: the two schedules.
+        distance: the distance of the values: for floats in ulps, where both zeros are one value; for complex
+            numbers the larger one of both components; for integers, and for the stored values of quantized
+            types, the difference. None if one of them is NaN.
     """
 
     index: tuple[int, ...]
@@ -50,7 +50,7 @@ class Comparison(IdentityRecord):
 
     Attributes:
         values: the two arrays, flattened.
-        positions: where they differ, in order; None: in many positions.
+        positions: the positions at which they differ, ascending; None: too many to list.
         first: the position of the first element that differs.
         largest: the position of the first of those that differ most; NaN and a number differ most.
         distance: of these, as in `ElementDifference`, but NO_DISTANCE for NaN.
@@ -89,8 +89,8 @@ def compare(
     """The differences in the bits of two arrays, all NaNs being equal; None if there are none.
 
     Args:
-        first, second: of one shape.
-        type: their type, for its element type.
+        first, second: two arrays of one shape.
+        type: a type with their element type.
         elements: of arrays of f32 or f64 the number of the element at each position; None: the position.
     """
     values, other_values = flat(first), flat(second)

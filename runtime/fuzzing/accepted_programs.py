@@ -27,8 +27,8 @@ class AcceptedProgram:
 
     Attributes:
         module: the program without the operations that the backend rejects, and what needs their results.
-        inputs: of its arguments.
-        results: the backend's.
+        inputs: an array for each argument of that program.
+        results: the backend's results.
     """
 
     module: Module
@@ -49,7 +49,7 @@ def accepted_program(
         module: a verified program.
         inputs: an array for each argument of @main.
         backend: rejects the program.
-        message: why it does.
+        message: its error message.
 
     Raises:
         BackendError: the backend's process ended, or took too long.

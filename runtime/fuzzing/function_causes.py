@@ -25,6 +25,10 @@ MAX_UNITS_OF_LOGARITHMS: Final = 2
 _PLAIN: Final = Options(compile="never")
 
 
+Predicate = Callable[[FaultyOperation], bool]
+Index = tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class KnownCause:
     """A cause.
@@ -37,7 +41,25 @@ class KnownCause:
 
     title: str
     explanation: str
-    matches: Callable[[FaultyOperation], bool]
+    matches: Predicate
+
+
+def for_elements_of(*operations: str) -> Callable[[Callable[[FaultyOperation, Index], bool]], Predicate]:
+    """Decorates predicates of wrong elements: results of another type or shape do not match.
+
+    Args:
+        operations: the operations whose results may match; none: all operations.
+    """
+
+    def decorate(matches: Callable[[FaultyOperation, Index], bool]) -> Predicate:
+        def matches_faulty(first: FaultyOperation) -> bool:
+            index = first.violation.index
+            has_operation = not operations or first.operation in operations
+            return index is not None and has_operation and matches(first, index)
+
+        return matches_faulty
+
+    return decorate
 
 
 def operation_of(first: FaultyOperation) -> Operation:
@@ -52,11 +74,9 @@ def operand_arrays(first: FaultyOperation) -> list[Array]:
     return [np.asarray(one) for one in execute(program, first.inputs, options=_PLAIN)]
 
 
-def _divides_flushed_numbers(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.atan2", "chlo.broadcast_atan2")
+def _divides_flushed_numbers(first: FaultyOperation, index: Index) -> bool:
     """Whether atan2 is NaN for a subnormal number and another one that is zero or subnormal."""
-    index = first.violation.index
-    if first.operation not in ("stablehlo.atan2", "chlo.broadcast_atan2") or index is None:
-        return False
     arrays = operand_arrays(first)
     if any(one.dtype.kind == "c" or one.shape != first.ours[0].shape for one in arrays):
         return False
@@ -66,36 +86,30 @@ def _divides_flushed_numbers(first: FaultyOperation) -> bool:
     return are_flushed and any(subnormal) and bool(np.isnan(first.theirs[0][index]))
 
 
-def _adds_booleans(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.add")
+def _adds_booleans(first: FaultyOperation, index: Index) -> bool:
     """Whether the sum of two booleans that are both true is false."""
-    index = first.violation.index
-    if first.operation != "stablehlo.add" or index is None or first.ours[0].dtype != np.bool_:
+    if first.ours[0].dtype != np.bool_:
         return False
     return all(bool(one[index]) for one in operand_arrays(first)) and not bool(first.theirs[0][index])
 
 
-def _compares_real_parts(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.minimum", "stablehlo.maximum", "chlo.broadcast_minimum", "chlo.broadcast_maximum")
+def _compares_real_parts(first: FaultyOperation, index: Index) -> bool:
     """Whether the minimum or maximum of complex numbers is another one with the same real part."""
-    names = [
-        f"{dialect}{name}" for dialect in ("stablehlo.", "chlo.broadcast_") for name in ("minimum", "maximum")
-    ]
-    index = first.violation.index
-    if first.operation not in names or index is None or first.ours[0].dtype.kind != "c":
-        return False
-    return bool(first.ours[0][index].real == first.theirs[0][index].real)
+    is_complex = first.ours[0].dtype.kind == "c"
+    return is_complex and bool(first.ours[0][index].real == first.theirs[0][index].real)
 
 
-def _has_one_root_of_subnormal_numbers(first: FaultyOperation) -> bool:
-    index = first.violation.index
-    if first.operation != "stablehlo.cbrt" or index is None:
-        return False
+@for_elements_of("stablehlo.cbrt")
+def _has_one_root_of_subnormal_numbers(first: FaultyOperation, index: Index) -> bool:
     return bool(is_subnormal(operand_arrays(first)[0][index]))
 
 
-def _is_on_other_side_of_cut(first: FaultyOperation) -> bool:
+@for_elements_of()
+def _is_on_other_side_of_cut(first: FaultyOperation, index: Index) -> bool:
     """Whether a function is mirrored at an operand of which a component is zero."""
-    index = first.violation.index
-    if not first.operation.startswith("chlo.") or index is None or first.ours[0].dtype.kind != "c":
+    if not first.operation.startswith("chlo.") or first.ours[0].dtype.kind != "c":
         return False
     arrays = operand_arrays(first)
     if len(arrays) != 1 or arrays[0].dtype.kind != "c":
@@ -106,72 +120,66 @@ def _is_on_other_side_of_cut(first: FaultyOperation) -> bool:
     return is_on_axis and any(abs(other - one) <= CUT_ERROR * abs(mine) for one in sides)
 
 
-def _omits_zeta_terms(first: FaultyOperation) -> bool:
+@for_elements_of("chlo.zeta")
+def _omits_zeta_terms(first: FaultyOperation, index: Index) -> bool:
     """Whether zeta at a negative number is not the sum of its terms, which ours is."""
-    if first.operation != "chlo.zeta" or first.violation.index is None:
-        return False
-    x, q = [float(one[first.violation.index]) for one in operand_arrays(first)]
+    x, q = [float(one[index]) for one in operand_arrays(first)]
     if not q < 0:
         return False
     with np.errstate(all="ignore"):
         total = float(np.sum((q + np.arange(ZETA_TERMS)) ** -x))
-        ours = float(first.ours[0][first.violation.index])
+        ours = float(first.ours[0][index])
         return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
 
 
-def _has_wrong_power(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.power", "chlo.broadcast_power")
+def _has_wrong_power(first: FaultyOperation, index: Index) -> bool:
     """Whether an integer power is not base ** exponent modulo 2 ** width, which ours is."""
-    names = ("stablehlo.power", "chlo.broadcast_power")
-    if first.operation not in names or first.violation.index is None:
-        return False
     operands: list[Any] = [one.type for one in operation_of(first).operands]
     if not operands[0].category & INTEGER:
         return False
     arrays = np.broadcast_arrays(*[one.astype(object) for one in operand_arrays(first)])
     if arrays[0].shape != first.ours[0].shape:
         return False
-    base, exponent = [int(one[first.violation.index]) for one in arrays]
+    base, exponent = [int(one[index]) for one in arrays]
     modulus = 1 << operands[0].element_type.width
-    ours = int(first.ours[0][first.violation.index])
+    ours = int(first.ours[0][index])
     return exponent >= 0 and (pow(base, exponent, modulus) - ours) % modulus == 0
 
 
-def _has_special_value(first: FaultyOperation) -> bool:
+@for_elements_of()
+def _has_special_value(first: FaultyOperation, index: Index) -> bool:
     """Whether a function of CHLO has an infinity or a NaN on one side."""
-    if not first.operation.startswith("chlo.") or first.violation.index is None:
+    if not first.operation.startswith("chlo."):
         return False
-    index, result = first.violation.index, first.violation.result
-    sides = [np.asarray(side[result][index]) for side in (first.ours, first.theirs)]
+    sides = [np.asarray(side[first.violation.result][index]) for side in (first.ours, first.theirs)]
     return is_inexact(sides[0].dtype) and not all(np.isfinite(one.astype(np.complex128)) for one in sides)
 
 
-def _loses_high_half(first: FaultyOperation) -> bool:
+@for_elements_of("chlo.mulhi")
+def _loses_high_half(first: FaultyOperation, index: Index) -> bool:
     """Whether the high half of a product of integers of four bits is zero, but should not be."""
-    if first.operation != "chlo.mulhi" or first.violation.index is None:
-        return False
-    index = first.violation.index
     lhs, rhs = [int(one[index]) for one in operand_arrays(first)]
     operand: Any = operation_of(first).operands[0].type
     is_narrow = operand.element_type.width == 4
     return is_narrow and int(first.ours[0][index]) == (lhs * rhs) >> 4 and int(first.theirs[0][index]) == 0
 
 
-def _counts_eight_bits(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.popcnt")
+def _counts_eight_bits(first: FaultyOperation, index: Index) -> bool:
     """Whether popcnt of negative integers of 2 or 4 bits counts the bits of their sign too."""
-    if first.operation != "stablehlo.popcnt" or first.violation.index is None:
-        return False
     operand: Any = operation_of(first).operands[0].type
-    value = int(operand_arrays(first)[0][first.violation.index])
+    value = int(operand_arrays(first)[0][index])
     width = operand.element_type.width
-    ours = int(first.ours[0][first.violation.index])
+    ours = int(first.ours[0][index])
     return width < 8 and value < 0 and (ours - (value % (1 << width)).bit_count()) % (1 << width) == 0
 
 
-def _loses_digits_of_logarithms(first: FaultyOperation) -> bool:
-    """Whether log(1 + x), or atanh, of f64 is off by more than ours, which 64 digits confirm."""
-    function = {"stablehlo.log_plus_one": np.log1p, "chlo.atanh": np.arctanh}.get(first.operation)
-    index = first.violation.index
-    if function is None or index is None or first.ours[0].dtype != np.float64:
+@for_elements_of("stablehlo.log_plus_one", "chlo.atanh")
+def _loses_digits_of_logarithms(first: FaultyOperation, index: Index) -> bool:
+    """Whether log(1 + x), or atanh, of f64 is off by more than ours, which 64 bits of precision confirm."""
+    function = np.arctanh if first.operation == "chlo.atanh" else np.log1p
+    if first.ours[0].dtype != np.float64:
         return False
     exact = function(operand_arrays(first)[0][index].astype(np.longdouble))
     unit = MAX_UNITS_OF_LOGARITHMS * np.spacing(np.abs(first.ours[0][index]))

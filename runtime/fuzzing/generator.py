@@ -20,10 +20,10 @@ from ..ir import (
     Module,
     Operation,
     Region,
-    StructAttribute,
     main_module,
 )
 from ..ops import lookup
+from ..ops.framework.encoding import encode_attributes
 from ..ops.framework.memory_limit import is_addressable
 from ..types import (
     BOOLEAN,
@@ -47,15 +47,6 @@ MAX_ELEMENTS = 120
 _SIZES = (1, 1, 2, 2, 3, 3, 4, 5)
 
 _FREQUENT = ("i1", "i8", "i32", "i32", "i64", "ui8", "ui32", "f16", "bf16", "f32", "f32", "f32", "f64", "f64")
-_STRUCTS = {
-    ("stablehlo.gather", "dimension_numbers"): "gather",
-    ("stablehlo.dynamic_gather", "dimension_numbers"): "gather",
-    ("stablehlo.scatter", "scatter_dimension_numbers"): "scatter",
-    ("stablehlo.dot_general", "dot_dimension_numbers"): "dot",
-    ("stablehlo.convolution", "dimension_numbers"): "conv",
-    ("stablehlo.dynamic_conv", "dimension_numbers"): "conv",
-}
-"""The names of struct attributes, by operation and attribute."""
 
 
 class CannotGenerate(Exception):
@@ -284,7 +275,7 @@ class Generator:
         for type in result_types:
             if not is_addressable(type) or (isinstance(type, TensorType) and type.size > 20 * self.largest):
                 raise CannotGenerate("large")
-        operation = Operation(name, operands, result_types, encoded(name, attributes), regions)
+        operation = Operation(name, operands, result_types, encode_attributes(name, attributes), regions)
         declaration = lookup(name)
         assert declaration is not None, name
         try:
@@ -329,26 +320,3 @@ class Generator:
 
 Producers = Sequence[tuple[float, Callable[[Generator], None]]]
 """Functions that append an operation and what it needs, with their relative frequencies."""
-
-
-def encoded(name: str, attributes: dict[str, Any]) -> dict[str, Any]:
-    """The ir's attributes for decoded values under their declared names; None stands for an absent one."""
-    declaration = lookup(name)
-    assert declaration is not None, name
-    result: dict[str, Any] = {}
-    fields: dict[str, dict[str, Any]] = {}
-    declared = {attribute.name: attribute for attribute in declaration.declared_attributes}
-    for given in attributes.keys() - declared.keys():
-        raise KeyError(f"{name} has no attribute {given}")
-    for attribute_name, attribute in declared.items():
-        value = attributes.get(attribute_name)
-        if value is None:
-            continue
-        if attribute.of is not None:
-            fields.setdefault(attribute.of, {})[attribute.field or attribute_name] = value
-        else:
-            assert attribute.kind is not None
-            result[attribute.key or attribute_name] = attribute.kind.encode(value)
-    for struct, values in fields.items():
-        result[struct] = StructAttribute("stablehlo", _STRUCTS[name, struct], values)
-    return result

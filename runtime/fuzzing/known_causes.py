@@ -26,7 +26,14 @@ from ..ir import Module, Operation, Value, captured_values
 from ..ops.reduction.reduce_window import SelectAndScatter
 from ..options import Options
 from ..types import BOOLEAN, INTEGER, ElementType, TensorType, Type
-from .function_causes import FUNCTION_CAUSES, KnownCause, operand_arrays, operation_of
+from .function_causes import (
+    FUNCTION_CAUSES,
+    Index,
+    KnownCause,
+    for_elements_of,
+    operand_arrays,
+    operation_of,
+)
 from .selection_orders import transposed_selection
 
 MAX_PERMUTED_RANK: Final = 5
@@ -107,18 +114,18 @@ def _is_negative_sort(first: FaultyOperation) -> bool:
     return first.operation == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0
 
 
-def _reduces_subnormal_numbers(first: FaultyOperation) -> bool:
-    if first.operation != "stablehlo.reduce_precision" or first.violation.index is None:
-        return False
+@for_elements_of("stablehlo.reduce_precision")
+def _reduces_subnormal_numbers(first: FaultyOperation, index: Index) -> bool:
     (operand,) = operand_arrays(first)
-    magnitude = abs(float(operand[first.violation.index]))
+    magnitude = abs(float(operand[index]))
     return 0 < magnitude < float(layout_of(operand.dtype).smallest_normal)
 
 
-def _reduces_precision_in_f16(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.reduce_precision")
+def _reduces_precision_in_f16(first: FaultyOperation, index: Index) -> bool:
     """Whether the results of reduce_precision of numbers of 8 bits or less are those of f16."""
-    index, dtype = first.violation.index, first.ours[0].dtype
-    if first.operation != "stablehlo.reduce_precision" or index is None or dtype.itemsize > 1:
+    dtype = first.ours[0].dtype
+    if dtype.itemsize > 1:
         return False
     value = operation_of(first).operands[0]
     operand: Any = value.type
@@ -134,10 +141,11 @@ def _reduces_precision_in_f16(first: FaultyOperation) -> bool:
     return bool(np.asarray(reduced)[index].astype(dtype) == first.theirs[0][index])
 
 
-def _rounds_to_normal_f16(first: FaultyOperation) -> bool:
+@for_elements_of()
+def _rounds_to_normal_f16(first: FaultyOperation, index: Index) -> bool:
     """Whether a number of f8 that is subnormal in f16 became the smallest normal number of f16."""
-    index, result = first.violation.index, first.violation.result
-    if index is None or first.ours[result].dtype.name != "float8_e5m2fnuz":
+    result = first.violation.result
+    if first.ours[result].dtype.name != "float8_e5m2fnuz":
         return False
     smallest = float(np.finfo(np.float16).smallest_normal)
     ours, theirs = [abs(float(side[result][index])) for side in (first.ours, first.theirs)]
@@ -169,24 +177,22 @@ def _sorts_narrow_integers(first: FaultyOperation) -> bool:
     return first.operation == "stablehlo.sort" and min(widths, default=8) in (2, 4)
 
 
-def _reduces_nans(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.reduce_precision")
+def _reduces_nans(first: FaultyOperation, index: Index) -> bool:
     """Whether NaN is reduced to a format without mantissa bits."""
-    if first.operation != "stablehlo.reduce_precision" or first.violation.index is None:
-        return False
     has_none = _attribute(operation_of(first), "mantissa_bits") == 0
-    return has_none and bool(np.isnan(operand_arrays(first)[0][first.violation.index]))
+    return has_none and bool(np.isnan(operand_arrays(first)[0][index]))
 
 
-def _saturates_integers(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.convert")
+def _saturates_integers(first: FaultyOperation, index: Index) -> bool:
     """Whether the largest numbers of f4E2M1FN, 6 and -6, are converted to the limits of an integer type."""
-    if first.operation != "stablehlo.convert" or first.violation.index is None:
-        return False
     (operand,) = operand_arrays(first)
     result: Any = operation_of(first).results[0].type
     if operand.dtype.name != "float4_e2m1fn" or not result.category & INTEGER:
         return False
     limits = ml_dtypes.iinfo(first.theirs[0].dtype)  # type: ignore[no-untyped-call]
-    return int(first.theirs[0][first.violation.index]) in (int(limits.min), int(limits.max))
+    return int(first.theirs[0][index]) in (int(limits.min), int(limits.max))
 
 
 def _spreads_bytes(module: Module, inputs: Sequence[object], operation: Operation, theirs: object) -> bool:
@@ -232,10 +238,11 @@ def _is_unwrapped(type: Type, value: int) -> bool:
     return not int(limits.min) <= int(value) <= int(limits.max)
 
 
-def _rounds_through_f16(first: FaultyOperation) -> bool:
+@for_elements_of()
+def _rounds_through_f16(first: FaultyOperation, index: Index) -> bool:
     """Whether results are those of f16, rounded a second time to f8E3M4."""
-    index, result = first.violation.index, first.violation.result
-    if index is None or operation_of(first).regions or first.ours[result].dtype.name != "float8_e3m4":
+    result = first.violation.result
+    if operation_of(first).regions or first.ours[result].dtype.name != "float8_e3m4":
         return False
     try:
         wide = execute(widened(first.module), [wide_array(one) for one in first.inputs])
@@ -246,15 +253,12 @@ def _rounds_through_f16(first: FaultyOperation) -> bool:
     return bool(twice == first.theirs[result][index])
 
 
-def _selects_by_columns(first: FaultyOperation) -> bool:
+@for_elements_of("stablehlo.select_and_scatter")
+def _selects_by_columns(first: FaultyOperation, index: Index) -> bool:
     """Whether results are those of windows whose elements are compared in another order of dimensions."""
-    if (
-        first.operation != "stablehlo.select_and_scatter"
-        or first.violation.index is None
-        or not first.fails_alone
-    ):
+    if not first.fails_alone:
         return False
-    sizes = SelectAndScatter(operation_of(first)).window_dimensions or [1] * len(first.violation.index)
+    sizes = SelectAndScatter(operation_of(first)).window_dimensions or [1] * len(index)
     long = [dimension for dimension, size in enumerate(sizes) if size > 1]
     if len(long) > MAX_PERMUTED_RANK:
         return False
@@ -309,10 +313,9 @@ _UNWRAPPED: Final = KnownCause(
     "results of 2 or 4 bits keep other bits of their byte",
     "Arithmetic wraps around modulo 2 ** width. The other implementation computes in bytes, and returns"
     " integers out of the type's range, such as -12 for i4 instead of 4.",
-    lambda first: (
-        first.violation.index is not None
-        and _is_unwrapped(
-            operation_of(first).results[0].type, first.theirs[first.violation.result][first.violation.index]
+    for_elements_of()(
+        lambda first, index: _is_unwrapped(
+            operation_of(first).results[0].type, first.theirs[first.violation.result][index]
         )
     ),
 )

@@ -14,12 +14,12 @@ class Outcome:
     """The outcome of one program.
 
     Attributes:
-        seed: of the program.
-        kind: as `FuzzReport` counts it.
-        title: of a finding: the cause, or the operation and what is wrong; those of one title count as one.
-        detail: of a finding: how results differ.
-        program: of a finding: a small program that shows it; empty if the report has one of this title.
-        explanation: of a finding.
+        seed: the seed of the program.
+        kind: the counter of `FuzzReport` to which the program belongs.
+        title: for a finding the cause, or the operation and its fault; findings of one title count as one.
+        detail: for a finding the difference of the results.
+        program: for a finding a small program that shows it; empty if the report has one of this title.
+        explanation: for a finding, why the difference violates the specification; empty if that is not known.
         rejection: why the backend rejects the program, or one of its operations, without which the program
             was compared; empty if it does not.
     """
@@ -39,11 +39,11 @@ class Finding:
 
     Attributes:
         title: the cause, or the operation with its element types, or what the backend says when it fails.
-        seed: of the first program that shows it.
-        detail: how the results differ.
+        seed: the seed of the first program that shows it.
+        detail: the difference of the results.
         program: a small program that shows it; its inputs are constants.
-        count: how many programs show it.
-        explanation: why it is a difference; empty where the cause is not known.
+        count: the number of programs that show it.
+        explanation: why the difference violates the specification; empty if the cause is not known.
     """
 
     title: str
@@ -60,14 +60,14 @@ class FuzzReport:
 
     Attributes:
         backend: the name of the backend.
-        seed: of the first program.
-        programs: how many were run.
-        equal: how many gave our results.
-        inside: how many gave other results within their bounds.
-        partial: how many of these were compared without operations that the backend rejects.
-        rejected: how many programs the backend rejects as a whole.
-        rejections: how many programs have operations that the backend rejects, by its message.
-        skipped: how many NimbleHLO itself does not run, such as those in which an index that rounds fails.
+        seed: the seed of the first program.
+        programs: the number of programs.
+        equal: the number of programs whose results are NimbleHLO's.
+        inside: the number of programs with other results within their bounds.
+        partial: the number of programs that were compared without operations that the backend rejects.
+        rejected: the number of programs that the backend rejects as a whole.
+        rejections: the number of programs with operations that the backend rejects, by its message.
+        skipped: the number of programs that fail in NimbleHLO, as where a rounded index is out of bounds.
         findings: differences and crashes by title.
     """
 

@@ -17,9 +17,9 @@ from ..ir import (
     copy_region,
     main_module,
 )
+from ..ops.framework.encoding import encode_attributes
 from ..ops.reduction.reduce_window import SelectAndScatter
 from ..types import TensorType
-from .generator import encoded
 
 
 def transposed_selection(module: Module, order: Sequence[int]) -> Module:
@@ -47,7 +47,7 @@ def transposed_selection(module: Module, order: Sequence[int]) -> Module:
         operation.name,
         [*transposed, init_value],
         [transposed[0].type],
-        encoded(operation.name, attributes),
+        encode_attributes(operation.name, attributes),
         [copy_region(region, values) for region in operation.regions],
     )
     result = _transposed(builder, created.result, np.argsort(order).tolist())
@@ -58,5 +58,5 @@ def _transposed(builder: Builder, value: Value, order: Sequence[int]) -> Value:
     type = value.type
     assert isinstance(type, TensorType)
     transposed = type.with_shape([type.shape[dimension] for dimension in order])
-    attributes = encoded("stablehlo.transpose", {"permutation": tuple(order)})
+    attributes = encode_attributes("stablehlo.transpose", {"permutation": tuple(order)})
     return builder.create("stablehlo.transpose", [value], [transposed], attributes).result

@@ -37,11 +37,11 @@ class MinimizedProgram:
 
     Attributes:
         module: the smallest program that was found.
-        operations: its operations, those in regions included, without constants and terminators.
-        operations_before: the same of the program that was given.
-        trials: how many programs were judged.
-        seconds: time taken.
-        is_finished: whether no pass makes it smaller; False if the time limit was reached.
+        operations: the number of its operations, those in regions too, without constants and terminators.
+        operations_before: the number of operations of the original program.
+        trials: the number of programs that were tried.
+        seconds: the duration.
+        is_finished: whether no pass makes the program smaller; False if the time limit was reached.
     """
 
     module: Module
@@ -77,12 +77,12 @@ def minimize(
         shows_fault: whether a program shows the fault; called from several threads if `jobs` is more than 1.
             The arguments and results of the entry function are others than those of `module`.
         entry: the function to make smaller.
-        inputs: for which the fault shows: what operations compute from them becomes constants. None: random
-            ones.
-        jobs: how many programs are judged at the same time.
-        seconds: after which the smallest program so far is returned; None: any time.
-        only_valid: whether programs that break a constraint of the specification are not tried. False: where
-            the fault is that a program is rejected; `module` may be a `Module` that was not verified.
+        inputs: inputs for which the program shows the fault: values that are computed from them become
+            constants. None: random ones.
+        jobs: the number of programs that are tried at the same time.
+        seconds: the time limit, after which the smallest program so far is returned; None: no limit.
+        only_valid: whether only programs that satisfy all constraints of the specification are tried. With
+            False, the fault may be that a program is rejected; `module` may be an unverified `Module`.
         progress: called after each trial with the numbers of trials and of operations that are left.
 
     Raises:

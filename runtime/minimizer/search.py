@@ -1,4 +1,4 @@
-"""The search for smaller programs: candidates are judged side by side, and the first good one is taken."""
+"""The search for smaller programs: tries candidates in parallel, and takes the first one with the fault."""
 
 from __future__ import annotations
 
@@ -24,19 +24,17 @@ class OutOfTime(Exception):
 
 
 class Search:
-    """Judges candidates.
-
-    Which candidate is taken does not depend on `jobs`: it is the first good one in their order.
+    """Tries candidates, and takes the first one in their order that shows the fault, for any number of jobs.
 
     Args:
         shows_fault: whether a program shows the fault.
-        jobs: how many programs are judged at the same time.
-        seconds: after which no more is tried; None: any time.
-        only_valid: whether programs that break a constraint are not judged.
-        on_trial: called after each judgement.
+        jobs: the number of programs that are tried at the same time.
+        seconds: the time limit; None: no limit.
+        only_valid: whether only programs that satisfy all constraints are tried.
+        on_trial: called after each trial.
 
     Attributes:
-        trials: how many programs were judged.
+        trials: the number of programs that were tried.
     """
 
     def __init__(
@@ -69,7 +67,7 @@ class Search:
                 return False
         return self.predicate(module)
 
-    def judged(self, make: Make) -> Module | None:
+    def tried(self, make: Make) -> Module | None:
         """A candidate, if it can be made, is valid and shows the fault."""
         try:
             module = make()
@@ -88,11 +86,11 @@ class Search:
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise OutOfTime
             makes = [make for _, make in batch]
-            results = map(self.judged, makes) if self.pool is None else self.pool.map(self.judged, makes)
-            judged = list(results)
-            self.trials += len(judged)
+            results = map(self.tried, makes) if self.pool is None else self.pool.map(self.tried, makes)
+            tried = list(results)
+            self.trials += len(tried)
             self.on_trial()
-            for (number, _), module in zip(batch, judged, strict=True):
+            for (number, _), module in zip(batch, tried, strict=True):
                 if module is not None:
                     return number, module
         return None

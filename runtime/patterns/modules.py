@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ..ir import Attribute, Block, Builder, DenseElementsAttribute, Function, Module, Region, StructAttribute
+from ..ir import Attribute, Block, Builder, DenseElementsAttribute, Function, Module, Region
 from ..ir import Value as IrValue
-from ..ops.framework.attribute_kinds import Enum
-from ..ops.framework.declaration import Op, lookup
+from ..ops.framework.declaration import lookup
+from ..ops.framework.encoding import encode_attributes
 from ..ops.framework.verify import verify
 from ..types import TensorType
 from .tape import INPUT, Node
-
-_STRUCTS: Final = {"dimension_numbers": "gather", "scatter_dimension_numbers": "scatter"}
-"""The mnemonic of the struct that holds dimension numbers."""
 
 
 def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
@@ -48,24 +45,8 @@ def _attributes_and_regions(
     declaration = lookup(name)
     assert declaration is not None
     scalar = TensorType((), type.element_type)
-    regions = [_region(values[field.name], scalar) for field in declaration.declared_regions]
-    return _attributes(declaration, values), regions
-
-
-def _attributes(declaration: type[Op], values: dict[str, Any]) -> dict[str, Attribute]:
-    """Attributes from plain values under their declared names."""
-    attributes: dict[str, Attribute] = {}
-    fields: dict[str, dict[str, Any]] = {}
-    for field in declaration.declared_attributes:
-        if field.name in values and field.of is not None:
-            fields.setdefault(field.of, {})[field.field or field.name] = values[field.name]
-        elif field.name in values:
-            value = values[field.name]
-            value = field.kind.members[value] if isinstance(field.kind, Enum) else value
-            attributes[field.key or field.name] = field.kind.encode(value)
-    for struct, struct_values in fields.items():
-        attributes[struct] = StructAttribute("stablehlo", _STRUCTS[struct], struct_values)
-    return attributes
+    regions = [_region(values.pop(field.name), scalar) for field in declaration.declared_regions]
+    return encode_attributes(name, values), regions
 
 
 def _constant(value: Any, type: TensorType) -> DenseElementsAttribute:

@@ -28,9 +28,9 @@ class Violation:
 
     Attributes:
         index: the index of the element, in the array that the check describes.
-        value: what is there, as Python's own numbers.
-        message: all of it in words.
-        count: how many elements are like that.
+        value: the element, as a Python number.
+        message: a sentence with index and value.
+        count: the number of such elements.
     """
 
     index: tuple[int, ...]

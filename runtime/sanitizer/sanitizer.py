@@ -82,9 +82,9 @@ class Sanitizer:
                 self._report_mismatch(error, ())
             raise
 
-    def watch(self, function: Function) -> Watch:
+    def instrument(self, function: Function) -> SanitizedFunction:
         """The functions with which `Program` runs a function under the checks."""
-        return Watch(self, function)
+        return SanitizedFunction(self, function)
 
     def inspections(self, view: Op) -> list[tuple[str, Inspect]]:
         """The checks that concern an operation."""
@@ -103,8 +103,9 @@ class Sanitizer:
     def _trial(self, operation: Operation, operands: Sequence[Array]) -> Any:
         """Try an operation with regions, in a program of it alone."""
         trial = Sanitizer(replace(self.options, sanitize_action="collect", compile="never"))
-        watch = trial.watch(operation_module(operation).functions["main"])
-        (result,) = watch.runner(lower(watch.function, trial.options, watch.choose)).run(list(operands))
+        sanitized = trial.instrument(operation_module(operation).functions["main"])
+        plan = lower(sanitized.function, trial.options, sanitized.choose)
+        (result,) = sanitized.runner(plan).run(list(operands))
         return None if trial.findings else result
 
     def report(self, check: str, operation: Operation, violation: Violation) -> None:
@@ -181,8 +182,8 @@ def _as_tuple(results: object) -> tuple[Any, ...]:
     return tuple([np.asarray(value) if isinstance(value, np.generic) else value for value in values])
 
 
-class Watch:
-    """Chooses and watches the steps of one function."""
+class SanitizedFunction:
+    """A function whose operations run with the checks of a sanitizer."""
 
     def __init__(self, sanitizer: Sanitizer, function: Function) -> None:
         self.sanitizer = sanitizer
@@ -199,10 +200,10 @@ class Watch:
         if isinstance(view, (While, If, Case)):
             return choice
         function = choice.function
-        watched = self._watched(view, function)
-        if watched is function:
+        checked = self._checked(view, function)
+        if checked is function:
             return choice
-        return Prepared(watched, choice.kind, choice.reason, choice.takes_regions)
+        return Prepared(checked, choice.kind, choice.reason, choice.takes_regions)
 
     def _drops_windows(self, view: Op) -> bool:
         is_asked_for = self.sanitizer.options.scatter_out_of_bounds == "window"
@@ -221,7 +222,7 @@ class Watch:
         runner = Runner(plan)
         return runner if self.shadows is None else _ResultCheckingRunner(runner, self)
 
-    def _watched(self, view: Op, function: Callable[..., object]) -> Callable[..., Any]:
+    def _checked(self, view: Op, function: Callable[..., object]) -> Callable[..., Any]:
         """A step's function, followed by the checks; itself where there is nothing to check."""
         inspections = self.sanitizer.inspections(view)
         follow = self.shadows.follow(view) if self.shadows is not None else None
@@ -229,7 +230,7 @@ class Watch:
             return _dropping_windows(self.sanitizer, view, function, inspections, follow)
         if not inspections and follow is None and not _may_fail(view):
             return function
-        return _watched(self.sanitizer, view, function, inspections, follow)
+        return _checked(self.sanitizer, view, function, inspections, follow)
 
 
 def _is_one_operation(region: Region) -> bool:
@@ -242,7 +243,7 @@ def _may_fail(view: Op) -> bool:
     return isinstance(view, (RunTimeShaped, CustomCall)) or view.name in _DIVISIONS or has_unknown_sizes(view)
 
 
-def _watched(
+def _checked(
     sanitizer: Sanitizer,
     view: Op,
     function: Callable[..., object],
@@ -283,14 +284,14 @@ def _dropping_windows(
     index_inspections = [
         inspection for inspection in inspections if inspection[0] in ("dropped_updates", "indices_are_sorted")
     ]
-    inner = _watched(
+    inner = _checked(
         sanitizer,
         view,
         function,
         [inspection for inspection in inspections if inspection not in index_inspections],
         follow,
     )
-    outer = _watched(sanitizer, view, lambda *operands, **regions: None, index_inspections, None)
+    outer = _checked(sanitizer, view, lambda *operands, **regions: None, index_inspections, None)
 
     def run(*operands: Any, **regions: Any) -> Any:
         outer(*operands)
@@ -311,20 +312,20 @@ def _without_partial_windows(view: Any, operands: Sequence[Array]) -> list[Array
 class _ResultCheckingRunner:
     """Runs a plan and checks its results for uninitialized memory."""
 
-    def __init__(self, runner: Runner, watch: Watch) -> None:
-        assert watch.function.body is not None
+    def __init__(self, runner: Runner, sanitized: SanitizedFunction) -> None:
+        assert sanitized.function.body is not None
         self._runner = runner
-        self._watch = watch
-        self._terminator = watch.function.body.block.terminator
+        self._sanitized = sanitized
+        self._terminator = sanitized.function.body.block.terminator
 
     def run(self, arguments: Any, limits: Limits | None = None) -> list[Any]:
         """The results; see `Runner.run`."""
         results: list[Any] = self._runner.run(arguments, limits)
-        shadows = self._watch.shadows
+        shadows = self._sanitized.shadows
         assert shadows is not None
 
         def reads(violation: Violation) -> None:
-            self._watch.sanitizer.report("uninitialized_memory", self._terminator, violation)
+            self._sanitized.sanitizer.report("uninitialized_memory", self._terminator, violation)
 
         for number, result in enumerate(results):
             shadows.read(result, f"result {number}", reads)

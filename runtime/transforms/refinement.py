@@ -100,8 +100,8 @@ def refine(module: object, argument_types: Sequence[object], *, entry: str = "ma
         entry: name of the function.
 
     Raises:
-        ExecutionError: a type is none of the declared argument's, a constraint does not hold for these sizes,
-            or a size depends on data (`is_refinable` says which).
+        ExecutionError: a type does not refine the declared argument's, a constraint does not hold for these
+            sizes, or a size depends on data (`is_refinable` says which).
         NimbleError: what `load` raises, or there is no such function.
     """
     loaded = load(module)

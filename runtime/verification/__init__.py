@@ -57,8 +57,8 @@ def verified_runner(
     Args:
         function: the specialized function, of which the plan was made.
         plan: its plan.
-        options: with which it was made.
-        runner: makes what runs a plan.
+        options: the options with which the plan was made.
+        runner: makes a runner of a plan.
         checks_steps: whether steps can be checked as they run: one at a time runs the plan.
 
     Raises:

@@ -11,7 +11,6 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.backends import CallableBackend
 from nimblehlo.differences.extraction import main_block, returning
-from nimblehlo.fuzzing.generator import encoded
 from nimblehlo.ir import (
     Block,
     Builder,
@@ -23,6 +22,7 @@ from nimblehlo.ir import (
     Region,
     Value,
 )
+from nimblehlo.ops.framework.encoding import encode_attributes
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing.equivalents import attribute
 
@@ -218,7 +218,7 @@ def _padding(operation: Operation) -> dict[str, Any] | None:
     dim = int(np.argmax(padding.max(axis=1)))
     step = -1 if padding[dim, 0] > 0 else 1
     padding[dim] += (step, -step)
-    return encoded(operation.name, {"padding": padding.tolist()}) if padding.min() >= 0 else None
+    return encode_attributes(operation.name, {"padding": padding.tolist()}) if padding.min() >= 0 else None
 
 
 def _padded(builder: Builder, operation: Operation, values: dict[Value, Value]) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.fuzzing.generator import encoded
 from nimblehlo.ir import (
     Block,
     Builder,
@@ -32,6 +31,7 @@ from nimblehlo.ir import (
 from nimblehlo.ops import lookup
 from nimblehlo.ops.chlo.broadcast import BroadcastBinary
 from nimblehlo.ops.elementwise.base import Elementwise
+from nimblehlo.ops.framework.encoding import encode_attributes
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, UNSIGNED, ElementType, TensorType, Type
 
 Values = dict[Value, Value]
@@ -180,7 +180,7 @@ def _signed_indices(builder: Builder, operation: Operation, operands: Sequence[V
 def constant(builder: Builder, type: TensorType, array: Any) -> Value:
     """A constant."""
     made = np.array(array).astype(type.dtype).reshape(type.shape)
-    attributes = encoded("stablehlo.constant", {"value": DenseElementsAttribute(type, made)})
+    attributes = encode_attributes("stablehlo.constant", {"value": DenseElementsAttribute(type, made)})
     return builder.create("stablehlo.constant", [], [type], attributes).result
 
 
@@ -300,7 +300,7 @@ def _convolution(
         "output_feature_dimension": rank - 1,
         "output_spatial_dimensions": spatial,
     }
-    attributes = operation.attributes | encoded("stablehlo.convolution", names)
+    attributes = operation.attributes | encode_attributes("stablehlo.convolution", names)
     usual = result_type.with_shape([result_type.shape[d] for d in order])
     made = builder.create(operation.name, [lhs, rhs], [usual], attributes).result
     return _transposed(builder, made, tuple(map(int, np.argsort(order))))
@@ -311,7 +311,7 @@ def _transposed(builder: Builder, value: Value, permutation: Sequence[int]) -> V
     if list(permutation) == list(range(type.rank)):
         return value
     result = type.with_shape([type.shape[d] for d in permutation])
-    attributes = encoded("stablehlo.transpose", {"permutation": tuple(permutation)})
+    attributes = encode_attributes("stablehlo.transpose", {"permutation": tuple(permutation)})
     return builder.create("stablehlo.transpose", [value], [result], attributes).result
 
 

@@ -246,8 +246,8 @@ class Enum(AttributeKind[Member]):
             raise ValueError(f"must be {self.description}, but is {attribute.value}")
         raise self.mismatch(attribute)
 
-    def encode(self, value: Member) -> Attribute:
-        return EnumAttribute(self.dialect, self.mnemonic, value.value)
+    def encode(self, value: Member | str) -> Attribute:
+        return EnumAttribute(self.dialect, self.mnemonic, self.members(value).value)
 
 
 class NumberedEnum(AttributeKind[NumberedMember]):
