@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
 from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
@@ -71,6 +70,9 @@ def extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
         return np.array(complex(infinity, infinity), dtype)
     element = np.array(infinity).astype(dtype)
     if not np.isinf(element.astype(np.float64)):
+        # Not at the top: programs of NumPy's types need not import this package.
+        import ml_dtypes
+
         limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         element = np.array(limits.min if is_minimum else limits.max)
     return element

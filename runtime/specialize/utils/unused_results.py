@@ -7,7 +7,6 @@ from typing import Final
 
 from ...ir import Block, Operation, Value
 from ...ops.framework.op_registry import ARG_SORT
-from ...ops.internal.arg_sort import ArgSort
 from .effects import has_no_effect, is_pure
 from .rewriter import dimensions
 
@@ -112,6 +111,9 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
 
 def _arg_sort(operation: Operation, used: Container[Value]) -> None:
     """Keep the sorted inputs that are used, and the positions."""
+    # Not at the top: only programs that sort import the operation.
+    from ...ops.internal.arg_sort import ArgSort
+
     view = ArgSort(operation)
     last = len(view.returned)
     indices = [index for index in range(last) if operation.results[index] in used]
