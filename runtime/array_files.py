@@ -39,7 +39,7 @@ def _load_input(file: str, type: Type | None) -> Any:
     try:
         array = np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise ExecutionError(f"{file} is not an array file of NumPy: {error}") from error
+        raise ExecutionError(f"{file} is not a file of an array (.npy)") from error
     return from_file(array, type)
 
 

@@ -91,7 +91,8 @@ def _input(arg: object) -> Any:
 
 def _array(attribute: object) -> Any:
     if not isinstance(attribute, DenseElementsAttribute):
-        raise ExecutionError(f"an argument is {attribute}, but must be a dense attribute")
+        reason = "must be a dense attribute, such as dense<1> : tensor<i32>"
+        raise ExecutionError(f"an argument has the kind {type(attribute).__name__}, but {reason}")
     return attribute.array
 
 

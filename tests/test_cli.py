@@ -190,6 +190,11 @@ def test_run_at_random_repeats(program: Path, capsys: pytest.CaptureFixture[str]
     assert texts[0] == texts[1] != texts[2]
 
 
+def test_missing_inputs_are_named(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(program)]) == 1
+    assert "@main takes 2 inputs: pass --input X.npy ..., or --random SEED" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["run", "explain", "profile", "explore", "accuracy"])
 def test_programs_from_standard_input(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -30,7 +30,7 @@ def backend(name: str | Backend | Runnable) -> Backend:
         return NimbleBackend()
     if kind not in ("jax", "pjrt", "interpreter") or (kind == "interpreter") != (rest == ""):
         raise UnsupportedError(
-            f"there is no backend {name!r}: jax:PLATFORM, pjrt:LIBRARY, interpreter and nimblehlo are"
+            f"there is no backend {name!r}; use jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
         )
     if importlib.util.find_spec("jax") is None:
         raise UnsupportedError(f"the backend {name!r} needs jax: pip install 'nimblehlo[jax]'")

@@ -94,4 +94,4 @@ def _client(make: Callable[[], Any], name: str) -> Any:
     try:
         return make()
     except (RuntimeError, ValueError) as error:
-        raise BackendError(f"{name} cannot be used: {error}") from None
+        raise BackendError(f"the backend {name!r} cannot be used: {error}") from None

@@ -117,6 +117,12 @@ def add_backend(command: Any) -> None:
 
 
 def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
+    """The inputs that the options name or generate.
+
+    Raises:
+        NimbleError: the program takes inputs, and the options name none.
+        ExecutionError: an input cannot be read or generated.
+    """
     types = executable.input_types
     if getattr(options, "args", None) is not None:
         from ..interpreter import inputs_from_text
@@ -124,4 +130,7 @@ def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
         return inputs_from_text(options.args)
     if options.random is not None and not options.input:
         return random_inputs(types, options.random)
+    if types and not options.input:
+        count = f"{len(types)} input{'s' if len(types) > 1 else ''}"
+        raise NimbleError(f"@{options.entry} takes {count}: pass --input X.npy ..., or --random SEED")
     return load_inputs(options.input, types)
