@@ -3,8 +3,8 @@
 `load` parses and verifies a program, `compile` returns an `Executable`, `execute` runs a program once. All
 errors are `NimbleError`. The command line is ``nimblehlo --help``.
 
-Importing the package loads what `load`, `compile` and `execute` need. Other names, and the modules of compilers
-such as Numba, are imported at their first use.
+Importing the package loads what `load`, `compile` and `execute` need. Other names, and compilers such as
+Numba, are imported at their first use.
 """
 
 import importlib
