@@ -87,8 +87,8 @@ def _parse_object(module: Any) -> Module:
     operation = getattr(module, "operation", module)
     if not callable(getattr(operation, "get_asm", None)):
         raise UnsupportedError(
-            f"cannot load a program from an object of type {type(module).__qualname__}; expected text, a path, "
-            "bytes, a jaxlib ir.Module, a jax.stages.Lowered or a jax.export.Exported"
+            f"cannot load a program from an object of type {type(module).__qualname__}; expected text, a "
+            "path, bytes, a jaxlib ir.Module, a jax.stages.Lowered or a jax.export.Exported"
         )
     text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
     parsed = parse(text, "<module>")
