@@ -76,21 +76,21 @@ DEVICE_FILES = (
 DEVICES_HEADING = "## Several devices"
 """Where the section of `--devices` begins, the last one of the page."""
 
-_COUNTS_REDUCTIONS = "counts all-reduces: XLA joins several to one, and has none in the loop"
+_COUNTS_REDUCTIONS = "the test counts all-reduces: XLA combines several into one, outside of the loop"
 
 REASONS: Mapping[str, str] = {
     "test_minibatch_scan_unreduced": _COUNTS_REDUCTIONS,
     "test_scan_over_layers_minibatch_unreduced": _COUNTS_REDUCTIONS,
-    "test_reduced_reshard_unreduced_bwd": "devices hold other terms of a sum than with XLA",
-    "test_check_rep_false_grads": "compares with differences of rounded sums, whose order is another one",
-    "test_print_token_buffer_error": "a token is an array of no booleans, which has a value",
+    "test_reduced_reshard_unreduced_bwd": "the devices hold other partial sums than by XLA",
+    "test_check_rep_false_grads": "finite differences, whose sums are added in another order",
+    "test_print_token_buffer_error": "a token is an empty boolean array, whose value can be read",
     "test_vmap_vectorized_callback_errors": "the error comes with the results; the test waits for effects",
     "test_callback_with_wrong": "the error comes with the results; the test waits for effects",
     "test_default_export_platform": "the platform's name is nimblehlo",
-    "test_near_singular_inverse": "denormal numbers are kept, which XLA takes for zeros",
-    "test_batch_partitioning": "calls with a batch run whole, not on the shards of each device",
+    "test_near_singular_inverse": "subnormal numbers are kept; XLA flushes them to zero",
+    "test_batch_partitioning": "a batched FFI call runs on the whole batch, not on each device's shard",
     "test_effects_hlo": "LAPACK's call without operands is refused when it is compiled, not when it runs",
-    "testSuccessOnComplexPlane_tan": "tan(inf + 0j) is nan + 0j, as C23's ctanh says; NumPy's is nan + nanj",
+    "testSuccessOnComplexPlane_tan": "tan(inf + 0j) is nan + 0j, as in C23; the test wants nan + nanj",
 }
 """What is known of tests that pass on JAX's CPU backend alone, by the beginning of their names."""
 
