@@ -54,7 +54,7 @@ def file_of(url: str, package: str, folder: Path) -> Path | None:
 
 
 def with_local_scripts(page: str, local: Mapping[str, str]) -> str:
-    """The page with some URLs replaced by files beside it."""
+    """The page with some URLs replaced by names of files in its folder."""
 
     def replaced(match: re.Match[str]) -> str:
         return f'{match[1]}="{local[match[2]]}"' if match[2] in local else match[0]
@@ -63,7 +63,7 @@ def with_local_scripts(page: str, local: Mapping[str, str]) -> str:
 
 
 def store_scripts(pages: Path) -> bool:
-    """Store the scripts of other servers beside the page. Returns whether all of them could be stored."""
+    """Store the scripts of other servers in the page's folder; returns whether all could be stored."""
     index = pages / "index.html"
     page = index.read_text()
     urls = [match[2] for match in REMOTE.finditer(page)]

@@ -36,7 +36,7 @@ slice_sizes = array<i64: 1, 4>}}> : (tensor<4x4xf32>, tensor<4x1xi32>) -> tensor
 
 
 def module_text(operations: int, locations: bool = True) -> str:
-    """A program of about so many operations, with the locations that exporters print."""
+    """A program of about this number of operations, with the locations that exporters print."""
     parts = ["module @jit_f {\n  func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4x4xf32>, "]
     parts.append("%arg2: tensor<4x1xi32>) -> tensor<4x4xf32> {\n")
     last = "arg0"
@@ -51,7 +51,7 @@ def module_text(operations: int, locations: bool = True) -> str:
 
 
 def hexadecimal_text(megabytes: int) -> str:
-    """A program that holds one constant of so many megabytes of digits."""
+    """A program with one constant of this number of megabytes of digits."""
     digits = np.random.default_rng(0).bytes(megabytes * 500_000).hex().upper()
     type = f"tensor<{megabytes * 125_000}xf32>"
     constant = f'stablehlo.constant dense<"0x{digits}"> : {type}'

@@ -76,7 +76,7 @@ def call_on(case: Case, arguments: tuple[Any, ...], device: jax.Device) -> Calla
 
 
 def disagreement(ours: Any, other: Any) -> str | None:
-    """What tells two trees of results apart; None if they agree within what their types can promise."""
+    """The first difference of two trees of results; None if they agree within the bounds of their types."""
     for one, another in zip(jax.tree.leaves(ours), jax.tree.leaves(other), strict=True):
         got, expected = np.asarray(one), np.asarray(another)
         if got.shape != expected.shape or got.dtype != expected.dtype:

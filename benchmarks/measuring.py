@@ -112,7 +112,7 @@ def report(
 def side_by_side(
     ours: Action, other: Action, *, for_seconds: float = 0.4, min_pairs: int = 5, max_pairs: int = 300
 ) -> Comparison:
-    """Time two actions in turn; pairs alternate in which action comes first.
+    """Time two actions alternately; the order alternates from pair to pair.
 
     Other load on the machine thus slows both actions. At least `min_pairs` and at most `max_pairs` pairs are
     timed; in between, `for_seconds` decides.

@@ -60,7 +60,7 @@ def check_of(module: Module) -> tuple[Operation, str]:
 
 
 def checked_values(module: Module, check: Operation) -> list[Array]:
-    """What NimbleHLO computes for a check's operands. The module's @main is changed to return them."""
+    """NimbleHLO's values of a check's operands; changes the module's @main to return them."""
     main = module.functions["main"]
     block = main.body.block
     block.operations = [*block.operations[: block.operations.index(check)], block.terminator]
@@ -236,7 +236,7 @@ REASONS = {
 
 
 def _unsupported(record: dict[str, Any]) -> list[tuple[str, int]]:
-    """What is unsupported, by the operation or else the file, and how many cases."""
+    """The unsupported operations, or else files, and the number of cases of each."""
     counts: dict[str, int] = {}
     for name, case in record["unsupported"].items():
         operation = re.match(r"(\w+\.\w+): ", case["message"])

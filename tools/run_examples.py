@@ -33,7 +33,7 @@ def arrays(path: Path) -> list[Array]:
 
 
 def disagreement(actual: list[Array], expected: list[Array]) -> str | None:
-    """What tells a program's results from the expected ones, or None."""
+    """The first difference of a program's results from the expected ones, or None."""
     if len(actual) != len(expected):
         return f"{len(actual)} results where {len(expected)} are expected"
     for position, (one, other) in enumerate(zip(actual, expected, strict=True)):
@@ -44,7 +44,7 @@ def disagreement(actual: list[Array], expected: list[Array]) -> str | None:
 
 
 def run_example(program: Path, output: Path) -> str | None:
-    """Run one program and print what it prints; the reason where it fails, else None."""
+    """Run one program, which prints its results; returns the reason if it fails, else None."""
     inputs = sorted(program.parent.glob(f"{program.stem}.input*.npy"))
     command = ["nimblehlo", "run", str(program)]
     for path in inputs:

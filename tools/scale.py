@@ -61,7 +61,7 @@ class CountedExecutable(GridExecutable):
 
 
 class Algorithm(NamedTuple):
-    """What an algorithm for `all_reduce` of B bytes over n processes costs one process.
+    """The cost of an algorithm for `all_reduce` of B bytes over n processes, for one process.
 
     Attributes:
         name: what it is called.

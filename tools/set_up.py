@@ -35,7 +35,7 @@ EDITABLE_BUILD = ROOT / "build" / "editable"
 
 @dataclass(frozen=True)
 class State:
-    """What an environment was made from: digests of the files that shape it, and its extras."""
+    """The inputs of an environment: digests of the files that it depends on, and its extras."""
 
     environment: str
     extensions: str

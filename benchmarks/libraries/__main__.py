@@ -1,4 +1,4 @@
-"""Measure programs of public libraries beside XLA:CPU, each in a process of its own.
+"""Compare programs of public libraries with XLA:CPU, each in a new process.
 
     python -m benchmarks.libraries [NAME ...] [--json FILE] [--timeout SECONDS]
 

@@ -1,4 +1,4 @@
-"""What a library's program is, and how one is declared."""
+"""The declaration of a program of a public library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one program costs here and with XLA:CPU, and whether the results agree."""
+"""Measures one program with NimbleHLO and with XLA:CPU, and compares the results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..measuring import seconds, side_by_side, warm_up
 from .declaration import LibraryProgram
 
 WARM_UP_SECONDS = 3.0
-"""Time for which a program is called before it is timed, so that code compiled beside the calls is ready."""
+"""Seconds for which a program is called before it is timed, so that background compilations end."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured of one program; times in seconds, memory in bytes.
+    """The measurements of one program; times in seconds, memory in bytes.
 
     Attributes:
         program: name of the program.

@@ -1,4 +1,4 @@
-"""GPT-2 and ResNet-50 beside ONNX Runtime's CPU provider, on the same parameters, written as ONNX by hand.
+"""Compares GPT-2 and ResNet-50 with ONNX Runtime on the CPU; the networks are written as ONNX by hand.
 
 Both systems are given the parameters as constants of the program.
 
@@ -168,7 +168,7 @@ NETWORKS: dict[str, Callable[..., tuple[GraphBuilder, str, dict[str, Array]]]] =
 
 
 def compared(name: str, threads: int) -> tuple[Comparison, str | None]:
-    """Both systems' times for a network, and what tells their results apart."""
+    """The times of both systems for a network, and the difference of their results."""
     function, arguments = library_programs()[name].build()
     *parameters, data = arguments
     executable = nimblehlo.compile(jax.jit(lambda data: function(*parameters, data)).lower(data))

@@ -10,7 +10,7 @@ PROGRAMS = library_programs()
 
 
 class Libraries:
-    """One program of a library beside XLA:CPU, in a process of its own with nothing compiled before."""
+    """Programs of libraries, compared with XLA:CPU in new processes with empty caches."""
 
     params = (list(PROGRAMS),)
     param_names = ("program",)

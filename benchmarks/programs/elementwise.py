@@ -164,7 +164,7 @@ def loop_recurrence(x):
 
 @program("small", (8, 32, 128), lambda draw, n: (draw.floats(n), draw.floats(n)), numpy=np.add)
 def small_sum(a, b):
-    """What a call costs."""
+    """The overhead of a call."""
     return a + b
 
 

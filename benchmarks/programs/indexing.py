@@ -52,7 +52,7 @@ def gather_pairs(x, i, j):
 
 @program("gather", THOUSANDS, _batches)
 def gather_batches(x, i):
-    """Rows, those of each batch from a table of its own."""
+    """Rows of a separate table for each batch."""
     return jax.vmap(lambda table, rows: table[rows])(x, i)
 
 
@@ -99,7 +99,7 @@ def scatter_set_elements(x, i, u):
 
 @program("scatter", THOUSANDS, lambda draw, n: (*_batches(draw, n), draw.floats(16, 2 * (n // 256), 16)))
 def scatter_maximum_batches(x, i, u):
-    """The largest of what comes to each row, each batch with a table of its own."""
+    """Maxima scattered to rows of a separate table for each batch."""
     return jax.vmap(lambda table, rows, values: table.at[rows].max(values))(x, i, u)
 
 

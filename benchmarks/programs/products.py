@@ -82,7 +82,7 @@ def convolution_images(x, w):
     bound=1e-5,
 )
 def convolution_by_channel(x, w):
-    """A filter of its own for each channel."""
+    """A separate filter for each channel."""
     return lax.conv_general_dilated(
         x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=32
     )
