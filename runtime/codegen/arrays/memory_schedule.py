@@ -1,22 +1,21 @@
 """Schedules the operations of a block so that its peak of live bytes is low.
 
-Two list schedulers, one from the block's beginning and one from its end, choose the operation that adds the
-fewest live bytes. The best of both schedules and the original order is then improved: operations move away
-from the peak.
+Operations move away from the peak, both in the program's order and in that of a list scheduler, which begins
+at the end and chooses the operation that adds the fewest live bytes.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ...ir.record import Record
 
 MIN_BYTES = 1 << 11
 """A block with fewer live bytes at its peak keeps its order, because they fit in the L1 cache anyway."""
 
-MAX_MOVES = 32
-"""Maximum moves that are tried; each takes time linear in the number of statements."""
+MAX_MOVES = 16
+"""Maximum moves that are tried from each order; each takes time linear in the number of statements."""
 
 MAX_PEAK_GROWTH = 17 / 16
 """Maximum peak after a move, relative to the lowest: a move may lengthen the lifetimes of small arrays."""
@@ -51,14 +50,9 @@ def order_by_memory(
     """
     block = _Block(statements, sizes, returned)
     order: Sequence[int] = range(len(statements))
-    lowest_peak, position = block.peak(order)
-    if lowest_peak < MIN_BYTES:
-        return order, block.live_bytes(order)
-    for candidate in (_forward(statements, sizes, returned), _backward(statements, sizes, returned)):
-        needed, peak_position = block.peak(candidate)
-        if needed < lowest_peak:
-            order, lowest_peak, position = candidate, needed, peak_position
-    order = block.improved(order, lowest_peak, position)
+    if block.peak(order)[0] >= MIN_BYTES:
+        orders = [block.improved(order), block.improved(_backward(statements, sizes, returned))]
+        order = min(orders, key=lambda candidate: block.peak(candidate)[0])
     return order, block.live_bytes(order)
 
 
@@ -96,11 +90,12 @@ class _Block:
             live += result_bytes - sum([sizes[array] for array in (*dying, *unread)])
         return needed
 
-    def improved(self, order: Sequence[int], lowest_peak: int, position: int) -> Sequence[int]:
+    def improved(self, order: Sequence[int]) -> Sequence[int]:
         """An order with a lower peak, or the given order if moves of statements lead to none.
 
         A move that does not lower the peak is still made once, up to MAX_PEAK_GROWTH: later moves may profit.
         """
+        lowest_peak, position = self.peak(order)
         best, past_moves = order, set[tuple[int, bool]]()
         moves = self.moves(order, position)
         for _ in range(MAX_MOVES):
@@ -172,37 +167,13 @@ class _Block:
             ]
 
 
-def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: frozenset[int]) -> list[int]:
-    """A list schedule from the beginning: next comes the statement after which the fewest bytes are live."""
-    readers: dict[int, set[int]] = {}
-    for number, statement in enumerate(statements):
-        for array in statement.reads:
-            readers.setdefault(array, set()).add(number)
-
-    def growth(number: int) -> int:
-        statement = statements[number]
-        results = [array for array in statement.defines if array in readers or array in returned]
-        dying = [array for array in statement.reads if len(readers[array]) == 1 and array not in returned]
-        return sum(sizes[array] for array in results) - sum(sizes[array] for array in dying)
-
-    def on_scheduled(number: int) -> list[int]:
-        changed: list[int] = []
-        for array in statements[number].reads:
-            readers[array].discard(number)
-            if len(readers[array]) == 1:
-                changed += readers[array]
-        return changed
-
-    return _schedule([statement.predecessors for statement in statements], growth, on_scheduled)
-
-
 def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: frozenset[int]) -> list[int]:
     """A list schedule from the end: next comes the statement before which the fewest bytes are live."""
-    before: list[set[int]] = [set() for _ in statements]
+    followers = [0] * len(statements)
     readers: dict[int, list[int]] = {}
     for number, statement in enumerate(statements):
         for other in statement.predecessors:
-            before[other].add(number)
+            followers[other] += 1
         for array in statement.reads:
             readers.setdefault(array, []).append(number)
     live = set(returned)
@@ -213,57 +184,25 @@ def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: f
         results = [array for array in statement.defines if array in live]
         return sum(sizes[array] for array in needed) - sum(sizes[array] for array in results)
 
-    def on_scheduled(number: int) -> list[int]:
-        statement = statements[number]
-        new = statement.reads - live
-        live.difference_update(statement.defines)
-        live.update(new)
-        return [reader for array in new for reader in readers[array]]
-
     # Ties keep the original order.
-    count = len(statements)
-    order = _schedule(
-        [frozenset(count - 1 - other for other in before[count - 1 - number]) for number in range(count)],
-        lambda number: growth(count - 1 - number),
-        lambda number: [count - 1 - other for other in on_scheduled(count - 1 - number)],
-    )
-    return [count - 1 - number for number in reversed(order)]
-
-
-def _schedule(
-    predecessors: Sequence[frozenset[int]],
-    growth: Callable[[int], int],
-    on_scheduled: Callable[[int], Sequence[int]],
-) -> list[int]:
-    """A list schedule that always chooses the ready statement of minimal growth.
-
-    Args:
-        predecessors: the predecessors of each statement.
-        growth: the live bytes that a statement would add.
-        on_scheduled: called when a statement is scheduled; returns the statements whose growth changes.
-    """
-    missing = [len(others) for others in predecessors]
-    followers: list[list[int]] = [[] for _ in predecessors]
-    for number, others in enumerate(predecessors):
-        for other in others:
-            followers[other].append(number)
-    ready = [(growth(number), number) for number, count in enumerate(missing) if not count]
+    ready = [(growth(number), -number) for number, count in enumerate(followers) if not count]
     heapq.heapify(ready)
-    order: list[int] = []
-    is_scheduled = [False] * len(predecessors)
+    order: dict[int, None] = {}
     while ready:
-        added, number = heapq.heappop(ready)
+        added, negated = heapq.heappop(ready)
+        number = -negated
         # An entry with outdated growth has a newer entry.
-        if is_scheduled[number] or added != growth(number):
+        if number in order or added != growth(number):
             continue
-        is_scheduled[number] = True
-        order.append(number)
-        changed = on_scheduled(number)
-        for follower in followers[number]:
-            missing[follower] -= 1
-            if not missing[follower]:
-                heapq.heappush(ready, (growth(follower), follower))
+        order[number] = None
+        changed = [reader for array in statements[number].reads - live for reader in readers[array]]
+        live.difference_update(statements[number].defines)
+        live.update(statements[number].reads)
+        for other in statements[number].predecessors:
+            followers[other] -= 1
+            if not followers[other]:
+                heapq.heappush(ready, (growth(other), -other))
         for other in changed:
-            if not missing[other] and not is_scheduled[other]:
-                heapq.heappush(ready, (growth(other), other))
-    return order
+            if not followers[other] and other not in order:
+                heapq.heappush(ready, (growth(other), -other))
+    return [*reversed(order)]
