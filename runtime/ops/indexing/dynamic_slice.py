@@ -16,7 +16,6 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .index_space import as_indices
-from .sliding import SlidingWindow
 
 
 def _window(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
@@ -65,7 +64,8 @@ class DynamicSlice(
     def bind(self) -> Callable[..., Any]:
         if not self.operand.is_static:
             return self.reference
-        return SlidingWindow(self.slice_sizes, self.operand.shape)
+        window = _window(self.slice_sizes, self.operand.shape)
+        return lambda operand, *start_indices: operand[window(start_indices)]
 
 
 class DynamicUpdateSlice(
