@@ -19,7 +19,7 @@ from ..ops.reduction.reducer import Arrays, Reducer
 from ..ops.reduction.reduction_tree import reduce_adjacent
 from ..ops.reduction.window_reduce import reduce_windows
 from ..types import Array
-from .ulps import is_inexact
+from .ulps import equal_elements
 
 Alternatives = Callable[[Sequence[Array], Sequence[Array], Any], list[list[Array]]]
 """A function of the operands, the results and the body's function that returns other correct results."""
@@ -47,18 +47,14 @@ def alternatives(view: Op) -> Alternatives | None:
             chosen = [np.where(is_any, one, start) for one, start in zip(candidate, starts, strict=True)]
             rounded = [np.asarray(one) for one in view.analysis.leave(chosen, reducer)]
             others = [*orders, list(results)]
-            if not any(all(map(_same, rounded, other)) for other in others):
+            if not any(
+                all(equal_elements(*pair).all() for pair in zip(rounded, other, strict=True))
+                for other in others
+            ):
                 orders.append(rounded)
         return orders
 
     return compute
-
-
-def _same(a: Array, b: Array) -> bool:
-    """Whether all elements are equal, or both NaN."""
-    if not is_inexact(a.dtype):
-        return bool(np.array_equal(a, b))
-    return bool(np.all((a == b) | ((a != a) & (b != b))))
 
 
 def _reduced_values(view: Reduce, inputs: Arrays, reducer: Reducer) -> tuple[Arrays, Array]:

@@ -92,6 +92,11 @@ def distance(a: Array, b: Array) -> Array:
     return np.where(finite, ulps, np.where(_same_specials(wide_a, wide_b), 0.0, np.inf))
 
 
+def equal_elements(a: Array, b: Array) -> Array:
+    """A mask of the elements that are equal or both NaN."""
+    return np.asarray((a == b) | ((a != a) & (b != b)))
+
+
 def root_mean_square(distances: Sequence[Array], factor: float = 1.0) -> Array:
     """A multiple of the root of the mean square of distances, element by element; 0.0 where there are none.
 

@@ -19,7 +19,7 @@ from ..api import execute, load
 from ..differences import FaultyOperation
 from ..differences.extraction import constant_array, main_block, operation_program, returning
 from ..error_bounds import BoundViolation, accuracy
-from ..error_bounds.ulps import layout_of
+from ..error_bounds.ulps import equal_elements, layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
 from ..ir import Module, Operation, Value, captured_values
@@ -275,9 +275,8 @@ def _selects_by_columns(first: FaultyOperation, index: Index) -> bool:
         return False
     # Windows may be compared in several orders: elements on which the order has no influence are ours.
     ours, theirs = first.ours[0], first.theirs[0]
-    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
     depends = np.logical_or.reduce([one != ours for one in results])
-    return bool((same | depends).all())
+    return bool((equal_elements(ours, theirs) | depends).all())
 
 
 def _merges_padding(first: FaultyOperation) -> bool:

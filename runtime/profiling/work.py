@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ..ir import Attribute, IntegerAttribute, StructAttribute
+from ..ir import Attribute, StructAttribute
 from ..ops.framework.memory_limit import bytes_of
 from ..plan import Step
-from ..types import TensorType
+from ..types import TensorType, Type
 
 
 def moved_bytes(step: Step) -> int:
@@ -22,39 +22,35 @@ def moved_bytes(step: Step) -> int:
 
 
 def multiplications(step: Step) -> int:
-    """Multiply-add pairs of a matrix product or a convolution of known sizes; 0 for every other step."""
+    """Multiply-add pairs of a step; 0 for every step except matrix products and convolutions."""
     operands, results = step.types
+    return multiply_adds(step.operation, operands, results, step.attributes)
+
+
+def multiply_adds(
+    name: str, operands: Sequence[Type], results: Sequence[Type], attributes: Mapping[str, Attribute]
+) -> int:
+    """Multiply-add pairs of a matrix product or a convolution; 0 for other operations and unknown sizes.
+
+    Args:
+        name: the operation's name.
+        operands, results: the types of its operands and results.
+        attributes: its attributes.
+    """
     if len(operands) < 2 or not results:
         return 0
     types = [type for type in (*operands[:2], results[0]) if isinstance(type, TensorType) and type.is_static]
     if len(types) < 3:
         return 0
     lhs, rhs, result = types
-    dot = step.attributes.get("dot_dimension_numbers")
+    dot = attributes.get("dot_dimension_numbers")
     if isinstance(dot, StructAttribute):
-        return _elements(result) * _contracted_size(lhs, dot)
-    if step.operation == "stablehlo.dot" and lhs.rank:
-        return _elements(result) * lhs.shape[-1]
-    if step.operation == "stablehlo.convolution":
-        return _convolution(step.attributes, rhs, result)
+        return result.size * math.prod([lhs.shape[d] for d in dot.integers("lhs_contracting_dimensions")])
+    if name == "stablehlo.dot" and lhs.rank:
+        return result.size * lhs.shape[-1]
+    convolution = attributes.get("dimension_numbers")
+    if name == "stablehlo.convolution" and isinstance(convolution, StructAttribute):
+        # Each result element needs all kernel elements of its output feature (section "convolution").
+        features = rhs.shape[convolution.integer("kernel_output_feature_dimension")]
+        return result.size * rhs.size // max(features, 1)
     return 0
-
-
-def _elements(type: TensorType) -> int:
-    return math.prod(type.shape)
-
-
-def _contracted_size(lhs: TensorType, dot: StructAttribute) -> int:
-    dimensions = dot.integers("lhs_contracting_dimensions")
-    return math.prod([lhs.shape[dimension] for dimension in dimensions])
-
-
-def _convolution(attributes: Mapping[str, Attribute], kernel: TensorType, result: TensorType) -> int:
-    """Each result element needs all kernel elements of its output feature. Source: section "convolution"."""
-    numbers = attributes.get("dimension_numbers")
-    if not isinstance(numbers, StructAttribute):
-        return 0
-    features = kernel.shape[numbers.integer("kernel_output_feature_dimension")]
-    groups = attributes.get("batch_group_count")
-    batch_groups = groups.value if isinstance(groups, IntegerAttribute) else 1
-    return _elements(result) * kernel.size // max(features, 1) // max(batch_groups, 1)

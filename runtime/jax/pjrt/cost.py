@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from ...ir import Module, Operation
-from ...ops.contraction.convolution import Convolution
-from ...ops.contraction.dot_general import DotGeneral
 from ...ops.elementwise.base import Elementwise, Transcendental
 from ...ops.framework.declaration import lookup
 from ...plan import MemoryEstimate
+from ...profiling.work import multiply_adds
 from ...types import TensorType, Type
 
 _REDUCING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "stablehlo.sort"})
@@ -39,22 +38,24 @@ def cost_of(module: Module, memory: MemoryEstimate) -> dict[str, float]:
         elif issubclass(declaration, Elementwise):
             flops += count
         else:
-            flops += _flops(operation, count)
+            flops += _flops(operation)
     accessed_bytes = memory.arguments + memory.results + 2 * memory.temporaries
     return {"flops": flops, "transcendentals": transcendentals, "bytes accessed": float(accessed_bytes)}
 
 
-def _flops(operation: Operation, count: float) -> float:
-    """The arithmetic operations of an operation that is not elementwise, for results of `count` elements."""
-    if operation.name == "stablehlo.dot_general":
-        view = DotGeneral(operation)
-        return 2 * count * float(math.prod([view.lhs.shape[d] for d in view.lhs_contracting_dimensions]))
-    if operation.name == "stablehlo.convolution":
-        # Each element of the result sums over the kernel's elements for its output feature.
-        numbers = Convolution(operation)
-        features = abs(numbers.rhs.shape[numbers.kernel_output_feature_dimension])
-        return 2 * count * _size(numbers.rhs) / float(max(1, features))
-    return _size(operation.operands[0].type) if operation.name in _REDUCING else 0.0
+def _flops(operation: Operation) -> float:
+    """The arithmetic operations of an operation that is not elementwise."""
+    if operation.name in _REDUCING:
+        return _size(operation.operands[0].type)
+    operands, results = (
+        [_static(value.type) for value in values] for values in (operation.operands, operation.results)
+    )
+    return 2.0 * multiply_adds(operation.name, operands, results, operation.attributes)
+
+
+def _static(type: Type) -> Type:
+    """A type with 1 for each unknown size."""
+    return type.with_shape(tuple(map(abs, type.shape))) if isinstance(type, TensorType) else type
 
 
 def _size(type: Type) -> float:
