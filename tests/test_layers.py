@@ -113,7 +113,8 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "forward": {"rewrites", "shapes", "utils"},
         "inline": {"replace_calls", "sharding"},
         "fusion": {"rewrites", "utils"},
-        "gspmd": {"fusion"},
+        "gspmd": {"utils"},
+        "loop_sharding": {"utils"},
         "outlining": {"fusion", "utils"},
     },
     "codegen": {

@@ -1,8 +1,8 @@
 """Declares which buffers a step reads, writes, may return views of, and may overwrite.
 
 The executor lets a result share the memory of an operand, and lets a step write into the memory of an operand
-that it is the last to read. This module declares once what each step may do, for the memory figures, the
-verification of plans and the checks of running steps.
+that it is the last to read. This module lists what each step may do, for the verification of plans and the
+checks of running steps. `memory_use` estimates from the same lists what the executor does.
 """
 
 from __future__ import annotations

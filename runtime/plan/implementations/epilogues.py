@@ -30,6 +30,7 @@ _MAX_EPILOGUE_SECONDS: Final = 2e-9
 _BLOCK: Final = (256, 1 << 11)
 """Rows of a block, and bytes of its rows; with fewer rows, the columns of rhs are packed too often."""
 _MAX_BLOCKS: Final = 96
+"""Maximum blocks of a result: each has launches of its own, which take time to prepare."""
 
 
 def find_epilogues(region: Region) -> dict[Operation, Operation]:

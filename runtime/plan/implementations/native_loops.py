@@ -13,7 +13,7 @@ from ...ir.record import Record
 from ...ops.control.control import While
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_function
-from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
+from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
 from ..implementation import Implementation, ImplementationKind, Replaceable
 from ..tiering import cost_model

@@ -8,12 +8,11 @@ from typing import Any
 
 from ...ir import Block, Value, tensor_type
 from ...ir.affine import Box
-from ...ir.structural_key import structural_key
-from ...lru_cache import LRUCache
 from ...ops.elementwise.base import is_elementwise
 from ...ops.framework.verify import TERMINATORS
 from ..implementation import OverwritePairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
+from .block_cache import BlockCache
 from .native_code import NativeCode
 
 
@@ -68,18 +67,16 @@ class NestCode(NativeCode):
         Raises:
             NoCode: the block needs too many nests.
         """
+        return _nest_cache.get_or_build(self.block, self._build_nests, self.box)
+
+    def _build_nests(self) -> tuple[Sequence[Any], Sequence[str]]:
         from ...codegen.llvm.machine import key_of
         from ...codegen.nests.loop_schedule import schedule_loops
         from ...codegen.nests.nest_description import nest_description
         from .nests import nests_of
 
-        identity, referenced = structural_key(self.block)
-        cached = _nest_cache.get((identity, self.box))
-        if cached is None:
-            nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
-            cached = nests, tuple([key_of(nest_description(nest)) for nest in nests]), referenced
-            _nest_cache.put((identity, self.box), cached)
-        return cached[:2]
+        nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
+        return nests, tuple([key_of(nest_description(nest)) for nest in nests])
 
     @property
     def key(self) -> str:
@@ -122,6 +119,5 @@ class NestCode(NativeCode):
         return Launch(address, tasks, accesses, integer_args(nest, blocks, items_per_task), seconds)
 
 
-_CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]
-_nest_cache: LRUCache[tuple[tuple[object, ...], Box | None], _CachedNests] = LRUCache(64)
-"""Maps a block's structural key and the box to nests, their keys, and the objects that the key refers to."""
+_nest_cache: BlockCache[tuple[Sequence[Any], Sequence[str]]] = BlockCache()
+"""Nests and the keys of their code, by block and box."""

@@ -24,7 +24,8 @@ from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element
 from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_offset
 from ...ops.framework.verify import view_of
 from ...specialize.fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
-from ...specialize.fusion.movement_index_map import MOVEMENT_OPS, InseparableLoops, LoopSplit, copied_element
+from ...specialize.fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
+from ...specialize.utils.effects import MOVEMENT_OPS
 from ...types import SIGNED
 from ..implementation import NoCode
 

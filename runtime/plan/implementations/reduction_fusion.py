@@ -7,17 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir import Block, Value
-from ...ir.structural_key import structural_key
-from ...lru_cache import LRUCache
 from ...ops.framework.verify import view_of
+from .block_cache import BlockCache
 from .native_code import KernelLaunch, LoweredKernel, NativeCode, divide_by_seconds, seconds_of
 
 if TYPE_CHECKING:
     from ...codegen.reductions.reduction_tiling import ReductionTilePlan
-
-MAX_CACHED = 64
-"""Number of fusions whose code is cached: the layers of a model have equal fusions."""
-
 
 def has_row_tiling(block: Block) -> bool:
     """Whether native code can be generated for a block of operations as a loop over rows."""
@@ -63,22 +58,13 @@ class FusionCode(NativeCode):
         """The code shared with equal blocks; their texts are only compared if their structural keys
         differ.
         """
-        identity, referenced = structural_key(self.block)
-        cached = _by_structural_key.get((type(self).__name__, identity))
-        if cached is None:
-            cached = self._of_equal_text(), referenced
-            _by_structural_key.put((type(self).__name__, identity), cached)
-        return cached[0]
+        return _shared_code.get_or_build(self.block, self._build_shared, type(self).__name__)
 
-    def _of_equal_text(self) -> _SharedCode:
+    def _build_shared(self) -> _SharedCode:
         from ...codegen.description import block_description
 
         text = f"{type(self).__name__}\n{block_description(self.block)}"
-        shared = _by_description.get(text)
-        if shared is None:
-            shared = _SharedCode(text, self.lower())
-            _by_description.put(text, shared)
-        return shared
+        return _SharedCode(text, self.lower())
 
     @property
     def lowered_or_none(self) -> LoweredKernel | None:
@@ -169,11 +155,5 @@ def lower_reductions(
     )
 
 
-_by_description: LRUCache[str, _SharedCode] = LRUCache(MAX_CACHED)
-"""Code, by the name of the class and the block's description."""
-
-_by_structural_key: LRUCache[tuple[str, tuple[object, ...]], tuple[_SharedCode, list[object]]] = LRUCache(
-    MAX_CACHED
-)
-"""Lowered code, by the class's name and the block's structural key, with the objects that keep the key's
-identities valid."""
+_shared_code: BlockCache[_SharedCode] = BlockCache()
+"""Lowered code, by block and the class's name."""

@@ -8,7 +8,6 @@ cache, and nothing is compiled.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
 from typing import Final
 
 from ...codegen.reductions.iteration_space import IterationSpace, shape_of
@@ -18,12 +17,12 @@ from ...ir.structural_key import structural_key
 from ...kernels.launch import ufunc_program
 from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
-from ...lru_cache import LRUCache
 from ...ops.elementwise.base import is_elementwise
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
 from ..implementation import ImplementationKind, Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
+from .block_cache import BlockCache
 from .ufunc_recorder import MAX_OPERANDS, UfuncProgramRecorder, UfuncValue
 from .ufunc_traces import Untraceable
 
@@ -47,28 +46,22 @@ def ufunc_program_of(block: Block, threads: int | None, reference_seconds: float
         threads: maximum number of threads; None: all.
         reference_seconds: time of the references on whole arrays, in seconds.
     """
-    identity, referenced = structural_key(block)
-    key = identity, threads
-    cached = _program_cache.get(key)
-    if cached is None:
-        program = _prepared(block, threads, reference_seconds * _PROGRAM_TIME_FRACTION, identity)
-        cached = program, referenced
-        _program_cache.put(key, cached)
-    return cached[0]
+    seconds = reference_seconds * _PROGRAM_TIME_FRACTION
+    return _program_cache.get_or_build(block, lambda: _prepared(block, threads, seconds), threads)
 
 
-_program_cache: LRUCache[tuple[Hashable, int | None], tuple[Prepared | None, list[object]]] = LRUCache(64)
-"""Programs, by a block's structural key and the threads, with the objects that the key refers to."""
+_program_cache: BlockCache[Prepared | None] = BlockCache()
+"""Ufunc programs, by block and threads."""
 
 
-def _prepared(block: Block, threads: int | None, seconds: float, identity: Hashable) -> Prepared | None:
+def _prepared(block: Block, threads: int | None, seconds: float) -> Prepared | None:
     recording = recorded_program(block)
     if recording is None:
         return None
     recorder, columns_per_pass = recording
     function = _function(block, recorder, columns_per_pass, threads, seconds)
-    pairs = recorder.overwrites()
-    return Prepared(function, ImplementationKind.UFUNC_PROGRAM, may_overwrite=pairs, key=identity)
+    pairs, key = recorder.overwrites(), structural_key(block)[0]
+    return Prepared(function, ImplementationKind.UFUNC_PROGRAM, may_overwrite=pairs, key=key)
 
 
 def _function(

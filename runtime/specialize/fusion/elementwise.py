@@ -19,7 +19,7 @@ from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
 from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
 from ..utils.cleanup import remove_dead_code
-from ..utils.effects import CONTROL_FLOW
+from ..utils.effects import CONTROL_FLOW, JOINING_OPS
 from ..utils.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,
@@ -30,10 +30,12 @@ from .gather_index_map import (
 )
 from .groups import FusionGroup, OperationPredicate, boundary, is_rematerializable, replace, users_of
 from .levels import LevelGrouping
-from .movement_index_map import JOINING_OPS, is_movement_op
+from .movement_index_map import is_movement_op
 
 MAX_FUSION_OPERATIONS: Final = 200
+"""Operations of a fusion, which bounds the time to compile it."""
 MAX_ARRAYS: Final = 40
+"""Operands and results of a fusion together."""
 MIN_LARGE_SIZE: Final = 1 << 15
 """Elements of a result from which on one operation gains from threads and from fewer passes over memory."""
 MIN_SMALL_OPERATIONS: Final = 3

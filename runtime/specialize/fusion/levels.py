@@ -7,8 +7,8 @@ which grows along every path from one group to another, and only operations of o
 from __future__ import annotations
 
 from ...ir import Block, Operation, Value, used_values
+from ..utils.disjoint_set import DisjointSet
 from ..utils.effects import has_no_effect
-from .disjoint_set import DisjointSet
 
 
 class LevelGrouping:

@@ -7,25 +7,16 @@ where to split a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from ...ir import Operation, Value, tensor_type
 from ...ir.affine import AffineExpr, Box, index_range
 from ...ops.framework.verify import view_of
+from ..utils.effects import MOVEMENT_OPS
 from ..utils.rewriter import has_static_unquantized_types
 
 if TYPE_CHECKING:
     from ...ops.shape.movement import MovementMap, MovementOp
-
-MOVEMENT_VIEWS: Final = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
-)
-"""Movement operations whose reference is a view, which costs nothing unless the elements are needed in
-order."""
-JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
-"""Movement operations that copy elements of several operands."""
-MOVEMENT_OPS: Final = MOVEMENT_VIEWS | JOINING_OPS
-
 
 class LoopSplit(Exception):
     """Raised if a loop must be split before an element has one source.

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...errors import UnsupportedError
 from ...ir import Operation, StringAttribute, Value, used_values
-from ..fusion.disjoint_set import DisjointSet
+from ..utils.disjoint_set import DisjointSet
 
 FULL_TO_SHARD: Final = "SPMDFullToShardShape"
 SHARD_TO_FULL: Final = "SPMDShardToFullShape"

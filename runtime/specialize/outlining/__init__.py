@@ -1,1 +1,1 @@
-"""Repeated subgraphs as calls of one function, and loops sharded along a batch dimension."""
+"""Repeated subgraphs as calls of one function."""

@@ -17,9 +17,8 @@ from typing import Final, NamedTuple
 from ...ir import Operation, Value, captured_values, used_values
 from ...ops.framework.verify import TERMINATORS
 from ...types import TensorType
-from ..fusion.movement_index_map import MOVEMENT_VIEWS
 from ..utils.cleanup import OperationKeys
-from ..utils.effects import CONTROL_FLOW, has_no_effect
+from ..utils.effects import CONTROL_FLOW, MOVEMENT_VIEWS, has_no_effect
 from ..utils.rewriter import has_static_unquantized_types
 
 MIN_REPEATS: Final = 3

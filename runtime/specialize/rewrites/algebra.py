@@ -128,14 +128,6 @@ def _extreme_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
     return None
 
 
-def clamp_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``clamp`` of integers that are within the bounds is its operand."""
-    low, operand, high = [rewriter.interval(value) for value in operation.operands]
-    if low is None or operand is None or high is None:
-        return None
-    return operation.operands[1] if low[1] <= operand[0] and operand[1] <= high[0] else None
-
-
 def select_by_constant(operation: Operation, rewriter: Rewriter) -> Value | None:
     """``select`` whose predicate is constant, or whose branches are the same."""
     pred, on_true, on_false = operation.operands

@@ -1,10 +1,10 @@
-"""Rewrites of `if` and `case` with a known branch, and of elements of tuples."""
+"""Rewrites of `if` and `case` with a known branch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir import IntegerAttribute, Operation, Region, Value
+from ...ir import Operation, Region, Value
 from ..utils.rewriter import Rewriter, splat
 
 
@@ -29,14 +29,3 @@ def _inlined_branch(operation: Operation, branch: Region, rewriter: Rewriter) ->
     block = branch.block
     rewriter.insert_all(block.operations[:-1])
     return [rewriter.current(value) for value in block.terminator.operands]
-
-
-def element_of_tuple(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """An element of the result of ``tuple`` is the operand at that index."""
-    inner, index = operation.operands[0].owner, operation.attributes.get("index")
-    if not isinstance(inner, Operation) or inner.name != "stablehlo.tuple":
-        return None
-    if not isinstance(index, IntegerAttribute):
-        return None
-    value = inner.operands[index.value]
-    return value if value.type == operation.result.type else None

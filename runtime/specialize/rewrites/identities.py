@@ -7,9 +7,10 @@ from typing import Final
 from ...ir import Operation, StringAttribute, Value
 from ...ops.framework.rules import constant_operand
 from ...ops.framework.verify import view_of
+from ..utils.rewriter import Rewriter
 
 _IDENTITY_IF_SAME_TYPE: Final = frozenset(
-    {"stablehlo.convert", "stablehlo.reshape", "tensor.cast", "arith.index_cast"}
+    {"stablehlo.convert", "stablehlo.reshape", "stablehlo.slice", "tensor.cast", "arith.index_cast"}
 )
 """Operations that return their operand if both have the same type."""
 
@@ -22,6 +23,11 @@ def identity_operand(operation: Operation) -> Value | None:
         return None
     (operand,) = operation.operands
     return operand if operand.type == operation.result.type else None
+
+
+def identity(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """The operand of an operation that returns it unchanged."""
+    return identity_operand(operation)
 
 
 def asserted_condition(operation: Operation) -> bool | None:

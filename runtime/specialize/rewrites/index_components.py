@@ -16,6 +16,7 @@ from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Concatenate
 from ...types import INTEGER, SIGNED
 from ..utils.constants import MAX_ELEMENTS
+from ..utils.effects import MOVEMENT_VIEWS
 from ..utils.rewriter import (
     Rewriter,
     constant_array,
@@ -82,11 +83,6 @@ def component_slice(value: Value, index_vector_dim: int, number: int, rewriter: 
     return sliced(value, (starts, limits, [1] * type.rank), rewriter)
 
 
-_MOVEMENT_OPS: Final = frozenset(
-    {"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"}
-)
-
-
 def _movement_op(value: Value) -> Operation | None:
     """The operation that made a value of another's elements, or widened them; None if none did."""
     owner = defining_operation(value)
@@ -96,7 +92,7 @@ def _movement_op(value: Value) -> Operation | None:
         source, target = tensor_type(owner.operands[0]).element_type, tensor_type(value).element_type
         widens = source.category == target.category == SIGNED and source.width <= target.width
         return owner if widens else None
-    return owner if owner.name in _MOVEMENT_OPS else None
+    return owner if owner.name in MOVEMENT_VIEWS else None
 
 
 def _before_wrapping(value: Value, rewriter: Rewriter) -> tuple[Value, int]:

@@ -13,7 +13,7 @@ from typing import Final
 from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
-from ..utils.effects import has_no_effect, is_pure
+from ..utils.effects import MOVEMENT_VIEWS, has_no_effect, is_pure
 from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat, viewed
 from ..utils.unused_results import operands_within
 
@@ -23,17 +23,7 @@ MAX_UNROLLED_ITERATIONS: Final = 8
 MAX_UNROLLED_OPERATIONS: Final = 512
 """Maximum operations of all iterations together."""
 
-_LEFT_WITH_USERS: Final = frozenset(
-    {
-        "stablehlo.broadcast_in_dim",
-        "stablehlo.constant",
-        "stablehlo.convert",
-        "stablehlo.iota",
-        "stablehlo.reshape",
-        "stablehlo.slice",
-        "stablehlo.transpose",
-    }
-)
+_LEFT_WITH_USERS: Final = MOVEMENT_VIEWS | {"stablehlo.constant", "stablehlo.convert", "stablehlo.iota"}
 """Cheap operations, which leave a loop only together with the operations that use them."""
 
 _INDEX_ARITHMETIC: Final = frozenset(

@@ -62,13 +62,12 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("reshaping.broadcast_to_same"),
         _rewrite("reshaping.broadcast_of_broadcast"),
     ),
-    "stablehlo.clamp": (_rewrite("algebra.clamp_in_range"),),
     "stablehlo.compare": (
         _rewrite("algebra.compare_by_range"),
         _rewrite("algebra.compare_with_boolean_constant"),
     ),
     "stablehlo.concatenate": (_rewrite("slicing.flatten_concatenate"),),
-    "stablehlo.convert": (_rewrite("conversions.identity_convert"), _rewrite("conversions.convert_twice")),
+    "stablehlo.convert": (_rewrite("identities.identity"),),
     "stablehlo.divide": (_rewrite("algebra.divide_by_one"),),
     "chlo.ragged_dot": (_rewrite("contractions.product_of_mixed_types"),),
     "stablehlo.convolution": (
@@ -105,11 +104,10 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.reverse": (_rewrite("reshaping.identity_reverse"),),
     "stablehlo.select": (_rewrite("algebra.select_by_constant"), _rewrite("algebra.select_of_broadcast")),
     "stablehlo.slice": (
-        _rewrite("slicing.identity_slice"),
+        _rewrite("identities.identity"),
         _rewrite("slicing.slice_of_slice"),
         _rewrite("slicing.slice_of_broadcast"),
         _rewrite("slicing.slice_of_concatenate"),
-        _rewrite("slicing.slice_of_pad"),
     ),
     "stablehlo.sort": (_rewrite("arg_reductions.sort_with_iota_positions"),),
     "stablehlo.subtract": (_rewrite("algebra.subtract_zero"),),
@@ -122,7 +120,6 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 
 OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.case": (_rewrite("branches.case_by_constant"),),
-    "stablehlo.get_tuple_element": (_rewrite("branches.element_of_tuple"),),
     "stablehlo.if": (_rewrite("branches.if_by_constant"),),
     "stablehlo.reduce": (_rewrite("contractions.reduce_over_unit_dimensions"),),
     "stablehlo.scatter": (_rewrite("scatters.scatter_of_one"),),

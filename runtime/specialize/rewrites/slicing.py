@@ -35,11 +35,6 @@ def sliced(value: Value, ranges: Ranges, rewriter: Rewriter) -> Value:
     return rewriter.create("stablehlo.slice", [value], type, attributes)
 
 
-def identity_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    (operand,) = operation.operands
-    return operand if operand.type == operation.result.type else None
-
-
 def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
     inner = defined_by(operation.operands[0], operation.name)
     if inner is None:
@@ -117,26 +112,6 @@ def concatenate(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> 
     shape[dimension] = sum(tensor_type(value).shape[dimension] for value in values)
     type = tensor_type(values[0]).with_shape(shape)
     return rewriter.create("stablehlo.concatenate", values, type, {"dimension": I64.encode(dimension)})
-
-
-def slice_of_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A slice of a pad that lies within the operand is a slice of that; outside is the padding value."""
-    inner = defined_by(operation.operands[0], "stablehlo.pad")
-    if inner is None:
-        return None
-    operand, padding_value = inner.operands
-    pad, (starts, limits, strides) = viewed(inner, Pad), viewed(operation, Slice).ranges()
-    if any(pad.interior_padding):
-        return None
-    low, shape = pad.edge_padding_low, tensor_type(operand).shape
-    starts = [start - amount for start, amount in zip(starts, low, strict=True)]
-    limits = [limit - amount for limit, amount in zip(limits, low, strict=True)]
-    ranges = list(zip(starts, limits, shape, strict=True))
-    if any(limit <= 0 or start >= size for start, limit, size in ranges):
-        return broadcast(padding_value, (), tensor_type(operation.result), rewriter)
-    if any(start < 0 or limit > size for start, limit, size in ranges):
-        return None
-    return sliced(operand, (starts, limits, strides), rewriter)
 
 
 def identity_pad(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -1,4 +1,4 @@
-"""Classifies operations with side effects, and control flow."""
+"""Classifies operations: side effects, control flow, data movement."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ CONTROL_FLOW: Final = frozenset(
     {"stablehlo.case", "stablehlo.if", "stablehlo.while", RUN_PARALLEL, MANUAL_COMPUTATION}
 )
 """Operations whose regions are control flow, not computations on elements."""
+
+MOVEMENT_VIEWS: Final = frozenset(
+    f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
+)
+"""Movement operations whose reference is a view, which costs nothing unless the elements are needed in
+order."""
+JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+"""Movement operations that copy elements of several operands."""
+MOVEMENT_OPS: Final = MOVEMENT_VIEWS | JOINING_OPS
+"""Operations whose result has only elements of the operands, at indices that attributes determine."""
 
 
 def is_pure(block: Block) -> bool:

@@ -11,6 +11,7 @@ from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
 from ...ops.framework.verify import view_of
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
+from .effects import JOINING_OPS, MOVEMENT_VIEWS
 
 if TYPE_CHECKING:
     from ...ops.shape.movement import MovementOp
@@ -19,22 +20,10 @@ Interval = tuple[int, int]
 MAX_DEPTH: Final = 24
 """Maximum depth of definitions that are followed."""
 
-_SELECTS_FROM_FIRST_OPERAND: Final = frozenset(
-    {
-        "stablehlo.broadcast_in_dim",
-        "stablehlo.dynamic_slice",
-        "stablehlo.gather",
-        "stablehlo.reshape",
-        "stablehlo.reverse",
-        "stablehlo.slice",
-        "stablehlo.transpose",
-    }
-)
+_SELECTS_FROM_FIRST_OPERAND: Final = MOVEMENT_VIEWS | {"stablehlo.dynamic_slice", "stablehlo.gather"}
 """Operations whose result has only elements of the first operand."""
 
-_SELECTS_FROM_OPERANDS: Final = frozenset(
-    {"stablehlo.concatenate", "stablehlo.convert", "stablehlo.pad", "stablehlo.select"}
-)
+_SELECTS_FROM_OPERANDS: Final = JOINING_OPS | {"stablehlo.convert", "stablehlo.select"}
 """Operations whose result has only elements of the operands, without the predicate of `select`."""
 
 

@@ -251,44 +251,6 @@ def test_not_of_a_comparison() -> None:
         assert_becomes(text, ["compare", "not"])
 
 
-def test_clamp_within_its_bounds() -> None:
-    for last, expected in (("2", ["and", "clamp"]), ("3", ["and"])):
-        body = f"""%c = stablehlo.constant dense<3> : tensor<12xi32>
-        %low = stablehlo.constant dense<0> : tensor<i32>
-        %high = stablehlo.constant dense<{last}> : tensor<i32>
-        %0 = stablehlo.and %a, %c : tensor<12xi32>
-        %1 = stablehlo.clamp %low, %0, %high : (tensor<i32>, tensor<12xi32>, tensor<i32>) -> tensor<12xi32>
-        return %1 : tensor<12xi32>"""
-        assert_becomes(function("%a: tensor<12xi32>", "tensor<12xi32>", body), expected)
-
-
-@pytest.mark.parametrize(
-    ("source", "middle", "target", "expected"),
-    [
-        ("f32", "f64", "f32", []),
-        ("bf16", "f32", "bf16", []),
-        ("bf16", "f32", "f16", ["convert"]),
-        ("bf16", "f16", "bf16", ["convert", "convert"]),
-        ("f32", "bf16", "f32", ["convert", "convert"]),
-        ("i8", "i32", "i8", []),
-        ("i8", "i32", "i16", ["convert"]),
-        ("i8", "ui32", "i64", ["convert", "convert"]),
-        ("ui8", "i16", "f32", ["convert"]),
-        ("i32", "f32", "i32", ["convert", "convert"]),
-        ("i16", "f32", "i16", []),
-        ("i16", "f32", "i8", ["convert", "convert"]),
-        ("i1", "i32", "f32", ["convert"]),
-        ("i1", "f32", "i1", []),
-        ("f32", "f64", "i8", ["convert", "convert"]),
-    ],
-)
-def test_convert_twice(source: str, middle: str, target: str, expected: list[str]) -> None:
-    body = f"""%0 = stablehlo.convert %a : (tensor<12x{source}>) -> tensor<12x{middle}>
-    %1 = stablehlo.convert %0 : (tensor<12x{middle}>) -> tensor<12x{target}>
-    return %1 : tensor<12x{target}>"""
-    assert_becomes(function(f"%a: tensor<12x{source}>", f"tensor<12x{target}>", body), expected)
-
-
 def test_bitcast_twice() -> None:
     for target in ("f32", "ui32"):
         body = f"""%0 = stablehlo.bitcast_convert %a : (tensor<12xf32>) -> tensor<12xi32>

@@ -61,13 +61,6 @@ def test_effects_of_the_branch_that_is_taken_stay() -> None:
         nimblehlo.execute(text, [np.zeros(4, np.float32), np.ones(4, np.float32)])
 
 
-def test_elements_of_a_tuple() -> None:
-    body = """%0 = stablehlo.tuple %a, %b : tuple<tensor<4xf32>, tensor<2xi32>>
-    %1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<4xf32>, tensor<2xi32>>) -> tensor<2xi32>
-    return %1 : tensor<2xi32>"""
-    assert_becomes(function("%a: tensor<4xf32>, %b: tensor<2xi32>", "tensor<2xi32>", body), [])
-
-
 def loop(
     limit: str,
     body: str,

@@ -152,27 +152,6 @@ SHAPED = {
         "3xf32",
         ["concatenate", "slice"],
     ),
-    "slice within a pad": (
-        """%1 = stablehlo.pad %w, %s, low = [2], high = [1], interior = [0] : (tensor<5xf32>, tensor<f32>)
-          -> tensor<8xf32>
-        %0 = stablehlo.slice %1 [3:6] : (tensor<8xf32>) -> tensor<3xf32>""",
-        "3xf32",
-        ["slice"],
-    ),
-    "slice outside of a pad's operand": (
-        """%1 = stablehlo.pad %w, %s, low = [2], high = [1], interior = [0] : (tensor<5xf32>, tensor<f32>)
-          -> tensor<8xf32>
-        %0 = stablehlo.slice %1 [0:2] : (tensor<8xf32>) -> tensor<2xf32>""",
-        "2xf32",
-        ["broadcast_in_dim"],
-    ),
-    "slice across a pad's edge": (
-        """%1 = stablehlo.pad %w, %s, low = [2], high = [1], interior = [0] : (tensor<5xf32>, tensor<f32>)
-          -> tensor<8xf32>
-        %0 = stablehlo.slice %1 [1:4] : (tensor<8xf32>) -> tensor<3xf32>""",
-        "3xf32",
-        ["pad", "slice"],
-    ),
     "pad of nothing": (
         """%0 = stablehlo.pad %w, %s, low = [0], high = [0], interior = [0] : (tensor<5xf32>, tensor<f32>)
           -> tensor<5xf32>""",

@@ -18,7 +18,7 @@ from ...ops.framework.verify import view_of
 from ...types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
 from ..utils.effects import has_no_effect
 from ..utils.rewriter import dimensions
-from .sharding_rules import OperandSharding, operand_sharding
+from .operand_sharding import OperandSharding, operand_sharding
 
 _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])
 

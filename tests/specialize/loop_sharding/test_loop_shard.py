@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.launch import threads
 from nimblehlo.plan.implementations import native_loops
-from nimblehlo.specialize.outlining.loop_sharding import CarriedSharding
+from nimblehlo.specialize.loop_sharding.loop_shard import CarriedSharding
 from tests.codegen.test_native_loop import counted, loop_to_compile_of
 from tests.running import run_every_way, same_bits
 

@@ -1,0 +1,1 @@
+"""Shards loops along a dimension whose indices do not depend on each other, for several threads."""
