@@ -79,10 +79,9 @@ class _Lowering:
         self.callees = callees
         self.ordering = options.ordering
         self.called: dict[str, Plan] = {}
-        self.steps: dict[tuple[Any, ...], Step] = {}
-        """Functions of references by what determines them, compared by identity; the program keeps the
-        objects alive.
-        """
+        self.shared_steps: dict[tuple[Any, ...], Step] = {}
+        """Steps whose references equal operations share, by the name, types and attributes of the operation,
+        compared by identity; the program keeps these objects alive."""
         self.enclosing: list[Implementation] = []
         """The implementations whose regions contain the operation, outermost first."""
 
@@ -137,7 +136,7 @@ class _Lowering:
         """The step of one operation; equal operations share the function of their reference."""
         types = [value.type for value in (*operation.operands, *operation.results)]
         cache_key = (operation.name, len(operation.operands), id(operation.attributes), *map(id, types))
-        cached = self.steps.get(cache_key)
+        cached = self.shared_steps.get(cache_key)
         if cached is not None:
             operands = tuple([slots[operand] for operand in operation.operands])
             results = tuple([slots[result] for result in operation.results])
@@ -147,7 +146,7 @@ class _Lowering:
         step = self.new_step(view, slots)
         is_reference = self.choose is choose and step.implementation.kind is ImplementationKind.REFERENCE
         if is_reference and _is_determined_by_types(view):
-            self.steps[cache_key] = step
+            self.shared_steps[cache_key] = step
         return step
 
     def lower_epilogue(self, product: Operation, fusion: Operation, slots: _Slots) -> list[Step]:

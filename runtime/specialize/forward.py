@@ -56,14 +56,23 @@ class _Pass:
                 require_memory(operation, *(result.type for result in operation.results))
             else:
                 require_addressable(operation, (result.type for result in operation.results))
-            unchanged_operand, condition = identity_operand(operation), asserted_condition(operation)
+            unchanged_operand = identity_operand(operation)
             if unchanged_operand is not None:
                 self.values[operation.result] = unchanged_operand
-            elif condition is False and self.sizes_bound and self.depth == 1:
-                raise_failed_assertion(operation)
-            elif not condition:
+            elif not self.holds(operation):
                 self.append(operation, builder)
         self.depth -= 1
+
+    def holds(self, operation: Operation) -> bool:
+        """Whether an operation is an assertion that is known to hold.
+
+        Raises:
+            ExecutionError: it is one that fails whenever the function runs.
+        """
+        condition = asserted_condition(operation)
+        if condition is False and self.sizes_bound and self.depth == 1:
+            raise_failed_assertion(operation)
+        return condition is True
 
     def append(self, operation: Operation, builder: Builder) -> None:
         """Append an operation, or the constant that it computes."""

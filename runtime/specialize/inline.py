@@ -225,9 +225,9 @@ class _Inliner:
                 regions = [self.copy_region(region, values) for region in call.regions]
             copied = (_recomposed(call) or call).clone(tuple(operands), regions)
             if call.name in COMMUNICATING:
-                from .sharding import with_known_mesh
+                from .sharding import attributes_with_known_groups
 
-                copied.attributes = with_known_mesh(call, self.module)
+                copied.attributes = attributes_with_known_groups(call, self.module)
             builder.block.operations.append(copied)
             results: Sequence[Value] = copied.results
         else:

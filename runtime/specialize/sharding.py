@@ -97,7 +97,7 @@ def _manual_mesh(view: SdyManualComputation, module: Module) -> Mesh | None:
     return mesh if mesh is not None and names <= mesh.sizes.keys() else None
 
 
-def with_known_mesh(operation: Operation, module: Module) -> Mapping[str, Attribute]:
+def attributes_with_known_groups(operation: Operation, module: Module) -> Mapping[str, Attribute]:
     """The attributes of a collective, with lists of ids where its groups are axes of a mesh of the module.
 
     Raises:

@@ -1,7 +1,9 @@
 """Moves a gather of few elements before the elementwise operations whose results it reads.
 
 For example, a loss gathers one element of each row of `log_softmax`. The maxima and sums of the rows need all
-elements, but the last subtractions only the gathered ones.
+elements, but the last subtractions only the gathered ones. Without this pass a language model's loss takes
+1.1 times as long, values of chosen actions 1.3 times, and rows sampled from a normalized table 3 times
+(docs/strategies.md).
 """
 
 from __future__ import annotations

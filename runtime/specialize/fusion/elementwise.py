@@ -100,7 +100,7 @@ def _form(
     if not _may_pay(region.block, pays_alone):
         return
     fuse_reductions(region.block)
-    grouping = _Grouping(region.block, has_emitter, pays_alone)
+    grouping = _ElementwiseGrouping(region.block, has_emitter, pays_alone)
     fusions = grouping.fusions()
     if fusions:
         replace(region.block, fusions, grouping.users)
@@ -124,7 +124,7 @@ def _written_or_reduced(operation: Operation) -> Sequence[Value]:
     return operation.operands if operation.name == "stablehlo.reduce" else operation.results
 
 
-class _Grouping(LevelGrouping):
+class _ElementwiseGrouping(LevelGrouping):
     """Finds the fusions of one block."""
 
     def __init__(self, block: Block, has_emitter: OperationPredicate, pays_alone: OperationPredicate) -> None:

@@ -10,7 +10,7 @@ from ...ops.internal.fusion import REDUCTION_FUSION
 from ...types import TensorType
 from ..utils.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
-from .grouping import Grouping, ReducedSpace, TilingPredicate, reduced_space, replace_groups
+from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import FusionGroup, OperationPredicate, is_rematerializable
 
 
@@ -24,7 +24,7 @@ def form_reduction_fusions(
             replace_groups(block, _ReductionGrouping(block, space, has_emitter), has_tiling, REDUCTION_FUSION)
 
 
-class _ReductionGrouping(Grouping):
+class _ReductionGrouping(SpaceGrouping):
     """Finds the groups of one block in one space.
 
     Attributes:

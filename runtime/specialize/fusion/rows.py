@@ -15,7 +15,7 @@ from ...ops.internal.fusion import ROW_FUSION
 from ...types import TensorType
 from ..utils.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
-from .grouping import Grouping, ReducedSpace, TilingPredicate, reduced_space, replace_groups
+from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import OperationPredicate, is_rematerializable
 
 MIN_ROWS = 16
@@ -47,7 +47,7 @@ def _is_large_enough(space: ReducedSpace) -> bool:
     return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= MAX_SMALL_SIZE)
 
 
-class _RowGrouping(Grouping):
+class _RowGrouping(SpaceGrouping):
     """Finds the groups of one block in one space."""
 
     def __init__(self, block: Block, space: ReducedSpace, has_emitter: OperationPredicate) -> None:

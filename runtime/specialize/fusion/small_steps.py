@@ -49,13 +49,13 @@ def form_step_fusions(
             for inner in operation.regions:
                 form_step_fusions(inner, has_emitter, stays_unfused)
     if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
-        grouping = _Grouping(region.block, has_emitter)
+        grouping = _StepGrouping(region.block, has_emitter)
         fusions = grouping.fusions()
         if fusions:
             replace(region.block, fusions, grouping.users, STEP_FUSION)
 
 
-class _Grouping:
+class _StepGrouping:
     """Finds the fusions of one block."""
 
     def __init__(self, block: Block, has_emitter: OperationPredicate) -> None:
