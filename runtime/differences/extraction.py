@@ -85,8 +85,8 @@ def operation_program(operation: Operation, operands: Mapping[Value, Array]) -> 
     """A program of one operation, whose arguments are its operands and what its regions use, and its inputs.
 
     Args:
-        operation: what to extract.
-        operands: arrays of values.
+        operation: the operation to extract.
+        operands: the arrays of its operands and captured values.
     """
     needed = list(dict.fromkeys([*operation.operands, *captured_values(operation.regions)]))
     block = Block([value.type for value in needed])
@@ -99,8 +99,8 @@ def region_program(region: Region, captured: Mapping[Value, Array]) -> tuple[Mod
     """A program of a region: its arguments, then what it uses from outside; and the inputs for the latter.
 
     Args:
-        region: of a control-flow operation.
-        captured: arrays of values.
+        region: a region of a control-flow operation.
+        captured: the arrays of the values that it captures.
     """
     outside = captured_values([region])
     old = region.block
@@ -148,9 +148,9 @@ def body_arguments(
 
     Args:
         operation: a reduction, a scatter, a sort or a map.
-        region: of the operation.
-        values: arrays of values.
-        size: of each vector.
+        region: a region of the operation.
+        values: the arrays of the operation's operands.
+        size: the size of each vector.
         seed: chooses the elements.
 
     Returns:

@@ -167,8 +167,8 @@ def exact_slices(values: Array, bits: int, limit: int) -> list[Array]:
 
     Args:
         values: sums of two f64 numbers.
-        bits: of each slice.
-        limit: the most slices.
+        bits: the number of significant bits of a slice.
+        limit: the maximum number of slices.
 
     Raises:
         UnsupportedError: more slices are needed, or a number is not finite.

@@ -39,7 +39,8 @@ class Call:
 
     Attributes:
         step: the operation's step.
-        operands, results: its operands, and its results with their errors.
+        operands: the operands.
+        results: the results, including their random errors.
     """
 
     step: NoisyStep
@@ -85,11 +86,11 @@ class NoisyRun:
 
 
 class NoisyStep:
-    """An operation, followed by its errors.
+    """An operation that adds random errors to its results.
 
     Args:
         view: the operation.
-        function: runs it.
+        function: the function that computes its results.
         takes_regions: whether `function` takes the regions.
         program: holds the current run.
     """
@@ -337,8 +338,8 @@ class NoisyProgram:
     Args:
         module: a verified program.
         entry: the function to run.
-        inputs: tell the sizes.
-        options: those of references that have any, such as seeds and orders.
+        inputs: the inputs, whose sizes the program is specialized for.
+        options: the options of the run, such as seeds and orders.
 
     Attributes:
         current_run: the settings and counts of the current run.

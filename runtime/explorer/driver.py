@@ -114,9 +114,9 @@ class _Explorer:
     """One exploration.
 
     Attributes:
-        start: when it began.
-        seconds: duration of the baseline run.
-        schedules: those to run, the first one being the baseline run's.
+        start: the time at which it began.
+        seconds: the duration of the baseline run.
+        schedules: the schedules to run; the first one is the baseline run's.
         results_seen: the differences and ranges of each result.
         failures: runs that failed.
         recorded_calls: the calls of explored steps in the baseline run; None if they take too much memory.

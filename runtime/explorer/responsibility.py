@@ -36,11 +36,11 @@ class LocalDifference:
 
     Attributes:
         step: the operation's step.
-        calls: how many of its calls differed.
-        result: which of its results differs first.
-        first, largest: differences in that result, of the first such call.
-        operands, captures: what that call was given.
-        schedules: those under which it differs.
+        calls: the number of its calls whose results differ.
+        result: the index of its first result that differs.
+        first, largest: the first and the largest difference in that result, in the first such call.
+        operands, captures: the operands of that call, and the values that its regions capture.
+        schedules: the schedules under which it differs.
     """
 
     step: ExploredStep
@@ -182,11 +182,11 @@ def find_affected_results(
     """The results, among the wanted ones, that change if only one operation follows another schedule.
 
     Args:
-        run: gives the results of a run.
-        local: what the operation does by itself.
-        schedules: those that it follows, in sequence.
+        run: runs the program and returns its results.
+        local: the operation, with its own differences.
+        schedules: the schedules that it follows, one run each.
         baseline: the results of the baseline run and their types.
-        candidates: numbers of results, and FAILURE where runs fail.
+        candidates: the numbers of results, and FAILURE if runs fail.
     """
     affected_results: set[int] = set()
     for schedule in schedules:

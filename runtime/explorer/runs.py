@@ -41,8 +41,8 @@ class Run:
     """The configuration of one run of a program.
 
     Attributes:
-        schedule: of all operations that `only` does not leave out.
-        only: numbers of the steps that follow the schedule, while others follow the base; None: all.
+        schedule: the schedule of the steps in `only`.
+        only: the numbers of the steps that follow the schedule, while others follow the base; None: all do.
         observer: called after each explored step, or None.
         grouped_results: results of scatters that group their updates, by the identity of the array.
     """

@@ -65,7 +65,7 @@ REASONS: Final = {
     "corrupted": _MEMORY,
     "malloc": _MEMORY,
 }
-"""By a part of the message."""
+"""The explanation of a crash, by a substring of its message."""
 
 
 def crash_explanation(message: str) -> str:

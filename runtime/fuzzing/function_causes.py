@@ -17,11 +17,11 @@ from ..options import Options
 from ..types import FLOAT, INTEGER, Array, TensorType
 
 ZETA_TERMS: Final = 2000
-"""Terms that zeta is compared with."""
+"""Terms of the sum with which zeta is compared."""
 CUT_ERROR: Final = 1e-5
-"""Relative distance of two values that count as the same where they lie on two sides of a branch cut."""
+"""Relative distance up to which a value is that of the other side of a branch cut."""
 MAX_UNITS_OF_LOGARITHMS: Final = 2
-"""Units in the last place that our logarithms may be off where they tell that others are."""
+"""Maximum error of NimbleHLO's logarithm, in ulps, for which a larger error of the other one is a finding."""
 _PLAIN: Final = Options(compile="never")
 
 

@@ -50,7 +50,7 @@ _FREQUENT = ("i1", "i8", "i32", "i32", "i64", "ui8", "ui32", "f16", "bf16", "f32
 
 
 class CannotGenerate(Exception):
-    """Raised if no operation fits the drawn values; the generator draws again."""
+    """Raised if an operation does not fit the chosen values; the generator then tries another one."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ def uses(operation: Operation) -> list[Value]:
 
 
 class Generator:
-    """Draws types, values and operations, and appends to a block.
+    """Chooses types, values and operations at random, and appends the operations to a block.
 
     Attributes:
         random: chooses types, shapes and operations.
@@ -117,11 +117,11 @@ class Generator:
         program: the program so far.
         builder: appends to the current block.
         visible: the values that the current block may use.
-        in_region: whether the current block is that of a region.
-        large: whether bodies are any expressions, and sizes larger ones: for programs that are not compared
-            with another implementation.
-        largest: maximum number of elements of a tensor.
-        append_any: appends any operation.
+        in_region: whether the current block belongs to a region.
+        large: whether bodies may be any expressions, and sizes larger: for programs whose results are
+            compared between modes of execution, and not with another implementation.
+        largest: the maximum number of elements of a tensor.
+        append_any: appends an operation of any kind.
     """
 
     def __init__(self, seed: int) -> None:

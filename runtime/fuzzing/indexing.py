@@ -17,14 +17,18 @@ _INDEX_TYPES = ("i8", "i16", "i32", "i32", "i64", "ui8", "ui16", "ui32", "ui64",
 
 @dataclass
 class Dimensions:
-    """Dimension numbers under names that do for both operations.
+    """Dimension numbers of a gather or a scatter, under names that fit both.
 
     Attributes:
-        slice_sizes: of a window, 1 along dropped and batching dimensions.
-        indices: the indices.
-        dropped, batching, indices_batching, index_map, window: lists of dimensions.
+        slice_sizes: the sizes of a window, 1 along dropped and batching dimensions.
+        indices: the start indices, or the scatter indices.
+        dropped: collapsed_slice_dims, or inserted_window_dims.
+        batching: the batching dimensions of the operand, or of the input.
+        indices_batching: the batching dimensions of the indices.
+        index_map: start_index_map, or scatter_dims_to_operand_dims.
+        window: offset_dims, or update_window_dims.
         index_vector_dim: as in the specification.
-        space: the shape of what is gathered, of the updates.
+        space: the shape of the gather's result, or of the scatter's updates.
     """
 
     slice_sizes: list[int]

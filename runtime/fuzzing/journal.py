@@ -15,7 +15,7 @@ class Journal:
     """A file with a line of JSON for each program, after one that names the backend.
 
     Args:
-        path: of the file, which is made if there is none; None: nothing is stored.
+        path: the file, which is created if it does not exist; None: nothing is stored.
         backend: the name of the backend.
         drops_findings: whether programs that are findings count as not run.
 

@@ -43,7 +43,7 @@ def broadcast_in_dim(g: Generator) -> None:
 
 
 def require_small(g: Generator, shape: Sequence[int]) -> None:
-    """Draw again if a result has too many elements."""
+    """Raise CannotGenerate if a result has too many elements."""
     if np.prod(shape) > 2 * g.largest:
         raise CannotGenerate("large")
 

@@ -26,7 +26,7 @@ def grow_program(g: Generator, producers: Producers) -> RandomProgram:
     weights, functions = zip(*producers, strict=True)
 
     def append() -> None:
-        """Append any operation, or none if it does not fit the drawn values."""
+        """Append an operation of any kind, or none if it does not fit the chosen values."""
         (producer,) = g.random.choices(functions, weights)
         with suppress(CannotGenerate):
             producer(g)
