@@ -15,7 +15,9 @@ def main() -> int:
     """Exit status 1 where something differs."""
     usual = Selection()
     parser = argparse.ArgumentParser(prog="python -m tests.poisoned", description=__doc__)
-    parser.add_argument("--parts", nargs="+", choices=usual.parts, default=usual.parts, help="which programs")
+    parser.add_argument(
+        "--sources", nargs="+", choices=usual.sources, default=usual.sources, help="which programs"
+    )
     parser.add_argument("--count", type=int, default=usual.count, help="random programs of each size")
     parser.add_argument("--seed", type=int, default=usual.seed, help="of the first random program")
     parser.add_argument(
@@ -34,7 +36,7 @@ def main() -> int:
         print("this needs glibc and a C compiler", file=sys.stderr)
         return 2
     selection = Selection(
-        tuple(options.parts), options.count, options.seed, options.eager_share, options.names
+        tuple(options.sources), options.count, options.seed, options.eager_share, options.names
     )
     started = time.time()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -33,17 +33,17 @@ class Case(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which cases there are.
+    """A selection of cases.
 
     Attributes:
-        parts: of "models", "benchmarks", "conformance", "random", "large" and "loops".
-        count: how many random programs.
-        seed: of the first one; the others have the next ones.
-        eager_share: one random or conformance program of so many is run with everything compiled; 0: none.
-        names: only cases whose names contain this.
+        sources: names of `SOURCES`.
+        count: the number of random programs.
+        seed: the seed of the first random program; the others have the next seeds.
+        eager_share: one of this number of random or conformance programs also runs eagerly; 0: none.
+        names: only cases whose names contain this text.
     """
 
-    parts: tuple[str, ...] = ("models", "conformance", "random", "large", "loops")
+    sources: tuple[str, ...] = ("models", "conformance", "random", "large", "loops")
     count: int = 1000
     seed: int = 0
     eager_share: int = 10
@@ -59,15 +59,15 @@ MODES = {
 
 
 def modes_of(case: Case) -> dict[str, Options]:
-    """How a program is run."""
+    """The modes in which a program runs."""
     runs_eagerly = case.is_compiled
     return {mode: options for mode, options in MODES.items() if runs_eagerly or options.compile != "eager"}
 
 
 def cases(selection: Selection) -> Iterator[Case]:
     """The programs that are selected."""
-    for part in selection.parts:
-        for case in PARTS[part](selection):
+    for source in selection.sources:
+        for case in SOURCES[source](selection):
             if selection.names in case.name:
                 yield case
 
@@ -133,7 +133,7 @@ def _loops(selection: Selection) -> Iterator[Case]:
         yield Case(f"loop {seed}", text, inputs)
 
 
-PARTS = {
+SOURCES = {
     "models": _models,
     "benchmarks": _benchmarks,
     "conformance": _conformance,
@@ -141,4 +141,4 @@ PARTS = {
     "large": _large,
     "loops": _loops,
 }
-"""The kinds of programs that can be selected."""
+"""Maps the source of programs to the function that yields its cases."""

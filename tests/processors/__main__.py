@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.poisoned.campaign import ROOT, Tally, compared, record
-from tests.poisoned.cases import MODES, PARTS, Selection
+from tests.poisoned.cases import MODES, SOURCES, Selection
 
 from .levels import available_levels, environment
 from .recording import verify
@@ -70,7 +70,13 @@ def main() -> int:
     usual = Selection()
     parser = argparse.ArgumentParser(prog="python -m tests.processors", description=__doc__)
     parser.add_argument("--levels", nargs="+", choices=available_levels(), default=available_levels())
-    parser.add_argument("--parts", nargs="+", choices=[*PARTS], default=("models", "benchmarks", "random"))
+    parser.add_argument(
+        "--sources",
+        nargs="+",
+        choices=[*SOURCES],
+        default=("models", "benchmarks", "random"),
+        help="which programs",
+    )
     parser.add_argument("--count", type=int, default=usual.count, help="random programs of each size")
     parser.add_argument("--seed", type=int, default=usual.seed, help="of the first random program")
     parser.add_argument("--names", default="", help="only programs whose names contain this")
@@ -81,7 +87,7 @@ def main() -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=[*MODES], help="of running the programs")
     parser.add_argument("--share", type=_share, default=(0, 1), help="N/M: every M-th program from N on")
     options = parser.parse_args()
-    selection = Selection(tuple(options.parts), options.count, options.seed, names=options.names)
+    selection = Selection(tuple(options.sources), options.count, options.seed, names=options.names)
     started = time.time()
     if options.record:
         record(selection, options.record)
