@@ -37,17 +37,17 @@ slice_sizes = array<i64: 1, 4>}}> : (tensor<4x4xf32>, tensor<4x1xi32>) -> tensor
 
 def module_text(operations: int, locations: bool = True) -> str:
     """A program of about this number of operations, with the locations that exporters print."""
-    parts = ["module @jit_f {\n  func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4x4xf32>, "]
-    parts.append("%arg2: tensor<4x1xi32>) -> tensor<4x4xf32> {\n")
+    texts = ["module @jit_f {\n  func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4x4xf32>, "]
+    texts.append("%arg2: tensor<4x1xi32>) -> tensor<4x4xf32> {\n")
     last = "arg0"
     for layer in range(operations // 10):
         names = {letter: 10 * layer + index for index, letter in enumerate("abcdefghij")}
         at = f" loc(#loc{layer % 500})" if locations else ""
-        parts.append(LAYER.format(x=last, value=f"1.{layer % 97}", at=at, **names))
+        texts.append(LAYER.format(x=last, value=f"1.{layer % 97}", at=at, **names))
         last = str(names["j"])
-    parts.append(f"    return %{last} : tensor<4x4xf32>\n  }}\n}}\n")
-    parts += [f'#loc{n} = loc("jit(f)/op{n}"("model.py":{n}:10 to :20))\n' for n in range(500) if locations]
-    return "".join(parts)
+    texts.append(f"    return %{last} : tensor<4x4xf32>\n  }}\n}}\n")
+    texts += [f'#loc{n} = loc("jit(f)/op{n}"("model.py":{n}:10 to :20))\n' for n in range(500) if locations]
+    return "".join(texts)
 
 
 def hexadecimal_text(megabytes: int) -> str:

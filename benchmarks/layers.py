@@ -38,9 +38,9 @@ def transformer(layers: int, width: int, sequence: int) -> Model:
         return centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gain + bias
 
     def attended(x: Any, query: Any, key: Any, value: Any, out: Any) -> Any:
-        parts = [(x @ one).reshape(sequence, heads, -1).transpose(1, 0, 2) for one in (query, key, value)]
-        scores = parts[0] @ parts[1].transpose(0, 2, 1) / np.float32(math.sqrt(width // heads))
-        mixed = jax.nn.softmax(scores, -1) @ parts[2]
+        projected = [(x @ one).reshape(sequence, heads, -1).transpose(1, 0, 2) for one in (query, key, value)]
+        scores = projected[0] @ projected[1].transpose(0, 2, 1) / np.float32(math.sqrt(width // heads))
+        mixed = jax.nn.softmax(scores, -1) @ projected[2]
         return mixed.transpose(1, 0, 2).reshape(sequence, width) @ out
 
     def run(x: Any, parameters: Any) -> Any:

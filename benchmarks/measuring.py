@@ -145,9 +145,9 @@ def memory_copy() -> Iterator[Action]:
     """Copying `COPIED_BYTES` with all processors that this process may use."""
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     source, target = np.ones(COPIED_BYTES, np.uint8), np.zeros(COPIED_BYTES, np.uint8)
-    parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+    shares = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
     with ThreadPoolExecutor(threads) as pool:
-        yield lambda: list(pool.map(lambda part: np.copyto(*part), parts))
+        yield lambda: list(pool.map(lambda share: np.copyto(*share), shares))
 
 
 CHILD = """

@@ -86,37 +86,38 @@ class GraphBuilder:
 
 def gpt2(parameters: Any, words: Array) -> tuple[GraphBuilder, str, dict[str, Array]]:
     """The graph of GPT-2's logits, the name of its result, and its inputs."""
-    parts = parameters["transformer"]
+    transformer = parameters["transformer"]
     graph = GraphBuilder(words=words)
     length, heads = words.shape[1], 12
-    table = parts["wte"]["embedding"]
-    state = graph.node("Add", graph.node("Gather", table, "words"), parts["wpe"]["embedding"][:length][None])
+    table = transformer["wte"]["embedding"]
+    positions = transformer["wpe"]["embedding"][:length][None]
+    state = graph.node("Add", graph.node("Gather", table, "words"), positions)
     mask = np.where(np.tril(np.ones((length, length), bool)), 0, np.finfo(np.float32).min)
-    for number in range(len(parts["h"])):
-        layer = parts["h"][str(number)]
+    for number in range(len(transformer["h"])):
+        layer = transformer["h"][str(number)]
         normal = _layer_norm(graph, state, layer["ln_1"])
         attended = _attention(graph, normal, layer["attn"], heads, mask.astype(np.float32))
         state = graph.node("Add", state, attended)
         wide = _dense(graph, _layer_norm(graph, state, layer["ln_2"]), layer["mlp"]["c_fc"])
         wide = graph.node("Gelu", wide, approximate="tanh")
         state = graph.node("Add", state, _dense(graph, wide, layer["mlp"]["c_proj"]))
-    state = _layer_norm(graph, state, parts["ln_f"])
+    state = _layer_norm(graph, state, transformer["ln_f"])
     return graph, graph.node("MatMul", state, table.T), {"words": words}
 
 
-def _layer_norm(graph: GraphBuilder, value: str, part: Any) -> str:
-    return graph.node("LayerNormalization", value, part["scale"], part["bias"], epsilon=1e-5)
+def _layer_norm(graph: GraphBuilder, value: str, layer: Any) -> str:
+    return graph.node("LayerNormalization", value, layer["scale"], layer["bias"], epsilon=1e-5)
 
 
-def _dense(graph: GraphBuilder, value: str, part: Any) -> str:
+def _dense(graph: GraphBuilder, value: str, layer: Any) -> str:
     """A layer of transformers' `FlaxConv1D`, whose kernel has its results first."""
-    return graph.node("Add", graph.node("MatMul", value, part["kernel"].T), part["bias"])
+    return graph.node("Add", graph.node("MatMul", value, layer["kernel"].T), layer["bias"])
 
 
-def _attention(graph: GraphBuilder, value: str, part: Any, heads: int, mask: Array) -> str:
-    size = part["c_attn"]["kernel"].shape[1]
+def _attention(graph: GraphBuilder, value: str, layer: Any, heads: int, mask: Array) -> str:
+    size = layer["c_attn"]["kernel"].shape[1]
     width = size // heads
-    joined = _dense(graph, value, part["c_attn"])
+    joined = _dense(graph, value, layer["c_attn"])
     split = []
     for first, order in ((0, [0, 2, 1, 3]), (size, [0, 2, 3, 1]), (2 * size, [0, 2, 1, 3])):
         bounds = [np.array([index], np.int64) for index in (first, first + size, 2)]
@@ -125,7 +126,7 @@ def _attention(graph: GraphBuilder, value: str, part: Any, heads: int, mask: Arr
     scores = graph.node("Mul", graph.node("MatMul", *split[:2]), np.float32(width**-0.5))
     weights = graph.node("Softmax", graph.node("Add", scores, mask[None, None]), axis=-1)
     mixed = graph.node("Transpose", graph.node("MatMul", weights, split[2]), perm=[0, 2, 1, 3])
-    return _dense(graph, graph.node("Reshape", mixed, np.array([0, 0, size])), part["c_proj"])
+    return _dense(graph, graph.node("Reshape", mixed, np.array([0, 0, size])), layer["c_proj"])
 
 
 def resnet50(parameters: Any, state: Any, images: Array) -> tuple[GraphBuilder, str, dict[str, Array]]:
@@ -137,9 +138,10 @@ def resnet50(parameters: Any, state: Any, images: Array) -> tuple[GraphBuilder, 
         """A convolution and its normalization; `suffix` tells those of a block apart."""
         kernel = parameters[f"{prefix}{name}conv{suffix}"]["w"].transpose(3, 2, 0, 1)
         value = graph.node("Conv", value, kernel, strides=[stride] * 2, auto_pad="SAME_UPPER")
-        place = f"{prefix}{name}batchnorm{suffix}"
-        scale, offset = (parameters[place][part].ravel() for part in ("scale", "offset"))
-        mean, variance = (state[f"{place}/~/{part}_ema"]["average"].ravel() for part in ("mean", "var"))
+        normalization = f"{prefix}{name}batchnorm{suffix}"
+        scale, offset = (parameters[normalization][field].ravel() for field in ("scale", "offset"))
+        averages = [state[f"{normalization}/~/{field}_ema"]["average"] for field in ("mean", "var")]
+        mean, variance = (average.ravel() for average in averages)
         return graph.node("BatchNormalization", value, scale, offset, mean, variance, epsilon=1e-5)
 
     root = "res_net50/~/"
