@@ -23,7 +23,7 @@ from .plan import Choose, MemoryEstimate, Plan, all_steps, choose, lower, memory
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
-    from .grid.transport import Transport
+    from .grid.transport import LocalTransport
     from .ops.collectives.process_grid import Grid, ProcessId
 
 MIN_WAKE_BYTES = 1 << 21
@@ -51,7 +51,7 @@ class Placement(Record):
     host: HostQueues | None = None
     runs_on_grid: bool = False
     processes: Sequence[ProcessId] | None = None
-    connect: Callable[[], Transport] | None = None
+    connect: Callable[[], LocalTransport] | None = None
 
     @property
     def process_count(self) -> int:

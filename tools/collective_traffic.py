@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from nimblehlo.grid.transport import Rendezvous, Transport, Values
+from nimblehlo.grid.transport import LocalTransport, Rendezvous, Values
 from nimblehlo.ir import Operation
 from nimblehlo.ops.collectives.process_grid import Grid, ProcessId
 
@@ -27,7 +27,7 @@ class Traffic(NamedTuple):
     result_bytes: int
 
 
-class CountingTransport(Transport):
+class CountingTransport(LocalTransport):
     """Runs all processes here, and counts their joint executions and the values that they send.
 
     Args:

@@ -30,7 +30,7 @@ def with_constant_inputs(
             not fold it.
 
     Raises:
-        UnsupportedError: an argument is no tensor.
+        UnsupportedError: an argument is not a tensor.
     """
     main = module.functions["main"]
     assert main.body is not None

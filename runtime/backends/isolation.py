@@ -30,8 +30,8 @@ LENGTH: Final = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
-class Ended:
-    """The answer where the process that ran a program ended.
+class ProcessExit:
+    """The answer if the process that ran a program has ended.
 
     Attributes:
         status: its exit status, or minus the number of the signal that ended it.
@@ -57,20 +57,20 @@ class IsolatedBackend(Backend):
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
-        process = self._running()
+        process = self._started_process()
         assert process.stdin is not None
         try:
             send(process.stdin, (str(module), list(inputs)))
         except BrokenPipeError:
-            raise self._ended(process) from None
-        answer = self._answer(process)
-        if isinstance(answer, Ended):
-            raise self._failed(answer.status)
+            raise self._exit_error(process.wait()) from None
+        answer = self._received_answer(process)
+        if isinstance(answer, ProcessExit):
+            raise self._exit_error(answer.status)
         if isinstance(answer, str):
             raise BackendError(answer)
         return answer
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _started_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._log, self._logged = tempfile.TemporaryFile(), 0  # noqa: SIM115
             command = [sys.executable, "-m", f"{__package__}.server", self.name]
@@ -81,27 +81,24 @@ class IsolatedBackend(Backend):
                 stderr=self._log,
                 start_new_session=True,
             )
-            weakref.finalize(self, _end, self._process)
+            weakref.finalize(self, _kill, self._process)
         return self._process
 
-    def _answer(self, process: subprocess.Popen[bytes]) -> list[Array] | str | Ended:
+    def _received_answer(self, process: subprocess.Popen[bytes]) -> list[Array] | str | ProcessExit:
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             if not selector.select(self._timeout):
-                _end(process)
+                _kill(process)
                 process.wait()
                 raise BackendError(f"{self.name} took more than {self._timeout:g} seconds")
         answer: Any = receive(process.stdout)
         if answer is None:
-            raise self._ended(process)
-        received: list[Array] | str | Ended = answer
+            raise self._exit_error(process.wait())
+        received: list[Array] | str | ProcessExit = answer
         return received
 
-    def _ended(self, process: subprocess.Popen[bytes]) -> BackendError:
-        return self._failed(process.wait())
-
-    def _failed(self, status: int) -> BackendError:
+    def _exit_error(self, status: int) -> BackendError:
         """The error that says how a process ended, and what it printed last."""
         assert self._log is not None
         # The processes share this file's position, which reading must not move.
@@ -130,8 +127,8 @@ def receive(stream: IO[bytes]) -> Any:
     return pickle.loads(data) if len(data) == length else None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it has forked."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and those that it has forked."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -15,7 +15,7 @@ import warnings
 from typing import IO, Final
 
 from .interpreter import InProcessInterpreter
-from .isolation import Ended, send, serve
+from .isolation import ProcessExit, send, serve
 from .names import backend
 
 _IMPORTS: Final = {"jax": f"{__package__}.pjrt", "pjrt": f"{__package__}.pjrt"}
@@ -44,7 +44,7 @@ def main(name: str) -> None:
         _, status = os.waitpid(child, 0)
         if not status:
             return
-        send(answers, Ended(os.waitstatus_to_exitcode(status)))
+        send(answers, ProcessExit(os.waitstatus_to_exitcode(status)))
 
 
 def _run_programs(name: str, answers: IO[bytes]) -> None:

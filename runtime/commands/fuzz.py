@@ -11,8 +11,8 @@ from .shared import add_backend
 if TYPE_CHECKING:
     from ..fuzzing.report import FuzzReport
 
-STORED_PROGRAMS: Final = 100
-"""Programs between two stores of the report: a stopped campaign keeps its last one."""
+REPORT_INTERVAL: Final = 100
+"""Programs after which the report is written again: a stopped campaign loses at most so many outcomes."""
 
 
 def add(commands: Any) -> None:
@@ -55,7 +55,7 @@ def _fuzz(options: argparse.Namespace) -> int:
 
     def show(report: FuzzReport) -> None:
         progress.reach(report.programs)
-        if options.report and not report.programs % STORED_PROGRAMS:
+        if options.report and not report.programs % REPORT_INTERVAL:
             Path(options.report).write_text(report.as_markdown(), encoding="utf-8")
 
     report = fuzz(

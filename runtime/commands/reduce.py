@@ -31,15 +31,15 @@ def add(commands: Any) -> None:
     fault.add_argument(
         "--check",
         metavar="COMMAND",
-        help="a program shows the fault if this command ends with status 0; {} is the path of its file",
+        help="the fault is that COMMAND ends with status 0; {} is the path of the program's file",
     )
     fault.add_argument(
-        "--raises", metavar="TEXT", help="a program shows the fault if a call raises an error with this text"
+        "--raises", metavar="TEXT", help="the fault is an error of a call whose text contains TEXT"
     )
     fault.add_argument(
         "--against",
         metavar="BACKEND",
-        help="a program shows the fault if results of this backend, such as jax:cpu, are out of bounds",
+        help="the fault is that results of this backend, such as jax:cpu, are out of bounds",
     )
     command.add_argument(
         "--output", metavar="OUT.mlir", help="store the smaller program in this file (default: print it)"

@@ -13,12 +13,12 @@ from ..executor import Limits
 from ..ir import Operation
 from ..ops.collectives.process_grid import Grid, ProcessId
 from .host import HostQueues, Queue
-from .transport import Pending, Transport, Values
+from .transport import LocalTransport, Pending, Values
 
 Run = tuple[ProcessId, Any, list[Any]]
 """A process, the `ProcessProgram` that it runs, and the arguments."""
 
-Feeds = deque[Callable[[], list[Any]]]
+InfeedValues = deque[Callable[[], list[Any]]]
 """Functions whose results the infeed hands out, each once."""
 
 
@@ -35,7 +35,7 @@ class Process(ABC):
 
     id: ProcessId
     grid: Grid
-    transport: Transport
+    transport: LocalTransport
     host: HostQueues
     limits: Limits | None
 
@@ -52,13 +52,16 @@ class Process(ABC):
         """Write to the outfeed; False if there is none."""
 
     @abstractmethod
-    def run_grid(self, grid: Grid, runs: Sequence[Run], feeds: Feeds | None = None) -> list[list[Any]]:
+    def run_grid(
+        self, grid: Grid, runs: Sequence[Run], infeed_values: InfeedValues | None = None
+    ) -> list[list[Any]]:
         """Run the processes of another grid to their ends, and return the results of each.
 
         Args:
             grid: the grid.
             runs: what its processes run.
-            feeds: what its infeed hands out in the place of the host; None: the host's queues serve it.
+            infeed_values: what its infeed hands out in the place of the host; None: the host's queues
+                serve it.
         """
 
 

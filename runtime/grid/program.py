@@ -70,6 +70,12 @@ class ProcessProgram:
         return self.runner.run(arguments)
 
 
+def _wait_for(pending: Pending) -> Generator[Pending, None, None]:
+    """Yield until the values are there."""
+    if not pending.is_complete:
+        yield pending
+
+
 def communicates(step: Step) -> bool:
     """Whether a step, or one in its regions, runs on a grid."""
     return isinstance(step.implementation, Communication) or any(
@@ -216,8 +222,7 @@ class _CollectiveAction(_Communication):
             for name, runner in self.regions.items()
         }
         pending = process.transport.execute_together(process.id, group, view, operands, regions)
-        if not pending.is_complete:
-            yield pending
+        yield from _wait_for(pending)
         return list(pending.values)
 
     def group_of(self, process: ProcessId, grid: Grid) -> ProcessGroup | None:
@@ -262,8 +267,7 @@ class _Permute(_PointToPointAction):
             return [zeros(view.operand)]
         route = self.route(source, process.id)
         pending = process.transport.receive(route, view.operation, f"process {source}")
-        if not pending.is_complete:
-            yield pending
+        yield from _wait_for(pending)
         return list(pending.values)
 
 
@@ -304,8 +308,7 @@ class _Recv(_PointToPointAction):
                 return [*map(zeros, self.view.results[:-1]), TOKEN_VALUE]
             route = self.route(source, process.id)
             pending = process.transport.receive(route, operation, f"process {source} on channel {channel}")
-        if not pending.is_complete:
-            yield pending
+        yield from _wait_for(pending)
         return [*_checked_values(self, pending.values), TOKEN_VALUE]
 
 
@@ -316,8 +319,7 @@ class _Infeed(_Communication):
         pending = process.infeed(self.view.operation)
         if pending is None:
             raise self.failed("no queue is given from which the infeed reads")
-        if not pending.is_complete:
-            yield pending
+        yield from _wait_for(pending)
         return [*_checked_values(self, pending.values), TOKEN_VALUE]
 
 
@@ -357,7 +359,7 @@ def _with_actual_sizes(declared: Sequence[int], actual: Sequence[int]) -> tuple[
     return tuple([size if size >= 0 else actual_size for size, actual_size in sizes])
 
 
-class PendingOperation:
+class AsyncOperation:
     """The value of a future: an operation in progress.
 
     Attributes:
@@ -390,15 +392,14 @@ class _AsyncStart(_Communication):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         arguments = self.operands(frame) if self.view.body.block.arguments else ()
         yield from ()
-        return [PendingOperation(self.body.run([*arguments, *self.captures(frame)], process))]
+        return [AsyncOperation(self.body.run([*arguments, *self.captures(frame)], process))]
 
 
 class _AsyncDone(_Communication):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         (operation,) = self.operands(frame)
         while operation.pending is not None:
-            if not operation.pending.is_complete:
-                yield operation.pending
+            yield from _wait_for(operation.pending)
             operation.resume()
         return list(operation.results)
 
@@ -424,11 +425,11 @@ class _RunParallel(_Communication):
             program = self.functions[name]
             own = [next(inputs) for _ in range(program.argument_count - 2)]
             runs.append((id, program, own + process_ids(id)))
-        feeds = deque([self._feed(name) for name in self.view.infeed or ()])
-        results = process.run_grid(self.view.grid, runs, feeds)
+        infeed_values = deque([self._infeed_function(name) for name in self.view.infeed or ()])
+        results = process.run_grid(self.view.grid, runs, infeed_values)
         return [value for of_process in results for value in of_process]
 
-    def _feed(self, name: str) -> Callable[[], list[Any]]:
+    def _infeed_function(self, name: str) -> Callable[[], list[Any]]:
         """The function that gives the infeed its values."""
         return lambda: self.functions[name].run_alone(process_ids(ProcessId(0, 0)))
 
@@ -466,8 +467,7 @@ class _Manual(_Communication):
             return results
         group = view.group_of(process.id)
         pending = process.transport.execute_together(process.id, group, view, tuple(results), {})
-        if not pending.is_complete:
-            yield pending
+        yield from _wait_for(pending)
         return list(pending.values)
 
 
@@ -511,7 +511,7 @@ def _action(step: Step) -> _Action:
 def _unsupported_region_error(step: Step) -> UnsupportedError:
     """The error for an operation that communicates in a region that computes elements."""
     return UnsupportedError(
-        "communicates in a region that is no part of control flow",
+        "communicates in a region that is not part of control flow",
         operation=step.operation,
         location=step.location,
     )

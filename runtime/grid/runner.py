@@ -12,7 +12,7 @@ from .host import NO_QUEUES, HostQueues
 from .process import Run, process_ids
 from .program import ProcessProgram, check_grid
 from .scheduler import Scheduler
-from .transport import Transport
+from .transport import LocalTransport
 
 
 class GridRunner:
@@ -38,7 +38,7 @@ class GridRunner:
         host: HostQueues | None = None,
         *,
         processes: Sequence[ProcessId] | None = None,
-        connect: Callable[[], Transport] | None = None,
+        connect: Callable[[], LocalTransport] | None = None,
     ) -> None:
         check_grid(plan, grid)
         self.grid = grid
@@ -46,7 +46,7 @@ class GridRunner:
         self._reads_ids = reads_ids
         self._host = host or NO_QUEUES
         self._processes = tuple(grid.processes if processes is None else processes)
-        self._connect = connect or (lambda: Transport(grid))
+        self._connect = connect or (lambda: LocalTransport(grid))
 
     def run(self, arguments: Sequence[Any], limits: Limits | None = None) -> list[Any]:
         """The concatenated results of all processes that run here.

@@ -17,15 +17,15 @@ from ..ir import Operation
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.framework.call_state import begin_process
 from .host import NO_QUEUES, HostQueues, Queue
-from .process import Feeds, Process, Run
+from .process import InfeedValues, Process, Run
 from .program import Coroutine, ProcessProgram
-from .transport import Pending, Transport, Values, deadlock_text
+from .transport import LocalTransport, Pending, Values, deadlock_text
 
 _POLL_SECONDS: Final = 0.001
 """Seconds between two polls of empty host queues."""
 
 
-class _Process(Process):
+class ScheduledProcess(Process):
     """A process and its coroutine.
 
     Attributes:
@@ -87,11 +87,11 @@ class _Process(Process):
         return pending
 
     def infeed(self, operation: Operation) -> Pending | None:
-        feeds = self.scheduler.feeds
-        if feeds is not None:
+        infeed_values = self.scheduler.infeed_values
+        if infeed_values is not None:
             pending = Pending(operation, lambda: "the infeed, which has ended")
-            if feeds:
-                pending.complete(tuple(feeds.popleft()()))
+            if infeed_values:
+                pending.complete(tuple(infeed_values.popleft()()))
             return pending
         source = self.host.infeed_of(self.grid.flattened_id(self.id))
         return None if source is None else self.from_host(source, operation, "the infeed")
@@ -103,8 +103,10 @@ class _Process(Process):
         # Nothing reads the outfeed of `interpreter.run_parallel`.
         return target is not None or self.scheduler.is_nested
 
-    def run_grid(self, grid: Grid, runs: Sequence[Run], feeds: Feeds | None = None) -> list[list[Any]]:
-        return Scheduler(grid, Transport(grid), self.host, self.limits, feeds).run(runs)
+    def run_grid(
+        self, grid: Grid, runs: Sequence[Run], infeed_values: InfeedValues | None = None
+    ) -> list[list[Any]]:
+        return Scheduler(grid, LocalTransport(grid), self.host, self.limits, infeed_values).run(runs)
 
 
 class Scheduler:
@@ -115,25 +117,25 @@ class Scheduler:
         transport: how its processes communicate.
         host: the host's queues.
         limits: those of the whole run.
-        feeds: functions whose results the infeed hands out, in the place of a queue: those of
+        infeed_values: functions whose results the infeed hands out, in the place of a queue: those of
             `interpreter.run_parallel`.
     """
 
     def __init__(
         self,
         grid: Grid,
-        transport: Transport,
+        transport: LocalTransport,
         host: HostQueues = NO_QUEUES,
         limits: Limits | None = None,
-        feeds: Feeds | None = None,
+        infeed_values: InfeedValues | None = None,
     ) -> None:
         self.grid = grid
         self.transport = transport
         self.host = host
         self.limits = limits
-        self.feeds = feeds
-        self.is_nested = feeds is not None
-        self.ready: deque[_Process] = deque()
+        self.infeed_values = infeed_values
+        self.is_nested = infeed_values is not None
+        self.ready: deque[ScheduledProcess] = deque()
         self._host_waits: list[tuple[Queue, Pending]] = []
 
     def run(self, programs: Iterable[Run]) -> list[list[Any]]:
@@ -147,7 +149,7 @@ class Scheduler:
         """
         processes = []
         for id, program, arguments in programs:
-            process = _Process(id, self)
+            process = ScheduledProcess(id, self)
             process.start(program, arguments)
             processes.append(process)
         self.ready.extend(processes)
@@ -159,7 +161,7 @@ class Scheduler:
             raise
         return [process.results or [] for process in processes]
 
-    def _run(self, processes: Sequence[_Process]) -> None:
+    def _run(self, processes: Sequence[ScheduledProcess]) -> None:
         while True:
             while self.ready:
                 self.ready.popleft().resume()
@@ -184,11 +186,11 @@ class Scheduler:
         """
         deadline = time.monotonic() + self.host.timeout
         while True:
-            looked_at: list[Queue] = []
+            polled_queues: list[Queue] = []
             for wait in self._host_waits:
                 source, pending = wait
-                if not any(each is source for each in looked_at):
-                    looked_at.append(source)
+                if not any(polled is source for polled in polled_queues):
+                    polled_queues.append(source)
                     if _take(source, pending):
                         self._host_waits.remove(wait)
                         return True
@@ -212,7 +214,7 @@ def _take(source: Queue, pending: Pending) -> bool:
     return True
 
 
-def waits_text(processes: Sequence[_Process]) -> list[str]:
+def waits_text(processes: Sequence[ScheduledProcess]) -> list[str]:
     """Describe the wait of each process: the operation, and the processes that it waits for."""
     texts = []
     for process in processes:
@@ -223,7 +225,7 @@ def waits_text(processes: Sequence[_Process]) -> list[str]:
     return texts
 
 
-def _deadlock(processes: Sequence[_Process]) -> ExecutionError:
+def _deadlock(processes: Sequence[ScheduledProcess]) -> ExecutionError:
     """The error for a deadlock."""
     first = next(process.waits_for for process in processes if process.waits_for is not None)
     return ExecutionError(

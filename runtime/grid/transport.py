@@ -144,7 +144,7 @@ def deadlock_text(waits: Sequence[str], process_count: int) -> str:
     return f"deadlock, no process can go on: {'; '.join(named_waits)}"
 
 
-class Transport:
+class LocalTransport:
     """Transfers values between the processes of a grid that all run in this process of the operating system.
 
     Args:

@@ -52,6 +52,6 @@ def initialize() -> None:
 def _refuse_topology(name: str, **options: object) -> NoReturn:
     """Reject compilation for absent devices; JAX calls this.
 
-    jaxlib would hold Python's lock while a thread of its own compiles, which needs the lock.
+    jaxlib would hold the GIL while a thread of its own compiles, which needs it.
     """
     raise NotImplementedError("topology not implemented for nimblehlo: programs are compiled for its devices")

@@ -18,7 +18,9 @@ from ..ops.custom_calls.host_functions import attach_functions
 
 
 class HostCallback:
-    """A Python function and its index in the process.
+    """A Python function, which the lowered modules that call it keep alive.
+
+    The table holds this object, not the function, by a weak reference: code elsewhere may keep the function.
 
     Attributes:
         function: takes and returns arrays, and None for tokens.
@@ -40,7 +42,7 @@ class ModuleCallbacks:
     A lowering rule appends a function and uses its position as the index, in one thread.
 
     Args:
-        keep: is called with what must live as long as the lowered module.
+        keep: makes the lowered module own a callback.
     """
 
     def __init__(self, keep: Callable[[HostCallback], None]) -> None:
@@ -55,6 +57,9 @@ class ModuleCallbacks:
         self._keep(callback)
 
     def __len__(self) -> int:
+        """One more than the index of the last function: JAX takes ``len(callbacks) - 1`` for the index of the
+        function that it has appended.
+        """
         return self._last + 1
 
 

@@ -26,8 +26,7 @@ class PrivateName:
         name: in that module; with dots if it is an attribute of an object there.
         purpose: what it is used for.
         since, until: the first version of JAX that must have it, and the first that need not. The package
-            does
-            not use it with other versions.
+            does not use it with other versions.
     """
 
     module: str

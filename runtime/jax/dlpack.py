@@ -28,15 +28,15 @@ def install() -> None:
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
     """
-    compatibility.wrap(compatibility.TO_DLPACK, _exporting)
-    compatibility.wrap(compatibility.DLPACK_DEVICE, _on_host)
+    compatibility.wrap(compatibility.TO_DLPACK, _wrap_to_dlpack)
+    compatibility.wrap(compatibility.DLPACK_DEVICE, _wrap_dlpack_device)
     check_device = compatibility.CHECK_DLPACK_DEVICE
     if check_device.is_required or check_device.exists:
-        compatibility.wrap(check_device, _sharing_host_memory)
-    compatibility.wrap(compatibility.PLACE_DLPACK_ARRAY, _placing)
+        compatibility.wrap(check_device, _wrap_check_device)
+    compatibility.wrap(compatibility.PLACE_DLPACK_ARRAY, _wrap_place_array)
 
 
-def _exporting(export: Function) -> Function:
+def _wrap_to_dlpack(export: Function) -> Function:
     def to_dlpack(
         x: Any, stream: object = None, src_device: Any = None, device: Any = None, copy: bool | None = None
     ) -> Any:
@@ -69,7 +69,7 @@ class _Writable:
         return np.asarray(self)
 
 
-def _on_host(dlpack_device: Function) -> Function:
+def _wrap_dlpack_device(dlpack_device: Function) -> Function:
     def device_of(array: Any) -> Any:
         if array.platform() == PLATFORM and len(array.devices()) == 1:
             return compatibility.DLPACK_DEVICES.get().kDLCPU, 0
@@ -78,7 +78,7 @@ def _on_host(dlpack_device: Function) -> Function:
     return device_of
 
 
-def _sharing_host_memory(check_device: Function) -> Function:
+def _wrap_check_device(check_device: Function) -> Function:
     """Wrap JAX's check of `copy=False`: host memory becomes an array of the platform without a copy."""
 
     def check(device: Any, dlpack_device: Any, copy: bool | None) -> None:
@@ -88,14 +88,14 @@ def _sharing_host_memory(check_device: Function) -> Function:
     return check
 
 
-def _placing(place_array: Function) -> Function:
+def _wrap_place_array(place_array: Function) -> Function:
     """Place host memory without a device on the default device, as JAX does with NumPy arrays."""
 
     def place(array: Any, device: Any, dlpack_device: object, copy: bool | None) -> Any:
         import jax
 
-        comes_home = device is None and jax.default_backend() == PLATFORM
-        if array.platform() == _CPU and (comes_home or getattr(device, "platform", None) == PLATFORM):
+        target = jax.default_backend() if device is None else getattr(device, "platform", None)
+        if array.platform() == _CPU and target == PLATFORM:
             return jax.device_put(np.array(array) if copy else np.asarray(array), device)
         return place_array(array, device, dlpack_device, copy)
 

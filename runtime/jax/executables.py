@@ -3,7 +3,7 @@
 This module replaces functions of JAX that ask jaxlib. They find the program by the executable's fingerprint.
 
 - Shardings of results: PJRT's extension for them came with jaxlib 0.9. Earlier versions read them from XLA's
-modules, which the plugin does not have.
+  modules, which the plugin does not have.
 - Whether a program calls Python functions. JAX knows it of programs for its own CPU client; where it does,
   `jax.effects_barrier` waits for a call, and raises what a function of `jax.pure_callback` has raised.
 """
@@ -26,8 +26,8 @@ def install() -> None:
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
     """
-    compatibility.wrap(compatibility.EXECUTABLE_SHARDINGS, _asking_the_program)
-    compatibility.wrap(compatibility.INITIALIZE_EXECUTION, _noting_callbacks)
+    compatibility.wrap(compatibility.EXECUTABLE_SHARDINGS, _wrap_shardings)
+    compatibility.wrap(compatibility.INITIALIZE_EXECUTION, _wrap_execution_init)
 
 
 def _program_of(executable: Any) -> LoadedProgram | None:
@@ -37,7 +37,7 @@ def _program_of(executable: Any) -> LoadedProgram | None:
     return loaded_program(executable.fingerprint)
 
 
-def _asking_the_program(shardings: Callable[[Any], Shardings]) -> Callable[[Any], Shardings]:
+def _wrap_shardings(shardings: Callable[[Any], Shardings]) -> Callable[[Any], Shardings]:
     def shardings_of(executable: Any) -> Shardings:
         arguments, results = shardings(executable)
         program = None if results else _program_of(executable)
@@ -58,7 +58,7 @@ def _decoded(serialized: Sequence[bytes]) -> list[Any]:
     return decoded
 
 
-def _noting_callbacks(initialize: Callable[..., None]) -> Callable[..., None]:
+def _wrap_execution_init(initialize: Callable[..., None]) -> Callable[..., None]:
     def init(execution: Any, executable: Any, *arguments: object, **keywords: object) -> None:
         initialize(execution, executable, *arguments, **keywords)
         program = _program_of(executable)

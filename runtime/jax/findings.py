@@ -107,7 +107,7 @@ def sanitize(
         try:
             yield findings
         finally:
-            _CONTEXTS.findings[:] = [one for one in _CONTEXTS.findings if one is not findings]
+            _CONTEXTS.findings[:] = [other for other in _CONTEXTS.findings if other is not findings]
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def explore(*, schedules: int = 32, seed: int = 0, **settings: object) -> Iterat
         A record of each call of a program so far, including calls that do not depend on the schedule.
 
     Raises:
-        ValueError: there is no such setting, or a value is none that it can have.
+        ValueError: a name is not a setting, or a value is not allowed.
     """
     records: list[ProgramExploration] = []
     with configured(explore=schedules, explore_seed=seed, **settings):
@@ -134,4 +134,4 @@ def explore(*, schedules: int = 32, seed: int = 0, **settings: object) -> Iterat
         try:
             yield records
         finally:
-            _CONTEXTS.explorations[:] = [one for one in _CONTEXTS.explorations if one is not records]
+            _CONTEXTS.explorations[:] = [other for other in _CONTEXTS.explorations if other is not records]

@@ -58,8 +58,8 @@ def register() -> None:
         donating.append(PLATFORM)
     _add_cpu_platform()
     for emit in (compatibility.EMIT_CALLBACK, compatibility.EXPORTED_EMIT_CALLBACK):
-        compatibility.wrap(emit, _emitting)
-    compatibility.wrap(compatibility.IS_CACHE_USED, _caching)
+        compatibility.wrap(emit, _wrap_emit_callback)
+    compatibility.wrap(compatibility.IS_CACHE_USED, _wrap_is_cache_used)
     rules = compatibility.PLATFORM_RULES.get()
     if isinstance(rules[PLATFORM], ChainMap):
         return
@@ -75,11 +75,11 @@ def register() -> None:
 def _rule_of(name: str, rule: Rule) -> Rule:
     """The platform's rule of a primitive, from the CPU's."""
     if name in CALLBACKS:
-        return _with_process_callbacks(rule)
+        return _use_process_callbacks(rule)
     if name == EXPORTED:
-        return _with_exports_for_cpu(rule)
+        return _accept_exports_for_cpu(rule)
     if name in BRANCHES:
-        return _with_branches_of_cpu(BRANCHES[name], rule)
+        return _use_branches_for_cpu(BRANCHES[name], rule)
     return _as_composite(COMPOSITES[name], rule)
 
 
@@ -93,7 +93,7 @@ def _add_cpu_platform() -> None:
         config.update("jax_platforms", f"{platforms},cpu")
 
 
-def _as_on_cpu(context: Any) -> Any:
+def _cpu_context(context: Any) -> Any:
     """A copy of JAX's lowering context for the CPU, with process-wide indices of callbacks."""
     module = context.module_context
     return context.replace(
@@ -103,18 +103,18 @@ def _as_on_cpu(context: Any) -> Any:
     )
 
 
-def _emitting(emit: Callable[..., object]) -> Callable[..., Any]:
+def _wrap_emit_callback(emit: Callable[..., object]) -> Callable[..., Any]:
     """Wrap JAX's function that emits calls of Python functions, which rejects unknown platforms."""
 
     def emit_python_callback(context: Any, *arguments: object, **keywords: object) -> Any:
         if tuple(context.module_context.platforms) == (PLATFORM,):
-            context = _as_on_cpu(context)
+            context = _cpu_context(context)
         return emit(context, *arguments, **keywords)
 
     return emit_python_callback
 
 
-def _caching(is_cache_used: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _wrap_is_cache_used(is_cache_used: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Wrap JAX's function that decides whether a client's programs are cached on disk.
 
     It knows the platforms with a cache by name, and decides for the process when it is first called.
@@ -126,36 +126,36 @@ def _caching(is_cache_used: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return is_used
 
 
-def _with_process_callbacks(rule: Rule) -> Rule:
+def _use_process_callbacks(rule: Rule) -> Rule:
     """The CPU's rule, with process-wide indices of callbacks (`callbacks`)."""
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
-        return _lowered_as_on_cpu(rule, context, *operands, **parameters)
+        return _lower_for_cpu(rule, context, *operands, **parameters)
 
     return lower
 
 
-def _with_exports_for_cpu(rule: Rule) -> Rule:
+def _accept_exports_for_cpu(rule: Rule) -> Rule:
     """A rule that accepts programs which were exported for the CPU only."""
 
     def lower(context: Any, *operands: Any, exported: Any) -> Any:
         has_platform = PLATFORM in exported.platforms or "cpu" not in exported.platforms
         if has_platform or tuple(context.module_context.platforms) != (PLATFORM,):
             return rule(context, *operands, exported=exported)
-        return _lowered_as_on_cpu(rule, context, *operands, exported=exported)
+        return _lower_for_cpu(rule, context, *operands, exported=exported)
 
     return lower
 
 
-def _lowered_as_on_cpu(rule: Rule, context: Any, *operands: Any, **parameters: Any) -> Any:
-    as_cpu = _as_on_cpu(context)
+def _lower_for_cpu(rule: Rule, context: Any, *operands: Any, **parameters: Any) -> Any:
+    as_cpu = _cpu_context(context)
     results = rule(as_cpu, *operands, **parameters)
     if as_cpu.tokens_out is not context.tokens_out:
         context.set_tokens_out(as_cpu.tokens_out)
     return results
 
 
-def _with_branches_of_cpu(parameter: str, rule: Rule) -> Rule:
+def _use_branches_for_cpu(parameter: str, rule: Rule) -> Rule:
     """A rule that uses the CPU's branch if the program has none for this platform."""
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:

@@ -45,7 +45,7 @@ def load_program(
     return module, calls_python
 
 
-class Program:
+class JaxProgram:
     """A program of JAX that is ready to run. Many threads may call it at the same time.
 
     Args:

@@ -11,6 +11,7 @@ reduction_tree=random:3``.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,7 +45,7 @@ class Settings:
         explore_seed: of these schedules.
 
     Raises:
-        ValueError: for a value that is none of these.
+        ValueError: a value is not allowed.
     """
 
     options: Options = Options()  # noqa: RUF009 (frozen)
@@ -66,27 +67,29 @@ class Settings:
         """A copy with other values for some settings.
 
         Raises:
-            ValueError: there is no such setting, or a value is none that it can have.
+            ValueError: a name is not a setting, or a value is not allowed.
         """
         for name in values:
             if name in _NOT_FOR_JAX:
-                raise ValueError(f"{name} is no setting of JAX's programs: {_NOT_FOR_JAX[name]}")
+                raise ValueError(f"{name} is not a setting of JAX's programs: {_NOT_FOR_JAX[name]}")
             if name not in NAMES:
-                raise ValueError(f"{name} is no setting; settings are {', '.join(sorted(NAMES))}")
+                raise ValueError(f"{name} is not a setting; settings are {', '.join(sorted(NAMES))}")
         own = {name: value for name, value in values.items() if name.startswith("explore")}
         others = {name: value for name, value in values.items() if name not in own}
         return replace(self, options=replace(self.options, **others), **own)
 
     def overrides(self) -> dict[str, str]:
         """The settings that are not the default, as text by name."""
-        pairs = {field.name: getattr(self.options, field.name) for field in fields(Options)}
-        defaults = {field.name: getattr(Options(), field.name) for field in fields(Options)}
-        pairs |= {"explore": self.explore, "explore_seed": self.explore_seed}
-        defaults |= {"explore": 0, "explore_seed": 0}
+        pairs, defaults = _values(self), _values(Settings())
         return {name: value_text(value) for name, value in pairs.items() if value != defaults[name]}
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.overrides().items())
+
+
+def _values(settings: Settings) -> dict[str, Any]:
+    """All settings by name, those of `Options` first."""
+    return {**vars(settings.options), "explore": settings.explore, "explore_seed": settings.explore_seed}
 
 
 def value_text(value: object) -> str:
@@ -133,7 +136,7 @@ def of_overrides(overrides: Iterable[tuple[str, Any]]) -> Settings:
     """The settings that a program's compile options hold.
 
     Raises:
-        ValueError: there is no such setting, or a value is none that it can have.
+        ValueError: a name is not a setting, or a value is not allowed.
     """
     pairs = {name: parse_value(name, value) if isinstance(value, str) else value for name, value in overrides}
     return Settings().changed(pairs) if pairs else Settings()
@@ -143,7 +146,7 @@ def parse(text: str) -> Settings:
     """The settings of a text such as ``sanitize=all timeout=5``.
 
     Raises:
-        ValueError: it is no such text, or holds what is no setting.
+        ValueError: the text is malformed, or names an unknown setting.
     """
     pairs = []
     for word in text.split():
@@ -166,28 +169,23 @@ def of_environment() -> Settings:
         raise ValueError(f"{VARIABLE}: {error}") from None
 
 
-class _Context:
+_LOCK: Final = threading.Lock()
+
+
+def _context() -> Any:
     """JAX's own state for the settings of a process and of its threads, which JAX's caches know."""
-
-    def __init__(self) -> None:
-        self._state: Any = None
-        self._lock = threading.Lock()
-
-    def state(self) -> Any:
-        """JAX's object; made at the first use."""
-        if self._state is None:
-            with self._lock:
-                if self._state is None:
-                    self._state = compatibility.StateContext(of_environment())
-        return self._state
+    with _LOCK:
+        return _new_context()
 
 
-_CONTEXT: Final = _Context()
+@functools.cache
+def _new_context() -> Any:
+    return compatibility.StateContext(of_environment())
 
 
 def current() -> Settings:
     """The settings that hold for what this thread compiles and calls through JAX."""
-    value = _CONTEXT.state().value
+    value = _context().value
     assert isinstance(value, Settings)
     return value
 
@@ -203,9 +201,9 @@ def configure(**settings: object) -> Settings:
         What holds for the process now.
 
     Raises:
-        ValueError: there is no such setting, or a value is none that it can have.
+        ValueError: a name is not a setting, or a value is not allowed.
     """
-    state = _CONTEXT.state()
+    state = _context()
     changed: Settings = state.get_global().changed(settings)
     state.set_global(changed)
     return changed
@@ -222,7 +220,7 @@ def configured(**settings: object) -> Iterator[Settings]:
         ValueError: see `configure`.
     """
     changed = current().changed(settings)
-    with _CONTEXT.state()(changed):
+    with _context()(changed):
         yield changed
 
 
@@ -231,9 +229,9 @@ def install(platform: str) -> None:
 
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
-        ValueError: the environment variable holds what is no setting.
+        ValueError: the environment variable names an unknown setting.
     """
-    _CONTEXT.state()
+    _context()
 
     def passing_settings(get_compile_options: Callable[..., object]) -> Callable[..., Any]:
         def get(*arguments: Any, **keywords: Any) -> Any:

@@ -1,7 +1,7 @@
 """Stops daemon threads that use JAX before the interpreter shuts down.
 
 Until Python 3.13 the interpreter ends a daemon thread with ``pthread_exit`` as soon as the thread asks for
-its lock after the shutdown began. The forced unwinding aborts the process where it meets the C++ of jaxlib,
+the GIL after the shutdown began. The forced unwinding aborts the process where it meets the C++ of jaxlib,
 whichever backend the thread uses. A thread that an exception has ended before is not unwound.
 """
 

@@ -63,7 +63,7 @@ def parse_grid(text: str | None) -> Grid | None:
     """The grid from ``4x2`` or ``4``.
 
     Raises:
-        NimbleError: the text is no grid.
+        NimbleError: the text is not a grid.
     """
     if text is None:
         return None

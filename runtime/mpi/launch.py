@@ -15,8 +15,8 @@ from ..options import Options
 from ..partitioner.partitioner import device_count, device_program
 from ..program import Placement, Program
 from ..specialize.gspmd.conversion import to_shardy
-from .liveness import Watch
-from .messages import Messages
+from .liveness import RankMonitor
+from .messages import Messenger
 from .transport import MPITransport
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ class MPIExecutable(GridExecutable):
         communicator: Comm,
     ) -> None:
         self.communicator = communicator
-        self._watch = Watch.of(communicator)
-        self._messages: Messages | None = None
+        self._monitor = RankMonitor.of(communicator)
+        self._messenger: Messenger | None = None
         rank, ranks = communicator.Get_rank(), communicator.Get_size()
         bounds = range(grid.size * rank // ranks, grid.size * (rank + 1) // ranks)
         self._own = tuple(grid.process(number) for number in bounds)
@@ -152,13 +152,13 @@ class MPIExecutable(GridExecutable):
         except NimbleError as error:
             transport.fail(error)
             # Messages may still be on their way in it.
-            self._messages = None
+            self._messenger = None
             raise
 
     def _connect(self) -> MPITransport:
-        if self._messages is None:
-            self._messages = Messages(self._duplicate(), self._watch)
-        return MPITransport(self.grid, self._messages, self.rank_of)
+        if self._messenger is None:
+            self._messenger = Messenger(self._duplicate(), self._monitor)
+        return MPITransport(self.grid, self._messenger, self.rank_of)
 
     def _duplicate(self) -> Comm:
         """A communicator that nothing else uses.
@@ -168,7 +168,7 @@ class MPIExecutable(GridExecutable):
         """
         duplicate, request = self.communicator.Idup()
         while not request.Test():
-            self._watch.check()
+            self._monitor.check()
             time.sleep(_PAUSE_SECONDS)
         return duplicate
 

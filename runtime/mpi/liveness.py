@@ -29,17 +29,22 @@ CONNECT_SECONDS: Final = 5.0
 _KEEPALIVE_SECONDS: Final = 1
 _KEEPALIVE_PROBES: Final = 3
 _TOKEN_BYTES: Final = 16
-_LEAVES: Final = "its program has ended"
-_ALL_LEFT: Final = "all ranks have ended"
+_LEFT: Final = "left"
+"""A rank's line to rank 0, and rank 0's to the others: its program has ended."""
+_ALL_LEFT: Final = "all-left"
+"""Rank 0's line to the others: the programs of all ranks have ended."""
+_OTHER_LEFT: Final = "other-left"
+_OTHER_DIED: Final = "other-died"
+"""Rank 0's lines about the end of another rank, followed by a colon and the reason."""
 _POLL_SECONDS: Final = 0.01
-_WATCHES: Final[list[Watch]] = []
+_MONITORS: Final[list[RankMonitor]] = []
 
 
-class Watch:
+class RankMonitor:
     """Detects that a rank of a communicator has ended.
 
     Args:
-        communicator: an ``mpi4py.MPI.Comm``; all its ranks make a watch at the same time.
+        communicator: an ``mpi4py.MPI.Comm``; all its ranks make a monitor at the same time.
 
     Attributes:
         lost: says which rank has ended; "" while none has.
@@ -62,19 +67,19 @@ class Watch:
             connection.setblocking(False)
             self._poller.register(connection, select.POLLIN)
             self._ranks[connection.fileno()] = rank
-        if not _WATCHES:
+        if not _MONITORS:
             atexit.register(_leave)
-        _WATCHES.append(self)
+        _MONITORS.append(self)
 
     @classmethod
-    def of(cls, communicator: Any) -> Watch:
-        """The watch of a communicator; all its ranks ask at the same time."""
-        watch = communicator.Get_attr(_keyval())
-        if watch is None:
-            watch = cls(communicator)
-            communicator.Set_attr(_keyval(), watch)
-        assert isinstance(watch, Watch)
-        return watch
+    def of(cls, communicator: Any) -> RankMonitor:
+        """The monitor of a communicator; all its ranks ask at the same time."""
+        monitor = communicator.Get_attr(_keyval())
+        if monitor is None:
+            monitor = cls(communicator)
+            communicator.Set_attr(_keyval(), monitor)
+        assert isinstance(monitor, RankMonitor)
+        return monitor
 
     def _connect(self, communicator: Any) -> None:
         """Connect each rank with rank 0; if one cannot connect, all connections are closed."""
@@ -134,26 +139,27 @@ class Watch:
 
     def _record_line(self, rank: int, line: str) -> None:
         """Handle a line from a rank: that it leaves, or, from rank 0, the fate of the others."""
-        if line == _ALL_LEFT or (line == _LEAVES and self._rank == 0):
+        kind, _, reason = line.partition(":")
+        if kind == _ALL_LEFT or (kind == _LEFT and self._rank == 0):
             self._left.add(rank)
-        if line == _LEAVES:
-            self._record_loss(f"rank {rank} has left: {_LEAVES}")
-        elif line != _ALL_LEFT:
-            self._record_loss(line)
+        if kind == _LEFT:
+            self._record_loss(_OTHER_LEFT, f"rank {rank} has left: its program has ended")
+        elif kind != _ALL_LEFT:
+            self._record_loss(kind, reason)
 
     def _record_end(self, rank: int) -> None:
         """Record that a rank's connection has ended."""
         self._poller.unregister(self._connections[rank])
         if rank not in self._left:
             reason = "its process has died, or its machine cannot be reached"
-            self._record_loss(f"rank {rank} has left: {reason}")
+            self._record_loss(_OTHER_DIED, f"rank {rank} has left: {reason}")
 
-    def _record_loss(self, news: str) -> None:
-        """Record the fate of a rank; rank 0 forwards it to the others."""
-        self.has_died = self.has_died or not news.endswith(_LEAVES)
-        self.lost = self.lost or news
+    def _record_loss(self, kind: str, reason: str) -> None:
+        """Record the end of a rank; rank 0 forwards it to the others."""
+        self.has_died = self.has_died or kind == _OTHER_DIED
+        self.lost = self.lost or reason
         if self._rank == 0:
-            self._send(news)
+            self._send(f"{kind}:{reason}")
 
     def _send(self, line: str) -> None:
         for connection in self._connections.values():
@@ -164,7 +170,7 @@ class Watch:
 
     def leave(self) -> None:
         """Notify the other ranks that this rank sends no more messages."""
-        self._send(_LEAVES)
+        self._send(_LEFT)
 
     def has_ended(self) -> bool:
         """Whether all ranks have left, or one has died; to be called after `leave`.
@@ -217,18 +223,18 @@ def _keep_alive(connection: socket.socket) -> None:
 def _leave() -> None:
     """At the end of the process: tell the other ranks, and wait for them; end without MPI where one has died.
 
-    All watches are looked at in turn: their ranks 0 may be different ones, which wait for each other.
+    All monitors are looked at in turn: their ranks 0 may be different ones, which wait for each other.
     """
-    for watch in _WATCHES:
-        watch.leave()
-    running = list(_WATCHES)
-    while running and not any(watch.has_died for watch in _WATCHES):
-        running = [watch for watch in running if not watch.has_ended()]
+    for monitor in _MONITORS:
+        monitor.leave()
+    running = list(_MONITORS)
+    while running and not any(monitor.has_died for monitor in _MONITORS):
+        running = [monitor for monitor in running if not monitor.has_ended()]
         if running:
             time.sleep(_POLL_SECONDS)
-    for watch in _WATCHES:
-        watch.close()
-    if any(watch.has_died for watch in _WATCHES):
+    for monitor in _MONITORS:
+        monitor.close()
+    if any(monitor.has_died for monitor in _MONITORS):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
@@ -238,7 +244,7 @@ _KEYVALS: Final[list[int]] = []
 
 
 def _keyval() -> int:
-    """MPI's name of the attribute that holds a communicator's watch."""
+    """MPI's name of the attribute that holds a communicator's monitor."""
     if not _KEYVALS:
         from mpi4py import MPI
 

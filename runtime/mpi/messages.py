@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..types import Array, DType
-from .liveness import Watch
+from .liveness import RankMonitor
 
 ArrayType = tuple[DType, tuple[int, ...]]
 """Element type and shape of an array."""
@@ -43,11 +43,11 @@ _ABANDONED: Final[list[object]] = []
 class _Incoming:
     """A message whose arrays are being received."""
 
-    def __init__(self, source: int, run: int, content: object, counts: bool) -> None:
+    def __init__(self, source: int, run: int, content: object, is_counted: bool) -> None:
         self.source = source
         self.run = run
         self.content = content
-        self.counts = counts
+        self.is_counted = is_counted
         self.arrays: tuple[Array, ...] = ()
         self.requests: list[Any] = []
 
@@ -83,7 +83,7 @@ class Mailbox:
     """The endpoint of one run for messages.
 
     Args:
-        messages: those of the communicator.
+        messenger: that of the communicator.
         run: the number of the run.
         deliver: is called for each message that has come in, in the order of each sender.
         allocate: provides the memory for the arrays of a message.
@@ -92,15 +92,15 @@ class Mailbox:
         sent, received: how many messages, those that `send` is told not to count apart.
     """
 
-    def __init__(self, messages: Messages, run: int, deliver: Deliver, allocate: Allocate) -> None:
-        self.messages = messages
+    def __init__(self, messenger: Messenger, run: int, deliver: Deliver, allocate: Allocate) -> None:
+        self.messenger = messenger
         self.run = run
         self.deliver = deliver
         self.allocate = allocate
         self.sent = self.received = 0
 
     def send(
-        self, target: int, content: object, arrays: Sequence[Array] = (), *, counts: bool = True
+        self, target: int, content: object, arrays: Sequence[Array] = (), *, is_counted: bool = True
     ) -> None:
         """Send a message; the arrays must not change before it has arrived.
 
@@ -108,29 +108,29 @@ class Mailbox:
             target: the rank.
             content: anything that can be pickled.
             arrays: arrays of any element type.
-            counts: whether `sent` and, there, `received` count it.
+            is_counted: whether `sent` and, there, `received` count it.
         """
-        self.messages.send(target, self.run, content, arrays, counts)
-        self.sent += counts
+        self.messenger.send(target, self.run, content, arrays, is_counted)
+        self.sent += is_counted
 
     def close(self) -> None:
         """End the run; later messages for it are dropped."""
-        self.messages.mailboxes.pop(self.run, None)
+        self.messenger.mailboxes.pop(self.run, None)
 
 
-class Messages:
+class Messenger:
     """Sends and receives the messages of all runs over a communicator, without waiting.
 
     Args:
         communicator: an ``mpi4py.MPI.Comm`` that nothing else uses.
-        watch: tells of ranks that have ended.
+        monitor: tells of ranks that have ended.
 
     Attributes:
         mailboxes: the open runs by their numbers.
         scratch: memory for what comes in.
     """
 
-    def __init__(self, communicator: Any, watch: Watch) -> None:
+    def __init__(self, communicator: Any, monitor: RankMonitor) -> None:
         from mpi4py import MPI
 
         self._mpi = MPI
@@ -139,7 +139,7 @@ class Messages:
         self._outgoing: deque[tuple[Any, object]] = deque()
         self._incoming: list[_Incoming] = []
         self._opened = 0
-        self.watch = watch
+        self.monitor = monitor
         self.mailboxes: dict[int, Mailbox] = {}
         self.scratch = Scratch()
 
@@ -158,14 +158,14 @@ class Messages:
         self.mailboxes[mailbox.run] = mailbox
         return mailbox
 
-    def send(self, target: int, run: int, content: object, arrays: Sequence[Array], counts: bool) -> None:
+    def send(self, target: int, run: int, content: object, arrays: Sequence[Array], is_counted: bool) -> None:
         """Send a message; see `Mailbox.send`."""
         payload = [np.ascontiguousarray(array) for array in arrays]
         types: list[ArrayType] = [(array.dtype, array.shape) for array in payload]
         size = sum(array.nbytes for array in payload)
         is_inline = size <= MAX_INLINE_BYTES
         inline = [array.tobytes() for array in payload] if is_inline else None
-        header = pickle.dumps((run, content, types, inline, counts), pickle.HIGHEST_PROTOCOL)
+        header = pickle.dumps((run, content, types, inline, is_counted), pickle.HIGHEST_PROTOCOL)
         self._start(header, target, _HEADER_TAG)
         if not is_inline:
             for array in payload:
@@ -199,7 +199,7 @@ class Messages:
             self._incoming.remove(incoming)
             mailbox = self.mailboxes.get(incoming.run)
             if mailbox is not None:
-                mailbox.received += incoming.counts
+                mailbox.received += incoming.is_counted
                 mailbox.deliver(incoming.source, incoming.content, incoming.arrays)
                 delivered = True
         return delivered
@@ -209,9 +209,9 @@ class Messages:
         source = self._status.Get_source()
         header = bytearray(self._status.Get_count(self._mpi.BYTE))
         message.Recv([header, self._mpi.BYTE])
-        run, content, types, inline, counts = pickle.loads(header)
+        run, content, types, inline, is_counted = pickle.loads(header)
         mailbox = self.mailboxes.get(run)
-        incoming = _Incoming(source, run, content, counts)
+        incoming = _Incoming(source, run, content, is_counted)
         if mailbox is None:
             incoming.arrays = new_arrays(types)
         else:

@@ -23,13 +23,13 @@ import numpy as np
 
 from .. import errors
 from ..errors import ExecutionError, NimbleError
-from ..grid.transport import Rendezvous, Transport, Values, deadlock_text, description_of
+from ..grid.transport import LocalTransport, Rendezvous, Values, deadlock_text, description_of
 from ..ir import NameLocation, Operation
 from ..ops.collectives.base import GroupOperation, Member
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.collectives.reduction import AllReduce, Node, own_nodes
 from ..types import Array
-from .messages import ArrayType, Mailbox, Messages, new_arrays
+from .messages import ArrayType, Mailbox, Messenger, new_arrays
 
 MIN_RANGED_BYTES: Final = 1 << 16
 """Minimum bytes of an operand that `all_reduce` splits into ranges; one round is faster for smaller ones."""
@@ -37,9 +37,8 @@ MIN_RANGED_BYTES: Final = 1 << 16
 _MAX_SLEEP_SECONDS: Final = 0.001
 _TRANSFER_SLEEP_SECONDS: Final = 1e-5
 """The pause between two polls while arrays are in transit: MPI only makes progress during polls. Without a
-pause,
-ranks that share processors block each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes 0.05 s,
-with `sched_yield` in its place 0.17 s."""
+pause, ranks that share processors block each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes
+0.05 s, with `sched_yield` in its place 0.17 s."""
 
 _LAST_MESSAGE_SECONDS: Final = 0.25
 """The wait for the last messages of a rank that has ended."""
@@ -96,7 +95,6 @@ class _Exchange:
     def ranges_of_results(self, rank: int) -> tuple[Array, ...]:
         return tuple([self.range_of(rank, result) for result in self.results])
 
-
     def store_ranges(self) -> None:
         """Copy the ranges that were received before the results were allocated."""
         for rank, ranges in self.payloads[1].items():
@@ -105,22 +103,22 @@ class _Exchange:
                     target[...] = array
 
 
-class MPITransport(Transport):
+class MPITransport(LocalTransport):
     """Transfers values between the processes of a grid over the ranks of a communicator.
 
     Args:
         grid: the grid.
-        messages: those of the communicator; all ranks make the transports of it in the same order.
+        messenger: that of the communicator; all ranks make the transports of it in the same order.
         rank_of: tells on which rank a process runs.
     """
 
-    def __init__(self, grid: Grid, messages: Messages, rank_of: Callable[[ProcessId], int]) -> None:
+    def __init__(self, grid: Grid, messenger: Messenger, rank_of: Callable[[ProcessId], int]) -> None:
         super().__init__(grid)
-        self.rank = messages.rank
-        self.ranks = messages.rank_count
+        self.rank = messenger.rank
+        self.ranks = messenger.rank_count
         self.rank_of = rank_of
-        self.messages = messages
-        self.mailbox: Mailbox = messages.open(self._deliver, self._allocate)
+        self.messenger = messenger
+        self.mailbox: Mailbox = messenger.open(self._deliver, self._allocate)
         self._executed: dict[Hashable, int] = {}
         self._exchanges: dict[Hashable, _Exchange] = {}
         self._early: dict[Hashable, list[tuple[int, int, str, Values]]] = {}
@@ -273,9 +271,9 @@ class MPITransport(Transport):
         for rank, positions in exchange.positions.items():
             arrays = exchange.payloads[0][rank]
             # Each member of a rank contributes as much as the others, or nothing.
-            counts = [self._array_count(exchange, position) for position in positions]
+            is_counted = [self._array_count(exchange, position) for position in positions]
             first = 0
-            for position, count in zip(positions, counts, strict=True):
+            for position, count in zip(positions, is_counted, strict=True):
                 payloads[position] = arrays[first : first + count]
                 first += count
         here = exchange.positions[self.rank]
@@ -310,7 +308,7 @@ class MPITransport(Transport):
         reduced = exchange.ranges_of_results(self.rank)
         for reduction, of_operand, result in zip(reductions, nodes, reduced, strict=True):
             reduction.reduce(of_operand, size, out=result)
-        self.messages.scratch.release(
+        self.messenger.scratch.release(
             [array for rank, arrays in exchange.payloads[0].items() if rank != self.rank for array in arrays]
         )
         exchange.payloads[0].clear()
@@ -322,7 +320,7 @@ class MPITransport(Transport):
             _, identity, step, _ = content
             exchange = self._exchanges.get(identity)
             if step == 0:
-                return self.messages.scratch.take(types)
+                return self.messenger.scratch.take(types)
             if exchange is not None and exchange.results:
                 ranges = exchange.ranges_of_results(source)
                 if [(array.dtype, array.shape) for array in ranges] == list(types):
@@ -373,23 +371,23 @@ class MPITransport(Transport):
         return True
 
     def close(self) -> None:
-        while not self._has_finished or self.messages.has_outgoing:
+        while not self._has_finished or self.messenger.has_outgoing:
             self._wait_for_message(None)
         self.mailbox.close()
 
     def _wait_for_message(self, waits: tuple[str, ...] | None) -> None:
         """Wait until a message was received, or the run has ended."""
-        looks, pause = 0, 1e-5
-        while not self.messages.poll():
+        polls, pause = 0, 1e-5
+        while not self.messenger.poll():
             self._report_idle(waits)
-            if self._has_finished and not self.messages.has_outgoing:
+            if self._has_finished and not self.messenger.has_outgoing:
                 return
-            looks += 1
-            if looks % _POLLS_BETWEEN_CHECKS == 0 and self._check_liveness():
+            polls += 1
+            if polls % _POLLS_BETWEEN_CHECKS == 0 and self._check_liveness():
                 return
-            if self.messages.is_transferring:
+            if self.messenger.is_transferring:
                 time.sleep(_TRANSFER_SLEEP_SECONDS)
-            elif looks > _SPINS:
+            elif polls > _SPINS:
                 time.sleep(pause)
                 pause = min(2 * pause, _MAX_SLEEP_SECONDS)
 
@@ -402,11 +400,11 @@ class MPITransport(Transport):
             ExecutionError: a rank has ended, and no message follows.
         """
         try:
-            self.messages.watch.check()
+            self.messenger.monitor.check()
         except ExecutionError:
             end = time.monotonic() + _LAST_MESSAGE_SECONDS
             while time.monotonic() < end:
-                if self.messages.poll():
+                if self.messenger.poll():
                     return True
                 time.sleep(_MAX_SLEEP_SECONDS)
             raise
@@ -425,7 +423,7 @@ class MPITransport(Transport):
             return
         self._last_report = idle
         if self.rank:
-            self.mailbox.send(0, ("idle", idle), counts=False)
+            self.mailbox.send(0, ("idle", idle), is_counted=False)
         else:
             self._record_report(0, idle)
 
@@ -456,7 +454,7 @@ class MPITransport(Transport):
         self._question = self._round
         self._last_report = None
         for rank in range(1, self.ranks):
-            self.mailbox.send(rank, ("question", self._round), counts=False)
+            self.mailbox.send(rank, ("question", self._round), is_counted=False)
 
     def _finish_run(self, reports: Sequence[_Idle]) -> None:
         """End the run, because all ranks are idle and no message is in transit."""
@@ -468,7 +466,7 @@ class MPITransport(Transport):
             raise ExecutionError(unreceived[0])
         self._has_finished = True
         for rank in range(1, self.ranks):
-            self.mailbox.send(rank, ("finish",), counts=False)
+            self.mailbox.send(rank, ("finish",), is_counted=False)
 
     def fail(self, error: NimbleError) -> None:
         if self._has_finished:
@@ -478,5 +476,5 @@ class MPITransport(Transport):
         content = "failure", type_name, error.reason, error.operation, error.label, error.location
         for rank in range(self.ranks):
             if rank != self.rank:
-                self.mailbox.send(rank, content, counts=False)
-        self.messages.abandon()
+                self.mailbox.send(rank, content, is_counted=False)
+        self.messenger.abandon()

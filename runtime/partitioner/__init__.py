@@ -1,7 +1,7 @@
 """The program of one device: a program with shardings, cut into shards, with collectives between the devices.
 
-- `layouts`: how a value is divided, and which devices hold what;
-- `context`: the state of partitioning a function, and conversions of layouts;
+- `axis_shardings`: how a value is divided, and which devices hold what;
+- `context`: the state of partitioning a function, and conversions of shardings;
 - `rules`: the rule of each operation;
 - `partitioner`: functions, control flow, and whether partitioning pays off.
 

@@ -1,4 +1,4 @@
-"""The state of partitioning a function: the local value of each value, and conversions of layouts."""
+"""The state of partitioning a function: the local value of each value, and conversions of shardings."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from ..ir.location import UNKNOWN, Location
 from ..ops.sharding.scope import Scope
 from ..specialize.inline import without_shardings
 from ..types import Array, TensorType, Type, element_type, element_type_of
-from .layouts import Axes, Devices, Layout, NoRule, replicated
+from .axis_shardings import Axes, AxisSharding, CannotPartition, Devices, replicated
 
 CHANNEL: Final = StructAttribute("stablehlo", "channel_handle", {"handle": 1, "type": 1})
 _I32: Final = element_type("i32")
 _I64: Final = element_type("i64")
 
 
-def numbers(values: Iterable[int]) -> DenseArrayAttribute:
+def i64_array(values: Iterable[int]) -> DenseArrayAttribute:
     """``array<i64: ...>``."""
     return DenseArrayAttribute(_I64, tuple(values))
 
 
-def number(value: int) -> IntegerAttribute:
+def i64_attribute(value: int) -> IntegerAttribute:
     """``value : i64``."""
     return IntegerAttribute(value, _I64)
 
@@ -48,10 +48,10 @@ def tensor_type(value: Value) -> TensorType:
     """The type of a value that is a tensor.
 
     Raises:
-        NoRule: the value is no tensor of static shape.
+        CannotPartition: the value is not a tensor of static shape.
     """
     if not isinstance(value.type, TensorType) or not value.type.is_static:
-        raise NoRule(f"a value has the type {value.type}, which is no tensor of static shape")
+        raise CannotPartition(f"a value has the type {value.type}, but must be a tensor of static shape")
     return value.type
 
 
@@ -60,12 +60,12 @@ class Work:
     """The numbers of elements that operations read and write.
 
     Attributes:
-        of_devices: the sum over all devices.
-        of_program: the count of the program that is not partitioned.
+        device_elements: the sum over all devices.
+        program_elements: the count of the program that is not partitioned.
     """
 
-    of_devices: int = 0
-    of_program: int = 0
+    device_elements: int = 0
+    program_elements: int = 0
 
 
 def elements(operation: Operation) -> int:
@@ -81,7 +81,7 @@ class Context:
         devices: the devices.
         scope: the function that is partitioned.
         block: the block of the program of a device.
-        values: the local value of each value of the program, with its layout.
+        values: the local value of each value of the program, with its sharding.
         work: the counted work of the new operations.
     """
 
@@ -90,7 +90,7 @@ class Context:
         devices: Devices,
         scope: Scope,
         block: Block,
-        values: dict[Value, tuple[Value, Layout]],
+        values: dict[Value, tuple[Value, AxisSharding]],
         work: Work,
     ) -> None:
         self.devices = devices
@@ -105,25 +105,25 @@ class Context:
         """A context for a block of a region, which may use the values here."""
         return Context(self.devices, self.scope, block, dict(self.values), self.work)
 
-    def layout(self, value: Value) -> Layout:
-        """The layout that the program gives a value."""
-        return self.devices.layout(self.scope.sharding_of(value), value.type)
+    def sharding(self, value: Value) -> AxisSharding:
+        """The axes along which the program divides a value."""
+        return self.devices.axis_sharding(self.scope.sharding_of(value), value.type)
 
     def local_type(self, value: Value) -> Type:
         """The type of a device's shard of a value."""
-        return self.devices.local_type(value.type, self.layout(value))
+        return self.devices.local_type(value.type, self.sharding(value))
 
-    def enter(self, value: Value, local: Value, layout: Layout | None = None) -> None:
-        """Set the local value of a value, converted to the layout that the program gives the value."""
-        target = self.layout(value)
-        if layout is not None and layout != target:
-            local = self.resharded(local, layout, target)
+    def set_local(self, value: Value, local: Value, sharding: AxisSharding | None = None) -> None:
+        """Set the local value of a value, converted to the sharding that the program gives the value."""
+        target = self.sharding(value)
+        if sharding is not None and sharding != target:
+            local = self.resharded(local, sharding, target)
         self.values[value] = local, target
 
-    def operand(self, value: Value, layout: Layout) -> Value:
-        """The shard of a value that a device holds in a layout."""
+    def operand(self, value: Value, sharding: AxisSharding) -> Value:
+        """A device's shard of a value under a sharding."""
         local, current = self.values[value]
-        return self.resharded(local, current, layout)
+        return self.resharded(local, current, sharding)
 
     def create(
         self,
@@ -134,23 +134,23 @@ class Context:
         regions: Iterable[Region] = (),
     ) -> Operation:
         created = self.builder.create(name, operands, types, attributes, regions, self.location)
-        self.work.of_devices += elements(created) * self.devices.count
+        self.work.device_elements += elements(created) * self.devices.count
         return created
 
     def create_local(self, operation: Operation, operands: Sequence[Value], **changed: Attribute) -> None:
-        """Append an operation of the program on local operands; its results have the program's layouts."""
+        """Append an operation of the program on local operands; its results have the program's shardings."""
         attributes = without_shardings(operation.attributes) | changed
         types = list(map(self.local_type, operation.results))
         created = self.create(operation.name, operands, types, attributes)
         for result, local in zip(operation.results, created.results, strict=True):
-            self.enter(result, local)
+            self.set_local(result, local)
 
     def constant(self, array: Array) -> Value:
         type = TensorType(array.shape, element_type_of(array.dtype))
         attributes = {"value": DenseElementsAttribute(type, array)}
         return self.create("stablehlo.constant", (), [type], attributes).result
 
-    def table(self, entries: Array) -> Value:
+    def device_entry(self, entries: Array) -> Value:
         """The entry of this device in a table with an entry for each device, as a scalar."""
         if self._index is None:
             type = TensorType((), element_type("ui32"))
@@ -161,7 +161,7 @@ class Context:
             "stablehlo.dynamic_slice",
             [constant, self._index],
             [TensorType((1,), element)],
-            {"slice_sizes": numbers([1])},
+            {"slice_sizes": i64_array([1])},
         )
         return self.create("stablehlo.reshape", [sliced.result], [TensorType((), element)]).result
 
@@ -181,11 +181,11 @@ class Context:
         type = TensorType(groups.shape, _I64)
         return {"replica_groups": DenseElementsAttribute(type, groups), "channel_handle": CHANNEL}
 
-    def resharded(self, value: Value, current: Layout, target: Layout) -> Value:
-        """A value in another layout: dimensions are gathered along ended axes, then divided along new ones.
+    def resharded(self, value: Value, current: AxisSharding, target: AxisSharding) -> Value:
+        """A value in another sharding: dimensions are gathered along ended axes, then divided along new ones.
 
         Raises:
-            NoRule: a dimension would be gathered along some axes and unreduced along others.
+            CannotPartition: a dimension would be gathered along some axes and unreduced along others.
         """
         if current == target:
             return value
@@ -197,7 +197,9 @@ class Context:
             common = _common(axes, target.dimensions[dimension])
             padded = [axis for axis in axes[len(common) :] if axis in new_axes]
             if padded and len(padded) < len(axes) - len(common):
-                raise NoRule("a dimension would be gathered along some axes and unreduced along others")
+                raise CannotPartition(
+                    "a dimension would be gathered along some axes and unreduced along others"
+                )
             if padded:
                 value = self._padded_shard(value, dimension, axes[len(common) :])
                 new_axes = [axis for axis in new_axes if axis not in padded]
@@ -215,7 +217,7 @@ class Context:
         """The shards of the devices along axes, concatenated."""
         attributes = {
             **self._groups(axes),
-            "all_gather_dim": number(dimension),
+            "all_gather_dim": i64_attribute(dimension),
             "use_global_device_ids": UnitAttribute(),
         }
         type = self._resized(value, dimension, self.devices.size(axes))
@@ -229,7 +231,7 @@ class Context:
 
     def _starts(self, value: Value, dimension: int, axes: Axes, size: int) -> list[Value]:
         """The start indices of a device's shard along axes."""
-        offset = self.table((self.devices.positions(axes) * size).astype(np.int32))
+        offset = self.device_entry((self.devices.positions(axes) * size).astype(np.int32))
         zero = self.constant(np.zeros((), np.int32))
         return [offset if index == dimension else zero for index in range(tensor_type(value).rank)]
 
@@ -239,10 +241,10 @@ class Context:
         shape = list(type.shape)
         count = self.devices.size(axes)
         if shape[dimension] % count:
-            raise NoRule("a dimension does not divide evenly")
+            raise CannotPartition("a dimension does not divide evenly")
         shape[dimension] //= count
         starts = self._starts(value, dimension, axes, shape[dimension])
-        attributes = {"slice_sizes": numbers(shape)}
+        attributes = {"slice_sizes": i64_array(shape)}
         return self.create(
             "stablehlo.dynamic_slice", [value, *starts], [type.with_shape(shape)], attributes
         ).result
@@ -261,7 +263,7 @@ class Context:
 
     def _on_first_device(self, value: Value, axes: Sequence[str]) -> Value:
         """The value as partial sums along axes: the value on the first device, zeros on the others."""
-        is_first = self.table(self.devices.positions(axes) == 0)
+        is_first = self.device_entry(self.devices.positions(axes) == 0)
         zeros = self._zeros(tensor_type(value))
         return self.create("stablehlo.select", [is_first, value, zeros], [value.type]).result
 

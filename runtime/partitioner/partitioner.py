@@ -11,16 +11,16 @@ from ..ops.framework.op_registry import MESH
 from ..ops.sharding.scope import Scope, meshes_of
 from ..specialize.inline import without_shardings
 from ..types import FunctionType
+from .axis_shardings import AxisSharding, CannotPartition, Devices, replicated
 from .context import Context, Work, elements
-from .layouts import Devices, Layout, NoRule, replicated
 from .rules import apply
 
 MAX_REPETITION: Final = 2.0
 """The elements that all devices together may compute, as a multiple of those of the original program.
 
 Operations that are not divided are repeated on each device: a program with many of them is faster on one
-    device.
-Programs with partial sums, or with values that differ from device to device, are always partitioned."""
+device. Programs with partial sums, or with values that differ from device to device, are always
+partitioned."""
 
 MAX_REPEATED_ELEMENTS: Final = 1 << 20
 """Elements that all devices together may always compute: they take less than a millisecond."""
@@ -42,8 +42,8 @@ def device_program(module: Module, partitions: int) -> Module | None:
         a grid; None if there is no rule for an operation, or devices would repeat too much work.
     """
     try:
-        return _Partitioner(module, partitions).module()
-    except NoRule:
+        return _Partitioner(module, partitions).partitioned_module()
+    except CannotPartition:
         return None
 
 
@@ -74,21 +74,21 @@ class _Partitioner:
         self.meshes = meshes_of(module)
         meshes = {mesh for mesh in self.meshes.values() if mesh.total_size > 1}
         if len(meshes) != 1:
-            raise NoRule("there is no mesh, or there are several")
+            raise CannotPartition("there is no mesh, or there are several")
         (mesh,) = meshes
         if mesh.total_size != partitions:
-            raise NoRule("the mesh has another number of devices")
+            raise CannotPartition("the mesh has another number of devices")
         self.devices = Devices(mesh)
         self.functions: dict[str, Function] = {}
         self.work = Work()
         self.must_run_on_devices = False
 
-    def module(self) -> Module:
+    def partitioned_module(self) -> Module:
         """The module of a device."""
-        self.function("main")
-        max_work = max(MAX_REPETITION * self.work.of_program, MAX_REPEATED_ELEMENTS)
-        if self.work.of_devices > max_work and not self.must_run_on_devices:
-            raise NoRule("the devices would repeat each other's work")
+        self.partitioned_function("main")
+        max_work = max(MAX_REPETITION * self.work.program_elements, MAX_REPEATED_ELEMENTS)
+        if self.work.device_elements > max_work and not self.must_run_on_devices:
+            raise CannotPartition("the devices would repeat each other's work")
         meshes = [item for item in self.source.body if isinstance(item, Operation) and item.name == MESH]
         for function in self.functions.values():
             assert function.body is not None
@@ -100,32 +100,32 @@ class _Partitioner:
             producer=self.source.producer,
         )
 
-    def function(self, name: str) -> Function:
+    def partitioned_function(self, name: str) -> Function:
         function = self.source.functions[name]
         if function.body is None or self.functions.get(name) is function:
-            raise NoRule("a function has no body, or bodies of manual computations call it as well")
+            raise CannotPartition("a function has no body, or bodies of manual computations call it as well")
         if name in self.functions:
             return self.functions[name]
         scope = Scope(self.meshes, function)
         for operation in function.body.walk():
             scope.owners.update({region.block: operation for region in operation.regions})
         source = function.body.block
-        layouts = [self._layout(scope, value) for value in source.arguments]
+        shardings = [self._axis_sharding(scope, value) for value in source.arguments]
         types = [
-            self.devices.local_type(value.type, layout)
-            for value, layout in zip(source.arguments, layouts, strict=True)
+            self.devices.local_type(value.type, sharding)
+            for value, sharding in zip(source.arguments, shardings, strict=True)
         ]
-        results = self.result_layouts(function)
+        results = self.result_shardings(function)
         result_types = [
-            self.devices.local_type(type, layout)
-            for type, layout in zip(function.type.results, results, strict=True)
+            self.devices.local_type(type, sharding)
+            for type, sharding in zip(function.type.results, results, strict=True)
         ]
         if name == "main":
-            self.must_run_on_devices |= any(layout.unreduced for layout in results)
+            self.must_run_on_devices |= any(sharding.unreduced for sharding in results)
         block = Block(types)
-        values = dict(zip(source.arguments, zip(block.arguments, layouts, strict=True), strict=True))
+        values = dict(zip(source.arguments, zip(block.arguments, shardings, strict=True), strict=True))
         context = Context(self.devices, scope, block, values, self.work)
-        self.block(source, context, "func.return", results)
+        self.emit_block(source, context, "func.return", results)
         created = function.with_body(Region([block]))
         created.type = FunctionType(types, result_types)
         created.argument_attributes = tuple(map(without_shardings, function.argument_attributes))
@@ -134,133 +134,140 @@ class _Partitioner:
         self.functions[name] = created
         return created
 
-    def _layout(self, scope: Scope, value: Value) -> Layout:
-        return self.devices.layout(scope.sharding_of(value), value.type)
+    def _axis_sharding(self, scope: Scope, value: Value) -> AxisSharding:
+        return self.devices.axis_sharding(scope.sharding_of(value), value.type)
 
-    def result_layouts(self, function: Function) -> list[Layout]:
-        layouts = []
+    def result_shardings(self, function: Function) -> list[AxisSharding]:
+        shardings = []
         for type, attributes in zip(function.type.results, function.result_attributes, strict=True):
             sharding = attributes.get("sdy.sharding")
             assert sharding is None or isinstance(sharding, TensorSharding)
-            layouts.append(self.devices.layout(sharding, type))
-        return layouts
+            shardings.append(self.devices.axis_sharding(sharding, type))
+        return shardings
 
-    def block(self, source: Block, context: Context, end: str, results: Sequence[Layout]) -> None:
-        """Append the local operations of a block, and convert its values to the layouts of the results."""
+    def emit_block(self, source: Block, context: Context, end: str, results: Sequence[AxisSharding]) -> None:
+        """Append the local operations of a block, and convert its values to the shardings of the results."""
         for operation in source.operations[:-1]:
             context.location = operation.location
-            self.work.of_program += elements(operation)
-            self.operation(operation, context)
+            self.work.program_elements += elements(operation)
+            self.emit_operation(operation, context)
         returned = [
-            context.operand(value, layout)
-            for value, layout in zip(source.terminator.operands, results, strict=True)
+            context.operand(value, sharding)
+            for value, sharding in zip(source.terminator.operands, results, strict=True)
         ]
         context.builder.create(end, returned, location=source.terminator.location)
 
-    def operation(self, operation: Operation, context: Context) -> None:
+    def emit_operation(self, operation: Operation, context: Context) -> None:
         """Append the local operations of an operation."""
         if operation.name == _CALL:
-            self.call(operation, context)
+            self.emit_call(operation, context)
         elif operation.name == _MANUAL:
-            self.manual(operation, context)
+            self.emit_manual_computation(operation, context)
         elif operation.name == "stablehlo.while":
-            self.loop(operation, context)
+            self.emit_while(operation, context)
         elif operation.name in _BRANCHES:
-            self.branches(operation, context)
+            self.emit_branches(operation, context)
         elif operation.name != "sdy.sharding_group":
             apply(operation, context)
 
-    def call(self, operation: Operation, context: Context) -> None:
+    def emit_call(self, operation: Operation, context: Context) -> None:
         """Call the function of a device."""
         name = str(operation.attributes["callee"])
         source = self.source.functions[name]
-        function = self.function(name)
+        function = self.partitioned_function(name)
         assert source.body is not None
         scope = Scope(self.meshes, source)
         operands = [
-            context.operand(value, self._layout(scope, argument))
+            context.operand(value, self._axis_sharding(scope, argument))
             for value, argument in zip(operation.operands, source.body.block.arguments, strict=True)
         ]
         attributes = {"callee": operation.attributes["callee"]}
         created = context.create(_CALL, operands, function.type.results, attributes)
-        layouts = self.result_layouts(source)
-        for result, local, layout in zip(operation.results, created.results, layouts, strict=True):
-            context.enter(result, local, layout)
+        shardings = self.result_shardings(source)
+        for result, local, sharding in zip(operation.results, created.results, shardings, strict=True):
+            context.set_local(result, local, sharding)
 
-    def loop(self, operation: Operation, context: Context) -> None:
+    def emit_while(self, operation: Operation, context: Context) -> None:
         """Partition a loop, which each device runs: the condition is equal on all devices."""
-        layouts = [context.layout(result) for result in operation.results]
+        shardings = [context.sharding(result) for result in operation.results]
         operands = [
-            context.operand(value, layout) for value, layout in zip(operation.operands, layouts, strict=True)
+            context.operand(value, sharding)
+            for value, sharding in zip(operation.operands, shardings, strict=True)
         ]
         cond, body = operation.regions
         regions = [
-            self.region(cond, context, layouts, [Layout(())]),
-            self.region(body, context, layouts, layouts),
+            self.partitioned_region(cond, context, shardings, [AxisSharding(())]),
+            self.partitioned_region(body, context, shardings, shardings),
         ]
         types = [value.type for value in operands]
         created = context.create(operation.name, operands, types, None, regions)
         for result, local in zip(operation.results, created.results, strict=True):
-            context.enter(result, local)
+            context.set_local(result, local)
 
-    def branches(self, operation: Operation, context: Context) -> None:
+    def emit_branches(self, operation: Operation, context: Context) -> None:
         """Partition branches, which each device runs: the selector is equal on all devices."""
-        layouts = [context.layout(result) for result in operation.results]
-        selector = context.operand(operation.operands[0], Layout(()))
-        regions = [self.region(region, context, (), layouts) for region in operation.regions]
+        shardings = [context.sharding(result) for result in operation.results]
+        selector = context.operand(operation.operands[0], AxisSharding(()))
+        regions = [self.partitioned_region(region, context, (), shardings) for region in operation.regions]
         types = list(map(context.local_type, operation.results))
         created = context.create(operation.name, [selector], types, None, regions)
         for result, local in zip(operation.results, created.results, strict=True):
-            context.enter(result, local)
+            context.set_local(result, local)
 
-    def region(
-        self, region: Region, context: Context, arguments: Sequence[Layout], results: Sequence[Layout]
+    def partitioned_region(
+        self,
+        region: Region,
+        context: Context,
+        arguments: Sequence[AxisSharding],
+        results: Sequence[AxisSharding],
     ) -> Region:
         """A region of control flow."""
         source = region.block
         types = [
-            self.devices.local_type(value.type, layout)
-            for value, layout in zip(source.arguments, arguments, strict=True)
+            self.devices.local_type(value.type, sharding)
+            for value, sharding in zip(source.arguments, arguments, strict=True)
         ]
         block = Block(types)
         inner = context.within(block)
         inner.values.update(zip(source.arguments, zip(block.arguments, arguments, strict=True), strict=True))
-        self.block(source, inner, "stablehlo.return", results)
+        self.emit_block(source, inner, "stablehlo.return", results)
         return Region([block])
 
-    def manual(self, operation: Operation, context: Context) -> None:
+    def emit_manual_computation(self, operation: Operation, context: Context) -> None:
         """Append the body of a manual computation, which is already a device's program."""
-        layouts = self.manual_layouts(operation)
+        shardings = self.manual_shardings(operation)
         region = operation.regions[0]
         self.must_run_on_devices = True
         self.copy_callees(region)
         body = region.block
         locals = {
-            argument: context.operand(value, layout)
-            for argument, value, layout in zip(body.arguments, operation.operands, layouts[0], strict=True)
+            argument: context.operand(value, sharding)
+            for argument, value, sharding in zip(
+                body.arguments, operation.operands, shardings[0], strict=True
+            )
         }
-        self.manual_body(body, context, locals)
-        for result, returned, layout in zip(
-            operation.results, body.terminator.operands, layouts[1], strict=True
+        self.emit_manual_body(body, context, locals)
+        for result, returned, sharding in zip(
+            operation.results, body.terminator.operands, shardings[1], strict=True
         ):
-            context.enter(result, locals[returned], layout)
+            context.set_local(result, locals[returned], sharding)
 
-    def manual_layouts(self, operation: Operation) -> tuple[list[Layout], list[Layout]]:
-        """The layouts of the operands and results of a manual computation, along its manual axes alone."""
+    def manual_shardings(self, operation: Operation) -> tuple[list[AxisSharding], list[AxisSharding]]:
+        """The shardings of the operands and results of a manual computation, along its manual axes alone."""
         manual = operation.attributes["manual_axes"]
         assert isinstance(manual, ManualAxes)
 
-        def layouts(name: str, values: Sequence[Value]) -> list[Layout]:
+        def shardings(name: str, values: Sequence[Value]) -> list[AxisSharding]:
             attribute = operation.attributes[name]
             assert isinstance(attribute, ShardingPerValue)
             return [
-                self.devices.layout(sharding.restricted_to(manual.names), value.type)
+                self.devices.axis_sharding(sharding.restricted_to(manual.names), value.type)
                 for sharding, value in zip(attribute.shardings, values, strict=True)
             ]
 
-        return layouts("in_shardings", operation.operands), layouts("out_shardings", operation.results)
+        return shardings("in_shardings", operation.operands), shardings("out_shardings", operation.results)
 
-    def manual_body(self, block: Block, context: Context, locals: dict[Value, Value]) -> None:
+    def emit_manual_body(self, block: Block, context: Context, locals: dict[Value, Value]) -> None:
         """Append the operations of a device's body except for the terminator; `locals` gets their values.
 
         A computation within it, along other axes, takes its shards of what the device holds, and what it
@@ -269,9 +276,11 @@ class _Partitioner:
         for operation in block.operations[:-1]:
             context.location = operation.location
             if operation.name == _MANUAL:
-                self.nested(operation, context, locals)
+                self.emit_nested_computation(operation, context, locals)
             elif any(inner.name == _MANUAL for region in operation.regions for inner in region.walk()):
-                regions = [self.manual_region(region, context, locals) for region in operation.regions]
+                regions = [
+                    self.emitted_manual_region(region, context, locals) for region in operation.regions
+                ]
                 operands = tuple([locals[operand] for operand in operation.operands])
                 copied = operation.clone(operands, regions)
                 context.builder.block.operations.append(copied)
@@ -279,28 +288,32 @@ class _Partitioner:
             else:
                 context.builder.copy(operation, locals)
 
-    def manual_region(self, region: Region, context: Context, locals: dict[Value, Value]) -> Region:
+    def emitted_manual_region(self, region: Region, context: Context, locals: dict[Value, Value]) -> Region:
         """A region within a device's body."""
         source = region.block
         block = Block([argument.type for argument in source.arguments])
         inner = {**locals, **dict(zip(source.arguments, block.arguments, strict=True))}
-        self.manual_body(source, context.within(block), inner)
+        self.emit_manual_body(source, context.within(block), inner)
         Builder(block).copy(source.terminator, inner)
         return Region([block])
 
-    def nested(self, operation: Operation, context: Context, locals: dict[Value, Value]) -> None:
+    def emit_nested_computation(
+        self, operation: Operation, context: Context, locals: dict[Value, Value]
+    ) -> None:
         """Append a manual computation within the body of another one."""
-        layouts = self.manual_layouts(operation)
+        shardings = self.manual_shardings(operation)
         body = operation.regions[0].block
         inner = {
-            argument: context.resharded(locals[operand], replicated(operand.type), layout)
-            for argument, operand, layout in zip(body.arguments, operation.operands, layouts[0], strict=True)
+            argument: context.resharded(locals[operand], replicated(operand.type), sharding)
+            for argument, operand, sharding in zip(
+                body.arguments, operation.operands, shardings[0], strict=True
+            )
         }
-        self.manual_body(body, context, inner)
-        for result, returned, layout in zip(
-            operation.results, body.terminator.operands, layouts[1], strict=True
+        self.emit_manual_body(body, context, inner)
+        for result, returned, sharding in zip(
+            operation.results, body.terminator.operands, shardings[1], strict=True
         ):
-            locals[result] = context.resharded(inner[returned], layout, replicated(result.type))
+            locals[result] = context.resharded(inner[returned], sharding, replicated(result.type))
 
     def copy_callees(self, region: Region) -> None:
         """Copy the functions that the body of a manual computation calls, unchanged."""
@@ -309,7 +322,7 @@ class _Partitioner:
             if self.functions.get(name) is function:
                 continue
             if name in self.functions or function.body is None:
-                raise NoRule("a function is called by the program and by a manual computation")
+                raise CannotPartition("a function is called by the program and by a manual computation")
             if any(inner.name == _MANUAL for inner in function.body.walk()):
-                raise NoRule("a function that a manual computation calls holds another one")
+                raise CannotPartition("a function that a manual computation calls holds another one")
             self.functions[name] = function

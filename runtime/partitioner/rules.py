@@ -1,7 +1,7 @@
 """Partition each operation into operations of one device.
 
-A rule asks for its operands in the layouts that the layout of the result needs. An operation without a rule
-gets replicated operands, and each device computes all of it.
+A rule asks for its operands in the shardings that the sharding of the result needs. An operation without a
+rule gets replicated operands, and each device computes all of it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROC
 from ..ops.reduction.bodies import identity, monoid
 from ..specialize.inline import without_shardings
 from ..types import ElementType, TensorType, element_type
-from .context import Context, number, numbers, replicated_region, tensor_type
-from .layouts import Layout, NoRule, replicated
+from .axis_shardings import AxisSharding, CannotPartition, replicated
+from .context import Context, i64_array, i64_attribute, replicated_region, tensor_type
 
 Rule = Callable[[Operation, Context], None]
 
@@ -47,14 +47,14 @@ _NOT_REPEATED: Final = (
         "stablehlo.get_tuple_element",
     }
 )
-"""Operations that devices must not repeat, or whose values have no layout."""
+"""Operations that devices must not repeat, or whose values have no sharding."""
 
 
 def apply(operation: Operation, context: Context) -> None:
     """Append the local operations of an operation, and enter its results.
 
     Raises:
-        NoRule: there is no rule for the operation.
+        CannotPartition: there is no rule for the operation.
     """
     rule = _RULES.get(operation.name)
     if rule is None:
@@ -65,37 +65,41 @@ def apply(operation: Operation, context: Context) -> None:
 
 
 def _elementwise(operation: Operation, context: Context) -> None:
-    layout = context.layout(operation.result)
+    sharding = context.sharding(operation.result)
     shape = tensor_type(operation.result).shape
-    if layout.unreduced and operation.name not in _LINEAR:
-        layout = Layout(layout.dimensions)
+    if sharding.unreduced and operation.name not in _LINEAR:
+        sharding = AxisSharding(sharding.dimensions)
     operands = []
     for operand in operation.operands:
         own = tensor_type(operand).shape
         if own != shape and own:
             _replicate(operation, context)
             return
-        operands.append(context.operand(operand, layout if own == shape else replicated(operand.type)))
-    _finish(operation, context, operands, layout)
+        operands.append(context.operand(operand, sharding if own == shape else replicated(operand.type)))
+    _finish(operation, context, operands, sharding)
 
 
 def _finish(
-    operation: Operation, context: Context, operands: Sequence[Value], layout: Layout, **changed: Attribute
+    operation: Operation,
+    context: Context,
+    operands: Sequence[Value],
+    sharding: AxisSharding,
+    **changed: Attribute,
 ) -> None:
-    """Append an operation on local operands, whose only result then has that layout."""
+    """Append an operation on local operands, whose only result then has that sharding."""
     attributes = without_shardings(operation.attributes) | changed
-    type = context.devices.local_type(operation.result.type, layout)
+    type = context.devices.local_type(operation.result.type, sharding)
     regions = [copy_region(region, {}) for region in operation.regions]
     created = context.create(operation.name, operands, [type], attributes, regions)
-    context.enter(operation.result, created.result, layout)
+    context.set_local(operation.result, created.result, sharding)
 
 
 def _replicate(operation: Operation, context: Context) -> None:
     """Compute the operation on each device, from replicated operands."""
     if operation.name in _NOT_REPEATED or operation.name.startswith(("sdy.", "func.")):
-        raise NoRule(f"there is no rule for {operation.name}")
+        raise CannotPartition(f"there is no rule for {operation.name}")
     if any(nested.name in _NOT_REPEATED for region in operation.regions for nested in region.walk()):
-        raise NoRule(f"there is no rule for {operation.name} with such a region")
+        raise CannotPartition(f"there is no rule for {operation.name} with such a region")
     operands = [context.operand(operand, replicated(operand.type)) for operand in operation.operands]
     captured = captured_values(operation.regions)
     regions = [replicated_region(context, region, captured) for region in operation.regions]
@@ -103,80 +107,82 @@ def _replicate(operation: Operation, context: Context) -> None:
     types = [result.type for result in operation.results]
     created = context.create(operation.name, operands, types, attributes, regions)
     for result, local in zip(operation.results, created.results, strict=True):
-        context.enter(result, local, replicated(result.type))
+        context.set_local(result, local, replicated(result.type))
 
 
 def _constant(operation: Operation, context: Context) -> None:
     value = operation.attributes["value"]
     type = tensor_type(operation.result)
-    layout = Layout(context.layout(operation.result).dimensions)
+    sharding = AxisSharding(context.sharding(operation.result).dimensions)
     if isinstance(value, DenseElementsAttribute) and value.is_splat:
-        local = context.devices.local_type(type, layout)
+        local = context.devices.local_type(type, sharding)
         assert isinstance(local, TensorType)
         value = DenseElementsAttribute(local, np.broadcast_to(value.array.flat[0], local.shape))
         type = local
     else:
-        layout = replicated(type)
+        sharding = replicated(type)
     created = context.create("stablehlo.constant", (), [type], {"value": value})
-    context.enter(operation.result, created.result, layout)
+    context.set_local(operation.result, created.result, sharding)
 
 
 def _iota(operation: Operation, context: Context) -> None:
     type = tensor_type(operation.result)
-    layout = Layout(context.layout(operation.result).dimensions)
+    sharding = AxisSharding(context.sharding(operation.result).dimensions)
     dimension = _integer(operation, "iota_dimension")
-    axes = layout.dimensions[dimension]
-    local = context.devices.local_type(type, layout)
+    axes = sharding.dimensions[dimension]
+    local = context.devices.local_type(type, sharding)
     assert isinstance(local, TensorType)
     if not axes:
-        _finish(operation, context, (), layout)
+        _finish(operation, context, (), sharding)
         return
     # In i64, since sums of rounded numbers would differ from the rounded sum.
     wide = local.with_element_type(element_type("i64"))
-    counted = context.create("stablehlo.iota", (), [wide], {"iota_dimension": number(dimension)}).result
-    first = context.table(context.devices.positions(axes) * local.shape[dimension])
+    counted = context.create(
+        "stablehlo.iota", (), [wide], {"iota_dimension": i64_attribute(dimension)}
+    ).result
+    first = context.device_entry(context.devices.positions(axes) * local.shape[dimension])
     offset = _broadcast(context, first, wide)
     total = context.create("stablehlo.add", [counted, offset], [wide]).result
     result = context.create("stablehlo.convert", [total], [local]).result
-    context.enter(operation.result, result, layout)
+    context.set_local(operation.result, result, sharding)
 
 
 def _broadcast(context: Context, scalar: Value, type: TensorType) -> Value:
     return context.create(
-        "stablehlo.broadcast_in_dim", [scalar], [type], {"broadcast_dimensions": numbers(())}
+        "stablehlo.broadcast_in_dim", [scalar], [type], {"broadcast_dimensions": i64_array(())}
     ).result
 
 
 def _broadcast_in_dim(operation: Operation, context: Context) -> None:
     (operand,) = operation.operands
-    layout = context.layout(operation.result)
+    sharding = context.sharding(operation.result)
     shape, result_shape = tensor_type(operand).shape, tensor_type(operation.result).shape
     dimensions = [
-        layout.dimensions[target] if size == result_shape[target] else ()
+        sharding.dimensions[target] if size == result_shape[target] else ()
         for size, target in zip(shape, _integers(operation, "broadcast_dimensions"), strict=True)
     ]
-    local = context.operand(operand, Layout(tuple(dimensions), layout.unreduced))
-    _finish(operation, context, [local], layout)
+    local = context.operand(operand, AxisSharding(tuple(dimensions), sharding.unreduced))
+    _finish(operation, context, [local], sharding)
 
 
 def _transpose(operation: Operation, context: Context) -> None:
     (operand,) = operation.operands
-    layout = context.layout(operation.result)
+    sharding = context.sharding(operation.result)
     permutation = _integers(operation, "permutation")
     dimensions: list[tuple[str, ...]] = [()] * len(permutation)
     for target, source in enumerate(permutation):
-        dimensions[source] = layout.dimensions[target]
-    local = context.operand(operand, Layout(tuple(dimensions), layout.unreduced))
-    _finish(operation, context, [local], layout)
+        dimensions[source] = sharding.dimensions[target]
+    local = context.operand(operand, AxisSharding(tuple(dimensions), sharding.unreduced))
+    _finish(operation, context, [local], sharding)
 
 
 def _reshape(operation: Operation, context: Context) -> None:
     """Dimensions may be split and joined where the divided one is the major one before and after."""
     (operand,) = operation.operands
-    layout = context.layout(operation.result)
+    sharding = context.sharding(operation.result)
     shape, result_shape = tensor_type(operand).shape, tensor_type(operation.result).shape
     dimensions: list[tuple[str, ...]] = [()] * len(shape)
-    for target, axes in enumerate(layout.dimensions):
+    for target, axes in enumerate(sharding.dimensions):
         before = math.prod(result_shape[:target])
         count = context.devices.size(axes)
         sources = [
@@ -189,51 +195,59 @@ def _reshape(operation: Operation, context: Context) -> None:
             return
         if axes:
             dimensions[sources[-1]] = axes
-    local = context.operand(operand, Layout(tuple(dimensions), layout.unreduced))
-    _finish(operation, context, [local], layout)
+    local = context.operand(operand, AxisSharding(tuple(dimensions), sharding.unreduced))
+    _finish(operation, context, [local], sharding)
 
 
 def _slice(operation: Operation, context: Context) -> None:
     """Dimensions in which the slice has the full size may be divided."""
     (operand,) = operation.operands
-    target = context.layout(operation.result)
-    layout = _divided_where_equal(target, operand, operation.result)
-    local = context.operand(operand, layout)
+    target = context.sharding(operation.result)
+    sharding = _divided_where_equal(target, operand, operation.result)
+    local = context.operand(operand, sharding)
     limits = [
         local_size if axes else limit
         for axes, local_size, limit in zip(
-            layout.dimensions, tensor_type(local).shape, _integers(operation, "limit_indices"), strict=True
+            sharding.dimensions, tensor_type(local).shape, _integers(operation, "limit_indices"), strict=True
         )
     ]
-    _finish(operation, context, [local], layout, limit_indices=numbers(limits))
+    _finish(operation, context, [local], sharding, limit_indices=i64_array(limits))
 
 
 def _dynamic_slice(operation: Operation, context: Context) -> None:
     """Dimensions in which the slice has the full size may be divided."""
     operand, *starts = operation.operands
-    target = context.layout(operation.result)
-    layout = _divided_where_equal(target, operand, operation.result)
-    locals = [context.operand(operand, layout), *(context.operand(start, Layout(())) for start in starts)]
+    target = context.sharding(operation.result)
+    sharding = _divided_where_equal(target, operand, operation.result)
+    locals = [
+        context.operand(operand, sharding),
+        *(context.operand(start, AxisSharding(())) for start in starts),
+    ]
     sizes = tensor_type(operation.result).shape
-    counts = map(context.devices.size, layout.dimensions)
+    counts = map(context.devices.size, sharding.dimensions)
     local_sizes = [size // count for size, count in zip(sizes, counts, strict=True)]
-    _finish(operation, context, locals, layout, slice_sizes=numbers(local_sizes))
+    _finish(operation, context, locals, sharding, slice_sizes=i64_array(local_sizes))
 
 
 def _dynamic_update_slice(operation: Operation, context: Context) -> None:
     """Dimensions in which the update has the full size may be divided."""
     operand, update, *starts = operation.operands
-    target = context.layout(operation.result)
-    layout = _divided_where_equal(target, update, operation.result)
-    locals = [context.operand(value, layout) for value in (operand, update)]
-    _finish(operation, context, [*locals, *(context.operand(start, Layout(())) for start in starts)], layout)
+    target = context.sharding(operation.result)
+    sharding = _divided_where_equal(target, update, operation.result)
+    locals = [context.operand(value, sharding) for value in (operand, update)]
+    _finish(
+        operation,
+        context,
+        [*locals, *(context.operand(start, AxisSharding(())) for start in starts)],
+        sharding,
+    )
 
 
-def _divided_where_equal(target: Layout, value: Value, other: Value) -> Layout:
-    """The layout, divided only in the dimensions in which two tensors have the same size."""
+def _divided_where_equal(target: AxisSharding, value: Value, other: Value) -> AxisSharding:
+    """The sharding, divided only in the dimensions in which two tensors have the same size."""
     pairs = zip(target.dimensions, tensor_type(value).shape, tensor_type(other).shape, strict=True)
     dimensions = [axes if size == other_size else () for axes, size, other_size in pairs]
-    return Layout(tuple(dimensions), target.unreduced)
+    return AxisSharding(tuple(dimensions), target.unreduced)
 
 
 def _scatter(operation: Operation, context: Context) -> None:
@@ -246,7 +260,7 @@ def _scatter(operation: Operation, context: Context) -> None:
         _replicate(operation, context)
         return
     operand, indices, updates = operation.operands
-    target = context.layout(operation.result)
+    target = context.sharding(operation.result)
     _, current = context.values[updates]
     windows = dimensions_of.integers("update_window_dims")
     vector = dimensions_of.integer("index_vector_dim")
@@ -256,13 +270,13 @@ def _scatter(operation: Operation, context: Context) -> None:
         of_indices.insert(vector, ())
     summed_axes = tuple(sorted([axis for axes in dimensions for axis in axes]))
     locals = [
-        context.operand(operand, Layout(replicated(operand.type).dimensions, summed_axes)),
-        context.operand(indices, Layout(tuple(of_indices))),
-        context.operand(updates, Layout(tuple(dimensions))),
+        context.operand(operand, AxisSharding(replicated(operand.type).dimensions, summed_axes)),
+        context.operand(indices, AxisSharding(tuple(of_indices))),
+        context.operand(updates, AxisSharding(tuple(dimensions))),
     ]
-    layout = Layout(replicated(operation.result.type).dimensions, summed_axes)
-    result_layout = Layout(
-        layout.dimensions, tuple([axis for axis in summed_axes if axis in target.unreduced])
+    sharding = AxisSharding(replicated(operation.result.type).dimensions, summed_axes)
+    result_sharding = AxisSharding(
+        sharding.dimensions, tuple([axis for axis in summed_axes if axis in target.unreduced])
     )
     created = context.create(
         operation.name,
@@ -271,15 +285,17 @@ def _scatter(operation: Operation, context: Context) -> None:
         without_shardings(operation.attributes),
         [copy_region(operation.regions[0], {})],
     )
-    context.enter(operation.result, context.resharded(created.result, layout, result_layout), result_layout)
+    context.set_local(
+        operation.result, context.resharded(created.result, sharding, result_sharding), result_sharding
+    )
 
 
 def _concatenate(operation: Operation, context: Context) -> None:
-    target = context.layout(operation.result)
+    target = context.sharding(operation.result)
     joined = _integer(operation, "dimension")
     dimensions = [() if index == joined else axes for index, axes in enumerate(target.dimensions)]
-    layout = Layout(tuple(dimensions), target.unreduced)
-    _finish(operation, context, [context.operand(each, layout) for each in operation.operands], layout)
+    sharding = AxisSharding(tuple(dimensions), target.unreduced)
+    _finish(operation, context, [context.operand(each, sharding) for each in operation.operands], sharding)
 
 
 def _reduce(operation: Operation, context: Context) -> None:
@@ -287,14 +303,16 @@ def _reduce(operation: Operation, context: Context) -> None:
     count = len(operation.operands) // 2
     inputs, initial = operation.operands[:count], operation.operands[count:]
     if captured_values(operation.regions):
-        raise NoRule("a reduction uses values from outside")
-    target = context.layout(operation.results[0])
-    layout, reduced_axes = _reduced_layout(operation, context, target)
-    operands = [context.operand(each, layout) for each in inputs]
+        raise CannotPartition("a reduction uses values from outside")
+    target = context.sharding(operation.results[0])
+    sharding, reduced_axes = _reduced_sharding(operation, context, target)
+    operands = [context.operand(each, sharding) for each in inputs]
     operands += [context.operand(each, replicated(each.type)) for each in initial]
     is_sum = _combination(operation) == "stablehlo.add"
-    unreduced = {*layout.unreduced, *(axis for axis in reduced_axes if is_sum and axis in target.unreduced)}
-    types = [context.devices.local_type(each.type, Layout(target.dimensions)) for each in operation.results]
+    unreduced = {*sharding.unreduced, *(axis for axis in reduced_axes if is_sum and axis in target.unreduced)}
+    types = [
+        context.devices.local_type(each.type, AxisSharding(target.dimensions)) for each in operation.results
+    ]
     regions = [copy_region(region, {}) for region in operation.regions]
     attributes = without_shardings(operation.attributes)
     created = context.create(operation.name, operands, types, attributes, regions)
@@ -303,11 +321,13 @@ def _reduce(operation: Operation, context: Context) -> None:
         value = local
         if joined:
             value = context.all_reduced(local, joined, copy_region(operation.regions[0], {}))
-        context.enter(result, value, Layout(target.dimensions, tuple(sorted(unreduced))))
+        context.set_local(result, value, AxisSharding(target.dimensions, tuple(sorted(unreduced))))
 
 
-def _reduced_layout(operation: Operation, context: Context, target: Layout) -> tuple[Layout, list[str]]:
-    """The layout of the inputs of a reduction, and the axes that divide dimensions that it reduces."""
+def _reduced_sharding(
+    operation: Operation, context: Context, target: AxisSharding
+) -> tuple[AxisSharding, list[str]]:
+    """The sharding of the inputs of a reduction, and the axes that divide dimensions that it reduces."""
     reduced = _integers(operation, "dimensions")
     _, current = context.values[operation.operands[0]]
     neutral = len(operation.operands) == 2 and _is_reduction_identity(operation, operation.operands[1])
@@ -323,7 +343,7 @@ def _reduced_layout(operation: Operation, context: Context, target: Layout) -> t
         reduced_axes += free
     is_sum = neutral and _combination(operation) == "stablehlo.add"
     unreduced = tuple([axis for axis in current.unreduced if is_sum and axis in target.unreduced])
-    return Layout(tuple(dimensions), unreduced), reduced_axes
+    return AxisSharding(tuple(dimensions), unreduced), reduced_axes
 
 
 def _combination(operation: Operation) -> str:
@@ -350,11 +370,11 @@ def _is_reduction_identity(operation: Operation, initial: Value) -> bool:
 
 def _dot_general(operation: Operation, context: Context) -> None:
     """Devices along divided contracting dimensions have partial sums of the product."""
-    numbers = operation.attributes["dot_dimension_numbers"]
-    assert isinstance(numbers, StructAttribute)
-    batching = [numbers.integers(f"{side}_batching_dimensions") for side in ("lhs", "rhs")]
-    contracting = [numbers.integers(f"{side}_contracting_dimensions") for side in ("lhs", "rhs")]
-    target = context.layout(operation.result)
+    dimension_numbers = operation.attributes["dot_dimension_numbers"]
+    assert isinstance(dimension_numbers, StructAttribute)
+    batching = [dimension_numbers.integers(f"{side}_batching_dimensions") for side in ("lhs", "rhs")]
+    contracting = [dimension_numbers.integers(f"{side}_contracting_dimensions") for side in ("lhs", "rhs")]
+    target = context.sharding(operation.result)
     contracted = _contracted_axes(operation, context, contracting, target)
     results = list(target.dimensions)
     batch = [results.pop(0) for _ in batching[0]]
@@ -366,27 +386,27 @@ def _dot_general(operation: Operation, context: Context) -> None:
         for index in range(len(dimensions)):
             if index not in batched and index not in summed_axes:
                 dimensions[index] = results.pop(0)
-        operands.append(context.operand(value, Layout(tuple(dimensions))))
+        operands.append(context.operand(value, AxisSharding(tuple(dimensions))))
     reduced_axes = [axis for axes in contracted for axis in axes]
     unreduced = tuple(sorted([axis for axis in reduced_axes if axis in target.unreduced]))
-    layout = Layout(target.dimensions, unreduced)
-    type = context.devices.local_type(operation.result.type, layout)
+    sharding = AxisSharding(target.dimensions, unreduced)
+    type = context.devices.local_type(operation.result.type, sharding)
     value = context.create(operation.name, operands, [type], without_shardings(operation.attributes)).result
     joined = [axis for axis in reduced_axes if axis not in unreduced]
     if joined:
         value = context.all_reduced(value, joined)
-    context.enter(operation.result, value, layout)
+    context.set_local(operation.result, value, sharding)
 
 
 def _contracted_axes(
-    operation: Operation, context: Context, contracting: Sequence[Sequence[int]], target: Layout
+    operation: Operation, context: Context, contracting: Sequence[Sequence[int]], target: AxisSharding
 ) -> list[tuple[str, ...]]:
     """The axes that divide each contracted dimension: those of an operand that the result does not use."""
     used = target.used()
-    layouts = [context.values[value][1] for value in operation.operands]
+    shardings = [context.values[value][1] for value in operation.operands]
     contracted = []
     for pair in zip(*contracting, strict=True):
-        candidates = [layout.dimensions[index] for layout, index in zip(layouts, pair, strict=True)]
+        candidates = [sharding.dimensions[index] for sharding, index in zip(shardings, pair, strict=True)]
         axes = next((axes for axes in candidates if axes), ())
         free = tuple([axis for axis in axes if axis not in used])
         used |= set(free)
@@ -396,16 +416,16 @@ def _contracted_axes(
 
 def _barrier(operation: Operation, context: Context) -> None:
     operands = [
-        context.operand(operand, context.layout(result))
+        context.operand(operand, context.sharding(result))
         for operand, result in zip(operation.operands, operation.results, strict=True)
     ]
     context.create_local(operation, operands)
 
 
 def _identity(operation: Operation, context: Context) -> None:
-    """Return the operand, converted to the layout of the result."""
-    local, layout = context.values[operation.operands[0]]
-    context.enter(operation.result, local, layout)
+    """Return the operand, converted to the sharding of the result."""
+    local, sharding = context.values[operation.operands[0]]
+    context.set_local(operation.result, local, sharding)
 
 
 def _integers(operation: Operation, name: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ def dimension(value: Any, rank: int, what: str, pattern: str, label: str | None 
     """A dimension, counted from 0; negative numbers count from the end.
 
     Raises:
-        VerifyError: it is no integer, or out of range.
+        VerifyError: the value is not an integer, or is out of range.
     """
     try:
         number = operator.index(value)

@@ -24,7 +24,7 @@ def array_of(value: object, what: str, pattern: str) -> Array:
         pattern: for the error.
 
     Raises:
-        VerifyError: it is no such array.
+        VerifyError: the value cannot become such an array.
     """
     try:
         array = value if type(value) is np.ndarray else _as_array(value, what, pattern)

@@ -31,7 +31,7 @@ def element_type_named(dtype: Any, pattern: str) -> ElementType:
         pattern: for the error.
 
     Raises:
-        VerifyError: it is none of these.
+        VerifyError: the argument is none of these.
     """
     if isinstance(dtype, ElementType):
         return dtype

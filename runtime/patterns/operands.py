@@ -19,7 +19,7 @@ def as_traced(operands: Sequence[object], pattern: str) -> tuple[Tape, list[Any]
     """The tape of operands, and each operand as a value on it; Python's numbers are returned unchanged.
 
     Raises:
-        VerifyError: they are on different tapes, or something is no array.
+        VerifyError: they are on different tapes, or an operand is not an array.
     """
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), active_tape())
     if tape is None:

@@ -32,8 +32,8 @@ _DEFAULT: Final = Options()
 Record = Callable[..., Any]
 
 
-class Program(NamedTuple):
-    """A pattern's program.
+class TracedPattern(NamedTuple):
+    """A pattern that was traced and compiled.
 
     Attributes:
         executable: from arrays to results.
@@ -47,8 +47,8 @@ class Program(NamedTuple):
 
 
 _of_tapes: LRUCache[Hashable, Executable] = LRUCache(MAX_CACHED_PROGRAMS)
-_of_snapshots: LRUCache[Hashable, Program] = LRUCache(MAX_CACHED_PROGRAMS)
-_of_calls: Calls[Program] = Calls(MAX_CACHED_PROGRAMS)
+_of_snapshots: LRUCache[Hashable, TracedPattern] = LRUCache(MAX_CACHED_PROGRAMS)
+_of_calls: Calls[TracedPattern] = Calls(MAX_CACHED_PROGRAMS)
 
 
 def trace(function: Callable[..., object], *argument_types: object) -> Module:
@@ -122,7 +122,7 @@ def _program_and_inputs(
     arrays: list[Array],
     settings: tuple[Any, ...],
     options: Options | None,
-) -> tuple[Program, list[Array]]:
+) -> tuple[TracedPattern, list[Array]]:
     """The program of a call, found by its snapshot or traced, and its inputs.
 
     Args:
@@ -146,7 +146,7 @@ def _program_and_inputs(
     return program, arrays
 
 
-def _results(program: Program, arrays: Sequence[Array], library: object = None) -> Any:
+def _results(program: TracedPattern, arrays: Sequence[Array], library: object = None) -> Any:
     """The results of a pattern as arrays of a library; None: of NumPy."""
     results: list[Any] = program.executable(*arrays)
     if library is not None:
@@ -176,7 +176,7 @@ def _type_key(arguments: object) -> Hashable:
 
 def _traced(
     record: Record, arguments: Sequence[object], pattern: str, options: Options | None
-) -> tuple[Program, list[Array]]:
+) -> tuple[TracedPattern, list[Array]]:
     """The program of a call and its inputs; it is compiled if its tape is new."""
     tape = Tape(Traced)
     values = [
@@ -190,7 +190,7 @@ def _traced(
     if executable is None:
         executable = Executable(module_of(tape.nodes, results), "main", options or _DEFAULT)
         _of_tapes.put(key, executable)
-    return Program(executable, isinstance(returned, (tuple, list))), tape.arrays
+    return TracedPattern(executable, isinstance(returned, (tuple, list))), tape.arrays
 
 
 def _as_sequence(returned: object) -> Sequence[Any]:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ..executor import Limits, StepTiming, Timeline
+from ..executor import StepTiming, Timeline
 from ..ir import source_line
 from ..kernels.launch.spans import Span, observed
 from ..options import Options
 from ..plan import Step
+from ..program import Program
 from . import machine, work
 from .numba_spans import numba_compilations
 from .profile import Profile, StepFigures
-
-
-class Program(Protocol):
-    """The interface of the profiled program, `nimblehlo.program.Program`."""
-
-    def run(self, arguments: tuple[Any, ...]) -> list[Any]: ...
-    def with_limits(self, new_limits: Callable[[], Limits]) -> Program: ...
 
 
 def profile(

@@ -63,7 +63,7 @@ class TracedResult:
         run: how many runs of the operation came before, as in earlier iterations of a loop.
         types: of the results.
         values: for each result the array, or None if it has more elements than the trace holds.
-        statistics: for each result its statistics; None if it is no array of numbers.
+        statistics: for each result its statistics; None if it is not an array of numbers.
         location: the operation's source location.
         source_line: ``file:line`` of the source, if the location names one.
     """

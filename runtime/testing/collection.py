@@ -44,8 +44,8 @@ class Programs:
         path = file_path.as_posix()
         names = (file_path.name, path)
         if not any(
-            fnmatch.fnmatch(name, f"*/{one}") or fnmatch.fnmatch(name, one)
-            for one in self.patterns
+            fnmatch.fnmatch(name, f"*/{pattern}") or fnmatch.fnmatch(name, pattern)
+            for pattern in self.patterns
             for name in names
         ):
             return None
@@ -78,13 +78,13 @@ class ProgramFile(pytest.File):
         """A test for each program and backend."""
         text = self.path.read_text(encoding="utf-8")
         settings = Settings.of(self.config)
-        parts = [(line, part) for line, part in split(text) if not is_empty(part)]
-        for number, (line, part) in enumerate(parts):
-            name = f"part{number}" if len(parts) > 1 else "program"
+        chunks = [(line, chunk) for line, chunk in split(text) if not is_empty(chunk)]
+        for number, (line, chunk) in enumerate(chunks):
+            name = f"chunk{number}" if len(chunks) > 1 else "program"
             for backend in settings.backends:
                 suffix = f"[{backend}]" if len(settings.backends) > 1 or backend != REFERENCE_BACKEND else ""
                 item: ProgramItem = ProgramItem.from_parent(self, name=f"{name}{suffix}")
-                item.prepare(settings, backend, number if len(parts) > 1 else None, line, part)
+                item.prepare(settings, backend, number if len(chunks) > 1 else None, line, chunk)
                 yield item
 
 
@@ -114,8 +114,8 @@ class ProgramItem(pytest.Item):
             return
         if "main" not in module.functions:
             raise NimbleError("the program has neither checks nor a function @main")
-        part = "" if self.number is None else f".{self.number}"
-        golden = self.path.with_suffix(f"{part}.golden.npz")
+        suffix = "" if self.number is None else f".{self.number}"
+        golden = self.path.with_suffix(f"{suffix}.golden.npz")
         judge(self.settings, self.backend, module, self.inputs(module, golden), golden)
 
     def inputs(self, module: Module, golden: Path) -> list[Any]:

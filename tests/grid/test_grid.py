@@ -614,7 +614,7 @@ def test_regions_of_computations_may_not_communicate() -> None:
         {all_reduce("tensor<f32>", groups([[0]]), operand="%p", result="%q")}
         stablehlo.return %q : tensor<f32>"""
     text = function(f"%x: {V}", f"{all_reduce(V, groups([[0]]), region)}\n return %r : {V}", V)
-    with pytest.raises(UnsupportedError, match="communicates in a region that is no part of control flow"):
+    with pytest.raises(UnsupportedError, match="communicates in a region that is not part of control flow"):
         nimblehlo.execute(text, [np.ones(5, np.float32)])
 
 

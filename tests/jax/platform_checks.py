@@ -82,17 +82,17 @@ def check_special_functions_stay_single_operations() -> None:
         )
 
     programs: list[str] = []
-    original = running.Program.__init__
+    original = running.JaxProgram.__init__
 
     def recording(self: Any, *arguments: Any, **keywords: Any) -> None:
         original(self, *arguments, **keywords)
         programs.append(self.executable.explain("program"))
 
-    running.Program.__init__ = recording  # type: ignore[method-assign]
+    running.JaxProgram.__init__ = recording  # type: ignore[method-assign]
     try:
         here, there = _on_both(functions, np.linspace(0.1, 0.9, 5, dtype=np.float32))
     finally:
-        running.Program.__init__ = original  # type: ignore[method-assign]
+        running.JaxProgram.__init__ = original  # type: ignore[method-assign]
     for name in COMPOSITES.values():
         if name == "chlo.mulhi":
             continue  # an operation of integers

@@ -31,7 +31,7 @@ def test_settings_of_the_environment() -> None:
     done = run_on_platform("-c", SCRIPT, NIMBLEHLO_JAX_OPTIONS="sanitize=all sanitize_action=warn")
     assert done.returncode == 0 and "SanitizerWarning: stablehlo.log: (non_finite)" in done.stderr
     done = run_on_platform("-c", SCRIPT, NIMBLEHLO_JAX_OPTIONS="sanitise=all")
-    assert "NIMBLEHLO_JAX_OPTIONS: sanitise is no setting" in done.stderr
+    assert "NIMBLEHLO_JAX_OPTIONS: sanitise is not a setting" in done.stderr
 
 
 CACHE_SCRIPT = """

@@ -31,7 +31,7 @@ def test_text_stands_for_settings(text: str, expected: Settings) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sanitise=all", "sanitise is no setting"),
+        ("sanitise=all", "sanitise is not a setting"),
         ("sanitize", "must be like name=value"),
         ("threads=many", "threads is 'many'"),
         ("explore=1", "explore is 1"),

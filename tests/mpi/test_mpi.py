@@ -145,11 +145,11 @@ def test_the_last_message_of_a_rank_that_has_ended_comes_in(looks: int) -> None:
         raise ExecutionError("rank 0 has left: its program has ended")
 
     transport = object.__new__(MPITransport)
-    transport.messages = cast(
+    transport.messenger = cast(
         Any,
         SimpleNamespace(
             poll=lambda: next(left),
-            watch=SimpleNamespace(check=rank_has_ended),
+            monitor=SimpleNamespace(check=rank_has_ended),
             has_outgoing=False,
             is_transferring=False,
         ),

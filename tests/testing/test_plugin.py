@@ -108,7 +108,7 @@ def test_programs_with_checks_and_goldens(project: Path, run_here: Run) -> None:
     """Parts of a file are tests; a golden is missing, is written, holds, and fails once it was changed."""
     status, output = run_here(project, "-v")
     assert status == 1
-    assert "checked.mlir::part0 PASSED" in output and "checked.mlir::part1 FAILED" in output
+    assert "checked.mlir::chunk0 PASSED" in output and "checked.mlir::chunk1 FAILED" in output
     assert "there is no golden" in output and "--nimblehlo-update" in output and "other.mlir" not in output
 
     junit, report = project / "junit.xml", project / "report.json"
@@ -119,8 +119,8 @@ def test_programs_with_checks_and_goldens(project: Path, run_here: Run) -> None:
     assert golden.stat().st_size < 2000
     outcomes = {one["test"].rpartition("/")[2]: one for one in json.loads(report.read_text())}
     assert outcomes["sine.mlir::program"]["outcome"] == "passed"
-    assert outcomes["checked.mlir::part1"]["outcome"] == "failed"
-    assert "check.expect_eq_const" in outcomes["checked.mlir::part1"]["message"]
+    assert outcomes["checked.mlir::chunk1"]["outcome"] == "failed"
+    assert "check.expect_eq_const" in outcomes["checked.mlir::chunk1"]["message"]
     assert outcomes["sine.mlir::program"]["backend"] == "nimblehlo"
     properties = [one.get("name") for one in ElementTree.parse(junit).iter("property")]
     assert "nimblehlo_file" in properties
@@ -162,7 +162,7 @@ def test_other_backends(project: Path, run_here: Run) -> None:
         project, "-v", "--nimblehlo-backend", "jax:cpu", "--nimblehlo-backend", "nimblehlo"
     )
     assert "sine.mlir::program[jax:cpu] PASSED" in output and "sine.mlir::program[nimblehlo] PASSED" in output
-    assert "checked.mlir::part0[jax:cpu] SKIPPED" in output and status == 1
+    assert "checked.mlir::chunk0[jax:cpu] SKIPPED" in output and status == 1
     status, output = run_here(project, "--nimblehlo-backend", "nowhere", "programs/sine.mlir")
     assert status == 1 and "there is no backend 'nowhere'" in output
 

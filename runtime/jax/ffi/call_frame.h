@@ -34,7 +34,8 @@ typedef struct { FFI_HEAD; int64_t count; int *kinds; void **buffers; } FfiBuffe
 typedef struct { FFI_HEAD; int64_t count; int *kinds; FfiText **names; void **values; } FfiAttributes;
 
 typedef struct { int code; char message[1]; } FfiError;
-typedef struct { PyThread_type_lock is_open; FfiError *error; } FfiFuture;
+/* The lock is held until the handler completes the future. */
+typedef struct { PyThread_type_lock completion_lock; FfiError *error; } FfiFuture;
 
 /* The state that a handler keeps from one stage to later ones; type 0: none. */
 typedef struct { int64_t type; void *value; } FfiState;
@@ -155,16 +156,16 @@ static FfiError *ffi_count_threads(FfiThreads *args) {
 static FfiError *ffi_future_create(FfiFutureArgs *args) {
     FfiFuture *future = (FfiFuture *)malloc(sizeof(FfiFuture));
     if (future == NULL) abort();
-    future->is_open = PyThread_allocate_lock();
+    future->completion_lock = PyThread_allocate_lock();
     future->error = NULL;
-    if (future->is_open == NULL) abort();
-    PyThread_acquire_lock(future->is_open, WAIT_LOCK);
+    if (future->completion_lock == NULL) abort();
+    PyThread_acquire_lock(future->completion_lock, WAIT_LOCK);
     args->future = future;
     return NULL;
 }
 
 static FfiError *ffi_future_complete(FfiFutureArgs *args) {
-    PyThread_release_lock(args->future->is_open);
+    PyThread_release_lock(args->future->completion_lock);
     return NULL;
 }
 
@@ -175,9 +176,9 @@ static FfiError *ffi_future_fail(FfiFutureArgs *args) {
 
 static FfiError *ffi_future_wait(FfiFuture *future) {
     FfiError *error;
-    PyThread_acquire_lock(future->is_open, WAIT_LOCK);
+    PyThread_acquire_lock(future->completion_lock, WAIT_LOCK);
     error = future->error;
-    PyThread_free_lock(future->is_open);
+    PyThread_free_lock(future->completion_lock);
     free(future);
     return error;
 }

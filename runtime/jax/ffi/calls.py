@@ -47,7 +47,7 @@ class Handlers:
                         f"@{view.call_target_name} was compiled for version {major}.{minor} of XLA's FFI; "
                         f"versions {oldest} to {newest} are offered"
                     )
-            return _bound(view, self.stages)
+            return _bind_handlers(view, self.stages)
         except HandlerFailure as failure:
             raise _error(view, failure) from None
 
@@ -62,11 +62,12 @@ def handlers_of(registered: object) -> Handlers:
     return Handlers((*[0] * (len(STAGES) - 1), address_of(registered)))
 
 
-def _bound(view: CustomCallView, stages: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
+def _bind_handlers(view: CustomCallView, stages: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
     """A function that calls the handlers of an operation, with arrays in the order of their layouts."""
-    operand_orders = _orders(view.operand_layouts, len(view.inputs))
-    result_orders = _orders(view.result_layouts, len(view.results))
-    operands, results = [[_described(view, type) for type in types] for types in (view.inputs, view.results)]
+    operand_orders = _dimension_orders(view.operand_layouts, len(view.inputs))
+    result_orders = _dimension_orders(view.result_layouts, len(view.results))
+    operands = [_value_description(view, type) for type in view.inputs]
+    results = [_value_description(view, type) for type in view.results]
     aliases = {outputs[0] if outputs else 0: operand for outputs, operand, _ in view.output_operand_aliases}
     for result, operand in aliases.items():
         if operand_orders[operand] != result_orders[result]:
@@ -102,14 +103,14 @@ def _bound(view: CustomCallView, stages: tuple[int, ...]) -> Callable[..., tuple
     return run
 
 
-def _described(view: CustomCallView, type: Type) -> tuple[int, tuple[int, ...]]:
+def _value_description(view: CustomCallView, type: Type) -> tuple[int, tuple[int, ...]]:
     """The number of a value's element type, and its shape."""
     if not isinstance(type, TensorType) or not type.is_static:
         raise view.unsupported(f"the handler @{view.call_target_name} cannot take values of type {type}")
     return element_type_number(view, type.element_type), type.shape
 
 
-def _orders(layouts: Sequence[Sequence[int]] | None, count: int) -> list[tuple[int, ...] | None]:
+def _dimension_orders(layouts: Sequence[Sequence[int]] | None, count: int) -> list[tuple[int, ...] | None]:
     """The dimensions of each value from the major to the minor one; None: in row-major order."""
     orders = [tuple(reversed(layout)) for layout in layouts or ()] or [()] * count
     return [None if order == tuple(range(len(order))) else order for order in orders]

@@ -15,12 +15,12 @@ from ...ops.custom_calls.targets import HANDLER
 from ..compatibility import CALL_HANDLER, CPU_CALLS, CPU_TYPES, TYPE_HANDLER
 
 UNTYPED: Final = 0
-"""The API version of functions that are no handlers of the typed interface."""
+"""The API version of functions that are not handlers of the typed interface."""
 
 _OF_PLATFORM: dict[str, Any] = {}
 _OF_CPU: dict[str, Any] = {}
 """The registrations for the platform and for the CPU, by name: the capsule of a handler, or the capsules of
-its stages by name; None for a function that is no handler of the typed interface."""
+its stages by name; None for a function that is not a handler of the typed interface."""
 
 
 def install(platform: str) -> None:
@@ -31,7 +31,7 @@ def install(platform: str) -> None:
     if TYPE_HANDLER.exists and CPU_TYPES.exists:
         TYPE_HANDLER.get()("cpu", _take_type)
         TYPE_HANDLER.get()(platform, _take_type)
-    CALL_HANDLER.get()(platform, _take_handler)
+    CALL_HANDLER.get()(platform, _take_platform_handler)
     if CPU_CALLS.exists:
         _follow_cpu_handlers()
 
@@ -41,23 +41,25 @@ def _follow_cpu_handlers() -> None:
 
     This platform must start even if XLA refuses a handler that was registered earlier.
     """
-    is_before = True
+    is_replaying = True
 
     def take(name: str, function: object, platform: str, api_version: int = 0, *traits: Any) -> None:
         _record_handler(_OF_CPU, name, function, api_version)
         try:
             CPU_CALLS.get()(name, function, platform, api_version, *traits)
         except Exception as error:
-            if not is_before:
+            if not is_replaying:
                 raise
             reason = f"XLA refuses the handler {name} for the CPU: {error}"
             warnings.warn(reason, RuntimeWarning, stacklevel=2)
 
     CALL_HANDLER.get()("cpu", take)
-    is_before = False
+    is_replaying = False
 
 
-def _take_handler(name: str, function: object, platform: str, api_version: int = 0, *traits: Any) -> None:
+def _take_platform_handler(
+    name: str, function: object, platform: str, api_version: int = 0, *traits: Any
+) -> None:
     _record_handler(_OF_PLATFORM, name, function, api_version)
 
 

@@ -2,8 +2,8 @@
 # xla/pjrt/c/pjrt_c_api.h gives the order and the sizes of the fields. Every argument structure begins with its
 # size and a chain of extensions. Functions whose argument structures have the same fields share one here.
 #
-# A caller of another version passes another size: `lacks` in plugin.pyx finds structures without a field that is
-# read or written, which every function refuses.
+# A caller of another version passes another size. `offer` in plugin.pyx states the last field that a function needs,
+# and `lacks` finds structures without a field that it can do without.
 
 cdef enum:
     API_MAJOR = 0
@@ -45,7 +45,7 @@ cdef enum LayoutType:
 
 cdef struct Extension:
     size_t struct_size
-    int kind
+    int extension_type
     Extension *next
 
 cdef struct Header:
@@ -160,7 +160,7 @@ cdef struct NamedValue:
     Header header
     const char *name
     size_t name_size
-    int kind
+    int value_kind
     int64_t value
     size_t value_size
 
@@ -292,7 +292,7 @@ cdef union AnyLayout:
 cdef struct Layout:
     Header header
     AnyLayout value
-    int kind
+    int layout_type
 
 cdef struct BufferLayoutArgs:
     Header header
@@ -303,7 +303,7 @@ cdef struct FromHostArgs:
     Header header
     Client *client
     const void *data
-    int kind
+    int element_type
     const int64_t *dims
     size_t rank
     const int64_t *byte_strides
@@ -321,7 +321,7 @@ cdef struct ViewArgs:
     void *data
     const int64_t *dims
     size_t rank
-    int kind
+    int element_type
     Layout *layout
     Device *device
     void (*on_delete)(void *, void *) noexcept nogil
@@ -338,7 +338,7 @@ cdef struct ErrorBufferArgs:
     size_t message_size
     const int64_t *dims
     size_t rank
-    int kind
+    int element_type
     Layout *layout
     Memory *memory
     Buffer *buffer
@@ -348,7 +348,7 @@ cdef struct UninitializedBufferArgs:
     Client *client
     const int64_t *dims
     size_t rank
-    int kind
+    int element_type
     Layout *layout
     Device *device
     Memory *memory
@@ -378,7 +378,7 @@ cdef struct CopyArgs:
 cdef struct BitcastArgs:
     Header header
     Buffer *buffer
-    int kind
+    int element_type
     const int64_t *dims
     size_t rank
     Layout *layout
@@ -452,7 +452,7 @@ cdef struct LayoutsExtension:
 cdef struct DefaultLayoutArgs:
     Header header
     void *handle
-    int kind
+    int element_type
     const int64_t *dims
     size_t rank
     void *layout

@@ -6,49 +6,38 @@ cdef struct Buffer:
     PyObject *array
     Event *ready
     Memory *memory
-    int kind, rank, external_references, pins
+    int element_type, rank, external_references, pins
     bint is_deleted
     Waits *waits
     int64_t call, *minor_to_major, dims[1]
 
 
-cdef Buffer *new_buffer(Memory *memory, int kind, int rank) noexcept nogil:
+cdef Buffer *new_buffer(Memory *memory, int element_type, int rank) noexcept nogil:
     """A buffer whose array, event and sizes the caller sets."""
     cdef Buffer *buffer = <Buffer *>allocate(sizeof(Buffer) + 2 * rank * sizeof(int64_t))
     buffer.references, buffer.ready = 1, &READY
-    buffer.memory, buffer.kind, buffer.rank = memory, kind, rank
+    buffer.memory, buffer.element_type, buffer.rank = memory, element_type, rank
     return buffer
 
 
-cdef Buffer *buffer_of(PyObject *array, int kind, Memory *memory) noexcept:
+cdef Buffer *buffer_of(PyObject *array, int element_type, Memory *memory) noexcept:
     """A buffer that holds an array of that element type, whose reference it takes."""
     cdef int axis, rank = cnp.PyArray_NDIM(<cnp.ndarray>array)
-    cdef Buffer *buffer = new_buffer(memory, kind, rank)
+    cdef Buffer *buffer = new_buffer(memory, element_type, rank)
     buffer.array = array
     for axis in range(rank):
         buffer.dims[axis] = cnp.PyArray_DIM(<cnp.ndarray>array, axis)
     return buffer
 
 
-cdef Buffer *keep_array(object array, int kind, Memory *memory) noexcept:
+cdef Buffer *keep_array(object array, int element_type, Memory *memory) noexcept:
     """A buffer that holds an array of that element type."""
     Py_INCREF(array)
-    return buffer_of(<PyObject *>array, kind, memory)
-
-
-cdef void retain_buffer(Buffer *buffer) noexcept nogil:
-    take_lock()
-    buffer.references += 1
-    release_lock()
+    return buffer_of(<PyObject *>array, element_type, memory)
 
 
 cdef void release_buffer(Buffer *buffer) noexcept nogil:
-    cdef Py_ssize_t left
-    take_lock()
-    buffer.references -= 1
-    left = buffer.references
-    release_lock()
-    if left == 0:
+    if release(&buffer.references):
         drop_array(buffer.array)
         release_event(buffer.ready)
         release_waits(buffer.waits)
@@ -102,7 +91,7 @@ cdef object array_of(Buffer *buffer):
     Raises:
         ExecutionError: it is deleted.
     """
-    # Another thread without Python's lock may take the array away meanwhile; its reference lives while this one has it.
+    # Another thread without the GIL may take the array away meanwhile; its reference lives while this one has it.
     cdef PyObject *array = buffer.array
     if buffer.is_deleted or array == NULL:
         raise ExecutionError("Array has been deleted or donated.")
@@ -130,7 +119,7 @@ cdef void _release_host_memory(object capsule) noexcept:
 
 
 cdef object _host_array(
-    const void *data, int kind, const int64_t *dims, size_t rank, const int64_t *strides, bint is_writable
+    const void *data, int element_type, const int64_t *dims, size_t rank, const int64_t *strides, bint is_writable
 ):
     """An array in the caller's memory.
 
@@ -142,7 +131,7 @@ cdef object _host_array(
     cdef size_t axis
     if rank > MAX_RANK:
         raise UnsupportedError(f"arrays of more than {MAX_RANK} dimensions are not supported")
-    dtype = dtype_of(kind)
+    dtype = dtype_of(element_type)
     for axis in range(rank):
         sizes[axis] = dims[axis]
         if strides != NULL:
@@ -179,117 +168,78 @@ cdef Buffer *_from_host(
     cdef bint keeps = args.semantics == IMMUTABLE_ZERO_COPY or args.semantics == MUTABLE_ZERO_COPY
     cdef const int64_t *strides = args.byte_strides if args.byte_strides_count else NULL
     array = _host_array(
-        args.data, args.kind, args.dims, args.rank, strides, args.semantics == MUTABLE_ZERO_COPY
+        args.data, args.element_type, args.dims, args.rank, strides, args.semantics == MUTABLE_ZERO_COPY
     )
     if minor_to_major != NULL:
-        return keep_laid_out(array, args.kind, memory, minor_to_major, done)
+        return keep_laid_out(array, args.element_type, memory, minor_to_major, done)
     if keeps and cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISALIGNED(array) and array.nbytes:
         hold_host_memory(array, args.data, done, NULL, NULL)
     else:
         array = copy_array(array)
         with nogil:
             complete_event(done, CODE_OK, NULL, 0)
-    return keep_array(array, args.kind, memory)
+    return keep_array(array, args.element_type, memory)
 
 
-cdef Error *_take_host_array(
-    FromHostArgs *args, Memory *memory, const int64_t *minor_to_major, Event *done
-) noexcept with gil:
+cdef Error *buffer_from_host(FromHostArgs *args) noexcept with gil:
+    cdef Memory *memory = args.memory if args.memory != NULL else args.device.memories[0]
+    cdef const int64_t *minor_to_major
+    cdef Error *error = read_layout(args.layout, args.rank, &minor_to_major)
+    cdef Event *done
+    if error != NULL:
+        return error
     collect_dropped()
+    done = new_event()
     try:
         args.buffer = _from_host(args, memory, minor_to_major, done)
     except BaseException as exception:
+        release_event(done)
         return error_of(exception)
+    args.done = done
     return NULL
 
 
-cdef Error *buffer_from_host(FromHostArgs *args) noexcept nogil:
-    cdef Memory *memory
-    cdef Error *error = NULL
-    cdef Event *done
+cdef Error *buffer_of_view(ViewArgs *args) noexcept with gil:
+    cdef Memory *memory = args.device.memories[0]
+    cdef int64_t strides[MAX_RANK]
     cdef const int64_t *minor_to_major
-    if lacks(args, &args.buffer):
-        return short_structure()
-    error = read_layout(args.layout, args.rank, &minor_to_major)
+    cdef Error *error = read_layout(args.layout, args.rank, &minor_to_major)
     if error != NULL:
         return error
-    if not begin_call():
-        return shutting_down()
-    memory = args.memory if args.memory != NULL else args.device.memories[0]
-    done = new_event()
-    error = _take_host_array(args, memory, minor_to_major, done)
-    if error != NULL:
-        release_event(done)
-    else:
-        args.done = done
-    return error
-
-
-cdef Error *_take_view(ViewArgs *args, Memory *memory, const int64_t *minor_to_major) noexcept with gil:
-    cdef int64_t strides[MAX_RANK]
+    if not lacks(args, &args.memory) and args.memory != NULL:
+        memory = args.memory
     try:
         if minor_to_major != NULL:
-            fill_strides(strides, args.dims, args.rank, minor_to_major, dtype_of(args.kind).itemsize)
+            fill_strides(strides, args.dims, args.rank, minor_to_major, dtype_of(args.element_type).itemsize)
         array = _host_array(
-            args.data, args.kind, args.dims, args.rank, strides if minor_to_major != NULL else NULL, False
+            args.data, args.element_type, args.dims, args.rank, strides if minor_to_major != NULL else NULL, False
         )
         hold_host_memory(array, args.data, NULL, args.on_delete, args.on_delete_user)
-        args.buffer = keep_array(array, args.kind, memory)
+        args.buffer = keep_array(array, args.element_type, memory)
         set_layout(args.buffer, minor_to_major)
     except BaseException as exception:
         return error_of(exception)
     return NULL
 
 
-cdef Error *buffer_of_view(ViewArgs *args) noexcept nogil:
-    cdef Memory *memory
-    cdef Error *error = NULL
+cdef Error *buffer_uninitialized(UninitializedBufferArgs *args) noexcept with gil:
+    cdef Memory *memory = args.memory if args.memory != NULL else args.device.memories[0]
     cdef const int64_t *minor_to_major
-    if lacks(args, &args.buffer):
-        return short_structure()
-    error = read_layout(args.layout, args.rank, &minor_to_major)
+    cdef Error *error = read_layout(args.layout, args.rank, &minor_to_major)
     if error != NULL:
         return error
-    if not begin_call():
-        return shutting_down()
-    memory = args.device.memories[0]
-    if not lacks(args, &args.memory) and args.memory != NULL:
-        memory = args.memory
-    return _take_view(args, memory, minor_to_major)
-
-
-cdef Error *_make_uninitialized(
-    UninitializedBufferArgs *args, Memory *memory, const int64_t *minor_to_major
-) noexcept with gil:
     try:
-        array = empty_array(args.kind, args.dims, args.rank)
-        args.buffer = keep_laid_out(array, args.kind, memory, minor_to_major, NULL)
+        array = empty_array(args.element_type, args.dims, args.rank)
+        args.buffer = keep_laid_out(array, args.element_type, memory, minor_to_major, NULL)
     except BaseException as exception:
         return error_of(exception)
     return NULL
 
 
-cdef Error *buffer_uninitialized(UninitializedBufferArgs *args) noexcept nogil:
-    cdef Memory *memory
-    cdef Error *error = NULL
-    cdef const int64_t *minor_to_major
-    if lacks(args, &args.buffer):
-        return short_structure()
-    error = read_layout(args.layout, args.rank, &minor_to_major)
-    if error != NULL:
-        return error
-    if not begin_call():
-        return shutting_down()
-    memory = args.memory if args.memory != NULL else args.device.memories[0]
-    return _make_uninitialized(args, memory, minor_to_major)
-
-
 cdef Error *buffer_of_error(ErrorBufferArgs *args) noexcept nogil:
     cdef Buffer *buffer
     cdef size_t axis
-    if lacks(args, &args.buffer):
-        return short_structure()
-    buffer = new_buffer(args.memory, args.kind, <int>args.rank)
+    buffer = new_buffer(args.memory, args.element_type, <int>args.rank)
     for axis in range(args.rank):
         buffer.dims[axis] = args.dims[axis]
     buffer.ready = new_event()
@@ -302,8 +252,6 @@ cdef Error *buffer_of_error(ErrorBufferArgs *args) noexcept nogil:
 
 cdef Error *buffer_destroy(HandleArgs *args) noexcept nogil:
     cdef Buffer *buffer = <Buffer *>args.handle
-    if lacks(args, &args.handle):
-        return short_structure()
     if buffer != NULL:
         release_buffer(buffer)
     return NULL
@@ -311,49 +259,31 @@ cdef Error *buffer_destroy(HandleArgs *args) noexcept nogil:
 
 cdef Error *buffer_delete(HandleArgs *args) noexcept nogil:
     cdef Buffer *buffer = <Buffer *>args.handle
-    if lacks(args, &args.handle):
-        return short_structure()
     release_array(buffer)
     return NULL
 
 
 cdef Error *buffer_is_deleted(BoolArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Buffer *>args.handle).is_deleted
     return NULL
 
 
 cdef Error *buffer_element_type(IntArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
-    args.value = (<Buffer *>args.handle).kind
+    args.value = (<Buffer *>args.handle).element_type
     return NULL
 
 
 cdef Error *buffer_dimensions(ListArgs *args) noexcept nogil:
     cdef Buffer *buffer = <Buffer *>args.handle
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = buffer.dims
     args.count = buffer.rank
     return NULL
 
 
-cdef Error *buffer_dynamic_dimensions(ListArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
-    args.items = NULL
-    args.count = 0
-    return NULL
-
-
 cdef Error *buffer_layout(BufferLayoutArgs *args) noexcept nogil:
-    if lacks(args, &args.layout.kind):
-        return short_structure()
     memset(&args.layout, 0, sizeof(Layout))
     args.layout.header.struct_size = sizeof(Layout)
-    args.layout.kind = LAYOUT_TILED
+    args.layout.layout_type = LAYOUT_TILED
     args.layout.value.tiled.header.struct_size = sizeof(TiledLayout)
     args.layout.value.tiled.minor_to_major_size = args.buffer.rank
     if args.buffer.minor_to_major != NULL:
@@ -365,7 +295,7 @@ cdef Error *buffer_layout(BufferLayoutArgs *args) noexcept nogil:
 
 cdef size_t buffer_bytes(Buffer *buffer) noexcept nogil:
     """The bytes that a buffer's array takes."""
-    cdef size_t count = ITEM_BYTES[buffer.kind]
+    cdef size_t count = ITEM_BYTES[buffer.element_type]
     cdef int axis
     for axis in range(buffer.rank):
         count *= buffer.dims[axis]
@@ -373,37 +303,27 @@ cdef size_t buffer_bytes(Buffer *buffer) noexcept nogil:
 
 
 cdef Error *buffer_size(SizeArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = buffer_bytes(<Buffer *>args.handle)
     return NULL
 
 
 cdef Error *buffer_device(PointerArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Buffer *>args.handle).memory.device
     return NULL
 
 
 cdef Error *buffer_memory(PointerArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Buffer *>args.handle).memory
     return NULL
 
 
 cdef Error *buffer_is_on_cpu(BoolArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     # jaxlib would take the memory of such a buffer for an array in C order.
     args.value = (<Buffer *>args.handle).minor_to_major == NULL
     return NULL
 
 
 cdef Error *buffer_ready_event(PointerArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     note_wait(<Buffer *>args.handle)
     args.value = retain_event((<Buffer *>args.handle).ready)
     return NULL
@@ -413,8 +333,6 @@ cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
     """The address of the elements, as soon as they are there."""
     cdef Buffer *buffer = <Buffer *>args.handle
     cdef PyObject *array
-    if lacks(args, &args.value):
-        return short_structure()
     note_wait(buffer)
     wait_for_event(buffer.ready)
     if buffer.ready.code != CODE_OK:
@@ -430,8 +348,6 @@ cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
 cdef Error *buffer_hold(HandleArgs *args) noexcept nogil:
     """Keep the array alive for a caller who has its address, even if the buffer is deleted."""
     cdef Buffer *buffer = <Buffer *>args.handle
-    if lacks(args, &args.handle):
-        return short_structure()
     take_lock()
     buffer.external_references += 1
     buffer.pins += 1
@@ -442,8 +358,6 @@ cdef Error *buffer_hold(HandleArgs *args) noexcept nogil:
 cdef Error *buffer_release(HandleArgs *args) noexcept nogil:
     cdef Buffer *buffer = <Buffer *>args.handle
     cdef bint is_held
-    if lacks(args, &args.handle):
-        return short_structure()
     take_lock()
     is_held = buffer.external_references > 0
     if is_held:
@@ -492,7 +406,7 @@ cdef Error *_copy_to_host(Buffer *buffer, void *destination, size_t offset, size
     note_wait(buffer)
     copy = <HostCopy *>allocate(sizeof(HostCopy))
     copy.destination, copy.offset, copy.size, copy.buffer = destination, offset, size, buffer
-    retain_buffer(buffer)
+    retain(&buffer.references)
     copy.done = new_event()
     done[0] = retain_event(copy.done)
     call_when_complete(buffer.ready, _finish_host_copy, copy)
@@ -509,14 +423,13 @@ cdef Error *_copy_in_layout(ToHostArgs *args) noexcept with gil:
 
 cdef Error *_copy_transposed(ToHostArgs *args) noexcept nogil:
     """Copy a buffer into the layout that the caller requests."""
-    cdef Error *error = NULL
-    cdef Event *done
+    cdef Error *error
     wait_for_event(args.buffer.ready)
     if args.buffer.ready.code != CODE_OK:
         return event_failure(args.buffer.ready)
-    if not begin_call():
-        return shutting_down()
-    error = _copy_in_layout(args)
+    error = begin_python()
+    if error == NULL:
+        error = _copy_in_layout(args)
     if error == NULL:
         args.event = &READY
     return error
@@ -527,9 +440,9 @@ cdef int copy_in_layout(cnp.ndarray array, ToHostArgs *args) except -1:
     cdef StridedLayout *strided = &args.layout.value.strided
     cdef size_t axis
     cdef cnp.ndarray transposed
-    if args.layout.kind == LAYOUT_STRIDES:
+    if args.layout.layout_type == LAYOUT_STRIDES:
         target = _host_array(
-            args.destination, args.buffer.kind, args.buffer.dims, args.buffer.rank, strided.byte_strides, True
+            args.destination, args.buffer.element_type, args.buffer.dims, args.buffer.rank, strided.byte_strides, True
         )
         target[...] = array
         return 0
@@ -543,8 +456,6 @@ cdef Error *buffer_to_host(ToHostArgs *args) noexcept nogil:
     cdef size_t needed
     cdef Error *refused
     cdef const int64_t *minor_to_major
-    if lacks(args, &args.event):
-        return short_structure()
     needed = buffer_bytes(args.buffer)
     if args.destination == NULL:
         args.size = needed
@@ -555,14 +466,12 @@ cdef Error *buffer_to_host(ToHostArgs *args) noexcept nogil:
         refused = read_layout(args.layout, args.buffer.rank, &minor_to_major)
         if refused != NULL:
             return refused
-        if args.layout.kind == LAYOUT_STRIDES or not has_layout(args.buffer, minor_to_major):
+        if args.layout.layout_type == LAYOUT_STRIDES or not has_layout(args.buffer, minor_to_major):
             return _copy_transposed(args)
     return _copy_to_host(args.buffer, args.destination, 0, needed, &args.event)
 
 
 cdef Error *buffer_copy_raw(CopyRawArgs *args) noexcept nogil:
-    if lacks(args, &args.event):
-        return short_structure()
     if args.offset < 0 or args.size < 0 or <size_t>(args.offset + args.size) > buffer_bytes(args.buffer):
         return plain_error(CODE_INVALID_ARGUMENT, b"the range lies outside of the buffer")
     return _copy_to_host(args.buffer, args.destination, args.offset, args.size, &args.event)
@@ -570,57 +479,53 @@ cdef Error *buffer_copy_raw(CopyRawArgs *args) noexcept nogil:
 
 cdef Error *_copy_here(Buffer *buffer, Memory *memory, Buffer **copy) noexcept with gil:
     try:
-        copy[0] = keep_laid_out(copy_array(array_of(buffer)), buffer.kind, memory, buffer.minor_to_major, NULL)
+        copy[0] = keep_laid_out(copy_array(array_of(buffer)), buffer.element_type, memory, buffer.minor_to_major, NULL)
     except BaseException as exception:
         return error_of(exception)
     return NULL
 
 
 cdef Error *_copy_to_memory(Buffer *buffer, Memory *memory, Buffer **copy) noexcept nogil:
+    cdef Error *error
     wait_for_event(buffer.ready)
     if buffer.ready.code != CODE_OK:
         return event_failure(buffer.ready)
-    if not begin_call():
-        return shutting_down()
-    return _copy_here(buffer, memory, copy)
+    error = begin_python()
+    return _copy_here(buffer, memory, copy) if error == NULL else error
 
 
 cdef Error *buffer_copy_to_device(CopyArgs *args) noexcept nogil:
-    if lacks(args, &args.copy):
-        return short_structure()
     return _copy_to_memory(args.buffer, (<Device *>args.target).memories[0], &args.copy)
 
 
 cdef Error *buffer_copy_to_memory(CopyArgs *args) noexcept nogil:
-    if lacks(args, &args.copy):
-        return short_structure()
     return _copy_to_memory(args.buffer, <Memory *>args.target, &args.copy)
 
 
-cdef void fill_buffer_slots(Api *api) noexcept:
+cdef void fill_buffer_slots() noexcept:
     fill_row_major()
-    api.slots[<int>SLOT_Client_BufferFromHostBuffer] = <void *>buffer_from_host
-    api.slots[<int>SLOT_Client_CreateViewOfDeviceBuffer] = <void *>buffer_of_view
-    api.slots[<int>SLOT_Client_CreateUninitializedBuffer] = <void *>buffer_uninitialized
-    api.slots[<int>SLOT_Client_CreateErrorBuffer] = <void *>buffer_of_error
-    api.slots[<int>SLOT_Buffer_Destroy] = <void *>buffer_destroy
-    api.slots[<int>SLOT_Buffer_Delete] = <void *>buffer_delete
-    api.slots[<int>SLOT_Buffer_IsDeleted] = <void *>buffer_is_deleted
-    api.slots[<int>SLOT_Buffer_ElementType] = <void *>buffer_element_type
-    api.slots[<int>SLOT_Buffer_Dimensions] = <void *>buffer_dimensions
-    api.slots[<int>SLOT_Buffer_UnpaddedDimensions] = <void *>buffer_dimensions
-    api.slots[<int>SLOT_Buffer_DynamicDimensionIndices] = <void *>buffer_dynamic_dimensions
-    api.slots[<int>SLOT_Buffer_GetMemoryLayout] = <void *>buffer_layout
-    api.slots[<int>SLOT_Buffer_OnDeviceSizeInBytes] = <void *>buffer_size
-    api.slots[<int>SLOT_Buffer_Device] = <void *>buffer_device
-    api.slots[<int>SLOT_Buffer_Memory] = <void *>buffer_memory
-    api.slots[<int>SLOT_Buffer_IsOnCpu] = <void *>buffer_is_on_cpu
-    api.slots[<int>SLOT_Buffer_ReadyEvent] = <void *>buffer_ready_event
-    api.slots[<int>SLOT_Buffer_UnsafePointer] = <void *>buffer_pointer
-    api.slots[<int>SLOT_Buffer_OpaqueDeviceMemoryDataPointer] = <void *>buffer_pointer
-    api.slots[<int>SLOT_Buffer_IncreaseExternalReferenceCount] = <void *>buffer_hold
-    api.slots[<int>SLOT_Buffer_DecreaseExternalReferenceCount] = <void *>buffer_release
-    api.slots[<int>SLOT_Buffer_ToHostBuffer] = <void *>buffer_to_host
-    api.slots[<int>SLOT_Buffer_CopyRawToHost] = <void *>buffer_copy_raw
-    api.slots[<int>SLOT_Buffer_CopyToDevice] = <void *>buffer_copy_to_device
-    api.slots[<int>SLOT_Buffer_CopyToMemory] = <void *>buffer_copy_to_memory
+    offer_python(SLOT_Client_BufferFromHostBuffer, <void *>buffer_from_host, &(<FromHostArgs *>NULL).buffer)
+    offer_python(SLOT_Client_CreateViewOfDeviceBuffer, <void *>buffer_of_view, &(<ViewArgs *>NULL).buffer)
+    offer_python(SLOT_Client_CreateUninitializedBuffer, <void *>buffer_uninitialized, &(<UninitializedBufferArgs *>NULL).buffer)
+    offer(SLOT_Client_CreateErrorBuffer, <void *>buffer_of_error, &(<ErrorBufferArgs *>NULL).buffer)
+    offer(SLOT_Buffer_Destroy, <void *>buffer_destroy, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Buffer_Delete, <void *>buffer_delete, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Buffer_IsDeleted, <void *>buffer_is_deleted, &(<BoolArgs *>NULL).value)
+    offer(SLOT_Buffer_ElementType, <void *>buffer_element_type, &(<IntArgs *>NULL).value)
+    offer(SLOT_Buffer_Dimensions, <void *>buffer_dimensions, &(<ListArgs *>NULL).count)
+    offer(SLOT_Buffer_UnpaddedDimensions, <void *>buffer_dimensions, &(<ListArgs *>NULL).count)
+    offer(SLOT_Buffer_DynamicDimensionIndices, <void *>empty_list, &(<ListArgs *>NULL).count)
+    offer(SLOT_Buffer_GetMemoryLayout, <void *>buffer_layout, &(<BufferLayoutArgs *>NULL).layout.layout_type)
+    offer(SLOT_Buffer_OnDeviceSizeInBytes, <void *>buffer_size, &(<SizeArgs *>NULL).value)
+    offer(SLOT_Buffer_Device, <void *>buffer_device, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Buffer_Memory, <void *>buffer_memory, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Buffer_IsOnCpu, <void *>buffer_is_on_cpu, &(<BoolArgs *>NULL).value)
+    offer(SLOT_Buffer_ReadyEvent, <void *>buffer_ready_event, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Buffer_UnsafePointer, <void *>buffer_pointer, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Buffer_OpaqueDeviceMemoryDataPointer, <void *>buffer_pointer, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Buffer_IncreaseExternalReferenceCount, <void *>buffer_hold, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Buffer_DecreaseExternalReferenceCount, <void *>buffer_release, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Buffer_ToHostBuffer, <void *>buffer_to_host, &(<ToHostArgs *>NULL).event)
+    offer(SLOT_Buffer_CopyRawToHost, <void *>buffer_copy_raw, &(<CopyRawArgs *>NULL).event)
+    offer(SLOT_Buffer_CopyToDevice, <void *>buffer_copy_to_device, &(<CopyArgs *>NULL).copy)
+    offer(SLOT_Buffer_CopyToMemory, <void *>buffer_copy_to_memory, &(<CopyArgs *>NULL).copy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ...errors import UnsupportedError
+from ...errors import ParseError, UnsupportedError
 from ...frontend.jaxlib_modules import latest_version
 
 MAX_DEVICES: Final = 1024
@@ -28,6 +28,19 @@ def device_count() -> int:
         raise UnsupportedError(
             f"NIMBLEHLO_JAX_DEVICES is {text!r}, but must be a number from 1 to {MAX_DEVICES}"
         )
+    return int(text)
+
+
+def topology_size(text: bytes) -> int:
+    """The number of devices of a topology from its serialized form, a number as text; 1 if that is empty.
+
+    Raises:
+        ParseError: the text is not a number from 1 to MAX_DEVICES.
+    """
+    if not text:
+        return 1
+    if not text.isdigit() or not 1 <= int(text) <= MAX_DEVICES:
+        raise ParseError(f"a topology of NimbleHLO is a number of devices from 1 to {MAX_DEVICES}")
     return int(text)
 
 

@@ -2,13 +2,14 @@
 # written when it is made. A topology is a client without devices that run anything.
 
 cdef enum:
-    MEMORY_KINDS = 3
+    MEMORY_KIND_COUNT = 3
     TEXT_BYTES = 64
 
 cdef const char *PLATFORM_NAME = b"nimblehlo"
 cdef const char *DEVICE_KIND = b"NimbleHLO"
-cdef const char **MEMORY_KIND_NAMES = [b"device", b"pinned_host", b"unpinned_host"]
-"""All are the host's memory; the first is the default. JAX's CPU backend has the same three."""
+cdef list _MEMORY_KIND_NAMES = [name.encode() for name in MEMORY_KINDS]
+cdef const char *MEMORY_KIND_NAMES[MEMORY_KIND_COUNT]
+"""Pointers to the texts of the list."""
 
 cdef struct UserData:
     const void *key
@@ -26,7 +27,7 @@ cdef struct Memory:
 cdef struct Device:
     Client *client
     int id
-    Memory *memories[MEMORY_KINDS]
+    Memory *memories[MEMORY_KIND_COUNT]
     char text[TEXT_BYTES]
 
 cdef struct Client:
@@ -86,20 +87,20 @@ cdef Client *new_client(int count, const char *version) noexcept nogil:
     snprintf(client.version, TEXT_BYTES, b"%s", version)
     client.device_count = count
     client.devices = <Device **>allocate(count * sizeof(Device *))
-    client.memories = <Memory **>allocate(count * MEMORY_KINDS * sizeof(Memory *))
+    client.memories = <Memory **>allocate(count * MEMORY_KIND_COUNT * sizeof(Memory *))
     for index in range(count):
         device = <Device *>allocate(sizeof(Device))
         client.devices[index] = device
         device.client = client
         device.id = index
         snprintf(device.text, TEXT_BYTES, b"NimbleHloDevice(id=%d)", index)
-        for kind in range(MEMORY_KINDS):
+        for kind in range(MEMORY_KIND_COUNT):
             memory = <Memory *>allocate(sizeof(Memory))
             device.memories[kind] = memory
-            client.memories[index * MEMORY_KINDS + kind] = memory
+            client.memories[index * MEMORY_KIND_COUNT + kind] = memory
             memory.table = &MEMORY_TABLE
             memory.device = device
-            memory.id = index * MEMORY_KINDS + kind
+            memory.id = index * MEMORY_KIND_COUNT + kind
             memory.kind = kind
             snprintf(memory.text, TEXT_BYTES, b"%s memory of NimbleHLO's device %d", MEMORY_KIND_NAMES[kind], index)
     return client
@@ -110,7 +111,7 @@ cdef void free_client(Client *client) noexcept nogil:
     cdef UserData *entry
     if client == NULL:
         return
-    for index in range(client.device_count * MEMORY_KINDS):
+    for index in range(client.device_count * MEMORY_KIND_COUNT):
         while client.memories[index].user_data != NULL:
             entry = client.memories[index].user_data
             client.memories[index].user_data = entry.next
@@ -127,16 +128,12 @@ cdef void free_client(Client *client) noexcept nogil:
 
 cdef inline Error *_say(StringArgs *args, const char *text) noexcept nogil:
     """Return a text that lives as long as the object that it describes."""
-    if lacks(args, &args.size):
-        return short_structure()
     args.text = text
     args.size = strlen(text)
     return NULL
 
 
 cdef Error *client_destroy(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     free_client(<Client *>args.handle)
     return NULL
 
@@ -150,16 +147,12 @@ cdef Error *client_platform_version(StringArgs *args) noexcept nogil:
 
 
 cdef Error *client_process_index(IntArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = 0
     return NULL
 
 
 cdef Error *client_devices(ListArgs *args) noexcept nogil:
     cdef Client *client = <Client *>args.handle
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = client.devices
     args.count = client.device_count
     return NULL
@@ -167,17 +160,13 @@ cdef Error *client_devices(ListArgs *args) noexcept nogil:
 
 cdef Error *client_memories(ListArgs *args) noexcept nogil:
     cdef Client *client = <Client *>args.handle
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = client.memories
-    args.count = client.device_count * MEMORY_KINDS
+    args.count = client.device_count * MEMORY_KIND_COUNT
     return NULL
 
 
 cdef Error *client_lookup_device(LookupArgs *args) noexcept nogil:
     cdef Client *client = <Client *>args.handle
-    if lacks(args, &args.value):
-        return short_structure()
     if not 0 <= args.id < client.device_count:
         return plain_error(CODE_INVALID_ARGUMENT, b"NimbleHLO has no device of this number")
     args.value = client.devices[args.id]
@@ -186,8 +175,6 @@ cdef Error *client_lookup_device(LookupArgs *args) noexcept nogil:
 
 cdef Error *client_default_device_assignment(DeviceAssignmentArgs *args) noexcept nogil:
     cdef int count, index
-    if lacks(args, &args.assignment):
-        return short_structure()
     count = args.replicas * args.partitions
     if count > args.client.device_count or <size_t>count > args.size:
         return plain_error(CODE_INVALID_ARGUMENT, b"NimbleHLO has fewer devices than replicas times partitions")
@@ -201,24 +188,25 @@ cdef Error *client_update_processes(HandleArgs *args) noexcept nogil:
     return NULL
 
 
+cdef Error *empty_list(ListArgs *args) noexcept nogil:
+    """A buffer has no dynamic dimensions, a topology no attributes."""
+    args.items = NULL
+    args.count = 0
+    return NULL
+
+
 cdef Error *same_handle(PointerArgs *args) noexcept nogil:
     """A device is its own description, a client its own topology."""
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = args.handle
     return NULL
 
 
 cdef Error *device_id(IntArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Device *>args.handle).id
     return NULL
 
 
 cdef Error *device_description_attributes(CountedListArgs *args) noexcept nogil:
-    if lacks(args, &args.items):
-        return short_structure()
     args.items = NULL
     args.count = 0
     return NULL
@@ -229,8 +217,6 @@ cdef void _delete_nothing(void *holder) noexcept nogil:
 
 
 cdef Error *device_attributes(GetAttributesArgs *args) noexcept nogil:
-    if lacks(args, &args.delete):
-        return short_structure()
     args.attributes = NULL
     args.count = 0
     args.holder = NULL
@@ -247,43 +233,31 @@ cdef Error *device_text(StringArgs *args) noexcept nogil:
 
 
 cdef Error *device_is_addressable(BoolArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = 1
     return NULL
 
 
 cdef Error *device_memories(ListArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = (<Device *>args.handle).memories
-    args.count = MEMORY_KINDS
+    args.count = MEMORY_KIND_COUNT
     return NULL
 
 
 cdef Error *device_default_memory(PointerArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Device *>args.handle).memories[0]
     return NULL
 
 
 cdef Error *memory_id(IntArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Memory *>args.handle).id
     return NULL
 
 
 cdef Error *memory_kind(StringArgs *args) noexcept nogil:
-    if lacks(args, &args.size):
-        return short_structure()
     return _say(args, MEMORY_KIND_NAMES[(<Memory *>args.handle).kind])
 
 
 cdef Error *memory_kind_id(IntArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Memory *>args.handle).kind
     return NULL
 
@@ -293,46 +267,47 @@ cdef Error *memory_text(StringArgs *args) noexcept nogil:
 
 
 cdef Error *memory_devices(ListArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = &(<Memory *>args.handle).device
     args.count = 1
     return NULL
 
 
-cdef void fill_device_slots(Api *api) noexcept:
+cdef void fill_device_slots() except *:
+    cdef int kind
+    for kind in range(MEMORY_KIND_COUNT):
+        MEMORY_KIND_NAMES[kind] = <bytes>_MEMORY_KIND_NAMES[kind]
     MEMORY_TABLE.header.struct_size = sizeof(MemoryTable)
     MEMORY_TABLE.header.extensions = NULL
     MEMORY_TABLE.instance_size = sizeof(MemoryTable *)
     MEMORY_TABLE.get_user_data = _get_user_data
     MEMORY_TABLE.set_user_data = _set_user_data
-    api.slots[<int>SLOT_Client_Destroy] = <void *>client_destroy
-    api.slots[<int>SLOT_Client_PlatformName] = <void *>client_platform_name
-    api.slots[<int>SLOT_Client_PlatformVersion] = <void *>client_platform_version
-    api.slots[<int>SLOT_Client_ProcessIndex] = <void *>client_process_index
-    api.slots[<int>SLOT_Client_Devices] = <void *>client_devices
-    api.slots[<int>SLOT_Client_AddressableDevices] = <void *>client_devices
-    api.slots[<int>SLOT_Client_LookupDevice] = <void *>client_lookup_device
-    api.slots[<int>SLOT_Client_LookupAddressableDevice] = <void *>client_lookup_device
-    api.slots[<int>SLOT_Client_AddressableMemories] = <void *>client_memories
-    api.slots[<int>SLOT_Client_TopologyDescription] = <void *>same_handle
-    api.slots[<int>SLOT_Client_DefaultDeviceAssignment] = <void *>client_default_device_assignment
-    api.slots[<int>SLOT_Client_UpdateGlobalProcessInfo] = <void *>client_update_processes
-    api.slots[<int>SLOT_DeviceDescription_Id] = <void *>device_id
-    api.slots[<int>SLOT_DeviceDescription_ProcessIndex] = <void *>client_process_index
-    api.slots[<int>SLOT_DeviceDescription_Attributes] = <void *>device_description_attributes
-    api.slots[<int>SLOT_DeviceDescription_Kind] = <void *>device_kind
-    api.slots[<int>SLOT_DeviceDescription_DebugString] = <void *>device_text
-    api.slots[<int>SLOT_DeviceDescription_ToString] = <void *>device_text
-    api.slots[<int>SLOT_Device_GetDescription] = <void *>same_handle
-    api.slots[<int>SLOT_Device_IsAddressable] = <void *>device_is_addressable
-    api.slots[<int>SLOT_Device_LocalHardwareId] = <void *>device_id
-    api.slots[<int>SLOT_Device_AddressableMemories] = <void *>device_memories
-    api.slots[<int>SLOT_Device_DefaultMemory] = <void *>device_default_memory
-    api.slots[<int>SLOT_Device_GetAttributes] = <void *>device_attributes
-    api.slots[<int>SLOT_Memory_Id] = <void *>memory_id
-    api.slots[<int>SLOT_Memory_Kind] = <void *>memory_kind
-    api.slots[<int>SLOT_Memory_Kind_Id] = <void *>memory_kind_id
-    api.slots[<int>SLOT_Memory_DebugString] = <void *>memory_text
-    api.slots[<int>SLOT_Memory_ToString] = <void *>memory_text
-    api.slots[<int>SLOT_Memory_AddressableByDevices] = <void *>memory_devices
+    offer(SLOT_Client_Destroy, <void *>client_destroy, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Client_PlatformName, <void *>client_platform_name, &(<StringArgs *>NULL).size)
+    offer(SLOT_Client_PlatformVersion, <void *>client_platform_version, &(<StringArgs *>NULL).size)
+    offer(SLOT_Client_ProcessIndex, <void *>client_process_index, &(<IntArgs *>NULL).value)
+    offer(SLOT_Client_Devices, <void *>client_devices, &(<ListArgs *>NULL).count)
+    offer(SLOT_Client_AddressableDevices, <void *>client_devices, &(<ListArgs *>NULL).count)
+    offer(SLOT_Client_LookupDevice, <void *>client_lookup_device, &(<LookupArgs *>NULL).value)
+    offer(SLOT_Client_LookupAddressableDevice, <void *>client_lookup_device, &(<LookupArgs *>NULL).value)
+    offer(SLOT_Client_AddressableMemories, <void *>client_memories, &(<ListArgs *>NULL).count)
+    offer(SLOT_Client_TopologyDescription, <void *>same_handle, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Client_DefaultDeviceAssignment, <void *>client_default_device_assignment, &(<DeviceAssignmentArgs *>NULL).assignment)
+    API.slots[<int>SLOT_Client_UpdateGlobalProcessInfo] = <void *>client_update_processes
+    offer(SLOT_DeviceDescription_Id, <void *>device_id, &(<IntArgs *>NULL).value)
+    offer(SLOT_DeviceDescription_ProcessIndex, <void *>client_process_index, &(<IntArgs *>NULL).value)
+    offer(SLOT_DeviceDescription_Attributes, <void *>device_description_attributes, &(<CountedListArgs *>NULL).items)
+    offer(SLOT_DeviceDescription_Kind, <void *>device_kind, &(<StringArgs *>NULL).size)
+    offer(SLOT_DeviceDescription_DebugString, <void *>device_text, &(<StringArgs *>NULL).size)
+    offer(SLOT_DeviceDescription_ToString, <void *>device_text, &(<StringArgs *>NULL).size)
+    offer(SLOT_Device_GetDescription, <void *>same_handle, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Device_IsAddressable, <void *>device_is_addressable, &(<BoolArgs *>NULL).value)
+    offer(SLOT_Device_LocalHardwareId, <void *>device_id, &(<IntArgs *>NULL).value)
+    offer(SLOT_Device_AddressableMemories, <void *>device_memories, &(<ListArgs *>NULL).count)
+    offer(SLOT_Device_DefaultMemory, <void *>device_default_memory, &(<PointerArgs *>NULL).value)
+    offer(SLOT_Device_GetAttributes, <void *>device_attributes, &(<GetAttributesArgs *>NULL).delete)
+    offer(SLOT_Memory_Id, <void *>memory_id, &(<IntArgs *>NULL).value)
+    offer(SLOT_Memory_Kind, <void *>memory_kind, &(<StringArgs *>NULL).size)
+    offer(SLOT_Memory_Kind_Id, <void *>memory_kind_id, &(<IntArgs *>NULL).value)
+    offer(SLOT_Memory_DebugString, <void *>memory_text, &(<StringArgs *>NULL).size)
+    offer(SLOT_Memory_ToString, <void *>memory_text, &(<StringArgs *>NULL).size)
+    offer(SLOT_Memory_AddressableByDevices, <void *>memory_devices, &(<ListArgs *>NULL).count)

@@ -48,7 +48,7 @@ DTYPES: Final[list[DType | None]] = [
     None if name is None else ELEMENT_TYPES[name].dtype for name in NAMES
 ]
 
-KINDS: Final = {name: kind for kind, name in enumerate(NAMES) if name is not None}
+NUMBERS: Final = {name: number for number, name in enumerate(NAMES) if name is not None}
 """PJRT's number of each element type by the specification's name."""
 
-PRED: Final = KINDS["i1"]
+PRED: Final = NUMBERS["i1"]

@@ -79,8 +79,6 @@ cdef void error_message(ErrorMessageArgs *args) noexcept nogil:
 
 
 cdef Error *error_get_code(IntArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Error *>args.handle).code
     return NULL
 
@@ -90,7 +88,7 @@ cdef Error *error_for_each_payload(HandleArgs *args) noexcept nogil:
     return NULL
 
 
-cdef void fill_error_table(Api *api) noexcept:
+cdef void fill_error_table() noexcept:
     ERROR_TABLE.struct_size = sizeof(ErrorTable)
     ERROR_TABLE.instance_size = sizeof(Error *)
     ERROR_TABLE.extensions = NULL
@@ -98,7 +96,7 @@ cdef void fill_error_table(Api *api) noexcept:
     ERROR_TABLE.message = _error_text
     ERROR_TABLE.get_code = _error_code
     ERROR_TABLE.for_each_payload = _no_payloads
-    api.slots[<int>SLOT_Error_Destroy] = <void *>error_destroy
-    api.slots[<int>SLOT_Error_Message] = <void *>error_message
-    api.slots[<int>SLOT_Error_GetCode] = <void *>error_get_code
-    api.slots[<int>SLOT_Error_ForEachPayload] = <void *>error_for_each_payload
+    API.slots[<int>SLOT_Error_Destroy] = <void *>error_destroy
+    API.slots[<int>SLOT_Error_Message] = <void *>error_message
+    offer(SLOT_Error_GetCode, <void *>error_get_code, &(<IntArgs *>NULL).value)
+    API.slots[<int>SLOT_Error_ForEachPayload] = <void *>error_for_each_payload

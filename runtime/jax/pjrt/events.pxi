@@ -1,5 +1,5 @@
-# PJRT_Event: completes once, with or without an error, and tells whoever waits. Callbacks run without Python's
-# lock: jaxlib's may wait for threads that want it.
+# PJRT_Event: completes once, with or without an error, and tells whoever waits. Callbacks run without the GIL: jaxlib's
+# may wait for threads that want it.
 
 cdef struct Waiter:
     EventCallback callback
@@ -28,21 +28,12 @@ cdef Event *new_event() noexcept nogil:
 
 cdef Event *retain_event(Event *event) noexcept nogil:
     if event != &READY:
-        take_lock()
-        event.references += 1
-        release_lock()
+        retain(&event.references)
     return event
 
 
 cdef void release_event(Event *event) noexcept nogil:
-    cdef Py_ssize_t left
-    if event == NULL or event == &READY:
-        return
-    take_lock()
-    event.references -= 1
-    left = event.references
-    release_lock()
-    if left == 0:
+    if event != NULL and event != &READY and release(&event.references):
         free(event.message)
         free(event)
 
@@ -65,7 +56,7 @@ cdef Error *event_failure(Event *event) noexcept nogil:
 
 
 cdef void complete_event(Event *event, int code, const char *message, size_t size) noexcept nogil:
-    """Complete an event and run its callbacks. Call it without Python's lock."""
+    """Complete an event and run its callbacks. Call it without the GIL."""
     cdef Waiter *waiters, *waiter
     take_lock()
     if event.is_ready:
@@ -116,7 +107,7 @@ cdef void _release_waiting_thread(Error *error, void *user) noexcept nogil:
 
 
 cdef void wait_for_event(Event *event) noexcept nogil:
-    """Wait without Python's lock until an event is complete."""
+    """Wait without the GIL until an event is complete."""
     cdef PyThread_type_lock arrival
     cdef PyThreadState *state = NULL
     if is_complete(event):
@@ -136,64 +127,50 @@ cdef void wait_for_event(Event *event) noexcept nogil:
 
 
 cdef Error *event_destroy(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     release_event(<Event *>args.handle)
     return NULL
 
 
 cdef Error *event_is_ready(BoolArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = is_complete(<Event *>args.handle)
     return NULL
 
 
 cdef Error *event_error(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     if not is_complete(<Event *>args.handle):
         return plain_error(CODE_FAILED_PRECONDITION, b"the event is not complete")
     return event_failure(<Event *>args.handle)
 
 
 cdef Error *event_await(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     wait_for_event(<Event *>args.handle)
     return event_failure(<Event *>args.handle)
 
 
 cdef Error *event_on_ready(EventOnReadyArgs *args) noexcept nogil:
-    if lacks(args, &args.user):
-        return short_structure()
     call_when_complete(args.event, args.callback, args.user)
     return NULL
 
 
 cdef Error *event_create(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     args.handle = new_event()
     return NULL
 
 
 cdef Error *event_set(EventSetArgs *args) noexcept nogil:
-    if lacks(args, &args.message_size):
-        return short_structure()
     if is_complete(args.event):
         return plain_error(CODE_FAILED_PRECONDITION, b"the event is complete already")
     complete_event(args.event, args.code, args.message, args.message_size)
     return NULL
 
 
-cdef void fill_event_slots(Api *api) noexcept:
+cdef void fill_event_slots() noexcept:
     READY.is_ready = True
     READY.code = CODE_OK
-    api.slots[<int>SLOT_Event_Destroy] = <void *>event_destroy
-    api.slots[<int>SLOT_Event_IsReady] = <void *>event_is_ready
-    api.slots[<int>SLOT_Event_Error] = <void *>event_error
-    api.slots[<int>SLOT_Event_Await] = <void *>event_await
-    api.slots[<int>SLOT_Event_OnReady] = <void *>event_on_ready
-    api.slots[<int>SLOT_Event_Create] = <void *>event_create
-    api.slots[<int>SLOT_Event_Set] = <void *>event_set
+    offer(SLOT_Event_Destroy, <void *>event_destroy, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Event_IsReady, <void *>event_is_ready, &(<BoolArgs *>NULL).value)
+    offer(SLOT_Event_Error, <void *>event_error, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Event_Await, <void *>event_await, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Event_OnReady, <void *>event_on_ready, &(<EventOnReadyArgs *>NULL).user)
+    offer(SLOT_Event_Create, <void *>event_create, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_Event_Set, <void *>event_set, &(<EventSetArgs *>NULL).message_size)

@@ -1,5 +1,5 @@
 # PJRT_Executable and PJRT_LoadedExecutable: one structure for both, which counts who holds it. What is hot is in the
-# structure; all else is asked of the Python object (executable.py).
+# structure; all else is asked of the Python object (`LoadedProgram` in program.py).
 
 cdef struct Texts:
     Py_ssize_t count
@@ -18,7 +18,7 @@ cdef struct Executable:
     Py_ssize_t argument_count, result_count, device_count, partitions
     Device **devices
     LogicalDevice *logical_devices
-    int *result_kinds, *result_ranks
+    int *result_element_types, *result_ranks
     size_t *result_rank_sizes
     int64_t *result_dims, **result_layouts
     int *result_memories
@@ -29,7 +29,7 @@ cdef struct Executable:
     char *donated
     bint donates, has_static_results, calls_python, is_synchronous, is_slow
     Waits *waits
-    int quick_runs
+    int short_runs
     unsigned int untimed_runs
 
 
@@ -73,8 +73,8 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
     Py_INCREF(run)
     executable.run = <PyObject *>run
     executable.argument_count = program.argument_count
-    executable.result_count = len(program.result_kinds)
-    executable.result_kinds = <int *>allocate(executable.result_count * sizeof(int))
+    executable.result_count = len(program.result_element_types)
+    executable.result_element_types = <int *>allocate(executable.result_count * sizeof(int))
     executable.result_ranks = <int *>allocate(executable.result_count * sizeof(int))
     executable.result_rank_sizes = <size_t *>allocate(executable.result_count * sizeof(size_t))
     executable.result_memories = <int *>allocate(executable.result_count * sizeof(int))
@@ -82,7 +82,7 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
     executable.result_layouts = <int64_t **>allocate(executable.result_count * sizeof(int64_t *))
     executable.has_static_results = True
     for index in range(executable.result_count):
-        executable.result_kinds[index] = program.result_kinds[index]
+        executable.result_element_types[index] = program.result_element_types[index]
         executable.result_ranks[index] = len(program.result_shapes[index])
         executable.result_rank_sizes[index] = executable.result_ranks[index]
         executable.result_memories[index] = program.result_memories[index]
@@ -114,17 +114,11 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
 
 
 cdef void release_executable(Executable *executable) noexcept nogil:
-    cdef Py_ssize_t left, index
-    if executable == NULL:
-        return
-    take_lock()
-    executable.references -= 1
-    left = executable.references
-    release_lock()
-    if left == 0:
+    cdef Py_ssize_t index
+    if executable != NULL and release(&executable.references):
         drop(executable.run)
         drop(executable.program)
-        free(executable.result_kinds)
+        free(executable.result_element_types)
         free(executable.result_ranks)
         free(executable.result_rank_sizes)
         free(executable.result_dims)
@@ -148,9 +142,11 @@ cdef void release_executable(Executable *executable) noexcept nogil:
 
 # ---- compiling
 
-cdef Error *_compile_here(
+cdef Error *_compile(
     const ProgramText *program, const char *options, size_t options_size, Client *client, Executable **executable
 ) noexcept with gil:
+    if lacks(program, &program.format_size):
+        return short_structure()
     collect_dropped()
     try:
         compiled = compile_program(
@@ -165,39 +161,24 @@ cdef Error *_compile_here(
     return NULL
 
 
-cdef Error *_compile(
-    const ProgramText *program, const char *options, size_t options_size, Client *client, Executable **executable
-) noexcept nogil:
-    if lacks(program, &program.format_size):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    return _compile_here(program, options, options_size, client, executable)
-
-
 cdef Error *client_compile(ClientCompileArgs *args) noexcept nogil:
-    if lacks(args, &args.executable):
-        return short_structure()
     return _compile(args.program, args.options, args.options_size, args.client, &args.executable)
 
 
 cdef Error *compile_for_topology(CompileArgs *args) noexcept nogil:
-    if lacks(args, &args.executable):
-        return short_structure()
     return _compile(args.program, args.options, args.options_size, <Client *>args.topology, &args.executable)
 
 
 cdef Error *client_load(ClientLoadArgs *args) noexcept nogil:
-    if lacks(args, &args.loaded):
-        return short_structure()
-    take_lock()
-    args.executable.references += 1
-    release_lock()
+    retain(&args.executable.references)
     args.loaded = args.executable
     return NULL
 
 
-cdef Error *_deserialize_here(DeserializeArgs *args, const char *options) noexcept with gil:
+cdef Error *executable_deserialize(DeserializeArgs *args) noexcept with gil:
+    cdef const char *options = NULL
+    if not lacks(args, &args.options_size):
+        options = args.options
     try:
         compiled = deserialize_program(
             args.data[: args.size],
@@ -210,83 +191,48 @@ cdef Error *_deserialize_here(DeserializeArgs *args, const char *options) noexce
     return NULL
 
 
-cdef Error *executable_deserialize(DeserializeArgs *args) noexcept nogil:
-    cdef const char *options = NULL
-    if lacks(args, &args.executable):
-        return short_structure()
-    if not lacks(args, &args.options_size):
-        options = args.options
-    if not begin_call():
-        return shutting_down()
-    return _deserialize_here(args, options)
-
-
 # ---- questions about an executable
 
 cdef Error *executable_destroy(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     release_executable(<Executable *>args.handle)
     return NULL
 
 
 cdef Error *executable_get(PointerArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
-    take_lock()
-    (<Executable *>args.handle).references += 1
-    release_lock()
+    retain(&(<Executable *>args.handle).references)
     args.value = args.handle
     return NULL
 
 
 cdef Error *executable_delete(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     (<Executable *>args.handle).is_deleted = True
     return NULL
 
 
 cdef Error *executable_is_deleted(BoolArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Executable *>args.handle).is_deleted
     return NULL
 
 
 cdef Error *executable_devices(ListArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = (<Executable *>args.handle).devices
     args.count = (<Executable *>args.handle).device_count
     return NULL
 
 
 cdef Error *executable_logical_devices(ListArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
     args.items = (<Executable *>args.handle).logical_devices
     args.count = (<Executable *>args.handle).device_count
     return NULL
 
 
 cdef Error *executable_result_count(SizeArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Executable *>args.handle).result_count
     return NULL
 
 
-cdef Error *_answer_text(StringArgs *args, const char *name) noexcept nogil:
+cdef Error *_answer_text(StringArgs *args, const char *name) noexcept with gil:
     """Return an attribute of type bytes, which the program owns."""
-    if lacks(args, &args.size):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    return _get_text(args, name)
-
-
-cdef Error *_get_text(StringArgs *args, const char *name) noexcept with gil:
     cdef bytes text
     try:
         text = getattr(_program(args.handle), name.decode())
@@ -311,44 +257,28 @@ cdef Error *executable_fingerprint(StringArgs *args) noexcept nogil:
 
 
 cdef Error *executable_replicas(SizeArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Executable *>args.handle).device_count // (<Executable *>args.handle).partitions
     return NULL
 
 
 cdef Error *executable_partitions(SizeArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = (<Executable *>args.handle).partitions
     return NULL
 
 
 cdef Error *executable_code_size(Int64Args *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = -1
     return NULL
 
 
 cdef Error *executable_result_types(ListArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
-    args.items = (<Executable *>args.handle).result_kinds
+    args.items = (<Executable *>args.handle).result_element_types
     args.count = (<Executable *>args.handle).result_count
     return NULL
 
 
-cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept nogil:
+cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept with gil:
     """Return a copy of the bytes that a method of the program returns."""
-    if lacks(args, &args.delete):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    return _get_bytes(args, name)
-
-
-cdef Error *_get_bytes(SerializeArgs *args, const char *name) noexcept with gil:
     cdef bytes data
     try:
         data = getattr(_program(args.handle), name.decode())()
@@ -374,10 +304,12 @@ cdef Error *executable_device_assignment(SerializeArgs *args) noexcept nogil:
     return _answer_bytes(args, b"device_assignment")
 
 
-cdef Error *_get_program_text(ProgramText *program, Executable *executable) noexcept with gil:
+cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept with gil:
+    """Copy the program's text; a call without memory for it returns its size."""
+    cdef ProgramText *program = args.program
     cdef bytes text
     try:
-        text = _program(executable).text()
+        text = _program(args.executable).text()
     except BaseException as exception:
         return error_of(exception)
     program.format = b"mlir"
@@ -388,34 +320,13 @@ cdef Error *_get_program_text(ProgramText *program, Executable *executable) noex
     return NULL
 
 
-cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept nogil:
-    """Copy the program's text; a call without memory for it returns its size."""
-    if lacks(args, &args.program):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    return _get_program_text(args.program, args.executable)
-
-
-cdef Error *_get_memory(CompiledMemoryArgs *args, int64_t *peak) noexcept with gil:
+cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept with gil:
     try:
-        arguments, results, donated, temporaries, peak_bytes = _program(args.executable).memory()
-        args.arguments, args.results = arguments, results
-        args.aliased, args.temporaries = donated, temporaries
-        peak[0] = peak_bytes
+        arguments, results, donated, temporaries, peak = _program(args.executable).memory()
     except BaseException as exception:
         return error_of(exception)
-    return NULL
-
-
-cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept nogil:
-    cdef Error *error
-    cdef int64_t peak = 0
-    if lacks(args, &args.host_temporaries):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    error = _get_memory(args, &peak)
+    args.arguments, args.results = arguments, results
+    args.aliased, args.temporaries = donated, temporaries
     args.code = args.host_code = args.host_arguments = args.host_results = 0
     args.host_aliased = args.host_temporaries = 0
     if not lacks(args, &args.peak):
@@ -423,31 +334,31 @@ cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept nogil:
     if not lacks(args, &args.peak_unpadded):
         args.total = args.total_allocated = args.peak_unpadded = peak
         args.indefinite = 0
-    return error
+    return NULL
 
 
-cdef void fill_executable_slots(Api *api) noexcept:
-    api.slots[<int>SLOT_Client_Compile] = <void *>client_compile
-    api.slots[<int>SLOT_Compile] = <void *>compile_for_topology
-    api.slots[<int>SLOT_Client_Load] = <void *>client_load
-    api.slots[<int>SLOT_Executable_DeserializeAndLoad] = <void *>executable_deserialize
-    api.slots[<int>SLOT_Executable_Destroy] = <void *>executable_destroy
-    api.slots[<int>SLOT_LoadedExecutable_Destroy] = <void *>executable_destroy
-    api.slots[<int>SLOT_LoadedExecutable_GetExecutable] = <void *>executable_get
-    api.slots[<int>SLOT_LoadedExecutable_Delete] = <void *>executable_delete
-    api.slots[<int>SLOT_LoadedExecutable_IsDeleted] = <void *>executable_is_deleted
-    api.slots[<int>SLOT_LoadedExecutable_AddressableDevices] = <void *>executable_devices
-    api.slots[<int>SLOT_LoadedExecutable_AddressableDeviceLogicalIds] = <void *>executable_logical_devices
-    api.slots[<int>SLOT_LoadedExecutable_GetDeviceAssignment] = <void *>executable_device_assignment
-    api.slots[<int>SLOT_LoadedExecutable_Fingerprint] = <void *>executable_fingerprint
-    api.slots[<int>SLOT_Executable_Fingerprint] = <void *>executable_fingerprint
-    api.slots[<int>SLOT_Executable_Name] = <void *>executable_name
-    api.slots[<int>SLOT_Executable_NumReplicas] = <void *>executable_replicas
-    api.slots[<int>SLOT_Executable_NumPartitions] = <void *>executable_partitions
-    api.slots[<int>SLOT_Executable_NumOutputs] = <void *>executable_result_count
-    api.slots[<int>SLOT_Executable_SizeOfGeneratedCodeInBytes] = <void *>executable_code_size
-    api.slots[<int>SLOT_Executable_OutputElementTypes] = <void *>executable_result_types
-    api.slots[<int>SLOT_Executable_OptimizedProgram] = <void *>executable_optimized_program
-    api.slots[<int>SLOT_Executable_Serialize] = <void *>executable_serialize
-    api.slots[<int>SLOT_Executable_GetCompileOptions] = <void *>executable_compile_options
-    api.slots[<int>SLOT_Executable_GetCompiledMemoryStats] = <void *>executable_memory
+cdef void fill_executable_slots() noexcept:
+    offer_python(SLOT_Client_Compile, <void *>client_compile, &(<ClientCompileArgs *>NULL).executable)
+    offer_python(SLOT_Compile, <void *>compile_for_topology, &(<CompileArgs *>NULL).executable)
+    offer(SLOT_Client_Load, <void *>client_load, &(<ClientLoadArgs *>NULL).loaded)
+    offer_python(SLOT_Executable_DeserializeAndLoad, <void *>executable_deserialize, &(<DeserializeArgs *>NULL).executable)
+    offer(SLOT_Executable_Destroy, <void *>executable_destroy, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_LoadedExecutable_Destroy, <void *>executable_destroy, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_LoadedExecutable_GetExecutable, <void *>executable_get, &(<PointerArgs *>NULL).value)
+    offer(SLOT_LoadedExecutable_Delete, <void *>executable_delete, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_LoadedExecutable_IsDeleted, <void *>executable_is_deleted, &(<BoolArgs *>NULL).value)
+    offer(SLOT_LoadedExecutable_AddressableDevices, <void *>executable_devices, &(<ListArgs *>NULL).count)
+    offer(SLOT_LoadedExecutable_AddressableDeviceLogicalIds, <void *>executable_logical_devices, &(<ListArgs *>NULL).count)
+    offer_python(SLOT_LoadedExecutable_GetDeviceAssignment, <void *>executable_device_assignment, &(<SerializeArgs *>NULL).delete)
+    offer_python(SLOT_LoadedExecutable_Fingerprint, <void *>executable_fingerprint, &(<StringArgs *>NULL).size)
+    offer_python(SLOT_Executable_Fingerprint, <void *>executable_fingerprint, &(<StringArgs *>NULL).size)
+    offer_python(SLOT_Executable_Name, <void *>executable_name, &(<StringArgs *>NULL).size)
+    offer(SLOT_Executable_NumReplicas, <void *>executable_replicas, &(<SizeArgs *>NULL).value)
+    offer(SLOT_Executable_NumPartitions, <void *>executable_partitions, &(<SizeArgs *>NULL).value)
+    offer(SLOT_Executable_NumOutputs, <void *>executable_result_count, &(<SizeArgs *>NULL).value)
+    offer(SLOT_Executable_SizeOfGeneratedCodeInBytes, <void *>executable_code_size, &(<Int64Args *>NULL).value)
+    offer(SLOT_Executable_OutputElementTypes, <void *>executable_result_types, &(<ListArgs *>NULL).count)
+    offer_python(SLOT_Executable_OptimizedProgram, <void *>executable_optimized_program, &(<OptimizedProgramArgs *>NULL).program)
+    offer_python(SLOT_Executable_Serialize, <void *>executable_serialize, &(<SerializeArgs *>NULL).delete)
+    offer_python(SLOT_Executable_GetCompileOptions, <void *>executable_compile_options, &(<SerializeArgs *>NULL).delete)
+    offer_python(SLOT_Executable_GetCompiledMemoryStats, <void *>executable_memory, &(<CompiledMemoryArgs *>NULL).host_temporaries)

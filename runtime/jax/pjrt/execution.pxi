@@ -5,11 +5,15 @@
 cdef enum:
     SLOW_NANOSECONDS = 2_000_000
     QUICK_NANOSECONDS = 1_500_000
-    MIN_QUICK_RUNS = 16
+    SHORT_NANOSECONDS = 187_500
+    MIN_SHORT_RUNS = 16
     TIMED_EVERY = 16
-"""A program moves to the worker after a run that is slow, and back after one that is quick. To wake the worker and
-the caller that waits for it takes 50 to 100 us: a tenth of a run of 1 ms, which is more than a caller's own work between
-two calls that could go on meanwhile."""
+"""A program moves to the worker after a run that is slow, and back after one that is quick. To wake the worker and then
+the caller that waits for it takes 50 to 100 us on idle processors, and up to 300 us on busy ones: a tenth of a run of
+1 ms, which is more than a caller's own work between two calls that could go on meanwhile.
+
+After MIN_SHORT_RUNS short runs in a row only one of TIMED_EVERY runs is timed. A run counts as short below an
+eighth of QUICK_NANOSECONDS, so that untimed runs are unlikely to be slow."""
 
 cdef struct Task:
     Executable *executable
@@ -95,7 +99,7 @@ cdef object _result(list computed, Py_ssize_t index):
 cdef inline int64_t _start(Executable *executable) noexcept nogil:
     """The time now in ns; 0 for most runs of a program that has been quick for long, for a look at the clock takes
     some 50 ns."""
-    if executable.quick_runs >= MIN_QUICK_RUNS:
+    if executable.short_runs >= MIN_SHORT_RUNS:
         executable.untimed_runs += 1
         if executable.untimed_runs % TIMED_EVERY:
             return 0
@@ -109,7 +113,7 @@ cdef void _note_duration(Executable *executable, int64_t started) noexcept nogil
         return
     nanoseconds = PyTime_PerfCounterRaw() - started
     executable.waits.run_nanoseconds = nanoseconds
-    executable.quick_runs = executable.quick_runs + 1 if nanoseconds < QUICK_NANOSECONDS // 8 else 0
+    executable.short_runs = executable.short_runs + 1 if nanoseconds < SHORT_NANOSECONDS else 0
     if nanoseconds > SLOW_NANOSECONDS:
         executable.is_slow = True
     elif nanoseconds < QUICK_NANOSECONDS:
@@ -132,7 +136,7 @@ cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
         for index in range(executable.result_count):
             args.results[0][index] = keep_laid_out(
                 _result(computed, index),
-                executable.result_kinds[index],
+                executable.result_element_types[index],
                 device.memories[executable.result_memories[index]],
                 executable.result_layouts[index],
                 NULL,
@@ -151,7 +155,7 @@ cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
 
 cdef Buffer *_promise(Executable *executable, Py_ssize_t index, int64_t *dims, Memory *memory, Event *event) noexcept nogil:
     """A buffer for a result whose array is set when the event completes."""
-    cdef Buffer *buffer = new_buffer(memory, executable.result_kinds[index], executable.result_ranks[index])
+    cdef Buffer *buffer = new_buffer(memory, executable.result_element_types[index], executable.result_ranks[index])
     memcpy(buffer.dims, dims, buffer.rank * sizeof(int64_t))
     set_layout(buffer, executable.result_layouts[index])
     buffer.ready = retain_event(event)
@@ -192,12 +196,10 @@ cdef Error *_enqueue(ExecuteArgs *args, Device *device) noexcept nogil:
     """Make a task of a call. It is submitted when all its arguments are ready."""
     cdef Executable *executable = args.executable
     cdef Py_ssize_t per_device = executable.argument_count
-    cdef Py_ssize_t number, index, place
+    cdef Py_ssize_t number, index, position
     cdef Buffer *buffer
     cdef Task *task = <Task *>allocate(sizeof(Task))
-    take_lock()
-    executable.references += 1
-    release_lock()
+    retain(&executable.references)
     task.executable = executable
     task.device_count = args.devices
     task.event = new_event()
@@ -219,9 +221,9 @@ cdef Error *_enqueue(ExecuteArgs *args, Device *device) noexcept nogil:
     _promise_results(args, device, task.event)
     for number in range(task.device_count):
         for index in range(executable.result_count):
-            place = number * executable.result_count + index
-            task.results[place] = args.results[number][index]
-            retain_buffer(task.results[place])
+            position = number * executable.result_count + index
+            task.results[position] = args.results[number][index]
+            retain(&task.results[position].references)
     task.pinned = task.device_count * per_device
     task.unready = task.pinned + 1
     count_task()
@@ -316,7 +318,7 @@ cdef void fulfil(Buffer *buffer, object array) noexcept:
 
 
 cdef void finish_task(Task *task) noexcept nogil:
-    """Complete a task's event, with its failure if it has one, and free the task. The thread lacks Python's lock."""
+    """Complete a task's event, with its failure if it has one, and free the task. The thread lacks the GIL."""
     cdef Executable *executable = task.executable
     cdef Py_ssize_t index, results = task.device_count * executable.result_count
     _unpin_arguments(task)
@@ -339,14 +341,6 @@ cdef void finish_task(Task *task) noexcept nogil:
 # ---- the function of the table
 
 cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
-    if lacks(args, &args.complete):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    return _execute(args)
-
-
-cdef Error *_execute(ExecuteArgs *args) noexcept nogil:
     cdef Error *error = NULL
     cdef Executable *executable = args.executable
     cdef Device *device
@@ -402,20 +396,16 @@ cdef Error *_execute_slow(ExecuteArgs *args, Device *device, bint may_run_here) 
 
 cdef Error *execute_context_create(HandleArgs *args) noexcept nogil:
     """A context carries data of custom calls in C++, which no program here has."""
-    if lacks(args, &args.handle):
-        return short_structure()
     args.handle = allocate(1)
     return NULL
 
 
 cdef Error *execute_context_destroy(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     free(args.handle)
     return NULL
 
 
-cdef void fill_execution_slots(Api *api) noexcept:
-    api.slots[<int>SLOT_ExecuteContext_Create] = <void *>execute_context_create
-    api.slots[<int>SLOT_ExecuteContext_Destroy] = <void *>execute_context_destroy
-    api.slots[<int>SLOT_LoadedExecutable_Execute] = <void *>executable_execute
+cdef void fill_execution_slots() noexcept:
+    offer(SLOT_ExecuteContext_Create, <void *>execute_context_create, &(<HandleArgs *>NULL).handle)
+    offer(SLOT_ExecuteContext_Destroy, <void *>execute_context_destroy, &(<HandleArgs *>NULL).handle)
+    offer_python(SLOT_LoadedExecutable_Execute, <void *>executable_execute, &(<ExecuteArgs *>NULL).complete)

@@ -46,29 +46,21 @@ cdef Error *answer_texts(SizedListsArgs *args, Texts *texts, Py_ssize_t count) n
 
 cdef Error *argument_shardings(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.sizes):
-        return short_structure()
     return answer_texts(args, &executable.argument_shardings, executable.argument_count)
 
 
 cdef Error *result_shardings(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.sizes):
-        return short_structure()
     return answer_texts(args, &executable.result_shardings, executable.result_count)
 
 
 cdef Error *argument_memory_kinds(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.sizes):
-        return short_structure()
     return answer_texts(args, &executable.argument_memory_kinds, executable.argument_count)
 
 
 cdef Error *result_memory_kinds(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.sizes):
-        return short_structure()
     return answer_texts(args, &executable.result_memory_kinds, executable.result_count)
 
 
@@ -90,16 +82,12 @@ cdef int fill_layouts(LayoutList *layouts, list texts) except -1:
 
 cdef Error *layouts_of_arguments(CountedListArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.items):
-        return short_structure()
     args.count, args.items = executable.argument_layout_texts.count, executable.argument_layout_texts.items
     return NULL
 
 
 cdef Error *layouts_of_results(CountedListArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.items):
-        return short_structure()
     args.count, args.items = executable.result_layout_texts.count, executable.result_layout_texts.items
     return NULL
 
@@ -107,8 +95,6 @@ cdef Error *layouts_of_results(CountedListArgs *args) noexcept nogil:
 cdef Error *result_dimensions(SizedListsArgs *args) noexcept nogil:
     """The sizes of all results one after the other, and the ranks."""
     cdef Executable *executable = <Executable *>args.handle
-    if lacks(args, &args.sizes):
-        return short_structure()
     args.count = executable.result_count
     args.items = executable.result_dims
     args.sizes = executable.result_rank_sizes
@@ -130,7 +116,7 @@ cdef Error *_fill_cost(Executable *executable) noexcept with gil:
             values[index].header.struct_size = sizeof(NamedValue)
             values[index].name = strdup(name)
             values[index].name_size = len(name)
-            values[index].kind = VALUE_FLOAT
+            values[index].value_kind = VALUE_FLOAT
             memcpy(&values[index].value, &cost, sizeof(float))
             values[index].value_size = 1
             index += 1
@@ -144,11 +130,7 @@ cdef Error *_fill_cost(Executable *executable) noexcept with gil:
 cdef Error *executable_cost(CountedListArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
     cdef Error *error = NULL
-    if lacks(args, &args.items):
-        return short_structure()
     if executable.costs == NULL:
-        if not begin_call():
-            return shutting_down()
         error = _fill_cost(executable)
     args.count = executable.cost_count
     args.items = executable.costs
@@ -162,23 +144,23 @@ cdef void free_costs(Executable *executable) noexcept nogil:
     free(executable.costs)
 
 
-cdef void fill_extensions(Api *api) noexcept:
-    api.slots[<int>SLOT_Executable_GetCostAnalysis] = <void *>executable_cost
-    api.slots[<int>SLOT_Executable_OutputMemoryKinds] = <void *>result_memory_kinds
-    api.slots[<int>SLOT_Executable_ParameterMemoryKinds] = <void *>argument_memory_kinds
-    api.slots[<int>SLOT_Executable_OutputDimensions] = <void *>result_dimensions
+cdef void fill_extensions() noexcept:
+    offer_python(SLOT_Executable_GetCostAnalysis, <void *>executable_cost, &(<CountedListArgs *>NULL).items)
+    offer(SLOT_Executable_OutputMemoryKinds, <void *>result_memory_kinds, &(<SizedListsArgs *>NULL).sizes)
+    offer(SLOT_Executable_ParameterMemoryKinds, <void *>argument_memory_kinds, &(<SizedListsArgs *>NULL).sizes)
+    offer(SLOT_Executable_OutputDimensions, <void *>result_dimensions, &(<SizedListsArgs *>NULL).sizes)
     SHARDINGS.base.struct_size = sizeof(ShardingsExtension)
-    SHARDINGS.base.kind = EXTENSION_SHARDINGS
-    SHARDINGS.functions[0] = <void *>argument_shardings
-    SHARDINGS.functions[1] = <void *>result_shardings
+    SHARDINGS.base.extension_type = EXTENSION_SHARDINGS
+    SHARDINGS.functions[0] = entry_point(SLOTS + 0, <void *>argument_shardings, &(<SizedListsArgs *>NULL).sizes)
+    SHARDINGS.functions[1] = entry_point(SLOTS + 1, <void *>result_shardings, &(<SizedListsArgs *>NULL).sizes)
     SHARDINGS.base.next = &LAYOUTS.base
     LAYOUTS.base.struct_size = sizeof(LayoutsExtension)
-    LAYOUTS.base.kind = EXTENSION_LAYOUTS
-    LAYOUTS.functions[0] = <void *>layout_destroy
-    LAYOUTS.functions[1] = <void *>layout_serialize
-    LAYOUTS.functions[2] = <void *>default_layout  # of a client
-    LAYOUTS.functions[3] = <void *>layout_of_buffer
-    LAYOUTS.functions[4] = <void *>default_layout  # of a topology
-    LAYOUTS.functions[5] = <void *>layouts_of_results
-    LAYOUTS.functions[6] = <void *>layouts_of_arguments
-    api.header.extensions = &SHARDINGS.base
+    LAYOUTS.base.extension_type = EXTENSION_LAYOUTS
+    LAYOUTS.functions[0] = entry_point(SLOTS + 2, <void *>layout_destroy, &(<HandleArgs *>NULL).handle)
+    LAYOUTS.functions[1] = entry_point(SLOTS + 3, <void *>layout_serialize, &(<SerializeArgs *>NULL).delete)
+    LAYOUTS.functions[2] = entry_point(SLOTS + 4, <void *>default_layout, &(<DefaultLayoutArgs *>NULL).layout)  # of a client
+    LAYOUTS.functions[3] = entry_point(SLOTS + 5, <void *>layout_of_buffer, &(<PointerArgs *>NULL).value)
+    LAYOUTS.functions[4] = entry_point(SLOTS + 6, <void *>default_layout, &(<DefaultLayoutArgs *>NULL).layout)  # of a topology
+    LAYOUTS.functions[5] = entry_point(SLOTS + 7, <void *>layouts_of_results, &(<CountedListArgs *>NULL).items)
+    LAYOUTS.functions[6] = entry_point(SLOTS + 8, <void *>layouts_of_arguments, &(<CountedListArgs *>NULL).items)
+    API.header.extensions = &SHARDINGS.base

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ...ir import Block, Module, Operation, Region, StringAttribute
+from ...ops.sharding.scope import meshes_of
 from ...types import TensorType
 from .. import compatibility
-from .partitioned import meshes_of_devices, sharding_of
+from .partitioned import sharding_of
 from .shards import Shards
 
 TARGET: Final = "InspectSharding"
@@ -25,10 +26,10 @@ _INSPECTORS: weakref.WeakValueDictionary[str, Callable[[Any], None]] = weakref.W
 
 def install() -> None:
     """Wrap JAX's lowering to record the functions behind its keys."""
-    compatibility.wrap(compatibility.ENCODE_INSPECTOR, _encoding)
+    compatibility.wrap(compatibility.ENCODE_INSPECTOR, _wrap_encode_inspector)
 
 
-def _encoding(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+def _wrap_encode_inspector(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     def encode_inspect_sharding_callback(function: Any) -> bytes:
         key = encode(function)
         _INSPECTORS[_text(key)] = function
@@ -48,7 +49,7 @@ def report_shardings(module: Module) -> None:
     Args:
         module: with the shardings that propagation gives.
     """
-    meshes = meshes_of_devices(module)
+    meshes = meshes_of(module)
     partitions = max((mesh.total_size for mesh in meshes.values()), default=1)
     for block, is_manual in _blocks(module):
         inspected = [operation for operation in block.operations if _is_inspection(operation)]

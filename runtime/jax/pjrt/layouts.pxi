@@ -31,7 +31,7 @@ cdef Error *read_layout(Layout *layout, size_t rank, const int64_t **minor_to_ma
     cdef size_t index
     cdef unsigned long long seen = 0
     minor_to_major[0] = NULL
-    if layout == NULL or layout.kind != LAYOUT_TILED or layout.value.tiled.minor_to_major_size == 0:
+    if layout == NULL or layout.layout_type != LAYOUT_TILED or layout.value.tiled.minor_to_major_size == 0:
         return NULL
     tiled = &layout.value.tiled
     if tiled.tiles:
@@ -82,13 +82,13 @@ cdef object laid_out(cnp.ndarray array, const int64_t *minor_to_major):
 
 
 cdef Buffer *keep_laid_out(
-    cnp.ndarray array, int kind, Memory *memory, const int64_t *minor_to_major, Event *done
+    cnp.ndarray array, int element_type, Memory *memory, const int64_t *minor_to_major, Event *done
 ) except NULL:
     """A buffer with an array in a layout: a copy, after which the event is complete, unless it is the order of C."""
     cdef Buffer *buffer
     if minor_to_major == NULL:
-        return keep_array(array, kind, memory)
-    buffer = keep_array(laid_out(array, minor_to_major), kind, memory)
+        return keep_array(array, element_type, memory)
+    buffer = keep_array(laid_out(array, minor_to_major), element_type, memory)
     set_layout(buffer, minor_to_major)
     if done != NULL:
         with nogil:
@@ -121,16 +121,12 @@ cdef MemoryLayout *new_memory_layout(const int64_t *minor_to_major, size_t rank)
 
 
 cdef Error *layout_destroy(HandleArgs *args) noexcept nogil:
-    if lacks(args, &args.handle):
-        return short_structure()
     free(args.handle)
     return NULL
 
 
 cdef Error *layout_serialize(SerializeArgs *args) noexcept nogil:
     cdef MemoryLayout *layout = <MemoryLayout *>args.handle
-    if lacks(args, &args.delete):
-        return short_structure()
     args.size = layout.size
     args.holder = allocate(layout.size)
     memcpy(args.holder, layout.text, layout.size)
@@ -141,8 +137,6 @@ cdef Error *layout_serialize(SerializeArgs *args) noexcept nogil:
 
 cdef Error *default_layout(DefaultLayoutArgs *args) noexcept nogil:
     """The default layout of arrays: C order."""
-    if lacks(args, &args.layout):
-        return short_structure()
     if args.rank > MAX_RANK:
         return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not offer arrays of more than 64 dimensions")
     args.layout = new_memory_layout(NULL, args.rank)
@@ -151,7 +145,5 @@ cdef Error *default_layout(DefaultLayoutArgs *args) noexcept nogil:
 
 cdef Error *layout_of_buffer(PointerArgs *args) noexcept nogil:
     cdef Buffer *buffer = <Buffer *>args.handle
-    if lacks(args, &args.value):
-        return short_structure()
     args.value = new_memory_layout(buffer.minor_to_major, buffer.rank)
     return NULL

@@ -42,7 +42,7 @@ def _layout(type: Type, mode: Attribute | None) -> Layout:
         return None
     match = _LAYOUT.fullmatch(mode.value)
     if match is None:
-        raise ParseError(f"mhlo.layout_mode is {mode.value!r}, which is no layout")
+        raise ParseError(f"mhlo.layout_mode is {mode.value!r}, which is not a valid layout")
     if match[2]:
         raise UnsupportedError(f"the layout {mode.value} is more than an order of dimensions")
     order = tuple(int(number) for number in match[1].split(",") if number.strip())

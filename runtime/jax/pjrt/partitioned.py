@@ -16,6 +16,7 @@ from ...errors import UnsupportedError
 from ...ir import Attribute, FunctionAttribute, Module, Operation, StringAttribute, Value
 from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
 from ...ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
+from ...ops.sharding.scope import meshes_of
 from ...types import Array, TensorType, Type
 from .shards import Shards
 
@@ -57,7 +58,7 @@ class PartitionedProgram:
 
     def __init__(self, module: Module, partitions: int, run: Callable[..., Any], is_local: bool) -> None:
         function = module.functions["main"]
-        meshes = meshes_of_devices(module)
+        meshes = meshes_of(module)
         self.arguments = _shards(function.type.inputs, function.argument_attributes, meshes, partitions)
         self.results = _shards(function.type.results, function.result_attributes, meshes, partitions)
         self._partitions = partitions
@@ -98,7 +99,7 @@ def divide_callbacks(module: Module, partitions: int) -> None:
     Raises:
         UnsupportedError: a sharding is not supported.
     """
-    meshes = meshes_of_devices(module)
+    meshes = meshes_of(module)
     for operation in module.walk():
         function = operation.attributes.get(FUNCTION)
         if isinstance(function, FunctionAttribute) and _is_called_for_each(operation):
@@ -142,17 +143,6 @@ def sharding_of(value: Value, module: Module) -> TensorSharding | None:
             if function.body is not None and value.owner in function.body.blocks:
                 sharding = function.argument_attributes[value.index].get("sdy.sharding")
     return sharding if isinstance(sharding, TensorSharding) else None
-
-
-def meshes_of_devices(module: Module) -> dict[str, Mesh]:
-    """The meshes that a program declares."""
-    meshes = {}
-    for item in module.body:
-        if isinstance(item, Operation) and item.name == "sdy.mesh":
-            mesh, name = item.attributes["mesh"], item.attributes["sym_name"]
-            assert isinstance(mesh, Mesh)
-            meshes[str(getattr(name, "value", name))] = mesh
-    return meshes
 
 
 def _shards(

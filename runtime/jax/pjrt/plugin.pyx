@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The table of functions that PJRT calls.
 
-A function of the table may be called by any thread, with or without Python's lock. Those that need the lock take it
+A function of the table may be called by any thread, with or without the GIL. Those that need it take it
 by `with gil`, unless the interpreter is shutting down. References to Python objects are given up by `drop`, which
-never waits for the lock.
+never waits for the GIL.
 """
 
 cimport numpy as cnp
@@ -24,7 +24,7 @@ import os
 import numpy as np
 
 from ...errors import ExecutionError, UnsupportedError
-from .client import device_count, platform_version, require_one_process, stablehlo_version
+from .client import MEMORY_KINDS, device_count, platform_version, require_one_process, stablehlo_version, topology_size
 from .element_types import DTYPES
 from .failures import describe
 from .program import compile_program, deserialize_program
@@ -38,6 +38,45 @@ cdef extern from *:
     #else
     #define nimblehlo_is_finalizing() _Py_IsFinalizing()
     #endif
+    /* The functions of the table, and of the extensions, are reached through entry points. These refuse an argument
+       structure that ends before the last field that its function needs, since the caller has another version of PJRT,
+       and calls of functions that need Python while the interpreter is shutting down. */
+    static struct { void *(*function)(void *args); size_t size; int needs_python; } nimblehlo_functions[150];
+    static void *(*nimblehlo_refuse)(void);
+    static void *(*nimblehlo_begin)(void);
+    static void *nimblehlo_call_with_python(int number, void *args) {
+        void *error = nimblehlo_begin();
+        return error ? error : nimblehlo_functions[number].function(args);
+    }
+    #define NIMBLEHLO_ENTRY_POINT(n) static void *nimblehlo_entry_point_##n(void *args) { \
+        if (*(size_t *)args < nimblehlo_functions[n].size) return nimblehlo_refuse(); \
+        if (nimblehlo_functions[n].needs_python) return nimblehlo_call_with_python(n, args); \
+        return nimblehlo_functions[n].function(args); }
+    #define NIMBLEHLO_NAME(n) nimblehlo_entry_point_##n,
+    #define NIMBLEHLO_TEN(m, t) m(t##0) m(t##1) m(t##2) m(t##3) m(t##4) m(t##5) m(t##6) m(t##7) m(t##8) m(t##9)
+    #define NIMBLEHLO_ALL(m) NIMBLEHLO_TEN(m,) NIMBLEHLO_TEN(m, 1) NIMBLEHLO_TEN(m, 2) NIMBLEHLO_TEN(m, 3) \
+        NIMBLEHLO_TEN(m, 4) NIMBLEHLO_TEN(m, 5) NIMBLEHLO_TEN(m, 6) NIMBLEHLO_TEN(m, 7) NIMBLEHLO_TEN(m, 8) \
+        NIMBLEHLO_TEN(m, 9) NIMBLEHLO_TEN(m, 10) NIMBLEHLO_TEN(m, 11) NIMBLEHLO_TEN(m, 12) NIMBLEHLO_TEN(m, 13) \
+        NIMBLEHLO_TEN(m, 14)
+    NIMBLEHLO_ALL(NIMBLEHLO_ENTRY_POINT)
+    static void *(*const nimblehlo_entry_points[])(void *args) = { NIMBLEHLO_ALL(NIMBLEHLO_NAME) };
+    static void *nimblehlo_entry_point_of(int number, void *function, size_t size, int needs_python) {
+        nimblehlo_functions[number].function = (void *(*)(void *))function;
+        nimblehlo_functions[number].size = size;
+        nimblehlo_functions[number].needs_python = needs_python;
+        return (void *)nimblehlo_entry_points[number];
+    }
+    #define nimblehlo_entry_point(number, function, last) \
+        nimblehlo_entry_point_of(number, function, (size_t)((last) + 1), 0)
+    static void **nimblehlo_slots;
+    #define nimblehlo_offer(slot, function, last) (nimblehlo_slots[slot] = nimblehlo_entry_point(slot, function, last))
+    #define nimblehlo_offer_python(slot, function, last) \
+        (nimblehlo_slots[slot] = nimblehlo_entry_point_of(slot, function, (size_t)((last) + 1), 1))
+    static void nimblehlo_begin_table(void **slots, void *refuse, void *begin) {
+        nimblehlo_slots = slots;
+        nimblehlo_refuse = (void *(*)(void))refuse;
+        nimblehlo_begin = (void *(*)(void))begin;
+    }
     /* Whether an argument structure ends before the field that `last` points to does. */
     #define nimblehlo_lacks(args, last) ((args)->header.struct_size < (size_t)((const char *)((last) + 1) - (const char *)(args)))
     /* Start Python where there is none, and fill the table by importing this module. False if that fails. */
@@ -82,6 +121,10 @@ cdef extern from *:
     bint import_plugin "nimblehlo_import"() nogil
     bint is_finalizing "nimblehlo_is_finalizing"() nogil
     bint lacks "nimblehlo_lacks"(const void *args, const void *last) nogil
+    void begin_table "nimblehlo_begin_table"(void **slots, void *refuse, void *begin) nogil
+    void *entry_point "nimblehlo_entry_point"(int number, void *function, const void *last) nogil
+    void offer "nimblehlo_offer"(int slot, void *function, const void *last) nogil
+    void offer_python "nimblehlo_offer_python"(int slot, void *function, const void *last) nogil
     object new_array "nimblehlo_new_array"(
         object dtype, int rank, cnp.npy_intp *dims, cnp.npy_intp *strides, void *data, int flags
     )
@@ -108,9 +151,9 @@ cdef extern from "Python.h":
 
 cdef enum:
     MAX_RANK = 64
-    MAX_KINDS = 40
+    MAX_ELEMENT_TYPES = 40
 
-cdef size_t ITEM_BYTES[MAX_KINDS]
+cdef size_t ITEM_BYTES[MAX_ELEMENT_TYPES]
 """Bytes of an element by its PJRT element type; 0 for those that are not supported."""
 
 cdef list _DTYPES = DTYPES
@@ -130,26 +173,43 @@ cdef void *allocate(size_t size) noexcept nogil:
     return memory
 
 
+cdef void retain(Py_ssize_t *references) noexcept nogil:
+    """Count one more holder of an object."""
+    take_lock()
+    references[0] += 1
+    release_lock()
+
+
+cdef bint release(Py_ssize_t *references) noexcept nogil:
+    """Count one holder of an object less; whether it was the last one."""
+    cdef bint is_last
+    take_lock()
+    references[0] -= 1
+    is_last = references[0] == 0
+    release_lock()
+    return is_last
+
+
 cdef void free_holder(void *holder) noexcept nogil:
     """Free the memory of a returned value, after the caller has read it."""
     free(holder)
 
 
-cdef object dtype_of(int kind):
+cdef object dtype_of(int element_type):
     """The dtype of a PJRT element type.
 
     Raises:
         UnsupportedError: none stands for it.
     """
-    dtype = _DTYPES[kind] if 0 <= kind < len(_DTYPES) else None
+    dtype = _DTYPES[element_type] if 0 <= element_type < len(_DTYPES) else None
     if dtype is None:
-        raise UnsupportedError(f"PJRT's element type {kind} is not supported")
+        raise UnsupportedError(f"PJRT's element type {element_type} is not supported")
     return dtype
 
 
-cdef object empty_array(int kind, const int64_t *dims, size_t rank):
+cdef object empty_array(int element_type, const int64_t *dims, size_t rank):
     """An uninitialized array."""
-    return np.empty([dims[axis] for axis in range(rank)], dtype_of(kind))
+    return np.empty([dims[axis] for axis in range(rank)], dtype_of(element_type))
 
 
 cdef inline void *array_data(PyObject *array) noexcept nogil:
@@ -157,6 +217,9 @@ cdef inline void *array_data(PyObject *array) noexcept nogil:
 
 
 include "abi.pxi"
+
+cdef Api API
+
 include "errors.pxi"
 include "events.pxi"
 include "references.pxi"
@@ -170,8 +233,6 @@ include "workers.pxi"
 include "execution.pxi"
 include "topology.pxi"
 
-cdef Api API
-
 
 cdef Error *plugin_initialize(HandleArgs *args) noexcept nogil:
     return NULL
@@ -182,8 +243,6 @@ cdef NamedValue ATTRIBUTES[1]
 
 
 cdef Error *plugin_attributes(PluginAttributesArgs *args) noexcept nogil:
-    if lacks(args, &args.count):
-        return short_structure()
     args.attributes = ATTRIBUTES
     args.count = 1
     return NULL
@@ -192,12 +251,12 @@ cdef Error *plugin_attributes(PluginAttributesArgs *args) noexcept nogil:
 cdef bint _is_named(const NamedValue *option, const char *name) noexcept nogil:
     """Whether an option is an integer of that name."""
     return (
-        option.kind == VALUE_INT64 and option.name_size == strlen(name)
+        option.value_kind == VALUE_INT64 and option.name_size == strlen(name)
         and strncmp(option.name, name, option.name_size) == 0
     )
 
 
-cdef Error *_create_client(ClientCreateArgs *args) noexcept with gil:
+cdef Error *client_create(ClientCreateArgs *args) noexcept with gil:
     cdef bytes version
     cdef size_t index
     try:
@@ -211,27 +270,19 @@ cdef Error *_create_client(ClientCreateArgs *args) noexcept with gil:
     return NULL
 
 
-cdef Error *client_create(ClientCreateArgs *args) noexcept nogil:
-    if lacks(args, &args.client):
-        return short_structure()
-    if not begin_call():
-        return shutting_down()
-    return _create_client(args)
-
-
-cdef void _fill_plugin_slots(Api *api) except *:
+cdef void _fill_plugin_slots() except *:
     cdef int index
     for index in range(3):
         STABLEHLO_VERSION[index] = stablehlo_version()[index]
     ATTRIBUTES[0].header.struct_size = sizeof(NamedValue)
     ATTRIBUTES[0].name = b"stablehlo_current_version"
     ATTRIBUTES[0].name_size = strlen(ATTRIBUTES[0].name)
-    ATTRIBUTES[0].kind = VALUE_INT64_LIST
+    ATTRIBUTES[0].value_kind = VALUE_INT64_LIST
     ATTRIBUTES[0].value = <int64_t>STABLEHLO_VERSION
     ATTRIBUTES[0].value_size = 3
-    api.slots[<int>SLOT_Plugin_Initialize] = <void *>plugin_initialize
-    api.slots[<int>SLOT_Plugin_Attributes] = <void *>plugin_attributes
-    api.slots[<int>SLOT_Client_Create] = <void *>client_create
+    API.slots[<int>SLOT_Plugin_Initialize] = <void *>plugin_initialize
+    offer(SLOT_Plugin_Attributes, <void *>plugin_attributes, &(<PluginAttributesArgs *>NULL).count)
+    offer_python(SLOT_Client_Create, <void *>client_create, &(<ClientCreateArgs *>NULL).client)
 
 
 cdef void _fill_table() except *:
@@ -240,19 +291,20 @@ cdef void _fill_table() except *:
     API.version.header.struct_size = <size_t>(&API.version.minor + 1) - <size_t>&API.version
     API.version.major = API_MAJOR
     API.version.minor = API_MINOR
+    begin_table(API.slots, <void *>short_structure, <void *>begin_python)
     for index in range(SLOTS):
         API.slots[index] = <void *>unimplemented
     for index in range(len(_DTYPES)):
         ITEM_BYTES[index] = 0 if _DTYPES[index] is None else _DTYPES[index].itemsize
-    fill_error_table(&API)
-    fill_event_slots(&API)
-    fill_device_slots(&API)
-    fill_buffer_slots(&API)
-    fill_executable_slots(&API)
-    fill_extensions(&API)
-    fill_execution_slots(&API)
-    fill_topology_slots(&API)
-    _fill_plugin_slots(&API)
+    fill_error_table()
+    fill_event_slots()
+    fill_device_slots()
+    fill_buffer_slots()
+    fill_executable_slots()
+    fill_extensions()
+    fill_execution_slots()
+    fill_topology_slots()
+    _fill_plugin_slots()
 
 
 _fill_table()

@@ -22,11 +22,11 @@ from ...ops.custom_calls.targets import HANDLER
 from ...specialize.gspmd.annotations import GSPMD_SHARDING
 from ...specialize.gspmd.conversion import to_shardy
 from ...types import ElementType, TensorType, TokenType, Type
-from ..running import Program, load_program
+from ..running import JaxProgram, load_program
 from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .cost import cost_of
-from .element_types import KINDS, PRED
+from .element_types import NUMBERS, PRED
 from .inspection import report_shardings
 from .layouts import layout_texts, layouts_of, with_layouts
 from .partitioned import PartitionedProgram, divide_callbacks, propagated
@@ -50,7 +50,7 @@ class LoadedProgram:
         is_synchronous: whether it must run on the thread that calls it.
         is_slow_at_first: whether its first run must not block the calling thread.
         argument_count: the number of arguments.
-        result_kinds: PJRT's number of the element type of each result.
+        result_element_types: PJRT's number of the element type of each result.
         run_partitioned: runs it on the arrays of several devices; only there if it is for several.
         result_shapes: the sizes of each result on a device.
         argument_layouts, result_layouts: their dimensions from the minor to the major one; None: in C order.
@@ -68,16 +68,16 @@ class LoadedProgram:
         function = module.functions["main"]
         has_one_device = len(options.device_ids) == 1
         types, result_types = function.type.inputs, function.type.results
-        donors = _donors(function)
+        donated_arguments = _donated_arguments(function)
         sizes = list(map(_bytes, types))
-        self.donated = _with_results(donors, sizes, list(map(_bytes, result_types)))
+        self.donated = _donations_with_results(donated_arguments, sizes, list(map(_bytes, result_types)))
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
         if options.partitions > 1:
             divide_callbacks(module, options.partitions)
         # Each call that is not partitioned assembles new arrays from the shards.
         local = None if has_one_device else _device_program(module, options, calls_python)
-        self._program = Program(
+        self._program = JaxProgram(
             module if local is None else local,
             options.settings,
             self.donated if has_one_device else (),
@@ -92,7 +92,7 @@ class LoadedProgram:
         self.run = self._program if options.settings.explore else self._program.executable
         self.argument_count = len(function.type.inputs)
         described = [_describe(type) for type in function.type.results]
-        self.result_kinds = [kind for kind, _ in described]
+        self.result_element_types = [number for number, _ in described]
         self.result_shapes = [shape for _, shape in described]
         self.argument_layouts = layouts_of(function.type.inputs, function.argument_attributes)
         self.result_layouts = layouts_of(function.type.results, function.result_attributes)
@@ -111,7 +111,7 @@ class LoadedProgram:
             self.result_shapes = [shards.shard_shape for shards in partitioned.results]
             sizes = list(map(_bytes, types, [shards.shard_shape for shards in partitioned.arguments]))
             result_sizes = list(map(_bytes, result_types, self.result_shapes))
-            self.donated = _with_results(donors, sizes, result_sizes)
+            self.donated = _donations_with_results(donated_arguments, sizes, result_sizes)
             self._device_bytes = sum(sizes), sum(result_sizes)
             self.argument_shardings = [shards.op_sharding for shards in partitioned.arguments]
             self.result_shardings = [shards.op_sharding for shards in partitioned.results]
@@ -122,7 +122,7 @@ class LoadedProgram:
         self.name = self._program.name.encode()
         hashed_texts = (code, options.serialized, platform_version().encode())
         self.fingerprint = hashlib.sha256(
-            b"".join([hashlib.sha256(part).digest() for part in hashed_texts])
+            b"".join([hashlib.sha256(text).digest() for text in hashed_texts])
         ).digest()
         _PROGRAMS[self.fingerprint] = self
 
@@ -186,7 +186,7 @@ def compile_program(code: bytes, format: str, options: bytes, device_count: int)
         device_count: the number of devices of the client.
 
     Raises:
-        NimbleError: what `load_program`, `Program` and `parse_compile_options` raise.
+        NimbleError: what `load_program`, `JaxProgram` and `parse_compile_options` raise.
         UnsupportedError: another format, or no function ``main``.
     """
     if format != "mlir":
@@ -209,10 +209,10 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
         device_count: the number of devices of the client.
 
     Raises:
-        ParseError: the data is no serialized program, or one of another version.
+        ParseError: the data is not a serialized program, or is one of another version.
     """
     if not data.startswith(_SERIALIZED):
-        raise ParseError("the data is no serialized program of NimbleHLO")
+        raise ParseError("the data is not a serialized program of NimbleHLO")
     header, _, rest = data[len(_SERIALIZED) :].partition(b"\n")
     try:
         description = json.loads(header)
@@ -287,7 +287,7 @@ def _local_text(module: Module | None) -> bytes:
     return str(functions).replace(f", {HANDLER} = #nimblehlo.function", "").encode()
 
 
-def _donors(function: Function) -> tuple[int, ...]:
+def _donated_arguments(function: Function) -> tuple[int, ...]:
     """The numbers of the donated arguments."""
     return tuple(
         [
@@ -298,7 +298,7 @@ def _donors(function: Function) -> tuple[int, ...]:
     )
 
 
-def _with_results(
+def _donations_with_results(
     donated: Sequence[int], argument_bytes: Sequence[int], result_bytes: Sequence[int]
 ) -> tuple[int, ...]:
     """The donated arguments that are deleted, each for a result of the same size, as in XLA.
@@ -326,9 +326,9 @@ def _describe(type: Type) -> tuple[int, tuple[int, ...]]:
     if isinstance(type, TokenType):
         return PRED, (0,)
     if isinstance(type, TensorType) and isinstance(type.element_type, ElementType):
-        kind = KINDS.get(type.element_type.name)
-        if kind is not None:
-            return kind, type.shape
+        number = NUMBERS.get(type.element_type.name)
+        if number is not None:
+            return number, type.shape
     raise UnsupportedError(f"results of type {type} cannot be returned through PJRT")
 
 

@@ -1,4 +1,4 @@
-# References to Python objects that are given up on threads which do not hold Python's lock. Whoever waits for the
+# References to Python objects that are given up on threads which do not hold the GIL. Whoever waits for the
 # lock in a destruction can end the process at the interpreter's exit, or wait for a thread that waits for it.
 
 cdef PyObject **_DROPPED = NULL
@@ -10,7 +10,7 @@ cdef size_t _waiting_bytes = 0
 cdef enum:
     MAX_WAITING = 256
     MAX_WAITING_BYTES = 1 << 16
-"""Maximum number and bytes of arrays whose release waits for a call that holds Python's lock."""
+"""Maximum number and bytes of arrays whose release waits for a call that holds the GIL."""
 
 
 cdef unsigned long _main_thread = PyThread_get_thread_ident()
@@ -20,7 +20,7 @@ cdef bint begin_call() noexcept nogil:
     """Whether a function may use Python.
 
     While the interpreter is shutting down, calls of other threads than the main one never return: the interpreter
-    ends a thread that asks for its lock then, and such an end within jaxlib's code would abort the process.
+    ends a thread that asks for the GIL then, and such an end within jaxlib's code would abort the process.
     """
     if not is_finalizing():
         return True
@@ -30,7 +30,7 @@ cdef bint begin_call() noexcept nogil:
 
 
 cdef void _park() noexcept nogil:
-    """Wait for ever, without Python's lock."""
+    """Wait for ever, without the GIL."""
     cdef PyThread_type_lock lock = PyThread_allocate_lock()
     if PyGILState_Check():
         PyEval_SaveThread()
@@ -42,8 +42,13 @@ cdef Error *shutting_down() noexcept nogil:
     return plain_error(CODE_CANCELLED, b"the Python interpreter is shutting down")
 
 
+cdef Error *begin_python() noexcept nogil:
+    """The error for a call that may not use Python; NULL if it may."""
+    return NULL if begin_call() else shutting_down()
+
+
 cdef void drop(PyObject *value) noexcept nogil:
-    """Release a reference: now if the thread holds Python's lock, otherwise in the next thread that does."""
+    """Release a reference: now if the thread holds the GIL, otherwise in the next thread that does."""
     _drop(value, MAX_WAITING_BYTES)
 
 
@@ -55,7 +60,7 @@ cdef void drop_array(PyObject *array) noexcept nogil:
 
 
 cdef void _drop(PyObject *value, size_t size) noexcept nogil:
-    """Release a reference to an object of `bytes` bytes."""
+    """Release a reference to an object of `size` bytes."""
     global _is_collection_pending, _waiting_bytes
     cdef bint schedules
     if value == NULL or is_finalizing():
@@ -73,7 +78,7 @@ cdef void _drop(PyObject *value, size_t size) noexcept nogil:
         _is_collection_pending = True
     release_lock()
     if schedules and Py_AddPendingCall(_collect, NULL) != 0:
-        # The queue of pending calls is full; the next call of a function that holds the lock collects.
+        # The queue of pending calls is full; the next call of a function that holds the GIL collects.
         _is_collection_pending = False
 
 
@@ -96,7 +101,7 @@ cdef int _collect(void *unused) noexcept:
 
 
 cdef void collect_dropped() noexcept:
-    """Release the references that were dropped without Python's lock. The caller holds the lock."""
+    """Release the references that were dropped without the GIL. The caller holds the GIL."""
     global _dropped_count, _waiting_bytes
     cdef PyObject *value
     while _dropped_count:

@@ -1,5 +1,5 @@
-# Tracks whether the callers of a slow program wait for its results immediately. If they do, a worker gains nothing, and
-# the two hand-overs take 100 to 300 us, so the next run happens on the calling thread. As soon as a caller does other
+# Tracks whether the callers of a slow program wait for its results immediately. If they do, a worker gains nothing but
+# costs the two hand-overs (execution.pxi), so the next run happens on the calling thread. As soon as a caller does other
 # work between a call and the wait for its results, the worker runs the program again.
 
 cdef enum:
@@ -25,14 +25,7 @@ cdef Waits *new_waits() noexcept nogil:
 
 
 cdef void release_waits(Waits *waits) noexcept nogil:
-    cdef Py_ssize_t left
-    if waits == NULL:
-        return
-    take_lock()
-    waits.references -= 1
-    left = waits.references
-    release_lock()
-    if left == 0:
+    if waits != NULL and release(&waits.references):
         free(waits)
 
 

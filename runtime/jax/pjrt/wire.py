@@ -28,7 +28,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 def decode(data: bytes) -> Fields:
     """The fields of a message by their numbers, each with its values in order: integers, or bytes.
 
-    Numbers of 32 and 64 bits that are no varints come as bytes.
+    Numbers of 32 and 64 bits that are not varints come as bytes.
 
     Raises:
         ParseError: the message is malformed.
@@ -60,7 +60,7 @@ def integer(fields: Fields, number: int, default: int = 0) -> int:
     """The last value of a field of integers, with its sign."""
     value = fields.get(number, [default])[-1]
     if not isinstance(value, int):
-        raise ParseError(f"field {number} is no integer")
+        raise ParseError(f"field {number} is not an integer")
     return value - (1 << 64) if value >> 63 else value
 
 

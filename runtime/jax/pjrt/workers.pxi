@@ -1,5 +1,5 @@
 # Threads that run tasks. Tasks that call no Python functions of the user run one after the other, for they hold
-# Python's lock most of the time. A task with such a function has a thread for itself, so that the function may wait
+# the GIL most of the time. A task with such a function has a thread for itself, so that the function may wait
 # for any other task.
 
 cdef enum:

@@ -1,4 +1,4 @@
-"""The layouts of values on devices."""
+"""The division of values among devices along the axes of a mesh."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..types import TensorType, Type
 Axes = tuple[str, ...]
 
 
-class NoRule(Exception):
-    """Raised, with the reason, if a program cannot be partitioned; `device_program` catches it."""
+class CannotPartition(Exception):
+    """The reason why a program cannot be partitioned; `device_program` catches it."""
 
 
-class Layout(NamedTuple):
+class AxisSharding(NamedTuple):
     """The division of a tensor among devices.
 
     Attributes:
@@ -34,9 +34,9 @@ class Layout(NamedTuple):
         return {axis for axes in self.dimensions for axis in axes}
 
 
-def replicated(type: Type) -> Layout:
-    """The layout of a value of which each device holds a copy."""
-    return Layout(((),) * (type.rank if isinstance(type, TensorType) else 0))
+def replicated(type: Type) -> AxisSharding:
+    """The sharding of a value of which each device holds a copy."""
+    return AxisSharding(((),) * (type.rank if isinstance(type, TensorType) else 0))
 
 
 class Devices:
@@ -57,42 +57,42 @@ class Devices:
         numbers = np.array(mesh.device_ids or range(self.count))
         self._numbers = numbers.reshape([axis.size for axis in mesh.axes])
 
-    def layout(self, sharding: TensorSharding | None, type: Type) -> Layout:
-        """The layout that a sharding gives a value.
+    def axis_sharding(self, sharding: TensorSharding | None, type: Type) -> AxisSharding:
+        """The axes along which a sharding of the program divides a value.
 
         Raises:
-            NoRule: the sharding has sub-axes, another reduction than a sum, or another mesh.
+            CannotPartition: the sharding has sub-axes, another reduction than a sum, or another mesh.
         """
         if sharding is None or not isinstance(type, TensorType):
             return replicated(type)
         if sharding.unreduced and sharding.reduction != "sum":
-            raise NoRule("devices hold partial results of another reduction than a sum")
+            raise CannotPartition("devices hold partial results of another reduction than a sum")
         dimensions = [self._names(dimension.axes) for dimension in sharding.dimensions]
-        return Layout(
+        return AxisSharding(
             tuple(dimensions) or replicated(type).dimensions, tuple(sorted(self._names(sharding.unreduced)))
         )
 
     def _names(self, axes: Sequence[AxisRef]) -> Axes:
         """The names of the axes with more than one device."""
         if any(axis.sub_axis is not None or axis.name not in self._sizes for axis in axes):
-            raise NoRule("a sharding has sub-axes")
+            raise CannotPartition("a sharding has sub-axes")
         return tuple([axis.name for axis in axes if self._sizes[axis.name] > 1])
 
     def size(self, axes: Sequence[str]) -> int:
         """The number of devices along axes."""
         return math.prod([self._sizes[axis] for axis in axes])
 
-    def local_type(self, type: Type, layout: Layout) -> Type:
+    def local_type(self, type: Type, sharding: AxisSharding) -> Type:
         """The type of a device's shard.
 
         Raises:
-            NoRule: a dimension does not divide evenly.
+            CannotPartition: a dimension does not divide evenly.
         """
-        if not isinstance(type, TensorType) or not any(layout.dimensions):
+        if not isinstance(type, TensorType) or not any(sharding.dimensions):
             return type
-        counts = list(map(self.size, layout.dimensions))
+        counts = list(map(self.size, sharding.dimensions))
         if any(size % count for size, count in zip(type.shape, counts, strict=True)):
-            raise NoRule("a dimension does not divide evenly")
+            raise CannotPartition("a dimension does not divide evenly")
         return type.with_shape([size // count for size, count in zip(type.shape, counts, strict=True)])
 
     def groups(self, axes: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
