@@ -1,8 +1,8 @@
 """Estimates how long steps and their compilation take, to decide which steps to compile.
 
 These figures decide when steps are compiled; native loops (`implementations/native_loops.py`) and epilogues
-(`implementations/epilogues.py`) have a few of their own. They hold for a server processor of the
-2020s and need to be right within a factor of three.
+(`implementations/epilogues.py`) have a few of their own. They hold for a server processor of the 2020s, such
+as Zen 4, and need to be right within a factor of about three for steps that take long.
 """
 
 from __future__ import annotations
@@ -92,12 +92,14 @@ SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
 """Seconds that a reference takes for SMALL_REGION_CALLS applications of a region."""
 
 _CALL_SECONDS = 6e-7
-"""Seconds of a call of a reference, without the work on its elements."""
+"""Seconds of a call of a reference, without the work on its elements: 0.3 to 0.6 us on Zen 4."""
 _ARITHMETIC_SECONDS, _SELECTION_SECONDS, _LOW_PRECISION_SECONDS = 1e-9, 3e-9, 6e-9
 _GATHERED_SECONDS, _TRANSCENDENTAL_SECONDS, _SCIPY_SECONDS = 10e-9, 15e-9, 60e-9
 """Seconds an element in NumPy: arithmetic; selections between operands, which take branches or several
 passes; floats narrower than f32, which are converted; gathered elements; transcendental functions; functions
-of SciPy."""
+of SciPy. Zen 4 takes, for 100,000 elements, 0.15 ns for arithmetic, 11 for `numpy.where`, 19 for a sum of
+f16, 2.4 for gathered elements, 2.4 (exponential) to 34 (power) for functions of f64 and 60 for lgamma; for
+ten million elements, which do not fit its caches, 1.8 for a sum and 49 for gathered elements."""
 _BFLOAT16_SECONDS = 1.4e-9
 """Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
 _NUMPY_CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}

@@ -238,7 +238,7 @@ class _ElementwiseGrouping(LevelGrouping):
         """
         result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
         for group in fusions:
-            results = boundary(self.operations, group.owned, group.copied, self.users)[1]
+            results = boundary(self.operations, group, self.users)[1]
             result_shapes.update(dict.fromkeys(group.owned, (group, tensor_type(results[0]).shape)))
         for group in fusions:
             while rejected := {
@@ -423,7 +423,7 @@ class _ElementwiseGrouping(LevelGrouping):
         members = group.owned | group.copied
         if not group.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
             return False
-        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        operands, results = boundary(self.operations, group, self.users)
         if len(operands) + len(results) > MAX_ARRAYS or not results:
             return False
         computed = sum(self.kinds[index] in _CORES for index in group.owned)
@@ -438,5 +438,5 @@ class _ElementwiseGrouping(LevelGrouping):
 
     def has_too_many_arrays(self, group: FusionGroup) -> bool:
         """Whether a fusion has more operands and results than a loop nest may have arrays."""
-        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        operands, results = boundary(self.operations, group, self.users)
         return len(operands) + len(results) > MAX_ARRAYS

@@ -95,7 +95,7 @@ class _FusionSet:
         if not self.try_build(group):
             return False
         consumer = max(group.owned)
-        read_values = boundary(self.operations, group.owned, group.copied, self.users)[0]
+        read_values = boundary(self.operations, group, self.users)[0]
         for value in read_values:
             self.users[value].append(consumer)
         affected = {self.fusion_of[value]: None for value in read_values if value in self.fusion_of}
@@ -110,7 +110,7 @@ class _FusionSet:
 
     def try_build(self, group: FusionGroup) -> bool:
         """Build the operation of a group with its present results; False if there is no code for it."""
-        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        operands, results = boundary(self.operations, group, self.users)
         if group.built is not None and group.built[0] == results:
             return True
         members = [self.operations[index] for index in group.members]

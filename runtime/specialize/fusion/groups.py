@@ -39,10 +39,10 @@ class FusionGroup:
 
 
 def boundary(
-    operations: list[Operation], owned: set[int], copied: set[int], users: dict[Value, list[int]]
+    operations: list[Operation], group: FusionGroup, users: dict[Value, list[int]]
 ) -> tuple[list[Value], list[Value]]:
     """The operands and the results of a fusion, in the order of the block."""
-    members = sorted(owned | copied)
+    members = group.members
     inside = {result for index in members for result in operations[index].results}
     operands: dict[Value, None] = {}
     results = []
@@ -50,9 +50,9 @@ def boundary(
         for operand in used_values(operations[index]):
             if operand not in inside:
                 operands[operand] = None
-        if index in owned:
+        if index in group.owned:
             for result in operations[index].results:
-                if not owned.issuperset(users.get(result, ())):
+                if not group.owned.issuperset(users.get(result, ())):
                     results.append(result)
     return list(operands), results
 
@@ -79,13 +79,13 @@ def replace(
     operations = block.operations
     # The operands of an operation that one fusion copies may be results of another fusion.
     for group in fusions:
-        for value in boundary(operations, group.owned, group.copied, users)[0]:
+        for value in boundary(operations, group, users)[0]:
             users[value].append(max(group.owned))
     replaced: dict[Value, Value] = {}
     inserted: dict[int, Operation] = {}
     removed: set[int] = set()
     for group in fusions:
-        operands, results = boundary(operations, group.owned, group.copied, users)
+        operands, results = boundary(operations, group, users)
         if group.built is not None and group.built[0] == results:
             fusion = group.built[1]
         else:

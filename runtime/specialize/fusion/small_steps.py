@@ -103,7 +103,7 @@ class _StepGrouping:
             for value in used_by_members
             if value in self.constants and _is_inline_constant(value)
         )
-        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        operands, results = boundary(self.operations, group, self.users)
         return [group] if results and len(operands) + len(results) <= MAX_ARRAYS else []
 
 
