@@ -14,7 +14,7 @@ from ..coverage import ViewOf
 from ..elementwise.floats import total_order
 from ..llvm.functions import Variable
 from ..llvm.loops import While
-from ..llvm.values import I64, Value
+from ..llvm.values import I32, I64, Value
 from .emitter import ArrayEmitter
 
 MAX_COMPARISONS = 1 << 15
@@ -84,7 +84,7 @@ class _Selection:
             slot.set(before)
         offset = slot.get()
         with builder.if_then(builder.icmp_signed("<", offset, k)):
-            self.write_slot(offset, key, (builder.trunc(index, ir.IntType(32)),))
+            self.write_slot(offset, key, (builder.trunc(index, I32),))
 
     @property
     def is_signed(self) -> bool:

@@ -23,7 +23,6 @@ from .emitter import (
     ELEMENTWISE,
     EMIT_RULES,
     Binding,
-    ElementRule,
     EmitRule,
     Emitter,
     Index,
@@ -131,6 +130,7 @@ class _Chain:
         sources: the value in memory of each load, or a splat constant of the chain.
         loads: the offset of the element that each load reads of its source, a function of the result's
             indices.
+        rules: the rules of operations that are not elementwise, but have one for an element; None of others.
         operand_loads: for each operation and each of its operands the number of the load; None if the loop
             computes the operand.
     """
@@ -141,7 +141,7 @@ class _Chain:
         self.views = {fused.result: fused for fused in operations if fused.name in VIEWS}
         self.splats = {fused.result: fused for fused in operations if is_splat(fused)}
         self.operations = [fused for fused in operations if fused.name not in VIEWS and not is_splat(fused)]
-        self.rules = {fused: _element_rule(emitter, fused) for fused in self.operations}
+        self.rules = {fused: emit_rule_of(fused).element(fused, emitter.view_of) for fused in self.operations}
         self.sources: list[IrValue] = []
         self.loads: list[AffineExpr] = []
         self.operand_loads: dict[Operation, list[int | None]] = {}
@@ -201,11 +201,6 @@ class _Chain:
             emit_one = emit if rule is None else rule.emit
             elements[operation.result] = emit_one(emitter.builder, operation, values)
         return elements[self.result]
-
-
-def _element_rule(emitter: Emitter, operation: Operation) -> ElementRule | None:
-    """The rule of an operation that is not elementwise, but fused into the loop of an elementwise one."""
-    return emit_rule_of(operation).element(operation, emitter.view_of)
 
 
 EMIT_RULES[ELEMENTWISE] = EmitRule(_check, _emit, all_values)

@@ -12,7 +12,7 @@ from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
 from ...types import TensorType
 from ..coverage import ViewOf
-from ..llvm.values import I64
+from ..llvm.values import BIT, I64
 from ..views import Scatter
 from .boxes import Side, copy, window
 from .control import check_body
@@ -170,7 +170,7 @@ def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
             destination = dict(starts)
             for (d, _), offset in zip(windowed, offsets, strict=True):
                 destination[d] = emitter.add(destination.get(d, 0), offset)
-            inside: ir.Value = ir.IntType(1)(1)
+            inside: ir.Value = BIT(1)
             for d, index in destination.items():
                 # Compared as unsigned, a negative index is too large.
                 is_within = builder.icmp_unsigned("<", as_value(index), I64(shape[d]))

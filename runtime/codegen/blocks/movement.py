@@ -12,7 +12,7 @@ from ...ir import Value as IrValue
 from ...ir.affine import row_major_offset
 from ...types import Array, TensorType
 from ..llvm.functions import opaque
-from ..llvm.values import I64, constant
+from ..llvm.values import I8, I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
 from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Registers, accept_always
@@ -49,7 +49,7 @@ def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> 
     if emitter.mode.holds(result_type):
         return Elements(tuple([constant(result_type.plain_element_type, item) for item in array.reshape(-1)]))
     content = bytearray(np.ascontiguousarray(array).tobytes())
-    type = ir.ArrayType(ir.IntType(8), len(content))
+    type = ir.ArrayType(I8, len(content))
     module = emitter.builder.module
     data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
     data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)

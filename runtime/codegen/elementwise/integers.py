@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ...types import BOOLEAN, SIGNED, ElementType, storage_range
-from ..llvm.values import F64, I32, call, integer, wrapped
+from ..llvm.values import BIT, F64, I32, call, integer, wrapped
 
 
 def add(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
@@ -122,12 +122,12 @@ def power(builder: ir.IRBuilder, type: ElementType, base: ir.Value, exponent: ir
     zero, one = integer(carrier, 0), integer(carrier, 1)
     result, square = one, base
     for bit in range(_exponent_bits(type, exponent)):
-        is_set = builder.trunc(builder.lshr(exponent, integer(carrier, bit)), ir.IntType(1))
+        is_set = builder.trunc(builder.lshr(exponent, integer(carrier, bit)), BIT)
         result = builder.mul(result, builder.select(is_set, square, one))
         square = builder.mul(square, square)
     if type.category != SIGNED:
         return wrapped(builder, type, result)
-    odd = builder.trunc(exponent, ir.IntType(1))
+    odd = builder.trunc(exponent, BIT)
     is_one = builder.icmp_signed("==", base, one)
     is_unit = builder.or_(is_one, builder.icmp_signed("==", base, integer(carrier, -1)))
     # 1 and -1 are their own reciprocals; all other reciprocals have no whole part.
@@ -209,6 +209,6 @@ def count_bits(builder: ir.IRBuilder, type: ElementType, operand: ir.Value) -> i
 
 def count_leading_zeros(builder: ir.IRBuilder, type: ElementType, operand: ir.Value) -> ir.Value:
     """The number of leading zero bits."""
-    count = builder.ctlz(_bits(builder, type, operand), ir.IntType(1)(0))
+    count = builder.ctlz(_bits(builder, type, operand), BIT(0))
     above = integer(operand.type, operand.type.width - type.width)
     return wrapped(builder, type, builder.sub(count, above))

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .values import I64
+from .values import I32, I64
 
 DISTINCT_LOOP = "loop"
 """Placeholder for the reference of a loop's metadata to itself, which llvmlite cannot express.
@@ -33,7 +33,7 @@ def disable_unrolling(branch: ir.Instruction) -> None:
 
 def interleaved(module: ir.Module, count: int) -> ir.MDValue:
     """Metadata that makes LLVM interleave `count` vectors of a loop."""
-    return module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count)])
+    return module.add_metadata(["llvm.loop.interleave.count", I32(count)])
 
 
 def interleave(branch: ir.Instruction, count: int) -> None:
@@ -64,7 +64,7 @@ class GuardedLoop:
     def close(self) -> ir.Instruction:
         """End the body, and position the outer builder behind the loop. Returns the branch to the body."""
         builder = self.builder
-        following = builder.add(self.index, ir.Constant(I64, 1), flags=("nuw", "nsw"))
+        following = builder.add(self.index, I64(1), flags=("nuw", "nsw"))
         self.index.add_incoming(following, builder.block)
         branch = builder.cbranch(builder.icmp_signed("<", following, self.stop), self.body, self.after)
         self.outside.position_at_end(self.after)

@@ -95,7 +95,7 @@ def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointe
 def _component_pointers(
     builder: ir.IRBuilder, stored: ir.LiteralStructType, pointer: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    zero, one = ir.Constant(I32, 0), ir.Constant(I32, 1)
+    zero, one = I32(0), I32(1)
     # A pointer to the stack has a type, which the pointers to the components would keep.
     source = stored if pointer.type.is_opaque else None
     first = builder.gep(pointer, [zero, zero], inbounds=True, source_etype=source)

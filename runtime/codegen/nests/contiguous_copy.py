@@ -31,7 +31,7 @@ def copy_slice(
         length, itemsize = length * (itemsize // MAX_VECTOR_ITEMSIZE), MAX_VECTOR_ITEMSIZE
     item = ir.IntType(8 * itemsize)
     for first, count in _chunks(length, _VECTOR_BYTES // itemsize):
-        offset = ir.Constant(I32, first)
+        offset = I32(first)
         type = item if count == 1 else ir.VectorType(item, count)
         chunk = builder.gep(source, [offset], inbounds=True, source_etype=item)
         value = builder.load(chunk, typ=type, align=itemsize)

@@ -29,7 +29,7 @@ from ..llvm.loops import (
     min_index,
 )
 from ..llvm.tasks import begin_task
-from ..llvm.values import I8, I64, Value, constant, load, store, stored_type
+from ..llvm.values import BIT, I8, I64, Value, constant, load, store, stored_type
 from .contiguous_copy import copy_slice
 from .emission_plan import BlockShape, block_count, emission_plan, tile_extent
 from .gathering import StartIndexArgs, add_strided, gather_offset
@@ -115,7 +115,7 @@ class _Emitter:
             self.offsets.append(next(integers))
             self.index_strides.append(list(islice(integers, rank)))
         self.start_indices = [StartIndexArgs(*islice(integers, 2)) for _ in nest.start_indices]
-        self.aligned = ir.Constant(ir.IntType(1), 1)
+        self.aligned = BIT(1)
         for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
             self.aligned = builder.and_(self.aligned, is_aligned(builder, pointer))
         self.transposition = TranspositionEmitter(nest, self.plan, self.sizes, self.aligned)
@@ -210,7 +210,7 @@ class _Emitter:
         """The two inner loops, a few adjacent tiles at a time: operands contiguous along the middle loop are
         first transposed into scratch memory."""
         extent = tile_extent(self.nest)
-        tile_rows, tile_columns = (ir.Constant(I64, extent * count) for count in (1, self.plan.tiles))
+        tile_rows, tile_columns = (I64(extent * count) for count in (1, self.plan.tiles))
         rows = GuardedLoop(builder, "tiles", *tile_range(builder, middle, tile_rows))
         columns = GuardedLoop(rows.builder, "tile", *tile_range(rows.builder, inner, tile_columns))
         body = columns.builder
@@ -239,13 +239,13 @@ class _Emitter:
     ) -> None:
         """Transpose the tiles of an operand that begin at an element into scratch memory."""
         access, strides, extent = self.nest.accesses[number], self.strides[number], tile_extent(self.nest)
-        start = _affine_offset(builder, ir.Constant(I64, 0), outer, strides)
+        start = _affine_offset(builder, I64(0), outer, strides)
         source = TileOperand(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
         count = self.plan.tiles
-        loop = GuardedLoop(builder, "transposed", ir.Constant(I64, 0), ir.Constant(I64, count))
+        loop = GuardedLoop(builder, "transposed", I64(0), I64(count))
         body = loop.builder
-        offset = body.mul(loop.index, ir.Constant(I64, extent))
-        width = ir.Constant(I64, extent * count)
+        offset = body.mul(loop.index, I64(extent))
+        width = I64(extent * count)
         tile = TileOperand(_element_pointer(body, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
         first = body.add(column, offset)
@@ -260,7 +260,7 @@ class _Emitter:
         rows = GuardedLoop(builder, "row", *middle)
         indices = [*outer, rows.index]
         row_offsets = [
-            _affine_offset(rows.builder, ir.Constant(I64, 0), indices, strides)
+            _affine_offset(rows.builder, I64(0), indices, strides)
             for access, strides in zip(self.nest.accesses, self.strides, strict=True)
         ]
         self.rows = [
@@ -268,7 +268,7 @@ class _Emitter:
             for access, pointer, offset in zip(self.nest.accesses, self.pointers, row_offsets, strict=True)
         ]
         if self.tile is not None:
-            width = ir.Constant(I64, tile_extent(self.nest) * self.plan.tiles)
+            width = I64(tile_extent(self.nest) * self.plan.tiles)
             tile_row_offset = rows.builder.mul(rows.builder.sub(rows.index, self.tile[0]), width)
             for number, scratch in self.transposed_tiles.items():
                 self.rows[number] = _element_pointer(
@@ -277,7 +277,7 @@ class _Emitter:
         for number, access in enumerate(self.nest.accesses):
             interleaved = self.plan.interleaved[number]
             if interleaved is not None and (self.tile is None or number not in self.transposed_tiles):
-                distance = ir.Constant(I64, interleaved.distance)
+                distance = I64(interleaved.distance)
                 first = self.rows[interleaved.access]
                 self.rows[number] = _element_pointer(rows.builder, access, first, distance)
         self.row_iotas = [
@@ -303,7 +303,7 @@ class _Emitter:
         """Prefetch gathered slices that the innermost loop copies later."""
         if not self.plan.prefetched:
             return
-        last = builder.sub(self.sizes[-1], ir.Constant(I64, 1))
+        last = builder.sub(self.sizes[-1], I64(1))
         for number in self.plan.prefetched:
             node = self.nest.nodes[number]
             assert isinstance(node, Gather)
@@ -311,13 +311,13 @@ class _Emitter:
                 continue
             itemsize = self.nest.accesses[node.access].element_type.dtype.itemsize
             lines = min(-(-self.nest.slice_length * itemsize // CACHE_LINE_BYTES), _MAX_PREFETCHED_LINES)
-            distance = ir.Constant(I64, _LINES_AHEAD // lines)
+            distance = I64(_LINES_AHEAD // lines)
             # The nodes of a later index are emitted for the slice's address alone; LLVM removes the others.
             values, self.values = self.values, list(self.values)
             self.emit_nodes(_ELEMENT, builder, min_index(builder, builder.add(index, distance), last))
             self.values = values
             for line in range(lines):
-                offset = ir.Constant(I64, line * CACHE_LINE_BYTES)
+                offset = I64(line * CACHE_LINE_BYTES)
                 address = builder.gep(self.slices[number], [offset], source_etype=I8)
                 prefetch_address(builder, address, locality=2)
 
@@ -326,9 +326,9 @@ class _Emitter:
         stores."""
         results = self.nest.results
         extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
-        size, chunk_extent = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
-        chunk_count = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), chunk_extent)
-        chunk = GuardedLoop(builder, "chunks", ir.Constant(I64, 0), chunk_count)
+        size, chunk_extent = builder.sub(inner[1], inner[0]), I64(extent)
+        chunk_count = builder.udiv(builder.add(size, I64(extent - 1)), chunk_extent)
+        chunk = GuardedLoop(builder, "chunks", I64(0), chunk_count)
         body = chunk.builder
         first = body.add(inner[0], body.mul(chunk.index, chunk_extent))
         stop = min_index(body, body.add(first, chunk_extent), inner[1])
@@ -379,7 +379,7 @@ class _Emitter:
                 index = builder.sub(index, self.tile[1])
                 return _element_pointer(builder, access, pointer, index)
             stride = (
-                ir.Constant(I64, constant_stride)
+                I64(constant_stride)
                 if abs(constant_stride) <= MAX_CONSTANT_STRIDE
                 else strides[-1]
             )
@@ -406,7 +406,7 @@ class _Emitter:
                 # LLVM scatters interleaved stores with gaps, so only gapless ones get a constant stride.
                 stride = self.strides[number][-1]
                 if self.plan.interleaves_stores:
-                    stride = ir.Constant(I64, access.index_map.strides[-1])
+                    stride = I64(access.index_map.strides[-1])
                 pointer = self.pointer(builder, access, self.rows[number], stride, index)
             if self.nest.slice_length > 1:
                 self.emit_slice_copy(builder, access, self.slices[node], pointer)

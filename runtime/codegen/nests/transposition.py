@@ -59,7 +59,7 @@ def emit_tile(
     """
     element = ir.IntType(8 * itemsize)
     for lane, column in enumerate(_columns(builder, itemsize, extent, source, middle, inner)[:rows]):
-        offset = builder.mul(ir.Constant(I64, lane), target.stride)
+        offset = builder.mul(I64(lane), target.stride)
         pointer = builder.gep(target.pointer, [offset], inbounds=True, source_etype=element)
         _store(builder, column, pointer, extent * itemsize, nontemporal)
 
@@ -98,7 +98,7 @@ def _row_pointers(
     """The addresses of the first elements of a tile's rows in the source."""
     element = ir.IntType(8 * itemsize)
     for lane in range(extent):
-        index = builder.add(inner, ir.Constant(I64, lane))
+        index = builder.add(inner, I64(lane))
         offset = builder.add(builder.mul(index, source.stride), middle)
         yield builder.gep(source.pointer, [offset], source_etype=element)
 
@@ -130,9 +130,9 @@ def emit_short_tile(
         """Pointers to the vectors: one at each index of the short loop, or contiguous."""
         start, stride = first, side.stride
         if not are_rows:
-            start, stride = builder.mul(first, ir.Constant(I64, size)), ir.Constant(I64, lanes)
+            start, stride = builder.mul(first, I64(size)), I64(lanes)
         offsets = [
-            builder.add(start, builder.mul(stride, ir.Constant(I64, number))) for number in range(size)
+            builder.add(start, builder.mul(stride, I64(number))) for number in range(size)
         ]
         return [
             builder.gep(side.pointer, [offset], inbounds=True, source_etype=element) for offset in offsets
@@ -258,13 +258,13 @@ def _emit_load_transposed(
     stride: int,
 ) -> None:
     element, lanes, _ = _tile_of(itemsize)
-    source, distance = TileOperand(rows, ir.Constant(I64, columns)), ir.Constant(I64, stride)
-    with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
+    source, distance = TileOperand(rows, I64(columns)), I64(stride)
+    with Loop(builder, I64(0), I64(-(-columns // lanes)), True) as tile:
         first = _first_column(builder, tile, columns, lanes)
         start = builder.add(offset, builder.mul(first, distance))
         pointer = builder.gep(target, [start], inbounds=True, source_etype=element)
         transposed = TileOperand(pointer, distance)
-        emit_tile(builder, itemsize, lanes, source, transposed, first, ir.Constant(I64, 0), rows=columns)
+        emit_tile(builder, itemsize, lanes, source, transposed, first, I64(0), rows=columns)
 
 
 def _emit_store_transposed(
@@ -278,26 +278,26 @@ def _emit_store_transposed(
 ) -> None:
     element, lanes, vector = _tile_of(itemsize)
     width = min(lanes, columns)
-    with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
+    with Loop(builder, I64(0), I64(-(-columns // lanes)), True) as tile:
         first = _first_column(builder, tile, columns, lanes)
-        offset = builder.add(offset, builder.mul(first, ir.Constant(I64, stride)))
+        offset = builder.add(offset, builder.mul(first, I64(stride)))
         columns_read = []
         for column in range(width):
-            index = builder.add(offset, ir.Constant(I64, column * stride))
+            index = builder.add(offset, I64(column * stride))
             pointer = builder.gep(source, [index], inbounds=True, source_etype=element)
             columns_read.append(builder.load(pointer, typ=vector, align=itemsize))
         nothing = ir.Constant(vector, ir.Undefined)
         columns_read += [nothing] * (lanes - width)
         for row, transposed in enumerate(_transpose_square(builder, columns_read)):
-            index = builder.add(first, ir.Constant(I64, row * columns))
+            index = builder.add(first, I64(row * columns))
             pointer = builder.gep(rows, [index], inbounds=True, source_etype=element)
             _store_lanes(builder, transposed, width, pointer)
 
 
 def _first_column(builder: ir.IRBuilder, tile: ir.Value, columns: int, lanes: int) -> ir.Value:
     """The first column of a tile: the last tile ends with the row, if the row has that many columns."""
-    first = builder.mul(tile, ir.Constant(I64, lanes))
-    return min_index(builder, first, ir.Constant(I64, max(columns - lanes, 0)))
+    first = builder.mul(tile, I64(lanes))
+    return min_index(builder, first, I64(max(columns - lanes, 0)))
 
 
 def _tile_of(itemsize: int) -> tuple[ir.IntType, int, ir.VectorType]:
@@ -311,7 +311,7 @@ def _store_lanes(builder: ir.IRBuilder, vector: ir.Value, count: int, pointer: i
     element, first = vector.type.element, 0
     while first < count:
         width = 1 << ((count - first).bit_length() - 1)
-        target = builder.gep(pointer, [ir.Constant(I64, first)], inbounds=True, source_etype=element)
+        target = builder.gep(pointer, [I64(first)], inbounds=True, source_etype=element)
         chunk = shuffle_lanes(builder, vector, range(first, first + width))
         builder.store(chunk, target, align=element.width // 8)
         first += width

@@ -20,7 +20,7 @@ from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.lanes import halves
 from ..llvm.loops import Loop
-from ..llvm.values import I64, Value, rounded, stored_type, value_types
+from ..llvm.values import BIT, I32, I64, Value, rounded, stored_type, value_types
 from ..regions.region_function import OperandArrays
 from .iteration_space import accumulator_types, is_order_independent, reducer_name
 
@@ -197,7 +197,7 @@ class MinMaxReducer:
         self.integer = ir.IntType(64 if self.real == ir.DoubleType() else 32)
         self.type, self.bits, flag = (
             type if lanes is None else ir.VectorType(type, lanes)
-            for type in (self.real, self.integer, ir.IntType(1))
+            for type in (self.real, self.integer, BIT)
         )
         with builder.goto_entry_block():
             self.nan = builder.alloca(flag)
@@ -234,7 +234,7 @@ class MinMaxReducer:
         """Reduce the lanes of a vector."""
         while value.type.count > 1:
             value = self.select(*halves(self.builder, value))
-        return self.builder.extract_element(value, ir.IntType(32)(0))
+        return self.builder.extract_element(value, I32(0))
 
     def is_zero(self, value: ir.Value) -> ir.Value:
         """Whether a scalar is zero, of either sign."""
@@ -262,7 +262,7 @@ class MinMaxReducer:
         while bits.type.count > 1:
             first, second = halves(builder, bits)
             bits = builder.select(self._less(first, second), first, second)
-        return has_nan, builder.extract_element(bits, ir.IntType(32)(0))
+        return has_nan, builder.extract_element(bits, I32(0))
 
     def _less(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Whether bits are less, in the order in which those of the zero are the least."""

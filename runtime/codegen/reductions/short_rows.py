@@ -17,7 +17,7 @@ from ..cost import EXPENSIVE_COST, cost_of
 from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
-from ..llvm.values import I64, Value, load, store, stored_type
+from ..llvm.values import BIT, I8, I64, Value, load, store, stored_type
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from ..regions.region_function import OperandArrays
 from .column_reduce import PairwiseRowStacks
@@ -133,7 +133,7 @@ class ShortRows(RowEmitter):
 
     def _clear(self, scratch: ir.Value, itemsize: int, count: int) -> None:
         """Zero the scratch memory of an incomplete group: all its rows are computed, of defined values."""
-        builder, byte = self.builder, ir.IntType(8)
+        builder, byte = self.builder, I8
         begin = builder.bitcast(scratch, byte.as_pointer())
         is_short = builder.icmp_signed("<", self.count, I64(self.group))
         with builder.if_then(is_short), Loop(builder, I64(0), I64(itemsize * count), True) as byte_index:
@@ -214,7 +214,7 @@ class ShortRows(RowEmitter):
             interleaved = interleaved_rows(self._cost())
             stacks = PairwiseRowStacks(self.builder, reducers, self.group, columns // interleaved)
             groups = I64(columns // interleaved) if columns >= interleaved else None
-            yes = ir.Constant(ir.IntType(1), 1)
+            yes = BIT(1)
             totals = stacks.reduce(groups, interleaved, columns % interleaved, yes, rows, compute)
             for reducer, buffers in zip(reducers, totals, strict=True):
                 self._finish(reducer, buffers)

@@ -27,7 +27,7 @@ from ..coverage import ViewOf
 from ..llvm.functions import begin_function, internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
-from ..llvm.values import I64, Value, load, store, stored_type
+from ..llvm.values import BIT, I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays, bind_captured
 from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Indices
@@ -407,6 +407,6 @@ class _FinishFunction(_BlockFunction):
             index = builder.add(self.partials_row(builder.add(first, row)), column)
             return [partials.load(index) for partials in self.partials]
 
-        yes = ir.Constant(ir.IntType(1), 1)
+        yes = BIT(1)
         totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, blocks, blocks, compute)
         self.finish(totals, outer)

@@ -25,7 +25,7 @@ from ..blocks.emitter import instructions
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
-from ..llvm.values import I64, stored_type
+from ..llvm.values import BIT, I64, stored_type
 from ..views import Scatter
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
@@ -153,7 +153,7 @@ class _Scatter:
         shape, sizes = view.inputs[0].shape, view.window_sizes
         windowed = view.windowed_dims
         ranges: dict[int, tuple[ir.Value, ir.Value]] = {}
-        is_inside: ir.Value = ir.IntType(1)(1)
+        is_inside: ir.Value = BIT(1)
         for d in range(len(shape)):
             start = starts.get(d, I64(0))
             lowest, limit = I64(0), I64(shape[d])

@@ -25,7 +25,7 @@ from ...ir.affine import row_major_strides
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
-from ..llvm.values import I64, stored_type
+from ..llvm.values import BIT, I64, stored_type
 from ..views import SelectAndScatter, Window, WindowReduction
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
@@ -34,7 +34,7 @@ SELECTIONS = "selections"
 
 _TILE = 256
 """Windows that are reduced together."""
-_TRUE = ir.IntType(1)(1)
+_TRUE = BIT(1)
 
 
 def window_module(
