@@ -181,6 +181,20 @@ def test_each_row_on_numerics_is_shown() -> None:
             assert name in {item.name for item in tree.body if isinstance(item, ast.FunctionDef)}, shown
 
 
+def test_files_that_documents_name_exist() -> None:
+    folders = ("benchmarks", "docs", "examples", "kernels", "runtime", "tests", "tools")
+    files = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*.*"))]
+    names = ["/" + path.relative_to(ROOT).as_posix() for path in files]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    missing = [
+        f"{document.name}: {name}"
+        for document in documents
+        for name in re.findall(r"`([\w./]+\.(?:py|pyx|pxi|h|toml))(?:::\w+)?`", document.read_text())
+        if not any(path.endswith(f"/{name}") for path in names)
+    ]
+    assert len(documents) > 20 and not missing
+
+
 def test_products_are_not_fused() -> None:
     text = """func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
   %0 = stablehlo.multiply %x, %x : tensor<64xf32>
