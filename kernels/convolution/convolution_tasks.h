@@ -57,9 +57,9 @@ typedef struct {
     int64_t position, skip, length;
 } ConvSegment;
 
-/* The tasks of a launch. The first `pack_tasks` pack rhs into `panels`, `packs_per_task` of `pack_items` each. The others
-   wait for them, and do `items_per_task` of `work_items` each, in one of `slots` workspaces of `slot_bytes` in `memory`,
-   which `busy` marks. */
+/* The tasks of a launch. The first `pack_tasks` pack rhs into `panels`, `packs_per_task` of `pack_items` each. The
+   others wait for them, and do `items_per_task` of `work_items` each, in one of `slots` workspaces of `slot_bytes` in
+   `memory`, which `busy` marks. */
 typedef struct {
     char *panels, *memory;
     int64_t pack_items, pack_tasks, packs_per_task, packed_tasks, work_items, items_per_task, slots, slot_bytes;
@@ -327,7 +327,7 @@ static int conv_best_level(void) {
     return 0;
 }
 
-static int conv_serves(int64_t kind, int64_t level) { return conv_loops[level][kind].multiply != 0; }
+static int conv_supports(int64_t kind, int64_t level) { return conv_loops[level][kind].multiply != 0; }
 
 static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows) {
     *rows = conv_loops[level][kind].full_rows;
@@ -409,7 +409,7 @@ static void conv_scaling_task(int64_t task, void *scaling) {
 #else
 
 static int conv_best_level(void) { return 0; }
-static int conv_serves(int64_t kind, int64_t level) { return (void)kind, (void)level, 0; }
+static int conv_supports(int64_t kind, int64_t level) { return (void)kind, (void)level, 0; }
 static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows) {
     (void)kind, (void)level, *lanes = *vectors = *rows = 1;
 }

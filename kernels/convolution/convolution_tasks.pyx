@@ -105,7 +105,7 @@ cdef extern from "convolution_tasks.h" nogil:
     int64_t winograd_row_stride(int64_t k_size)
     void winograd_task(int64_t task, void *convolution) noexcept
     int conv_best_level()
-    int conv_serves(int64_t kind, int64_t level)
+    int conv_supports(int64_t kind, int64_t level)
     void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows)
     void conv_product_task(int64_t task, void *product) noexcept
     void conv_scaling_task(int64_t task, void *scaling) noexcept
@@ -141,7 +141,7 @@ def best_level():
 
 def supports(name, level):
     """Whether there are loops for this element type, by NumPy's name, and instruction set."""
-    return name in _KINDS and bool(conv_serves(_KINDS[name], level))
+    return name in _KINDS and bool(conv_supports(_KINDS[name], level))
 
 
 def tile_shape(name, level):

@@ -10,5 +10,5 @@ def compare(
     first: Array, second: Array, elements: Array | None = None
 ) -> tuple[Array | None, int, int, int] | None: ...
 def widen(
-    plain: Array, values: Array, indices: Array | None, differs: Array, minimum: Array, maximum: Array
+    reference: Array, values: Array, indices: Array | None, differs: Array, minimum: Array, maximum: Array
 ) -> None: ...

@@ -160,23 +160,24 @@ cdef inline uint64_t _max_distance(
 
 
 def widen(
-    const real[::1] plain, const real[::1] values, const int64_t[::1] indices, uint8_t[::1] differs, real[::1] minimum,
+    const real[::1] reference, const real[::1] values, const int64_t[::1] indices, uint8_t[::1] differs,
+    real[::1] minimum,
     real[::1] maximum,
 ):
-    """Mark the elements whose values differ from plain ones, and extend their ranges, ignoring NaNs.
+    """Mark the elements whose values differ from reference ones, and extend their ranges, ignoring NaNs.
 
     Args:
-        plain, values: the compared arrays.
+        reference, values: the compared arrays.
         indices: the indices that differ, as `compare` returns them.
         differs: the marks.
-        minimum, maximum: the ranges, which contain the plain values.
+        minimum, maximum: the ranges, which contain the reference values.
     """
     cdef Py_ssize_t number, index
     with nogil:
         if indices is None:
-            for index in range(plain.shape[0]):
-                differs[index] |= _differ(plain[index], values[index])
-            for index in range(plain.shape[0]):
+            for index in range(reference.shape[0]):
+                differs[index] |= _differ(reference[index], values[index])
+            for index in range(reference.shape[0]):
                 minimum[index] = _minimum(values[index], minimum[index])
                 maximum[index] = _maximum(values[index], maximum[index])
         else:

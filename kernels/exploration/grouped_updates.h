@@ -1,5 +1,5 @@
-/* Updates grouped by element, applied to many elements at a time; and elements' values under many schedules, compared with
-   those under one. Loops over lanes become vectors, of elements or of schedules. */
+/* Updates grouped by element, applied to many elements at a time; and elements' values under many schedules, compared
+   with those under one. Loops over lanes become vectors, of elements or of schedules. */
 
 #ifndef NIMBLEHLO_GROUPED_UPDATES_H
 #define NIMBLEHLO_GROUPED_UPDATES_H
@@ -36,9 +36,9 @@ static const uint32_t grouped_strides[GROUPED_STRIDES] = {
 static const uint64_t grouped_factors[4] = {
     0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu};
 
-/* From `update_groups.combine_order_independent`: elements, their initial values, the indices of their first values, and the
-   values. Results go to `totals` and, unless it is NULL, to the elements of `result`. `hashed_key` is the seed's
-   contribution to the hash. */
+/* From `update_groups.combine_order_independent`: elements, their initial values, the indices of their first values,
+   and the values. Results go to `totals` and, unless it is NULL, to the elements of `result`. `hashed_key` is the
+   seed's contribution to the hash. */
 struct grouped_updates {
     int64_t size;
     const int32_t *elements, *bounds;
@@ -79,8 +79,8 @@ static GROUPED_INLINE int32_t grouped_next(int32_t position, int32_t increment, 
 /* The number of schedules that are compared at a time. */
 enum { GROUPED_MAX_SCHEDULES = 64, GROUPED_MAX_VECTORS = GROUPED_MAX_SCHEDULES / GROUPED_LANES };
 
-/* The totals of `updates` are the ones to compare with; its result, key and order are not used. `hashed_keys` and `orders`
-   are those of GROUPED_LANES * `vectors` schedules. */
+/* The totals of `updates` are the ones to compare with; its result, key and order are not used. `hashed_keys` and
+   `orders` are those of GROUPED_LANES * `vectors` schedules. */
 struct grouped_comparison {
     struct grouped_updates updates;
     int64_t vectors;
@@ -199,16 +199,16 @@ static void grouped_compare(
 
 /* Merge the extremes of later elements. */
 static void grouped_merge_extremes(
-    const struct grouped_comparison *comparison, struct grouped_extremes *joined,
+    const struct grouped_comparison *comparison, struct grouped_extremes *merged,
         const struct grouped_extremes *later) {
     const int32_t *elements = comparison->updates.elements;
-    for (int64_t schedule = 0; schedule < comparison->vectors * GROUPED_LANES; schedule++, joined++, later++) {
+    for (int64_t schedule = 0; schedule < comparison->vectors * GROUPED_LANES; schedule++, merged++, later++) {
         if (later->first < 0) continue;
-        if (joined->first < 0 || elements[later->first] < elements[joined->first]) joined->first = later->first;
-        if (joined->largest < 0 || later->distance > joined->distance ||
-            (later->distance == joined->distance && elements[later->largest] < elements[joined->largest])) {
-            joined->largest = later->largest;
-            joined->distance = later->distance;
+        if (merged->first < 0 || elements[later->first] < elements[merged->first]) merged->first = later->first;
+        if (merged->largest < 0 || later->distance > merged->distance ||
+            (later->distance == merged->distance && elements[later->largest] < elements[merged->largest])) {
+            merged->largest = later->largest;
+            merged->distance = later->distance;
         }
     }
 }

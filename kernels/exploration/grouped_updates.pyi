@@ -16,7 +16,7 @@ def apply(
     totals: Array, result: Array | None = None, threads: int | None = None, may_be_wide: bool = True,
 ) -> None: ...
 def compare_schedules(
-    combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, plain: Array,
+    combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, reference: Array,
     schedules: Sequence[tuple[str, int]], differs: Array, minimum: Array, maximum: Array,
     threads: int | None = None, may_be_wide: bool = True,
 ) -> tuple[Array, Array, Array]: ...

@@ -53,7 +53,7 @@ cdef extern from "grouped_updates.h":
         const grouped_comparison *comparison, int64_t begin, int64_t end, grouped_extremes *extremes, bint is_double,
         bint is_wide
     ) nogil
-    void grouped_merge_extremes(const grouped_comparison *updates, grouped_extremes *joined,
+    void grouped_merge_extremes(const grouped_comparison *updates, grouped_extremes *merged,
         const grouped_extremes *later) nogil
 
 ctypedef fused real:
@@ -122,7 +122,7 @@ def apply(
 
 def compare_schedules(
     str combiner, const int32_t[::1] elements, const real[::1] initials, const int32_t[::1] bounds,
-    const real[::1] values, real[::1] plain, schedules, uint8_t[::1] differs, real[::1] minimum, real[::1] maximum,
+    const real[::1] values, real[::1] reference, schedules, uint8_t[::1] differs, real[::1] minimum, real[::1] maximum,
     threads=None, bint may_be_wide=True,
 ):
     """Apply the updates of order-dependent elements under some schedules, and compare the results with those of one.
@@ -131,10 +131,10 @@ def compare_schedules(
 
     Args:
         combiner, elements, initials, bounds, values: as in `apply`, of one element at least.
-        plain: the totals to compare with.
+        reference: the totals to compare with.
         schedules: one to MAX_SCHEDULES pairs of one of SCHEDULES and a seed.
         differs: marks of elements that differ; more are set.
-        minimum, maximum: the range of each element, which contains `plain`; it is extended, ignoring NaNs.
+        minimum, maximum: the range of each element, which contains `reference`; it is extended, ignoring NaNs.
         threads, may_be_wide: as in `apply`.
 
     Returns:
@@ -147,7 +147,7 @@ def compare_schedules(
     cdef Py_ssize_t number, chunk, padded = (len(schedules) + GROUPED_LANES - 1) // GROUPED_LANES * GROUPED_LANES
     if combiner not in COMBINERS or not 1 <= len(schedules) <= MAX_SCHEDULES:
         raise ValueError(f"no loop compares {combiner} under {len(schedules)} schedules")
-    _describe(&chunks, combiner, elements, initials, bounds, values, plain, may_be_wide)
+    _describe(&chunks, combiner, elements, initials, bounds, values, reference, may_be_wide)
     chunks.comparison.vectors = padded // GROUPED_LANES
     for number in range(padded):
         # Vectors are padded with the first schedule.
@@ -163,8 +163,8 @@ def compare_schedules(
     run_in_order(<size_t>&_compare_chunk, <size_t>&chunks, chunks.count, seconds, threads)
     for chunk in range(1, chunks.count):
         grouped_merge_extremes(&chunks.comparison, chunks.extremes, chunks.extremes + chunk * padded)
-    joined = results[0, : len(schedules)]
-    return joined[:, 0], joined[:, 1], joined[:, 2].view(np.uint64)
+    merged = results[0, : len(schedules)]
+    return merged[:, 0], merged[:, 1], merged[:, 2].view(np.uint64)
 
 
 cdef uint64_t _seed_bits(seed) except? 0:

@@ -1,5 +1,5 @@
-/* Updates of some elements for grouped_updates.h, of the type GROUPED_VALUE with bits of type GROUPED_BITS; functions are
-   named GROUPED_NAME and have the attribute GROUPED_CODE. */
+/* Updates of some elements for grouped_updates.h, of the type GROUPED_VALUE with bits of type GROUPED_BITS; functions
+   are named GROUPED_NAME and have the attribute GROUPED_CODE. */
 
 /* Apply the updates of `lanes` elements from `first` on, each with `count` updates. */
 static GROUPED_CODE void GROUPED_NAME(grouped_apply_lanes)(
@@ -99,23 +99,24 @@ static GROUPED_CODE void GROUPED_NAME(grouped_widen)(
     *maximum = high[0];
 }
 
-/* Record the differences of an element's values under some schedules from the plain one. Returns whether any
+/* Record the differences of an element's values under some schedules from the reference one. Returns whether any
    differs. All NaNs are equal, and have the largest distance from numbers. */
 static GROUPED_CODE int GROUPED_NAME(grouped_record_differences)(
-    const GROUPED_VALUE *totals, GROUPED_VALUE plain, GROUPED_BITS element, GROUPED_BITS index,
+    const GROUPED_VALUE *totals, GROUPED_VALUE reference, GROUPED_BITS element, GROUPED_BITS index,
     struct GROUPED_NAME(grouped_lane_extremes) *extremes_of_lanes) {
     const GROUPED_BITS sign = (GROUPED_BITS)1 << (8 * sizeof(GROUPED_BITS) - 1), zero = 0;
     const GROUPED_BITS infinity = (~zero >> 1) ^ (((GROUPED_BITS)1 << (sizeof(GROUPED_BITS) == 4 ? 23 : 52)) - 1);
-    GROUPED_BITS bits[GROUPED_LANES], plain_bits, any_differs = 0;
+    GROUPED_BITS bits[GROUPED_LANES], reference_bits, any_differs = 0;
     memcpy(bits, totals, sizeof bits);
-    memcpy(&plain_bits, &plain, sizeof plain_bits);
-    const GROUPED_BITS plain_magnitude = plain_bits & ~sign, plain_is_nan = plain_magnitude > infinity;
+    memcpy(&reference_bits, &reference, sizeof reference_bits);
+    const GROUPED_BITS reference_magnitude = reference_bits & ~sign, reference_is_nan = reference_magnitude > infinity;
     for (int lane = 0; lane < GROUPED_LANES; lane++) {
         GROUPED_BITS magnitude = bits[lane] & ~sign, is_nan = magnitude > infinity;
-        GROUPED_BITS distance = magnitude > plain_magnitude ? magnitude - plain_magnitude : plain_magnitude - magnitude;
-        distance = (bits[lane] ^ plain_bits) & sign ? magnitude + plain_magnitude : distance;
-        distance = is_nan | plain_is_nan ? ~zero : distance;
-        GROUPED_BITS differs = (bits[lane] != plain_bits) & ~(is_nan & plain_is_nan);
+        GROUPED_BITS distance =
+            magnitude > reference_magnitude ? magnitude - reference_magnitude : reference_magnitude - magnitude;
+        distance = (bits[lane] ^ reference_bits) & sign ? magnitude + reference_magnitude : distance;
+        distance = is_nan | reference_is_nan ? ~zero : distance;
+        GROUPED_BITS differs = (bits[lane] != reference_bits) & ~(is_nan & reference_is_nan);
         GROUPED_BITS is_first = differs & (element < extremes_of_lanes->first[lane]);
         GROUPED_BITS is_largest = differs & ((distance > extremes_of_lanes->distance[lane]) |
                                           ((distance == extremes_of_lanes->distance[lane]) & (element
@@ -142,7 +143,7 @@ static GROUPED_CODE void GROUPED_NAME(grouped_compare)(
             extremes_of_lanes[vector].first[lane] = extremes_of_lanes[vector].largest[lane] = ~(GROUPED_BITS)0;
     for (int64_t number = begin; number < end; number++) {
         int32_t count = updates->bounds[number + 1] - updates->bounds[number];
-        GROUPED_VALUE plain = ((const GROUPED_VALUE *)updates->totals)[number];
+        GROUPED_VALUE reference = ((const GROUPED_VALUE *)updates->totals)[number];
         GROUPED_BITS element = (GROUPED_BITS)updates->elements[number];
         int differs = 0;
         if (count != divided_count) grouped_divide(divided_count = count, strides);
@@ -152,7 +153,7 @@ static GROUPED_CODE void GROUPED_NAME(grouped_compare)(
                 updates, number, count, comparison->hashed_keys + vector * GROUPED_LANES,
                 comparison->orders + vector * GROUPED_LANES, strides, vector_totals);
             differs |= GROUPED_NAME(grouped_record_differences)(
-                vector_totals, plain, element, (GROUPED_BITS)number, &extremes_of_lanes[vector]);
+                vector_totals, reference, element, (GROUPED_BITS)number, &extremes_of_lanes[vector]);
         }
         comparison->differs[number] |= differs;
         GROUPED_NAME(grouped_widen)(totals, comparison->vectors, &minimum[number], &maximum[number]);

@@ -1,5 +1,5 @@
-/* The first positions of updates, and f32 under some schedules, for grouped_updates.h with AVX-512: up to 128 updates are
-   selected from registers, which takes a quarter of the time of gathers. */
+/* The first positions of updates, and f32 under some schedules, for grouped_updates.h with AVX-512: up to 128 updates
+   are selected from registers, which takes a quarter of the time of gathers. */
 
 #include <immintrin.h>
 

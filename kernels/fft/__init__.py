@@ -1,1 +1,1 @@
-"""Fourier transforms."""
+"""Fft transforms."""

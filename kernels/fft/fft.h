@@ -1,4 +1,4 @@
-/* Fourier transforms of f32 and f64 along one dimension: the tasks.
+/* Fft transforms of f32 and f64 along one dimension: the tasks.
 
    The fibers of an array along the dimension are transformed side by side, one in each lane of a vector, so that
    every fiber sees the same arithmetic whatever the vector width. A fiber takes one pass for each factor of its
@@ -14,33 +14,33 @@
 #include "simd/processor_level.h"
 #include "simd/unroll.h"
 
-enum { FOURIER_COMPLEX, FOURIER_FROM_REAL, FOURIER_TO_REAL };
-enum { FOURIER_MAX_RADIX = 31, FOURIER_MAX_PASSES = 24, FOURIER_MAX_WORKSPACES = 64 };
+enum { FFT_COMPLEX, FFT_FROM_REAL, FFT_TO_REAL };
+enum { FFT_MAX_RADIX = 31, FFT_MAX_PASSES = 24, FFT_MAX_WORKSPACES = 64 };
 
-/* The plan by which fibers of `size` elements are transformed: by passes over `length` values, in buffers of `buffer_length`.
-   `table` has for each pass the twiddle factors of its butterflies, then the roots of its radix; `real_roots` those
-   for pairs. Strides between values are in bytes; `source_gap`, from real to imaginary component, is in items. With
-   `is_full_spectrum` the second half of a real fiber's transform is written as well; with `is_nontemporal` whole aligned
-   vectors bypass the caches where the code has such stores. */
+/* The plan by which fibers of `size` elements are transformed: by passes over `length` values, in buffers of
+   `buffer_length`. `table` has for each pass the twiddle factors of its butterflies, then the roots of its radix;
+   `real_roots` those for pairs. Strides between values are in bytes; `source_gap`, from real to imaginary component, is
+   in items. With `is_full_spectrum` the second half of a real fiber's transform is written as well; with
+   `is_nontemporal` whole aligned vectors bypass the caches where the code has such stores. */
 typedef struct {
     int64_t kind, size, length, buffer_length, passes;
-    int64_t radices[FOURIER_MAX_PASSES];
+    int64_t radices[FFT_MAX_PASSES];
     const void *table, *real_roots;
     int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, is_nontemporal, has_real_target;
-} Fourier;
+} Fft;
 
-/* The arguments of tasks: task `t` does the blocks of fibers from `t * blocks_per_task` on. Fiber `i` begins at `i / inner`
-   outer and `i % inner` inner strides. `workspace` has `workspace_count` of `workspace_bytes` each; `workspace_busy`
-   tells which are taken. */
+/* The arguments of tasks: task `t` does the blocks of fibers from `t * blocks_per_task` on. Fiber `i` begins at `i /
+   inner` outer and `i % inner` inner strides. `workspace` has `workspace_count` of `workspace_bytes` each;
+   `workspace_busy` tells which are taken. */
 typedef struct {
-    const Fourier *transform;
+    const Fft *transform;
     const char *source;
     char *target;
     int64_t itemsize, fibers, inner, source_outer, source_inner, target_outer, target_inner, blocks, blocks_per_task;
     char *workspace;
     int64_t workspace_bytes, workspace_count;
-    uint8_t workspace_busy[FOURIER_MAX_WORKSPACES];
-} FourierRun;
+    uint8_t workspace_busy[FFT_MAX_WORKSPACES];
+} FftRun;
 
 #if defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12
 
@@ -69,7 +69,7 @@ typedef struct {
 #define FOR_LANES FOR_16
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define STREAM STREAM_64
-#define NAME(name) fourier_float_16_##name
+#define NAME(name) fft_float_16_##name
 #include "fft_passes.h"
 
 #define ITEM double
@@ -77,7 +77,7 @@ typedef struct {
 #define FOR_LANES FOR_8
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define STREAM STREAM_64
-#define NAME(name) fourier_double_8_##name
+#define NAME(name) fft_double_8_##name
 #include "fft_passes.h"
 
 #define ITEM float
@@ -85,7 +85,7 @@ typedef struct {
 #define FOR_LANES FOR_8
 #define CODE __attribute__((target("avx2")))
 #define STREAM STREAM_32
-#define NAME(name) fourier_float_8_##name
+#define NAME(name) fft_float_8_##name
 #include "fft_passes.h"
 
 #define ITEM double
@@ -93,7 +93,7 @@ typedef struct {
 #define FOR_LANES FOR_4
 #define CODE __attribute__((target("avx2")))
 #define STREAM STREAM_32
-#define NAME(name) fourier_double_4_##name
+#define NAME(name) fft_double_4_##name
 #include "fft_passes.h"
 
 #endif
@@ -102,30 +102,30 @@ typedef struct {
 #define LANES 4
 #define FOR_LANES FOR_4
 #define CODE
-#define NAME(name) fourier_float_4_##name
+#define NAME(name) fft_float_4_##name
 #include "fft_passes.h"
 
 #define ITEM double
 #define LANES 2
 #define FOR_LANES FOR_2
 #define CODE
-#define NAME(name) fourier_double_2_##name
+#define NAME(name) fft_double_2_##name
 #include "fft_passes.h"
 
 #define ITEM float
 #define LANES 1
 #define CODE
-#define NAME(name) fourier_float_1_##name
+#define NAME(name) fft_float_1_##name
 #include "fft_passes.h"
 
 #define ITEM double
 #define LANES 1
 #define CODE
-#define NAME(name) fourier_double_1_##name
+#define NAME(name) fft_double_1_##name
 #include "fft_passes.h"
 
 /* The bytes of a vector; 0 where there is no code for transforms. */
-static int64_t fourier_vector_bytes(void) {
+static int64_t fft_vector_bytes(void) {
 #ifdef __x86_64__
     if (has_avx512()) return 64;
     if (has_avx2(0)) return 32;
@@ -133,26 +133,26 @@ static int64_t fourier_vector_bytes(void) {
     return 16;
 }
 
-static void fourier_transform_fibers(
-    const Fourier *f, int64_t itemsize, int64_t lanes, char *workspace, const char *const *from, char *const *to) {
+static void fft_transform_fibers(
+    const Fft *f, int64_t itemsize, int64_t lanes, char *workspace, const char *const *from, char *const *to) {
     int is_float = itemsize == 4;
 #ifdef __x86_64__
-    if (is_float && lanes == 16) { fourier_float_16_transform_fibers(f, workspace, from, to); return; }
-    if (is_float && lanes == 8) { fourier_float_8_transform_fibers(f, workspace, from, to); return; }
-    if (!is_float && lanes == 8) { fourier_double_8_transform_fibers(f, workspace, from, to); return; }
-    if (!is_float && lanes == 4) { fourier_double_4_transform_fibers(f, workspace, from, to); return; }
+    if (is_float && lanes == 16) { fft_float_16_transform_fibers(f, workspace, from, to); return; }
+    if (is_float && lanes == 8) { fft_float_8_transform_fibers(f, workspace, from, to); return; }
+    if (!is_float && lanes == 8) { fft_double_8_transform_fibers(f, workspace, from, to); return; }
+    if (!is_float && lanes == 4) { fft_double_4_transform_fibers(f, workspace, from, to); return; }
 #endif
-    if (lanes == 1) (is_float ? fourier_float_1_transform_fibers : fourier_double_1_transform_fibers)(
+    if (lanes == 1) (is_float ? fft_float_1_transform_fibers : fft_double_1_transform_fibers)(
         f, workspace, from, to);
-    else (is_float ? fourier_float_4_transform_fibers : fourier_double_2_transform_fibers)(f, workspace, from, to);
+    else (is_float ? fft_float_4_transform_fibers : fft_double_2_transform_fibers)(f, workspace, from, to);
 }
 
 /* Transform some blocks of fibers; a block of few fibers one by one. */
-static void fourier_task(int64_t task, void *closure) {
-    FourierRun *run = closure;
+static void fft_task(int64_t task, void *closure) {
+    FftRun *run = closure;
     const char *from[16];
     char *to[16];
-    int64_t lanes = fourier_vector_bytes() / run->itemsize, slot = 0;
+    int64_t lanes = fft_vector_bytes() / run->itemsize, slot = 0;
     int64_t end = (task + 1) * run->blocks_per_task < run->blocks ? (task + 1) * run->blocks_per_task : run->blocks;
     while (__atomic_exchange_n(&run->workspace_busy[slot], 1, __ATOMIC_ACQUIRE)) slot =
         (slot + 1) % run->workspace_count;
@@ -165,10 +165,10 @@ static void fourier_task(int64_t task, void *closure) {
             from[lane] = run->source + outer * run->source_outer + inner * run->source_inner;
             to[lane] = run->target + outer * run->target_outer + inner * run->target_inner;
         }
-        if (4 * count > lanes) fourier_transform_fibers(run->transform, run->itemsize, lanes, workspace, from, to);
+        if (4 * count > lanes) fft_transform_fibers(run->transform, run->itemsize, lanes, workspace, from, to);
         else
             for (int64_t lane = 0; lane < count; lane++)
-                fourier_transform_fibers(run->transform, run->itemsize, 1, workspace, from + lane, to + lane);
+                fft_transform_fibers(run->transform, run->itemsize, 1, workspace, from + lane, to + lane);
     }
 #ifdef __x86_64__
     if (run->transform->is_nontemporal) _mm_sfence();
@@ -178,8 +178,8 @@ static void fourier_task(int64_t task, void *closure) {
 
 #else
 
-static int64_t fourier_vector_bytes(void) { return 0; }
-static void fourier_task(int64_t task, void *closure) { (void)task, (void)closure; }
+static int64_t fft_vector_bytes(void) { return 0; }
+static void fft_task(int64_t task, void *closure) { (void)task, (void)closure; }
 
 #endif
 #endif

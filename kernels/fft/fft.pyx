@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Fourier transforms along the last dimensions of arrays; `fft.h` holds the tasks."""
+"""Fft transforms along the last dimensions of arrays; `fft.h` holds the tasks."""
 
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
@@ -25,22 +25,22 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from "fft.h" nogil:
     enum:
-        FOURIER_COMPLEX
-        FOURIER_FROM_REAL
-        FOURIER_TO_REAL
-        FOURIER_MAX_RADIX
-        FOURIER_MAX_PASSES
-        FOURIER_MAX_WORKSPACES
+        FFT_COMPLEX
+        FFT_FROM_REAL
+        FFT_TO_REAL
+        FFT_MAX_RADIX
+        FFT_MAX_PASSES
+        FFT_MAX_WORKSPACES
 
-    ctypedef struct Fourier:
+    ctypedef struct Fft:
         int64_t kind, size, length, buffer_length, passes
         int64_t radices[24]
         const void *table
         const void *real_roots
         int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, is_nontemporal, has_real_target
 
-    ctypedef struct FourierRun:
-        const Fourier *transform
+    ctypedef struct FftRun:
+        const Fft *transform
         const char *source
         char *target
         int64_t itemsize, fibers, inner, source_outer, source_inner, target_outer, target_inner, blocks, blocks_per_task
@@ -48,8 +48,8 @@ cdef extern from "fft.h" nogil:
         int64_t workspace_bytes, workspace_count
         uint8_t workspace_busy[64]
 
-    int64_t fourier_vector_bytes()
-    void fourier_task(int64_t task, void *closure) noexcept
+    int64_t fft_vector_bytes()
+    void fft_task(int64_t task, void *closure) noexcept
 
 cdef enum:
     MAX_RANK = 64
@@ -62,10 +62,10 @@ cdef double _SECONDS_PER_BYTE = 5e-9, _MIN_TASK_SECONDS = 2e-5
 
 cdef int64_t _NONTEMPORAL_BYTES = NONTEMPORAL_BYTES
 
-cdef int64_t _vector_bytes = fourier_vector_bytes()
+cdef int64_t _vector_bytes = fft_vector_bytes()
 
 
-def serves(sizes):
+def supports(sizes):
     """Whether fibers of these sizes are supported: short ones whose sizes have small prime factors."""
     return _vector_bytes > 0 and all([0 < size <= MAX_SIZE and _radices(size) is not None for size in sizes])
 
@@ -166,16 +166,16 @@ cdef class _FiberTransform:
         is_inverse: whether the roots are conjugated and results are divided by the size.
     """
 
-    cdef Fourier fourier
+    cdef Fft fourier
     cdef object table, real_roots
     cdef int64_t itemsize
 
     def __cinit__(self, int64_t kind, int64_t size, int64_t itemsize, bint is_inverse):
-        cdef bint packs_pairs = kind != FOURIER_COMPLEX and size % 2 == 0
+        cdef bint packs_pairs = kind != FFT_COMPLEX and size % 2 == 0
         cdef int64_t length = size // 2 if packs_pairs else size
         dtype = np.dtype(f"f{itemsize}")
         radices = _radices(length)
-        memset(&self.fourier, 0, sizeof(Fourier))
+        memset(&self.fourier, 0, sizeof(Fft))
         self.itemsize = itemsize
         self.fourier.kind, self.fourier.size, self.fourier.length = kind, size, length
         self.fourier.buffer_length, self.fourier.passes = length + 1, len(radices)
@@ -187,7 +187,7 @@ cdef class _FiberTransform:
             self.real_roots = _real_roots(size, dtype)
             self.fourier.real_roots = cnp.PyArray_DATA(<cnp.ndarray>self.real_roots)
         self.fourier.is_inverse = is_inverse
-        self.fourier.has_real_target = kind == FOURIER_TO_REAL and not packs_pairs
+        self.fourier.has_real_target = kind == FFT_TO_REAL and not packs_pairs
 
     cdef int run(
         self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_full_spectrum, bint is_last,
@@ -200,8 +200,8 @@ cdef class _FiberTransform:
             is_full_spectrum: whether all of a real fiber's transform is written, not only its first half.
             is_last: whether no other transform reads the target: the stores of a large one bypass the caches.
         """
-        cdef Fourier fourier = self.fourier
-        cdef FourierRun run
+        cdef Fft fourier = self.fourier
+        cdef FftRun run
         cdef int64_t rank = cnp.PyArray_NDIM(source), itemsize = self.itemsize, values, tasks
         cdef bint packs_pairs = fourier.length != fourier.size
         cdef double seconds
@@ -221,10 +221,10 @@ cdef class _FiberTransform:
         fourier.source_gap, fourier.is_full_spectrum = 1, is_full_spectrum
         fourier.is_nontemporal = is_last and cnp.PyArray_NBYTES(target) >= _NONTEMPORAL_BYTES
         fourier.source_stride = fourier.target_stride = 2 * itemsize * run.inner
-        if fourier.kind == FOURIER_FROM_REAL:
+        if fourier.kind == FFT_FROM_REAL:
             fourier.source_gap = 2 if is_spaced else 1
             fourier.source_stride = fourier.source_gap * itemsize * (2 if packs_pairs else 1)
-        elif fourier.kind == FOURIER_TO_REAL:
+        elif fourier.kind == FFT_TO_REAL:
             fourier.target_stride = itemsize * (2 if packs_pairs else 1)
         values = _vector_bytes // itemsize
         run.blocks = (run.fibers + values - 1) // values
@@ -235,16 +235,16 @@ cdef class _FiberTransform:
         tasks = (run.blocks + run.blocks_per_task - 1) // run.blocks_per_task
         run.workspace_count = 1
         if tasks > 1:
-            run.workspace_count = min(tasks, min(<int64_t>FOURIER_MAX_WORKSPACES, <int64_t>thread_count(threads)))
+            run.workspace_count = min(tasks, min(<int64_t>FFT_MAX_WORKSPACES, <int64_t>thread_count(threads)))
         run.workspace_bytes = 4 * (fourier.buffer_length * _vector_bytes // 64 + 1) * 64
         cdef AlignedMemory memory = AlignedMemory(run.workspace_count * run.workspace_bytes)
         run.workspace = memory.memory
         memset(run.workspace_busy, 0, sizeof(run.workspace_busy))
         if tasks > 1:
-            run_in_order(<size_t>&fourier_task, <size_t>&run, tasks, seconds, threads)
+            run_in_order(<size_t>&fft_task, <size_t>&run, tasks, seconds, threads)
         else:
             with nogil:
-                fourier_task(0, &run)
+                fft_task(0, &run)
         return 0
 
 
@@ -253,7 +253,7 @@ cdef class Transform:
 
     Args:
         kind: "FFT", "IFFT", "RFFT" or "IRFFT".
-        sizes: of the dimensions, the real ones if the operand or the result is real; see `serves`.
+        sizes: of the dimensions, the real ones if the operand or the result is real; see `supports`.
         itemsize: bytes of a real number.
         threads: maximum number of threads; None: all.
 
@@ -276,14 +276,14 @@ cdef class Transform:
         self.is_full_spectrum = kind == "FFT" and len(sizes) == 1
         self.accepts_real = kind == "RFFT" or self.is_full_spectrum
         self.complex_transforms = [
-            (position - len(sizes), _FiberTransform(FOURIER_COMPLEX, size, itemsize, is_inverse))
+            (position - len(sizes), _FiberTransform(FFT_COMPLEX, size, itemsize, is_inverse))
             for position, size in enumerate(sizes)
             if kind in ("FFT", "IFFT") or position < len(sizes) - 1
         ][::-1]
         if self.accepts_real:
-            self.real_transform = _FiberTransform(FOURIER_FROM_REAL, self.size, itemsize, False)
+            self.real_transform = _FiberTransform(FFT_FROM_REAL, self.size, itemsize, False)
         elif self.is_to_real:
-            self.real_transform = _FiberTransform(FOURIER_TO_REAL, self.size, itemsize, True)
+            self.real_transform = _FiberTransform(FFT_TO_REAL, self.size, itemsize, True)
 
     def __call__(self, operand):
         cdef cnp.ndarray source = operand if cnp.PyArray_ISCARRAY_RO(operand) else np.array(operand, order="C")

@@ -107,7 +107,7 @@ static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a,
             a[k + 4] = NAME(difference)(even[k], odd[k]);
         }
     } else {
-        VALUE sums[FOURIER_MAX_RADIX / 2 + 1], differences[FOURIER_MAX_RADIX / 2 + 1], first = a[0];
+        VALUE sums[FFT_MAX_RADIX / 2 + 1], differences[FFT_MAX_RADIX / 2 + 1], first = a[0];
         for (int64_t k = 1; k <= radix / 2; k++) {
             sums[k] = NAME(sum)(a[k], a[radix - k]);
             differences[k] = NAME(difference)(a[k], a[radix - k]);
@@ -128,7 +128,7 @@ static inline CODE __attribute__((always_inline)) void NAME(pass)(
     for (int64_t group = 0; group < groups; group++) {
         const ITEM *factors = twiddles + 2 * group * (radix - 1);
         for (int64_t offset = 0; offset < stride; offset++) {
-            VALUE a[FOURIER_MAX_RADIX];
+            VALUE a[FFT_MAX_RADIX];
             UNROLL
             for (int64_t k = 0; k < radix; k++) a[k] = x[offset + stride * (group + groups * k)];
             NAME(butterfly)(a, radix, roots);
@@ -142,7 +142,7 @@ static inline CODE __attribute__((always_inline)) void NAME(pass)(
 }
 
 /* Transform the fibers in `x`. Returns the buffer with the result: `x` or `y`. */
-static CODE VALUE *NAME(run_passes)(const Fourier *f, VALUE *x, VALUE *y) {
+static CODE VALUE *NAME(run_passes)(const Fft *f, VALUE *x, VALUE *y) {
     int64_t stride = 1, remaining = f->length;
     const ITEM *table = f->table;
     for (int64_t number = 0; number < f->passes; number++) {
@@ -278,7 +278,7 @@ static CODE int NAME(is_dense)(const char *const *fibers) {
 
 /* Load fibers of pairs of items, or of items with `is_real`; `swapped` exchanges real and imaginary components. */
 static CODE void NAME(load)(
-    const Fourier *f, VALUE *to, const char *const *fibers, int64_t count, int is_real, int swapped) {
+    const Fft *f, VALUE *to, const char *const *fibers, int64_t count, int is_real, int swapped) {
     int64_t begin = 0;
 #if LANES > 1
     if (is_real && f->source_stride == sizeof(ITEM)) {
@@ -308,7 +308,7 @@ static CODE void NAME(load)(
 /* Store `count` values of each fiber; those from `computed` on are the conjugates of the earlier ones, in reverse
    order. */
 static CODE void NAME(store)(
-    const Fourier *f, const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
+    const Fft *f, const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
     int64_t stored = 0;
 #if LANES > 1
     int64_t is_nontemporal = f->is_nontemporal;
@@ -337,7 +337,7 @@ static CODE void NAME(store)(
 }
 
 /* Compute the first half of real fibers' transforms from those of their even and odd values as pairs. */
-static CODE void NAME(unpack_real)(const Fourier *f, const VALUE *x, VALUE *y) {
+static CODE void NAME(unpack_real)(const Fft *f, const VALUE *x, VALUE *y) {
     int64_t half = f->length;
     const ITEM *roots = f->real_roots;
     y[0] = (VALUE){x[0].re + x[0].im, (VECTOR){0}};
@@ -353,7 +353,7 @@ static CODE void NAME(unpack_real)(const Fourier *f, const VALUE *x, VALUE *y) {
 }
 
 /* The inverse of `unpack_real` but for a factor of two, with real and imaginary components exchanged. */
-static CODE void NAME(pack_real)(const Fourier *f, const VALUE *x, VALUE *y) {
+static CODE void NAME(pack_real)(const Fft *f, const VALUE *x, VALUE *y) {
     int64_t half = f->length;
     const ITEM *roots = f->real_roots;
     y[0] = (VALUE){x[0].re - x[half].re, x[0].re + x[half].re};
@@ -367,17 +367,17 @@ static CODE void NAME(pack_real)(const Fourier *f, const VALUE *x, VALUE *y) {
     }
 }
 
-static CODE void NAME(transform_fibers)(const Fourier *f, char *workspace, const char *const *from, char *const *to) {
+static CODE void NAME(transform_fibers)(const Fft *f, char *workspace, const char *const *from, char *const *to) {
     VALUE *x = (VALUE *)workspace, *y = x + f->buffer_length;
     int64_t size = f->size, half = size / 2 + 1;
     int swapped = f->is_inverse;
-    if (f->kind == FOURIER_COMPLEX) {
+    if (f->kind == FFT_COMPLEX) {
         NAME(load)(f, x, from, size, 0, swapped);
         x = NAME(run_passes)(f, x, y);
-    } else if (f->kind == FOURIER_FROM_REAL && size % 2) {
+    } else if (f->kind == FFT_FROM_REAL && size % 2) {
         NAME(load)(f, x, from, size, 1, 0);
         x = NAME(run_passes)(f, x, y);
-    } else if (f->kind == FOURIER_FROM_REAL) {
+    } else if (f->kind == FFT_FROM_REAL) {
         NAME(load)(f, x, from, size / 2, 0, 0);
         VALUE *spectrum = NAME(run_passes)(f, x, y);
         x = spectrum == x ? y : x;
@@ -396,10 +396,10 @@ static CODE void NAME(transform_fibers)(const Fourier *f, char *workspace, const
         x = NAME(run_passes)(f, y, x);
     }
     int64_t count = size, computed = size;
-    if (f->kind == FOURIER_FROM_REAL) {
+    if (f->kind == FFT_FROM_REAL) {
         count = f->is_full_spectrum ? size : half;
         computed = size % 2 && f->is_full_spectrum ? size : half;
-    } else if (f->kind == FOURIER_TO_REAL && size % 2 == 0) {
+    } else if (f->kind == FFT_TO_REAL && size % 2 == 0) {
         count = computed = size / 2;
     }
     if (swapped) {

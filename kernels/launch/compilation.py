@@ -1,7 +1,7 @@
 """The compile options and call protocol of all loops: `@kernel`.
 
-    @kernel                       # a helper, or a loop that runs on the calling thread: called like a
-    function def clamped(value, limit): ...
+    @kernel                       # a helper, or a loop on the calling thread: called like a function
+    def clamped(value, limit): ...
 
     @kernel(parallel=True)        # the body of one task; its first parameter is the task's number
     def copy_rows(task, size, operand, result): ...
@@ -34,7 +34,7 @@ from .processor import limit_numba
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
 
 
-def _lazy_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
+def _cached_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
     """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
     import numba
 
@@ -91,7 +91,7 @@ def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:
     Args:
         name: of the code in the disk cache.
     """
-    dispatcher = _lazy_dispatcher(task, name, no_cpython_wrapper=True)
+    dispatcher = _cached_dispatcher(task, name, no_cpython_wrapper=True)
     dispatcher.compile(_TASK_SIGNATURE)
     (compiled,) = dispatcher.overloads.values()
     _compiled_tasks.append(dispatcher)
@@ -139,7 +139,7 @@ class Kernel:
         """The dispatcher that Python calls."""
         with self._lock:
             if self._entry is None:
-                self._entry = _lazy_dispatcher(_serial_entry(self.dispatcher), f"call of {self.name}")
+                self._entry = _cached_dispatcher(_serial_entry(self.dispatcher), f"call of {self.name}")
             return self._entry
 
     @gc_paused

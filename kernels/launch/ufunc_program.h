@@ -6,36 +6,41 @@
    sizes of the rows' dimensions; the values; the instructions. A program that reduces rows computes all columns of a
    row at a time.
 
-   A value has: the array's number or ROW_SCRATCH or ROW_CONSTANT, an offset in bytes or the bits of a constant, the
+   A value has: the array's number or PROGRAM_SCRATCH or PROGRAM_CONSTANT, an offset in bytes or the bits of a constant, the
    stride of columns in bytes, the strides of the dimensions of the rows. An instruction has: its kind, the address
    of a loop and of the loop's data, whether it runs for all columns or once a row, the number of operands, three of
    them, the result. */
 
-#ifndef NIMBLEHLO_ROW_PROGRAMS_H
-#define NIMBLEHLO_ROW_PROGRAMS_H
+#ifndef NIMBLEHLO_UFUNC_PROGRAM_H
+#define NIMBLEHLO_UFUNC_PROGRAM_H
 
 #include <stdint.h>
 #include <string.h>
 
 /* NumPy's signature of an inner loop: pointers, the number of elements, strides in bytes. */
-typedef void (*RowLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
+typedef void (*UfuncLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
 
-enum { ROW_ARRAYS = 32, ROW_MAX_VALUES = 96, ROW_SCRATCH_BYTES = 1 << 17 };
+enum { PROGRAM_ARRAYS = 32, PROGRAM_MAX_VALUES = 96, PROGRAM_SCRATCH_BYTES = 1 << 17 };
 
 /* Where a value is, instead of the number of an array. */
-enum { ROW_SCRATCH = -1, ROW_CONSTANT = -2 };
+enum { PROGRAM_SCRATCH = -1, PROGRAM_CONSTANT = -2 };
 
-enum { ROW_APPLY, ROW_TREE_REDUCE, ROW_REDUCE, ROW_MAXIMUM, ROW_MINIMUM };
+enum { PROGRAM_APPLY, PROGRAM_TREE_REDUCE, PROGRAM_REDUCE, PROGRAM_MAXIMUM, PROGRAM_MINIMUM };
 
-enum { ROW_VALUE_FIELDS = 3, ROW_INSTRUCTION_FIELDS = 9 };
+/* The fields of a value and of an instruction, in the order of the comment above. */
+enum { VALUE_ARRAY, VALUE_OFFSET, VALUE_STRIDE, PROGRAM_VALUE_FIELDS };
+enum {
+    INSTRUCTION_KIND, INSTRUCTION_LOOP, INSTRUCTION_DATA, INSTRUCTION_HAS_COLUMNS, INSTRUCTION_OPERAND_COUNT,
+    INSTRUCTION_OPERANDS, INSTRUCTION_RESULT = INSTRUCTION_OPERANDS + 3, PROGRAM_INSTRUCTION_FIELDS
+};
 
-struct RowValue { char *address; intptr_t stride; };
+struct UfuncValue { char *address; intptr_t stride; };
 
 /* Reduce adjacent pairs, level by level; an odd last value is carried up. `scratch` has space for as many items as
    there are pairs and half as many more. */
-static void row_tree_reduce(
-    RowLoop loop, void *data, struct RowValue operand, char *result, char *scratch, int64_t itemsize,
-                     intptr_t count) {
+static void ufunc_tree_reduce(
+    UfuncLoop loop, void *data, struct UfuncValue operand, char *result, char *scratch, int64_t itemsize,
+    intptr_t count) {
     char *scratch_halves[2] = {scratch, scratch + (count / 2 + 1) * itemsize};
     char *from = operand.address;
     intptr_t stride = operand.stride;
@@ -50,38 +55,41 @@ static void row_tree_reduce(
     memcpy(result, from, itemsize);
 }
 
-static void row_reduce(
-    RowLoop loop, void *data, struct RowValue operand, char *result, int64_t itemsize, intptr_t count) {
+static void ufunc_reduce(
+    UfuncLoop loop, void *data, struct UfuncValue operand, char *result, int64_t itemsize, intptr_t count) {
     char *pointers[3] = {result, operand.address + operand.stride, result};
     intptr_t remaining = count - 1, strides[3] = {0, operand.stride, 0};
     memcpy(result, operand.address, itemsize);
     if (remaining) loop(pointers, &remaining, strides, data);
 }
 
-static int row_is_negative(const char *address, int64_t itemsize) { return (unsigned char)address[itemsize - 1] >> 7; }
+static int ufunc_is_negative(const char *address, int64_t itemsize) {
+    return (unsigned char)address[itemsize - 1] >> 7;
+}
 
 /* Set the sign of a zero maximum or minimum of floats, since loops may return either zero: the maximum is negative
    if all operands are, the minimum if any is. */
-static void row_sign_zero(struct RowValue operand, char *result, int64_t itemsize, intptr_t count, int is_minimum) {
+static void ufunc_sign_zero(struct UfuncValue operand, char *result, int64_t itemsize, intptr_t count, int is_minimum) {
     char sign = result[itemsize - 1] & (char)0x80;
     for (int64_t byte = 0; byte < itemsize; byte++)
         if (result[byte] != (byte == itemsize - 1 ? sign : 0)) return;
     int negative = !is_minimum;
     for (intptr_t index = 0; index < count && negative != is_minimum; index++)
-        negative = row_is_negative(operand.address + index * operand.stride, itemsize);
+        negative = ufunc_is_negative(operand.address + index * operand.stride, itemsize);
     result[itemsize - 1] = negative ? (char)0x80 : 0;
 }
 
-static void row_run(const int64_t *instruction, const struct RowValue *values, intptr_t columns) {
-    RowLoop loop = (RowLoop)(intptr_t)instruction[1];
-    void *data = (void *)(intptr_t)instruction[2];
-    intptr_t count = instruction[3] ? columns : 1;
-    const int64_t *operands = instruction + 5;
-    struct RowValue result = values[instruction[8]], first = values[operands[0]];
-    if (instruction[0] == ROW_APPLY) {
+static void ufunc_run(const int64_t *instruction, const struct UfuncValue *values, intptr_t columns) {
+    const int64_t kind = instruction[INSTRUCTION_KIND];
+    UfuncLoop loop = (UfuncLoop)(intptr_t)instruction[INSTRUCTION_LOOP];
+    void *data = (void *)(intptr_t)instruction[INSTRUCTION_DATA];
+    intptr_t count = instruction[INSTRUCTION_HAS_COLUMNS] ? columns : 1;
+    const int64_t *operands = instruction + INSTRUCTION_OPERANDS;
+    struct UfuncValue result = values[instruction[INSTRUCTION_RESULT]], first = values[operands[0]];
+    if (kind == PROGRAM_APPLY) {
         char *pointers[4];
         intptr_t strides[4];
-        int64_t number = instruction[4];
+        int64_t number = instruction[INSTRUCTION_OPERAND_COUNT];
         for (int64_t index = 0; index < number; index++) {
             pointers[index] = values[operands[index]].address;
             strides[index] = values[operands[index]].stride;
@@ -92,55 +100,54 @@ static void row_run(const int64_t *instruction, const struct RowValue *values, i
     }
     /* The second operand is the scratch memory of a tree reduction, the third one the bytes of an item. */
     int64_t itemsize = operands[2];
-    if (instruction[0] == ROW_TREE_REDUCE) {
-        row_tree_reduce(loop, data, first, result.address, values[operands[1]].address, itemsize, count);
+    if (kind == PROGRAM_TREE_REDUCE) {
+        ufunc_tree_reduce(loop, data, first, result.address, values[operands[1]].address, itemsize, count);
         return;
     }
-    row_reduce(loop, data, first, result.address, itemsize, count);
-    if (instruction[0] != ROW_REDUCE) row_sign_zero(
-        first, result.address, itemsize, count, instruction[0] == ROW_MINIMUM);
+    ufunc_reduce(loop, data, first, result.address, itemsize, count);
+    if (kind != PROGRAM_REDUCE) ufunc_sign_zero(first, result.address, itemsize, count, kind == PROGRAM_MINIMUM);
 }
 
-/* A task. Its closure: ROW_ARRAYS pointers, then the program. */
-static void row_program(int64_t task, void *closure) {
+/* A task. Its closure: PROGRAM_ARRAYS pointers, then the program. */
+static void ufunc_program(int64_t task, void *closure) {
     char **arrays = (char **)closure;
-    int64_t *program = (int64_t *)closure + ROW_ARRAYS;
+    int64_t *program = (int64_t *)closure + PROGRAM_ARRAYS;
     const int64_t rows = program[0], columns = program[1], block_columns = program[2], items_per_task = program[3];
     const int64_t rank = program[4], value_count = program[5], instruction_count = program[6];
     const int64_t *sizes = program + 7;
     int64_t *value_table = program + 7 + rank;
-    const int64_t *instructions = value_table + value_count * (ROW_VALUE_FIELDS + rank);
+    const int64_t *instructions = value_table + value_count * (PROGRAM_VALUE_FIELDS + rank);
     const int64_t column_blocks = (columns + block_columns - 1) / block_columns;
     const int64_t first = task * items_per_task;
     const int64_t last = first + items_per_task < rows * column_blocks ? first + items_per_task : rows * column_blocks;
-    double scratch[ROW_SCRATCH_BYTES / sizeof(double)];
-    struct RowValue values[ROW_MAX_VALUES];
+    double scratch[PROGRAM_SCRATCH_BYTES / sizeof(double)];
+    struct UfuncValue values[PROGRAM_MAX_VALUES];
     for (int64_t work_item = first; work_item < last; work_item++) {
         const int64_t row = work_item / column_blocks, column = work_item % column_blocks * block_columns;
         const int64_t count = columns - column < block_columns ? columns - column : block_columns;
         for (int64_t number = 0; number < value_count; number++) {
-            int64_t *value = value_table + number * (ROW_VALUE_FIELDS + rank);
-            values[number].stride = value[2];
-            if (value[0] == ROW_CONSTANT) {
-                values[number].address = (char *)(value + 1);
-            } else if (value[0] == ROW_SCRATCH) {
-                values[number].address = (char *)scratch + value[1];
+            int64_t *value = value_table + number * (PROGRAM_VALUE_FIELDS + rank);
+            values[number].stride = value[VALUE_STRIDE];
+            if (value[VALUE_ARRAY] == PROGRAM_CONSTANT) {
+                values[number].address = (char *)(value + VALUE_OFFSET);
+            } else if (value[VALUE_ARRAY] == PROGRAM_SCRATCH) {
+                values[number].address = (char *)scratch + value[VALUE_OFFSET];
             } else {
-                char *address = arrays[value[0]] + value[1] + column * value[2];
+                char *address = arrays[value[VALUE_ARRAY]] + value[VALUE_OFFSET] + column * value[VALUE_STRIDE];
                 for (int64_t axis = rank - 1, row_index = row; axis >= 0; row_index /= sizes[axis], axis--)
-                    address += row_index % sizes[axis] * value[ROW_VALUE_FIELDS + axis];
+                    address += row_index % sizes[axis] * value[PROGRAM_VALUE_FIELDS + axis];
                 values[number].address = address;
             }
         }
         for (int64_t number = 0; number < instruction_count; number++)
-            row_run(instructions + number * ROW_INSTRUCTION_FIELDS, values, count);
+            ufunc_run(instructions + number * PROGRAM_INSTRUCTION_FIELDS, values, count);
     }
 }
 
 /* Loops that NumPy lacks or has slow ones of. */
 
 /* Sums as NumPy's loop computes them; sums of adjacent pairs, as tree reductions call it, are vectorized. */
-#define ROW_SUM(NAME, TYPE)                                                                                            \
+#define PROGRAM_SUM(NAME, TYPE)                                                                                        \
     static void NAME(char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {                    \
         (void)data;                                                                                                    \
         intptr_t n = *count;                                                                                           \
@@ -158,7 +165,7 @@ static void row_program(int64_t task, void *closure) {
                 *(const TYPE *)(a + i * strides[0]) + *(const TYPE *)(b + i * strides[1]);                             \
     }
 
-#define ROW_CAST(NAME, FROM, TO)                                                                         \
+#define PROGRAM_CAST(NAME, FROM, TO)                                                                     \
     static void NAME(char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {      \
         (void)data;                                                                                      \
         intptr_t n = *count;                                                                             \
@@ -172,7 +179,7 @@ static void row_program(int64_t task, void *closure) {
             *(TO *)(pointers[1] + i * strides[1]) = (TO) * (const FROM *)(pointers[0] + i * strides[0]); \
     }
 
-#define ROW_SELECT(NAME, TYPE)                                                                            \
+#define PROGRAM_SELECT(NAME, TYPE)                                                                        \
     static void NAME(char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {       \
         (void)data;                                                                                       \
         intptr_t n = *count;                                                                              \
@@ -190,21 +197,21 @@ static void row_program(int64_t task, void *closure) {
         }                                                                                                 \
     }
 
-ROW_SUM(row_sum_f32, float)
-ROW_SUM(row_sum_f64, double)
-ROW_CAST(row_f32_to_f64, float, double)
-ROW_CAST(row_f64_to_f32, double, float)
-ROW_CAST(row_i32_to_f32, int32_t, float)
-ROW_CAST(row_i32_to_f64, int32_t, double)
-ROW_CAST(row_i8_to_f32, int8_t, float)
-ROW_CAST(row_i8_to_i32, int8_t, int32_t)
-ROW_CAST(row_copy_8, uint8_t, uint8_t)
-ROW_CAST(row_copy_16, uint16_t, uint16_t)
-ROW_CAST(row_copy_32, uint32_t, uint32_t)
-ROW_CAST(row_copy_64, uint64_t, uint64_t)
-ROW_SELECT(row_select_8, uint8_t)
-ROW_SELECT(row_select_16, uint16_t)
-ROW_SELECT(row_select_32, uint32_t)
-ROW_SELECT(row_select_64, uint64_t)
+PROGRAM_SUM(row_sum_f32, float)
+PROGRAM_SUM(row_sum_f64, double)
+PROGRAM_CAST(row_f32_to_f64, float, double)
+PROGRAM_CAST(row_f64_to_f32, double, float)
+PROGRAM_CAST(row_i32_to_f32, int32_t, float)
+PROGRAM_CAST(row_i32_to_f64, int32_t, double)
+PROGRAM_CAST(row_i8_to_f32, int8_t, float)
+PROGRAM_CAST(row_i8_to_i32, int8_t, int32_t)
+PROGRAM_CAST(row_copy_8, uint8_t, uint8_t)
+PROGRAM_CAST(row_copy_16, uint16_t, uint16_t)
+PROGRAM_CAST(row_copy_32, uint32_t, uint32_t)
+PROGRAM_CAST(row_copy_64, uint64_t, uint64_t)
+PROGRAM_SELECT(row_select_8, uint8_t)
+PROGRAM_SELECT(row_select_16, uint16_t)
+PROGRAM_SELECT(row_select_32, uint32_t)
+PROGRAM_SELECT(row_select_64, uint64_t)
 
 #endif

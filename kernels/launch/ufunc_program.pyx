@@ -10,31 +10,32 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 cdef extern from "ufunc_program.h":
-    ctypedef void (*RowLoop)(char **, const cnp.npy_intp *, const cnp.npy_intp *, void *) noexcept nogil
+    ctypedef void (*UfuncLoop)(char **, const cnp.npy_intp *, const cnp.npy_intp *, void *) noexcept nogil
     enum:
-        ROW_ARRAYS
-        ROW_MAX_VALUES
-        ROW_SCRATCH_BYTES
-        ROW_SCRATCH
-        ROW_CONSTANT
-        ROW_APPLY
-        ROW_TREE_REDUCE
-        ROW_REDUCE
-        ROW_MAXIMUM
-        ROW_MINIMUM
+        PROGRAM_ARRAYS
+        PROGRAM_MAX_VALUES
+        PROGRAM_SCRATCH_BYTES
+        PROGRAM_SCRATCH
+        PROGRAM_CONSTANT
+        PROGRAM_APPLY
+        PROGRAM_TREE_REDUCE
+        PROGRAM_REDUCE
+        PROGRAM_MAXIMUM
+        PROGRAM_MINIMUM
 
-    void row_program(int64_t task, void *closure) noexcept nogil
-    RowLoop row_sum_f32, row_sum_f64
-    RowLoop row_f32_to_f64, row_f64_to_f32, row_i32_to_f32, row_i32_to_f64, row_i8_to_f32, row_i8_to_i32
-    RowLoop row_copy_8, row_copy_16, row_copy_32, row_copy_64
-    RowLoop row_select_8, row_select_16, row_select_32, row_select_64
+    void ufunc_program(int64_t task, void *closure) noexcept nogil
+    UfuncLoop row_sum_f32, row_sum_f64
+    UfuncLoop row_f32_to_f64, row_f64_to_f32, row_i32_to_f32, row_i32_to_f64, row_i8_to_f32, row_i8_to_i32
+    UfuncLoop row_copy_8, row_copy_16, row_copy_32, row_copy_64
+    UfuncLoop row_select_8, row_select_16, row_select_32, row_select_64
 
-ARRAYS = ROW_ARRAYS
+ARRAYS = PROGRAM_ARRAYS
 """The number of pointers before a program; those beyond its arrays are unused."""
-MAX_VALUES = ROW_MAX_VALUES
-SCRATCH_BYTES = ROW_SCRATCH_BYTES
-SCRATCH, CONSTANT = ROW_SCRATCH, ROW_CONSTANT
-APPLY, TREE_REDUCE, REDUCE, MAXIMUM, MINIMUM = ROW_APPLY, ROW_TREE_REDUCE, ROW_REDUCE, ROW_MAXIMUM, ROW_MINIMUM
+MAX_VALUES = PROGRAM_MAX_VALUES
+SCRATCH_BYTES = PROGRAM_SCRATCH_BYTES
+SCRATCH, CONSTANT = PROGRAM_SCRATCH, PROGRAM_CONSTANT
+APPLY, TREE_REDUCE, REDUCE = PROGRAM_APPLY, PROGRAM_TREE_REDUCE, PROGRAM_REDUCE
+MAXIMUM, MINIMUM = PROGRAM_MAXIMUM, PROGRAM_MINIMUM
 
 cdef dict _PAIRWISE_LOOPS = {
     (np.add, "f4"): <size_t>row_sum_f32,
@@ -60,7 +61,7 @@ cdef set _OWN_LOOPS = {*_CAST_LOOPS.values(), *_COPY_LOOPS.values(), *_SELECT_LO
 
 def address():
     """The address of the task that runs a program, for `native.Launch`."""
-    return <size_t>row_program
+    return <size_t>ufunc_program
 
 
 def loop_of(cnp.ufunc function, tuple dtypes):

@@ -21,33 +21,37 @@
 
 enum { LINALG_CHOLESKY, LINALG_LU, LINALG_TRIANGULAR_SOLVE };
 
-/* LANE_ORDER: order and columns of matrices that are computed in lanes, at most. LANE_BYTES: what these take in a
-   workspace, at most: it may be on the stack. BLOCK_PANELS: panels of a block. Cholesky factors from SMALL_BLOCKS_ORDER on
-   have blocks of SMALL_BLOCK_PANELS: a single thread factors the panels of a block. */
+/* LANE_ORDER: the largest order, and the most columns, of matrices that are computed in lanes. LANE_BYTES: the largest
+   workspace of these, which may be on the stack. BLOCK_PANELS: panels of a block. Cholesky factors from
+   SMALL_BLOCKS_ORDER on have blocks of SMALL_BLOCK_PANELS: a single thread factors the panels of a block. */
 enum {
     LINALG_LANE_ORDER = 32, LINALG_LANE_BYTES = 1 << 16, LINALG_BLOCK_PANELS = 4, LINALG_SMALL_BLOCK_PANELS = 2,
     LINALG_SMALL_BLOCKS_ORDER = 512
 };
 
-/* Matrices of consecutive problems. Strides are in numbers. */
+/* Matrices of consecutive problems. Strides are in elements. */
 typedef struct {
     char *address;
     int64_t problem_stride, row_stride, column_stride;
     int is_conjugate;
 } LinalgMatrix;
 
-/* The arguments of tasks. Matrices that are factored have `order` rows and `columns` columns. A Cholesky factor is that of `a`, and the upper triangle of `x`; the other triangle is zeros, and
-   all is NaN without a factor, if `is_blank`, or else the other triangle of `a`. `info` gets the row without a factor,
-   counted from 1, or 0; it may be NULL. LU factors are `x`, and
-   `pivots` has for each step the row that was exchanged, counted from 1; `info` gets the first pivot that is zero. The
-   solution of `a`, a matrix of `order` rows, and `b` is `x`; both have `columns` columns.
+/* The arguments of tasks.
 
-   Task t does the work items from `t * items_per_task` on, in the t-th workspace. A work item is LANES problems, or one,
-   or, where `packed` is not NULL, a panel of the only problem: of its right sides, with its triangle in `packed`, or of
-   the matrix in `packed`, behind the block that begins at `first`. */
+   a: the matrix that is factored, of `order` rows and `columns` columns, or the triangle, of `order` rows. b: the right
+   sides of a triangular system, with `columns` columns. x: the factor, LU factors, or the solution. Strides of a
+   Cholesky factor make it the upper triangle. zeros_other_triangle: of a Cholesky factor. 1 (stablehlo.cholesky): the
+   other triangle of `x` is zeros, and `x` is NaN if there is no factor. 0 (LAPACK's potrf): `x` keeps the other
+   triangle of `a`, and its elements from the row on that failed. info: for each problem the row without a factor, or
+   the first pivot that is zero, counted from 1, or 0; may be NULL. pivots: for each step of LU the row that was
+   exchanged, counted from 1.
+
+   Task t does the work items from `t * items_per_task` on, in the t-th workspace. A work item is LANES problems, or
+   one, or, where `packed` is not NULL, a panel of the only problem: of its right sides, with its triangle in `packed`,
+   or of the matrix in `packed`, behind the block that begins at `first`. */
 typedef struct {
     int64_t routine, kind, components, count, order, columns;
-    int is_unit, is_blank;
+    int is_unit, zeros_other_triangle;
     LinalgMatrix a, b, x;
     int32_t *info, *pivots;
     int64_t first, work_items, items_per_task, workspace_bytes;
@@ -60,9 +64,9 @@ static inline int64_t linalg_block_panels(const Linalg *p) {
     return is_small ? LINALG_SMALL_BLOCK_PANELS : LINALG_BLOCK_PANELS;
 }
 
-static inline LinalgMatrix linalg_problem(const LinalgMatrix *matrix, int64_t problem, int64_t number_bytes) {
+static inline LinalgMatrix linalg_problem(const LinalgMatrix *matrix, int64_t problem, int64_t element_bytes) {
     LinalgMatrix result = *matrix;
-    result.address += problem * matrix->problem_stride * number_bytes;
+    result.address += problem * matrix->problem_stride * element_bytes;
     return result;
 }
 
@@ -89,7 +93,7 @@ typedef struct {
     void (*load)(const Linalg *, int64_t problem, char *workspace);
     int64_t (*factor_block)(const Linalg *, int64_t problem, int64_t first, char *workspace);
     void (*update)(const Linalg *, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace);
-    void (*store)(const Linalg *, int64_t problem, int64_t failed, char *workspace);
+    void (*store)(const Linalg *, int64_t problem, int64_t info, char *workspace);
     void (*factor_lanes)(const Linalg *, int64_t problem, int64_t count, char *workspace);
     void (*prepare)(const Linalg *, int64_t problem, char *workspace);
     void (*solve)(
@@ -99,10 +103,10 @@ typedef struct {
     int64_t (*bytes)(const Linalg *);
 } LinalgFunctions;
 
-#define LINALG_NUMBERS(name, suffix)                                                                                 \
-    {linalg_##name##_load_##suffix, linalg_##name##_factor_block_##suffix, linalg_##name##_update_##suffix,          \
-     linalg_##name##_store_##suffix, linalg_##name##_factor_lanes_##suffix, linalg_##name##_prepare_##suffix,        \
-     linalg_##name##_solve_##suffix, linalg_##name##_solve_single_##suffix, linalg_##name##_solve_lanes_##suffix,     \
+#define LINALG_NUMBERS(name, suffix)                                                                              \
+    {linalg_##name##_load_##suffix, linalg_##name##_factor_block_##suffix, linalg_##name##_update_##suffix,       \
+     linalg_##name##_store_##suffix, linalg_##name##_factor_lanes_##suffix, linalg_##name##_prepare_##suffix,     \
+     linalg_##name##_solve_##suffix, linalg_##name##_solve_single_##suffix, linalg_##name##_solve_lanes_##suffix, \
      linalg_##name##_bytes_##suffix}
 #define LINALG_KIND(name) {LINALG_NUMBERS(name, real), LINALG_NUMBERS(name, complex)}
 
@@ -124,8 +128,8 @@ static int64_t linalg_lanes(const Linalg *p) { return linalg_vector_bytes() / (p
 
 /* Bytes of a workspace of problems in lanes. */
 static int64_t linalg_lane_bytes(const Linalg *p) {
-    int64_t numbers = p->routine == LINALG_TRIANGULAR_SOLVE ? p->order * (p->order + p->columns) : p->order * p->columns;
-    return numbers * p->components * linalg_vector_bytes();
+    int64_t triangle = p->routine == LINALG_TRIANGULAR_SOLVE ? p->order * p->order : 0;
+    return (triangle + p->order * p->columns) * p->components * linalg_vector_bytes();
 }
 
 /* Whether problems are computed in lanes. */
@@ -154,7 +158,7 @@ static void linalg_load(const Linalg *p) { linalg_functions(p)->load(p, 0, p->pa
 static int64_t linalg_factor_block(const Linalg *p) {
     return linalg_functions(p)->factor_block(p, 0, p->first, p->packed);
 }
-static void linalg_store(const Linalg *p, int64_t failed) { linalg_functions(p)->store(p, 0, failed, p->packed); }
+static void linalg_store(const Linalg *p, int64_t info) { linalg_functions(p)->store(p, 0, info, p->packed); }
 
 /* The number of columns of a matrix that are factored. */
 static int64_t linalg_steps(const Linalg *p) { return p->order < p->columns ? p->order : p->columns; }
@@ -171,15 +175,15 @@ static int64_t linalg_panels(const Linalg *p) {
 /* Factor a problem. */
 static void linalg_factor(const Linalg *p, int64_t problem, char *workspace) {
     const LinalgFunctions *functions = linalg_functions(p);
-    int64_t failed = 0;
+    int64_t info = 0;
     functions->load(p, problem, workspace);
     for (int64_t first = 0; first < linalg_steps(p); first += linalg_block_columns(p)) {
-        int64_t now_failed = functions->factor_block(p, problem, first, workspace);
-        if (!failed) failed = now_failed;
-        if (failed && p->routine == LINALG_CHOLESKY) break;
+        int64_t block_info = functions->factor_block(p, problem, first, workspace);
+        if (!info) info = block_info;
+        if (info && p->routine == LINALG_CHOLESKY) break;
         functions->update(p, first, linalg_next_panel(p, first), linalg_panels(p), workspace);
     }
-    functions->store(p, problem, failed, workspace);
+    functions->store(p, problem, info, workspace);
 }
 
 /* Do some work items that are panels. */
@@ -232,7 +236,7 @@ static int64_t linalg_steps(const Linalg *p) { return (void)p, 0; }
 static void linalg_pack(const Linalg *p) { (void)p; }
 static void linalg_load(const Linalg *p) { (void)p; }
 static int64_t linalg_factor_block(const Linalg *p) { return (void)p, 0; }
-static void linalg_store(const Linalg *p, int64_t failed) { (void)p, (void)failed; }
+static void linalg_store(const Linalg *p, int64_t info) { (void)p, (void)info; }
 static void linalg_task(int64_t task, void *closure) { (void)task, (void)closure; }
 
 #endif

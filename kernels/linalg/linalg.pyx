@@ -30,7 +30,7 @@ cdef extern from "linalg.h" nogil:
 
     ctypedef struct Linalg:
         int64_t routine, kind, components, count, order, columns
-        int is_unit, is_blank
+        int is_unit, zeros_other_triangle
         LinalgMatrix a, b, x
         int32_t *info
         int32_t *pivots
@@ -42,7 +42,6 @@ cdef extern from "linalg.h" nogil:
     int64_t linalg_workspace_bytes(const Linalg *p)
     int64_t linalg_item_problems(const Linalg *p)
     bint linalg_is_single(const Linalg *p)
-    int64_t linalg_panel_columns(const Linalg *p)
     int64_t linalg_block_columns(const Linalg *p)
     int64_t linalg_next_panel(const Linalg *p, int64_t first)
     int64_t linalg_panels(const Linalg *p)
@@ -50,7 +49,7 @@ cdef extern from "linalg.h" nogil:
     void linalg_pack(const Linalg *p)
     void linalg_load(const Linalg *p)
     int64_t linalg_factor_block(const Linalg *p)
-    void linalg_store(const Linalg *p, int64_t failed)
+    void linalg_store(const Linalg *p, int64_t info)
     void linalg_task(int64_t task, void *closure) noexcept
 
 cdef enum:
@@ -69,7 +68,7 @@ def is_available():
     return linalg_vector_bytes() > 0
 
 
-cdef class Decomposition:
+cdef class LinalgRoutine:
     """The prepared function of `cholesky`, `lu` and `triangular_solve`.
 
     Args:
@@ -95,7 +94,7 @@ cdef class Decomposition:
         self.threads = threads
         return 0
 
-    cdef int give(self, results) except -1:
+    cdef int set_results(self, results) except -1:
         """Set the shapes and the element types of results."""
         self.shapes = tuple([tuple(shape) for shape, _ in results])
         self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
@@ -129,7 +128,7 @@ cdef class Decomposition:
         cdef AlignedMemory memory
         cdef int64_t tasks, problems = linalg_item_problems(&p), bytes = linalg_workspace_bytes(&p)
         cdef double fmas = <double>p.count * p.order * p.order * p.columns / 3
-        enter(self, &p, sources, targets)
+        set_addresses(self, &p, sources, targets)
         if p.count == 1 and fmas > MIN_SHARED_FMAS and not linalg_is_single(&p):
             self.run_panels(&p, fmas)
             return 0
@@ -148,7 +147,7 @@ cdef class Decomposition:
 
     cdef int run_panels(self, Linalg *p, double fmas) except -1:
         """Compute the only problem, its panels by tasks."""
-        cdef int64_t tasks = available_threads(), failed = 0, now_failed, first, steps = linalg_steps(p)
+        cdef int64_t tasks = available_threads(), info = 0, block_info, first, steps = linalg_steps(p)
         cdef bint solves = p.routine == LINALG_TRIANGULAR_SOLVE
         cdef AlignedMemory memory
         p.workspace_bytes = rounded(linalg_workspace_bytes(p))
@@ -164,13 +163,13 @@ cdef class Decomposition:
         for first in range(0, steps, linalg_block_columns(p)):
             p.first = first
             with nogil:
-                now_failed = linalg_factor_block(p)
-            failed = failed or now_failed
-            if failed and p.routine == LINALG_CHOLESKY:
+                block_info = linalg_factor_block(p)
+            info = info or block_info
+            if info and p.routine == LINALG_CHOLESKY:
                 break
             self.run_shares(p, linalg_panels(p) - linalg_next_panel(p, first), tasks, fmas / (steps / 64 + 1))
         with nogil:
-            linalg_store(p, failed)
+            linalg_store(p, info)
         return 0
 
     cdef int run_shares(self, Linalg *p, int64_t items, int64_t tasks, double fmas) except -1:
@@ -191,29 +190,30 @@ cdef class Decomposition:
 
     @property
     def solver(self):
-        """The address of `void solve(Decomposition, void **operands, void **results)`, which does without Python what
-        a call does: operands and results are C-contiguous, and apart. None where the stack has too little memory."""
+        """The address of `void solve(LinalgRoutine, void **operands, void **results)`, which computes what a call does
+        without the GIL. Operands and results must be C-contiguous and must not overlap. None for matrices whose
+        workspace may not be on the stack."""
         fits = linalg_workspace_bytes(&self.plan) <= MAX_STACK_BYTES
         return <uintptr_t>&solve_contiguous if fits else None
 
 
-cdef void enter(Decomposition decomposition, Linalg *p, char **sources, char **targets) noexcept nogil:
-    """Write the addresses of arrays."""
-    cdef int64_t number_bytes = p.components * (8 if p.kind else 4)
-    p.a.address = sources[0] + decomposition.a_offset * number_bytes
-    p.x.address = targets[0] + decomposition.x_offset * number_bytes
+cdef void set_addresses(LinalgRoutine routine, Linalg *p, char **sources, char **targets) noexcept nogil:
+    """Set the addresses of matrices in the arguments of tasks."""
+    cdef int64_t element_bytes = p.components * (8 if p.kind else 4)
+    p.a.address = sources[0] + routine.a_offset * element_bytes
+    p.x.address = targets[0] + routine.x_offset * element_bytes
     if p.routine == LINALG_TRIANGULAR_SOLVE:
-        p.b.address = sources[1] + decomposition.x_offset * number_bytes
+        p.b.address = sources[1] + routine.x_offset * element_bytes
     elif p.routine == LINALG_LU:
         p.pivots, p.info = <int32_t *>targets[1], <int32_t *>targets[2]
-    elif not p.is_blank:
+    elif not p.zeros_other_triangle:
         p.info = <int32_t *>targets[1]
 
 
-cdef void solve_contiguous(Decomposition decomposition, char **operands, char **results) noexcept nogil:
-    """See `Decomposition.solver`."""
-    cdef Linalg p = decomposition.plan
-    enter(decomposition, &p, operands, results)
+cdef void solve_contiguous(LinalgRoutine routine, char **operands, char **results) noexcept nogil:
+    """See `LinalgRoutine.solver`."""
+    cdef Linalg p = routine.plan
+    set_addresses(routine, &p, operands, results)
     run_on_stack(&p)
 
 
@@ -230,27 +230,27 @@ cdef int64_t rounded(int64_t size) noexcept:
     return (size + MEMORY_ALIGNMENT - 1) // MEMORY_ALIGNMENT * MEMORY_ALIGNMENT
 
 
-def cholesky(dtype, tuple shape not None, lower, is_blank, threads=None):
+def cholesky(dtype, tuple shape not None, lower, zeros_other_triangle, threads=None):
     """Prepare Cholesky factors of matrices, [..., order, order].
 
     Args:
         dtype: of the elements: f32, f64, or complex numbers of these.
         shape: of the operand, none of its sizes 0.
         lower: whether L of a = L L^H is wanted, or U of a = U^H U. Only that triangle of the operand is read.
-        is_blank: whether the other triangle of a result is zeros, and all of a matrix NaN that has no factor. If
-            not, the other triangle is the operand's, and a second result of i32 has for each problem the
-            order of a part that has no factor, or 0.
+        zeros_other_triangle: whether the other triangle of a result is zeros, and all of a matrix NaN that has no
+            factor. If not, the other triangle is the operand's, and a second result of i32 has for each problem the
+            row without a factor, counted from 1, or 0.
         threads: maximum number of threads; None: all.
     """
-    cdef Decomposition result = Decomposition()
+    cdef LinalgRoutine result = LinalgRoutine()
     cdef int64_t order = shape[-1]
     cdef LinalgMatrix *a = &result.plan.a
     result.describe(dtype, math.prod(shape[:-2]), order, order, threads)
-    result.plan.routine, result.plan.is_blank = LINALG_CHOLESKY, is_blank
+    result.plan.routine, result.plan.zeros_other_triangle = LINALG_CHOLESKY, zeros_other_triangle
     a.problem_stride, a.is_conjugate = order * order, lower
     a.row_stride, a.column_stride = 1 if lower else order, order if lower else 1
     result.plan.x = a[0]
-    result.give([(shape, dtype)] if is_blank else [(shape, dtype), (shape[:-2], np.int32)])
+    result.set_results([(shape, dtype)] if zeros_other_triangle else [(shape, dtype), (shape[:-2], np.int32)])
     return result
 
 
@@ -265,14 +265,14 @@ def lu(dtype, tuple shape not None, threads=None):
         shape: of the operand, none of its sizes 0.
         threads: maximum number of threads; None: all.
     """
-    cdef Decomposition result = Decomposition()
+    cdef LinalgRoutine result = LinalgRoutine()
     cdef int64_t rows = shape[-2], columns = shape[-1]
     cdef LinalgMatrix *a = &result.plan.a
     result.describe(dtype, math.prod(shape[:-2]), rows, columns, threads)
     result.plan.routine = LINALG_LU
     a.problem_stride, a.row_stride, a.column_stride = rows * columns, columns, 1
     result.plan.x = a[0]
-    result.give([(shape, dtype), ((*shape[:-2], min(rows, columns)), np.int32), (shape[:-2], np.int32)])
+    result.set_results([(shape, dtype), ((*shape[:-2], min(rows, columns)), np.int32), (shape[:-2], np.int32)])
     return result
 
 
@@ -287,7 +287,7 @@ def triangular_solve(dtype, tuple shape not None, left_side, lower, transpose, u
         unit_diagonal: whether the diagonal counts as ones, unread.
         threads: maximum number of threads; None: all.
     """
-    cdef Decomposition result = Decomposition()
+    cdef LinalgRoutine result = LinalgRoutine()
     cdef int64_t rows = shape[-2], columns = shape[-1], order = rows if left_side else columns
     cdef LinalgMatrix *a = &result.plan.a
     cdef LinalgMatrix *x = &result.plan.x
@@ -303,5 +303,5 @@ def triangular_solve(dtype, tuple shape not None, left_side, lower, transpose, u
         result.a_offset, result.x_offset = order * order - 1, (order - 1) * x.row_stride
         a.row_stride, a.column_stride, x.row_stride = -a.row_stride, -a.column_stride, -x.row_stride
     result.plan.b = x[0]
-    result.give([(shape, dtype)])
+    result.set_results([(shape, dtype)])
     return result

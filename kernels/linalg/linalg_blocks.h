@@ -16,13 +16,13 @@ INLINE ITEM *NAME(panel_in)(const int components, const Linalg *p, char *workspa
     return (ITEM *)workspace + panel * NAME(panel_items)(components, p);
 }
 
-/* The divisors, or the column. */
-INLINE ITEM *NAME(middle_of)(const int components, const Linalg *p, char *workspace) {
+/* The divisors of a Cholesky factor, or the column of pivots of LU. */
+INLINE ITEM *NAME(pivot_scratch)(const int components, const Linalg *p, char *workspace) {
     return NAME(panel_in)(components, p, workspace, NAME(panel_count)(p));
 }
 
 INLINE ITEM *NAME(strips_of)(const int components, const Linalg *p, char *workspace) {
-    return NAME(middle_of)(components, p, workspace) + (p->order + LANES) * DIVISOR_ITEMS;
+    return NAME(pivot_scratch)(components, p, workspace) + (p->order + LANES) * DIVISOR_ITEMS;
 }
 
 /* Bytes that factoring a problem takes. */
@@ -70,30 +70,31 @@ INLINE int64_t NAME(factor_diagonal)(
     return 0;
 }
 
-/* Write what the factor of a problem leaves: the other triangle; and without a factor NaN everywhere, or else the
-   operand from the row on that has none, but for its reduced pivot. */
-INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t problem, int64_t failed) {
+/* Write the elements of x that the factorization does not: the other triangle. If it failed in a row: NaN everywhere,
+   or a's elements from that row on, except the pivot that failed. */
+INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t problem, int64_t info) {
     int64_t row_stride = p->x.row_stride * components, column_stride = p->x.column_stride * components;
     ITEM *factor = (ITEM *)p->x.address + problem * p->x.problem_stride * components;
     const ITEM *a = (const ITEM *)p->a.address + problem * p->a.problem_stride * components;
-    if (p->info) p->info[problem] = (int32_t)failed;
-    if (!failed) {
+    const int zeros = p->zeros_other_triangle;
+    if (p->info) p->info[problem] = (int32_t)info;
+    if (!info) {
         /* Along the contiguous dimension. */
         int is_by_columns = row_stride < column_stride;
         for (int64_t outer = 0; outer < p->order; outer++) {
             int64_t inner = is_by_columns ? outer + 1 : 0, count = is_by_columns ? p->order - inner : outer;
             int64_t at = outer * (row_stride + column_stride - components) + inner * components;
-            for (int64_t item = at; item < at + count * components; item++) factor[item] = p->is_blank ? 0 : a[item];
+            for (int64_t item = at; item < at + count * components; item++) factor[item] = zeros ? 0 : a[item];
         }
         return;
     }
     for (int64_t row = 0; row < p->order; row++) {
-        int64_t end = failed && (p->is_blank || row + 1 >= failed) ? p->order : row;
+        int64_t end = zeros || row + 1 >= info ? p->order : row;
         for (int64_t column = 0; column < end; column++) {
-            if (!p->is_blank && row == column && row + 1 == failed) continue;
+            if (!zeros && row == column && row + 1 == info) continue;
             for (int component = 0; component < components; component++) {
                 int64_t at = row * row_stride + column * column_stride + component;
-                factor[at] = !p->is_blank ? a[at] : failed ? (ITEM)__builtin_nan("") : 0;
+                factor[at] = zeros ? (ITEM)__builtin_nan("") : a[at];
             }
         }
     }
@@ -101,15 +102,15 @@ INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t p
 
 /* Factor the panels of the block whose first column is `first`. */
 INLINE int64_t NAME(cholesky_block)(const int components, const Linalg *p, int64_t first, char *workspace) {
-    ITEM *divisors = NAME(middle_of)(components, p, workspace), *strips = NAME(strips_of)(components, p, workspace);
-    int64_t end = p->order - first < BLOCK_COLUMNS(p) ? p->order : first + BLOCK_COLUMNS(p), failed = 0;
+    ITEM *divisors = NAME(pivot_scratch)(components, p, workspace), *strips = NAME(strips_of)(components, p, workspace);
+    int64_t end = p->order - first < BLOCK_COLUMNS(p) ? p->order : first + BLOCK_COLUMNS(p), info = 0;
     /* Without a factor the rows above are finished. */
-    for (int64_t column = first; column < (failed ? p->order : end); column += WIDTH) {
+    for (int64_t column = first; column < (info ? p->order : end); column += WIDTH) {
         ITEM *panel = NAME(panel_in)(components, p, workspace, column / WIDTH);
-        NAME(substitute)(components, strips, divisors, first, failed ? failed - 1 : column, panel);
-        if (!failed) failed = NAME(factor_diagonal)(components, p->order, column, strips, divisors, panel);
+        NAME(substitute)(components, strips, divisors, first, info ? info - 1 : column, panel);
+        if (!info) info = NAME(factor_diagonal)(components, p->order, column, strips, divisors, panel);
     }
-    return failed;
+    return info;
 }
 
 /* Exchange rows as some pivots tell. */
@@ -136,7 +137,7 @@ INLINE ITEM NAME(size_of)(const int components, ITEM re, ITEM im) {
    first pivot that is zero, counted from 1, or 0. */
 INLINE int64_t NAME(factor_panel)(
     const int components, int64_t rows, int64_t first, int64_t steps, ITEM *panel, int32_t *pivots, ITEM *column) {
-    int64_t failed = 0, im_offset = rows + LANES;
+    int64_t info = 0, im_offset = rows + LANES;
     for (int64_t step = 0; step < steps; step++) {
         int64_t row = first + step, count = rows - row, pivot = 0;
         ITEM *pivot_row = panel + row * ROW_ITEMS(components), largest = 0;
@@ -156,7 +157,7 @@ INLINE int64_t NAME(factor_panel)(
             numbers[pivot] = numbers[0], numbers[0] = chosen, value[component] = BROADCAST(chosen);
         }
         if (largest == 0) {
-            if (!failed) failed = row + 1;
+            if (!info) info = row + 1;
         } else {
             NAME(Divisor) by = NAME(divisor)(components, value);
             for (int64_t i = 0; i < count; i += LANES) {
@@ -191,7 +192,7 @@ INLINE int64_t NAME(factor_panel)(
             }
         }
     }
-    return failed;
+    return info;
 }
 
 /* Copy the lower factors of a block to strips, each with `k_size` columns. */
@@ -229,7 +230,7 @@ INLINE void NAME(update_panel)(
 /* Factor the panels of the block whose first column is `first`. */
 INLINE int64_t NAME(lu_block)(
     const int components, const Linalg *p, int64_t problem, int64_t first, char *workspace) {
-    int64_t pivot_count = p->order < p->columns ? p->order : p->columns, failed = 0, panels = NAME(panel_count)(p);
+    int64_t pivot_count = p->order < p->columns ? p->order : p->columns, info = 0, panels = NAME(panel_count)(p);
     int64_t end = pivot_count - first < BLOCK_COLUMNS(p) ? pivot_count : first + BLOCK_COLUMNS(p);
     int32_t *pivots = p->pivots + problem * pivot_count;
     for (int64_t column = first; column < end; column += WIDTH) {
@@ -240,15 +241,15 @@ INLINE int64_t NAME(lu_block)(
         }
         int64_t zero = NAME(factor_panel)(
             components, p->order, column, steps, NAME(panel_in)(components, p, workspace, index), pivots,
-            NAME(middle_of)(components, p, workspace));
-        if (!failed) failed = zero;
+            NAME(pivot_scratch)(components, p, workspace));
+        if (!info) info = zero;
         for (int64_t other = 0; other < panels; other++)
             if (other != index)
                 NAME(exchange_rows)(
                     components, pivots, column, column + steps, NAME(panel_in)(components, p, workspace, other));
     }
     if (end < p->columns) NAME(pack_block)(components, p, first, end - first, workspace);
-    return failed;
+    return info;
 }
 
 /* Load the panels of a problem; for a Cholesky factor only what is above the diagonal's end. */
@@ -274,7 +275,7 @@ INLINE void NAME(update)(
     const int components, const Linalg *p, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace) {
     int64_t pivot_count = p->order < p->columns ? p->order : p->columns;
     int64_t end = pivot_count - first < BLOCK_COLUMNS(p) ? pivot_count : first + BLOCK_COLUMNS(p);
-    const ITEM *divisors = NAME(middle_of)(components, p, workspace);
+    const ITEM *divisors = NAME(pivot_scratch)(components, p, workspace);
     const ITEM *strips = NAME(strips_of)(components, p, workspace);
     for (int64_t index = first_panel; index < end_panel; index++)
         if (p->routine == LINALG_CHOLESKY)
@@ -285,7 +286,7 @@ INLINE void NAME(update)(
 }
 
 /* Store the panels of a problem. */
-INLINE void NAME(store)(const int components, const Linalg *p, int64_t problem, int64_t failed, char *workspace) {
+INLINE void NAME(store)(const int components, const Linalg *p, int64_t problem, int64_t info, char *workspace) {
     LinalgMatrix x = linalg_problem(&p->x, problem, components * sizeof(ITEM));
     int64_t is_triangle = p->routine == LINALG_CHOLESKY;
     for (int64_t column = 0; column < p->columns; column += WIDTH) {
@@ -294,6 +295,6 @@ INLINE void NAME(store)(const int components, const Linalg *p, int64_t problem, 
             components, &x, 0, is_triangle ? column + columns : p->order, column, columns,
             is_triangle ? column : p->order, NAME(panel_in)(components, p, workspace, column / WIDTH));
     }
-    if (is_triangle) NAME(finish_factor)(components, p, problem, failed);
-    else p->info[problem] = (int32_t)failed;
+    if (is_triangle) NAME(finish_factor)(components, p, problem, info);
+    else p->info[problem] = (int32_t)info;
 }

@@ -73,15 +73,15 @@ INLINE void NAME(reduce_row)(
             stride, k_size);
 }
 
-/* Factor matrices; `failed` gets for each lane the row that has no factor, counted from 1, or 0. */
-INLINE void NAME(cholesky_lanes)(const int components, int64_t order, VECTOR *matrix, int64_t *failed) {
-    for (int lane = 0; lane < LANES; lane++) failed[lane] = 0;
+/* Factor matrices; `info` gets for each lane the row that has no factor, counted from 1, or 0. */
+INLINE void NAME(cholesky_lanes)(const int components, int64_t order, VECTOR *matrix, int64_t *info) {
+    for (int lane = 0; lane < LANES; lane++) info[lane] = 0;
     for (int64_t row = 0; row < order; row++) {
         VECTOR *numbers = matrix + row * order * components, *pivot = numbers + row * components, root;
         NAME(reduce_row)(
             components, 1, numbers, row, order, matrix + row * components, order * components, matrix, row);
         for (int lane = 0; lane < LANES; lane++)
-            if (!(pivot[0][lane] > 0) && !failed[lane]) failed[lane] = row + 1;
+            if (!(pivot[0][lane] > 0) && !info[lane]) info[lane] = row + 1;
         UNROLL for (int lane = 0; lane < LANES; lane++) root[lane] = SQRT(pivot[0][lane]);
         /* A lane without a factor has its reduced pivot. */
         root = NAME(choose)((MASK_VECTOR)(pivot[0] > (VECTOR){0}), root, pivot[0]);
@@ -107,13 +107,13 @@ INLINE void NAME(solve_lanes)(
     }
 }
 
-/* Factor matrices with partial pivoting. Lane l has the pivots of a matrix in the l-th row of `pivots`. `failed` gets
+/* Factor matrices with partial pivoting. Lane l has the pivots of a matrix in the l-th row of `pivots`. `info` gets
    for each lane the first pivot that is zero, counted from 1, or 0. */
 INLINE void NAME(lu_lanes)(
     const int components, int64_t rows, int64_t columns, VECTOR *matrix, int32_t *pivots, int64_t count,
-    int64_t *failed) {
+    int64_t *info) {
     int64_t steps = rows < columns ? rows : columns, stride = columns * components;
-    for (int lane = 0; lane < LANES; lane++) failed[lane] = 0;
+    for (int lane = 0; lane < LANES; lane++) info[lane] = 0;
     for (int64_t step = 0; step < steps; step++) {
         VECTOR *pivot_row = matrix + step * stride, *diagonal = pivot_row + step * components, largest = {0};
         MASK_VECTOR pivot = {0}, is_zero;
@@ -129,7 +129,7 @@ INLINE void NAME(lu_lanes)(
         for (int64_t lane = 0; lane < LANES; lane++) {
             int64_t row = pivot[lane];
             if (lane < count) pivots[lane * steps + step] = (int32_t)row + 1;
-            if (largest[lane] == 0 && !failed[lane]) failed[lane] = step + 1;
+            if (largest[lane] == 0 && !info[lane]) info[lane] = step + 1;
             if (row == step) continue;
             ITEM *one = (ITEM *)pivot_row + lane, *other = (ITEM *)(matrix + row * stride) + lane;
             for (int64_t i = 0; i < stride; i++) {
@@ -160,18 +160,18 @@ INLINE void NAME(factor_lanes)(const int components, const Linalg *p, int64_t pr
     LinalgMatrix a = linalg_problem(&p->a, problem, components * sizeof(ITEM));
     LinalgMatrix factor = linalg_problem(&p->x, problem, components * sizeof(ITEM));
     VECTOR *matrix = (VECTOR *)workspace;
-    int64_t failed[LANES], steps = p->order < p->columns ? p->order : p->columns;
+    int64_t info[LANES], steps = p->order < p->columns ? p->order : p->columns;
     if (p->routine == LINALG_LU) {
         NAME(load_lanes)(components, &a, p->order, p->columns, 0, count, matrix);
-        NAME(lu_lanes)(components, p->order, p->columns, matrix, p->pivots + problem * steps, count, failed);
+        NAME(lu_lanes)(components, p->order, p->columns, matrix, p->pivots + problem * steps, count, info);
         NAME(store_lanes)(components, &factor, p->order, p->columns, 0, count, matrix);
-        for (int64_t lane = 0; lane < count; lane++) p->info[problem + lane] = (int32_t)failed[lane];
+        for (int64_t lane = 0; lane < count; lane++) p->info[problem + lane] = (int32_t)info[lane];
         return;
     }
     NAME(load_lanes)(components, &a, p->order, p->order, 1, count, matrix);
-    NAME(cholesky_lanes)(components, p->order, matrix, failed);
+    NAME(cholesky_lanes)(components, p->order, matrix, info);
     NAME(store_lanes)(components, &factor, p->order, p->order, 1, count, matrix);
-    for (int64_t lane = 0; lane < count; lane++) NAME(finish_factor)(components, p, problem + lane, failed[lane]);
+    for (int64_t lane = 0; lane < count; lane++) NAME(finish_factor)(components, p, problem + lane, info[lane]);
 }
 
 /* Solve consecutive problems, at most LANES. */

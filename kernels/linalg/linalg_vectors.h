@@ -104,40 +104,40 @@ INLINE void NAME(add_product)(const int components, VECTOR *sum, const VECTOR *f
 #include "linalg/linalg_lanes.h"
 
 /* The functions of `LinalgFunctions` for one number of components. */
-#define LINALG_CODE(components, suffix)                                                                             \
-    static CODE void NAME(load_##suffix)(const Linalg *p, int64_t problem, char *workspace) {                       \
-        NAME(load)(components, p, problem, workspace);                                                              \
-    }                                                                                                               \
-    static CODE int64_t NAME(factor_block_##suffix)(                                                                \
-        const Linalg *p, int64_t problem, int64_t first, char *workspace) {                                         \
-        return NAME(factor_block)(components, p, problem, first, workspace);                                        \
-    }                                                                                                               \
-    static CODE void NAME(update_##suffix)(                                                                         \
-        const Linalg *p, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace) {                  \
-        NAME(update)(components, p, first, first_panel, end_panel, workspace);                                      \
-    }                                                                                                               \
-    static CODE void NAME(store_##suffix)(const Linalg *p, int64_t problem, int64_t failed, char *workspace) {      \
-        NAME(store)(components, p, problem, failed, workspace);                                                     \
-    }                                                                                                               \
+#define LINALG_CODE(components, suffix)                                                                              \
+    static CODE void NAME(load_##suffix)(const Linalg *p, int64_t problem, char *workspace) {                        \
+        NAME(load)(components, p, problem, workspace);                                                               \
+    }                                                                                                                \
+    static CODE int64_t NAME(factor_block_##suffix)(                                                                 \
+        const Linalg *p, int64_t problem, int64_t first, char *workspace) {                                          \
+        return NAME(factor_block)(components, p, problem, first, workspace);                                         \
+    }                                                                                                                \
+    static CODE void NAME(update_##suffix)(                                                                          \
+        const Linalg *p, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace) {                   \
+        NAME(update)(components, p, first, first_panel, end_panel, workspace);                                       \
+    }                                                                                                                \
+    static CODE void NAME(store_##suffix)(const Linalg *p, int64_t problem, int64_t info, char *workspace) {         \
+        NAME(store)(components, p, problem, info, workspace);                                                        \
+    }                                                                                                                \
     static CODE void NAME(factor_lanes_##suffix)(const Linalg *p, int64_t problem, int64_t count, char *workspace) { \
-        NAME(factor_lanes)(components, p, problem, count, workspace);                                               \
-    }                                                                                                               \
-    static CODE void NAME(prepare_##suffix)(const Linalg *p, int64_t problem, char *workspace) {                    \
-        NAME(prepare)(components, p, problem, workspace);                                                           \
-    }                                                                                                               \
-    static CODE void NAME(solve_##suffix)(                                                                          \
-        const Linalg *p, int64_t problem, int64_t first, int64_t end, const char *packed, char *workspace) {        \
-        NAME(solve)(components, p, problem, first, end, packed, workspace);                                         \
-    }                                                                                                               \
-    static CODE void NAME(solve_single_##suffix)(const Linalg *p, int64_t problem, char *workspace) {               \
-        NAME(solve_single)(components, p, problem, workspace);                                                      \
-    }                                                                                                               \
-    static CODE void NAME(solve_lanes_##suffix)(const Linalg *p, int64_t problem, int64_t count, char *workspace) { \
-        NAME(solve_problems_in_lanes)(components, p, problem, count, workspace);                                    \
-    }                                                                                                               \
-    static CODE int64_t NAME(bytes_##suffix)(const Linalg *p) {                                                     \
-        return p->routine == LINALG_TRIANGULAR_SOLVE ? NAME(solve_bytes)(components, p)                             \
-                                                     : NAME(factor_bytes)(components, p);                           \
+        NAME(factor_lanes)(components, p, problem, count, workspace);                                                \
+    }                                                                                                                \
+    static CODE void NAME(prepare_##suffix)(const Linalg *p, int64_t problem, char *workspace) {                     \
+        NAME(prepare)(components, p, problem, workspace);                                                            \
+    }                                                                                                                \
+    static CODE void NAME(solve_##suffix)(                                                                           \
+        const Linalg *p, int64_t problem, int64_t first, int64_t end, const char *packed, char *workspace) {         \
+        NAME(solve)(components, p, problem, first, end, packed, workspace);                                          \
+    }                                                                                                                \
+    static CODE void NAME(solve_single_##suffix)(const Linalg *p, int64_t problem, char *workspace) {                \
+        NAME(solve_single)(components, p, problem, workspace);                                                       \
+    }                                                                                                                \
+    static CODE void NAME(solve_lanes_##suffix)(const Linalg *p, int64_t problem, int64_t count, char *workspace) {  \
+        NAME(solve_problems_in_lanes)(components, p, problem, count, workspace);                                     \
+    }                                                                                                                \
+    static CODE int64_t NAME(bytes_##suffix)(const Linalg *p) {                                                      \
+        return p->routine == LINALG_TRIANGULAR_SOLVE ? NAME(solve_bytes)(components, p)                              \
+                                                     : NAME(factor_bytes)(components, p);                            \
     }
 
 LINALG_CODE(1, real)

@@ -14,37 +14,37 @@
 #define TINY_TANGENT 0x1p-28
 
 /* atan(opposite / adjacent), for 0 <= opposite <= adjacent. */
-REAL_INLINE Sum angle_of(Sum opposite, Sum adjacent) {
+REAL_INLINE DoubleDouble angle_of(DoubleDouble opposite, DoubleDouble adjacent) {
     int is_second = opposite.high > 0.25 * adjacent.high, is_third = opposite.high > 0.75 * adjacent.high;
     double tangent = blend(is_third, 1, blend(is_second, 0.5, 0));
     double start = blend(is_third, ATAN_OF_ONE, blend(is_second, ATAN_OF_HALF, 0));
     double start_rest = blend(is_third, ATAN_OF_ONE_REST, blend(is_second, ATAN_OF_HALF_REST, 0));
-    Sum dividend = exact_sum(opposite.high, -tangent * adjacent.high);
-    Sum divisor = exact_sum(adjacent.high, tangent * opposite.high);
+    DoubleDouble dividend = exact_sum(opposite.high, -tangent * adjacent.high);
+    DoubleDouble divisor = exact_sum(adjacent.high, tangent * opposite.high);
     dividend.low += FUSED_MULTIPLY_ADD(-tangent, adjacent.low, opposite.low);
     divisor.low += FUSED_MULTIPLY_ADD(tangent, opposite.low, adjacent.low);
-    Sum t = quotient(dividend, divisor);
+    DoubleDouble t = quotient(dividend, divisor);
     double z = t.high * t.high;
     POLYNOMIAL(curve, z, ATAN_TERMS)
-    Sum angle = ordered_sum(start, t.high);
+    DoubleDouble angle = ordered_sum(start, t.high);
     angle.low += FUSED_MULTIPLY_ADD(t.high * z, curve, start_rest + t.low);
     return angle;
 }
 
 /* multiple pi / 2 + sign angle. */
-REAL_INLINE double shifted_angle(double multiple, double sign, Sum angle) {
-    Sum total = exact_sum(multiple * HALF_PI, sign * angle.high);
+REAL_INLINE double shifted_angle(double multiple, double sign, DoubleDouble angle) {
+    DoubleDouble total = exact_sum(multiple * HALF_PI, sign * angle.high);
     return total.high + (total.low + FUSED_MULTIPLY_ADD(sign, angle.low, multiple * HALF_PI_NEXT));
 }
 
 /* The smaller acute angle of the triangle with hypotenuse 1 and a leg of 0 <= `leg` <= 1. */
-REAL_INLINE Sum smaller_angle(double leg, int *leg_is_longer) {
-    Sum square = exact_square(leg), radicand = exact_sum(1, -square.high);
+REAL_INLINE DoubleDouble smaller_angle(double leg, int *leg_is_longer) {
+    DoubleDouble square = exact_square(leg), radicand = exact_sum(1, -square.high);
     radicand.low -= square.low;
-    Sum other = square_root(radicand);
+    DoubleDouble other = square_root(radicand);
     int is_longer = leg > other.high;
-    Sum opposite = {blend(is_longer, other.high, leg), blend(is_longer, other.low, 0)};
-    Sum adjacent = {blend(is_longer, leg, other.high), blend(is_longer, 0, other.low)};
+    DoubleDouble opposite = {blend(is_longer, other.high, leg), blend(is_longer, other.low, 0)};
+    DoubleDouble adjacent = {blend(is_longer, leg, other.high), blend(is_longer, 0, other.low)};
     *leg_is_longer = is_longer;
     return angle_of(opposite, adjacent);
 }
@@ -52,7 +52,7 @@ REAL_INLINE Sum smaller_angle(double leg, int *leg_is_longer) {
 REAL_INLINE double asin_of(double x) {
     double magnitude = fabs(x);
     int is_longer;
-    Sum angle = smaller_angle(magnitude, &is_longer);
+    DoubleDouble angle = smaller_angle(magnitude, &is_longer);
     double value = copysign(shifted_angle(blend(is_longer, 1, 0), blend(is_longer, -1, 1), angle), x);
     value = blend(magnitude >= TINY_TANGENT, value, x);
     return blend(magnitude <= 1, value, blend(x == x, NAN, x + x));
@@ -61,7 +61,7 @@ REAL_INLINE double asin_of(double x) {
 REAL_INLINE double acos_of(double x) {
     double magnitude = fabs(x);
     int is_longer;
-    Sum angle = smaller_angle(magnitude, &is_longer);
+    DoubleDouble angle = smaller_angle(magnitude, &is_longer);
     double multiple = blend(is_longer, blend(x < 0, 2, 0), 1), sign = blend((x < 0) == is_longer, -1, 1);
     return blend(magnitude <= 1, shifted_angle(multiple, sign, angle), blend(x == x, NAN, x + x));
 }
@@ -69,22 +69,14 @@ REAL_INLINE double acos_of(double x) {
 REAL_INLINE double atan_of(double x) {
     double magnitude = blend(fabs(x) < MAX_TANGENT, fabs(x), MAX_TANGENT);
     int is_steep = magnitude > 1;
-    Sum opposite = {blend(is_steep, 1, magnitude), 0}, adjacent = {blend(is_steep, magnitude, 1), 0};
-    Sum angle = angle_of(opposite, adjacent);
+    DoubleDouble opposite = {blend(is_steep, 1, magnitude), 0}, adjacent = {blend(is_steep, magnitude, 1), 0};
+    DoubleDouble angle = angle_of(opposite, adjacent);
     double value = copysign(shifted_angle(blend(is_steep, 1, 0), blend(is_steep, -1, 1), angle), x);
     return blend(magnitude >= TINY_TANGENT, blend(x == x, value, x + x), x);
 }
 
-REAL_INLINE void asin_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = asin_of(values[i]);
-}
-
-REAL_INLINE void acos_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = acos_of(values[i]);
-}
-
-REAL_INLINE void atan_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = atan_of(values[i]);
-}
+OF_ALL(asin)
+OF_ALL(acos)
+OF_ALL(atan)
 
 #endif

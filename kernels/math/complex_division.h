@@ -28,7 +28,9 @@ REAL_INLINE int is_finite(ComplexNumber number) {
 }
 
 /* 1 with the sign of an infinite component; 0 for a finite one. */
-REAL_INLINE double infinity_sign(double part) { return copysign(isinf(part) != 0, part); }
+REAL_INLINE double infinity_sign(double component) {
+    return copysign(isinf(component) != 0, component);
+}
 
 /* lhs conj(rhs) times a number. */
 REAL_INLINE ComplexNumber scaled_product(ComplexNumber lhs, ComplexNumber rhs, double scale) {

@@ -33,22 +33,22 @@
 #define MAX_TANH 22
 
 /* The sine and the cosine, or the hyperbolic ones. */
-typedef struct { Sum sine, cosine; } SinePair;
+typedef struct { DoubleDouble sine, cosine; } SinePair;
 
 /* A square root, whose components are sums. */
-typedef struct { Sum real, imaginary; } ComplexSum;
+typedef struct { DoubleDouble real, imaginary; } ComplexDoubleDouble;
 
 static inline ComplexNumber complex_of(double real, double imaginary) {
     ComplexNumber number = {real, imaginary};
     return number;
 }
 
-REAL_INLINE Sum scaled_sum(Sum sum, double scale) {
-    Sum result = {sum.high * scale, sum.low * scale};
+REAL_INLINE DoubleDouble scaled_by(DoubleDouble sum, double scale) {
+    DoubleDouble result = {sum.high * scale, sum.low * scale};
     return result;
 }
 
-REAL_INLINE Sum magnitude_of(Sum sum) { return sum.high < 0 ? scaled_sum(sum, -1) : sum; }
+REAL_INLINE DoubleDouble magnitude_of(DoubleDouble sum) { return sum.high < 0 ? scaled_by(sum, -1) : sum; }
 
 REAL_INLINE double scale_of(double largest) {
     return blend(largest > LARGE_COMPONENT, 1 / COMPONENT_SCALE, blend(largest < SMALL_COMPONENT, COMPONENT_SCALE, 1));
@@ -56,28 +56,28 @@ REAL_INLINE double scale_of(double largest) {
 
 REAL_INLINE double larger_of(double first, double second) { return first > second ? first : second; }
 
-REAL_INLINE double rounded(Sum sum) { return sum.high + sum.low; }
+REAL_INLINE double rounded(DoubleDouble sum) { return sum.high + sum.low; }
 
 /* The sine and cosine of an angle; NaN if it is not finite. */
-REAL_INLINE SinePair turn_of(double angle) {
+REAL_INLINE SinePair sine_and_cosine(double angle) {
     if (!(fabs(angle) < INFINITY)) return (SinePair){{angle - angle, 0}, {angle - angle, 0}};
-    Reduced reduced = fabs(angle) < MAX_REDUCED ? without_quarters(angle) : without_quarters_of_large(angle);
+    Reduced reduced = fabs(angle) < MAX_REDUCED ? reduce_by_half_pi(angle) : reduce_large_by_half_pi(angle);
     int is_odd = (int)(reduced.quarter & 1);
     SinePair turn = {is_odd ? reduced.cosine : reduced.sine, is_odd ? reduced.sine : reduced.cosine};
-    if (reduced.quarter & 2) turn.sine = scaled_sum(turn.sine, -1);
-    if ((reduced.quarter + 1) & 2) turn.cosine = scaled_sum(turn.cosine, -1);
+    if (reduced.quarter & 2) turn.sine = scaled_by(turn.sine, -1);
+    if ((reduced.quarter + 1) & 2) turn.cosine = scaled_by(turn.cosine, -1);
     return turn;
 }
 
 /* The hyperbolic sine and cosine, for |x| <= MAX_PLAIN_EXPONENT. */
 REAL_INLINE SinePair hyperbolic_pair(double x) {
     double size = fabs(x);
-    Sum sine = scaled_sum(half_hyperbolic(size, -1), copysign(2, x));
-    return (SinePair){size < TINY_HYPERBOLIC ? (Sum){x, 0} : sine, scaled_sum(half_hyperbolic(size, 1), 2)};
+    DoubleDouble sine = scaled_by(half_hyperbolic(size, -1), copysign(2, x));
+    return (SinePair){size < TINY_HYPERBOLIC ? (DoubleDouble){x, 0} : sine, scaled_by(half_hyperbolic(size, 1), 2)};
 }
 
 /* The sum of the squares of two components, neither of which is too large or too small for that. */
-REAL_INLINE Sum sum_of_squares(Sum first, Sum second) {
+REAL_INLINE DoubleDouble sum_of_squares(DoubleDouble first, DoubleDouble second) {
     return sum_of_sums(product_of_sums(first, first), product_of_sums(second, second));
 }
 
@@ -85,21 +85,21 @@ REAL_INLINE double modulus_of(ComplexNumber z) {
     double x = fabs(z.real), y = fabs(z.imaginary), scale = scale_of(larger_of(x, y));
     if ((x == INFINITY) | (y == INFINITY)) return INFINITY;
     if ((x != x) | (y != y)) return x + y;
-    Sum root = square_root(sum_of_squares((Sum){x * scale, 0}, (Sum){y * scale, 0}));
+    DoubleDouble root = square_root(sum_of_squares((DoubleDouble){x * scale, 0}, (DoubleDouble){y * scale, 0}));
     return rounded(root) / scale;
 }
 
 /* The square root of x + i |y| for finite numbers, whose components are not negative. */
-REAL_INLINE ComplexSum upper_root(Sum x, double y) {
-    ComplexSum root = {{0, 0}, {0, 0}};
+REAL_INLINE ComplexDoubleDouble upper_root(DoubleDouble x, double y) {
+    ComplexDoubleDouble root = {{0, 0}, {0, 0}};
     y = fabs(y);
     double largest = larger_of(fabs(x.high), y), scale = scale_of(largest);
     if (largest == 0) return root;
-    Sum width = scaled_sum(magnitude_of(x), scale), height = {y * scale, 0};
-    Sum longer = square_root(scaled_sum(sum_of_sums(square_root(sum_of_squares(width, height)), width), 0.5));
-    Sum shorter = quotient(height, scaled_sum(longer, 2));
+    DoubleDouble width = scaled_by(magnitude_of(x), scale), height = {y * scale, 0};
+    DoubleDouble longer = square_root(scaled_by(sum_of_sums(square_root(sum_of_squares(width, height)), width), 0.5));
+    DoubleDouble shorter = quotient(height, scaled_by(longer, 2));
     double back = scale > 1 ? 1 / COMPONENT_SCALE_ROOT : scale < 1 ? COMPONENT_SCALE_ROOT : 1;
-    longer = scaled_sum(longer, back), shorter = scaled_sum(shorter, back);
+    longer = scaled_by(longer, back), shorter = scaled_by(shorter, back);
     root.real = x.high < 0 ? shorter : longer, root.imaginary = x.high < 0 ? longer : shorter;
     return root;
 }
@@ -110,35 +110,36 @@ REAL_INLINE ComplexNumber square_root_of(ComplexNumber z) {
     if (x == INFINITY) return complex_of(x, y == y ? copysign(0, y) : y);
     if (x == -INFINITY) return complex_of(y == y ? 0 : y, copysign(INFINITY, y));
     if ((x != x) | (y != y)) return complex_of(x + y, x + y);
-    ComplexSum root = upper_root((Sum){x, 0}, y);
+    ComplexDoubleDouble root = upper_root((DoubleDouble){x, 0}, y);
     return complex_of(rounded(root.real), copysign(rounded(root.imaginary), y));
 }
 
 /* The logarithm of the modulus of 2^doublings (a + i b), for |a| >= |b|, neither too large or too small for their
    squares; `minus` and `plus` are a - 1 and a + 1, from which the logarithm of what is near 1 is computed. */
-REAL_INLINE double logarithm_of_modulus(Sum a, Sum b, Sum minus, Sum plus, double doublings) {
-    Sum square = sum_of_squares(a, b);
+REAL_INLINE double logarithm_of_modulus(
+    DoubleDouble a, DoubleDouble b, DoubleDouble minus, DoubleDouble plus, double doublings) {
+    DoubleDouble square = sum_of_squares(a, b);
     if ((doublings == 0) & (square.high > 0.5) & (square.high < 2)) {
-        Sum excess = sum_of_sums(product_of_sums(minus, plus), product_of_sums(b, b));
+        DoubleDouble excess = sum_of_sums(product_of_sums(minus, plus), product_of_sums(b, b));
         if (fabs(excess.high) < TINY_EXCESS)
             return 0.5 * (excess.high + FUSED_MULTIPLY_ADD(-0.5 * excess.high, excess.high, excess.low));
         square = exact_sum(1, excess.high);
         square.low += excess.low;
     }
-    Sum total = logarithm_of_sum(square, 2 * doublings);
+    DoubleDouble total = logarithm_of_sum(square, 2 * doublings);
     return 0.5 * rounded(total);
 }
 
 /* The logarithm of the modulus of 2^doublings (x + i y), where x is a sum. */
-REAL_INLINE double any_logarithm_of_modulus(Sum x, double y, double doublings) {
+REAL_INLINE double full_range_logarithm_of_modulus(DoubleDouble x, double y, double doublings) {
     x = magnitude_of(x), y = fabs(y);
     double largest = larger_of(x.high, y), scale = scale_of(largest);
     if ((x.high == INFINITY) | (y == INFINITY)) return INFINITY;
     if ((x.high != x.high) | (y != y)) return x.high + y;
     if (largest == 0) return -INFINITY;
-    x = scaled_sum(x, scale), y *= scale;
+    x = scaled_by(x, scale), y *= scale;
     doublings += scale > 1 ? -COMPONENT_DOUBLINGS : scale < 1 ? COMPONENT_DOUBLINGS : 0;
-    Sum height = {y, 0}, minus = exact_sum(x.high, -1), plus = exact_sum(x.high, 1);
+    DoubleDouble height = {y, 0}, minus = exact_sum(x.high, -1), plus = exact_sum(x.high, 1);
     minus = ordered_sum(minus.high, minus.low + x.low), plus.low += x.low;
     if (y > x.high) return logarithm_of_modulus(height, x, exact_sum(y, -1), exact_sum(y, 1), doublings);
     return logarithm_of_modulus(x, height, minus, plus, doublings);
@@ -146,17 +147,17 @@ REAL_INLINE double any_logarithm_of_modulus(Sum x, double y, double doublings) {
 
 REAL_INLINE ComplexNumber log_of(ComplexNumber z) {
     return complex_of(
-        any_logarithm_of_modulus((Sum){z.real, 0}, z.imaginary, 0), atan2_of(z.imaginary, z.real));
+        full_range_logarithm_of_modulus((DoubleDouble){z.real, 0}, z.imaginary, 0), atan2_of(z.imaginary, z.real));
 }
 
 REAL_INLINE ComplexNumber log1p_of(ComplexNumber z) {
-    Sum x = exact_sum(1, z.real);
+    DoubleDouble x = exact_sum(1, z.real);
     if (!(fabs(z.real) < INFINITY)) x.low = 0;
-    return complex_of(any_logarithm_of_modulus(x, z.imaginary, 0), atan2_of(z.imaginary, x.high));
+    return complex_of(full_range_logarithm_of_modulus(x, z.imaginary, 0), atan2_of(z.imaginary, x.high));
 }
 
 /* exp(x) / 2 times a factor, for great x. */
-REAL_INLINE double grown(double x, double factor) {
+REAL_INLINE double scaled_exponential(double x, double factor) {
     SCALED_POWER(power, k, x < MAX_GROWTH ? x : MAX_GROWTH, -0.0)
     return scalbn(power * factor, (int)k - 1);
 }
@@ -165,12 +166,13 @@ REAL_INLINE double grown(double x, double factor) {
 REAL_INLINE ComplexNumber cosh_of_complex(ComplexNumber z) {
     double x = z.real, y = z.imaginary, size = fabs(x);
     if (y == 0) return complex_of(cosh_of(x), x == x ? y * copysign(1, x) : y);
-    SinePair turn = turn_of(y);
+    SinePair turn = sine_and_cosine(y);
     if (x == 0) return complex_of(turn.cosine.high, y - y == 0 ? x * turn.sine.high : x);
     if ((size == INFINITY) & !(y - y == 0)) return complex_of(INFINITY, y - y);
     if (x != x) return complex_of(x, x);
     if (size > MAX_PLAIN_EXPONENT)
-        return complex_of(grown(size, turn.cosine.high), grown(size, copysign(1, x) * turn.sine.high));
+        return complex_of(
+            scaled_exponential(size, turn.cosine.high), scaled_exponential(size, copysign(1, x) * turn.sine.high));
     SinePair growth = hyperbolic_pair(x);
     return complex_of(
         rounded(product_of_sums(growth.cosine, turn.cosine)), rounded(product_of_sums(growth.sine, turn.sine)));
@@ -180,12 +182,13 @@ REAL_INLINE ComplexNumber cosh_of_complex(ComplexNumber z) {
 REAL_INLINE ComplexNumber sinh_of_complex(ComplexNumber z) {
     double x = z.real, y = z.imaginary, size = fabs(x);
     if (y == 0) return complex_of(sinh_of(x), y);
-    SinePair turn = turn_of(y);
+    SinePair turn = sine_and_cosine(y);
     if (x == 0) return complex_of(y - y == 0 ? x * turn.cosine.high : x, turn.sine.high);
     if ((size == INFINITY) & !(y - y == 0)) return complex_of(x, y - y);
     if (x != x) return complex_of(x, x);
     if (size > MAX_PLAIN_EXPONENT)
-        return complex_of(grown(size, copysign(1, x) * turn.cosine.high), grown(size, turn.sine.high));
+        return complex_of(
+            scaled_exponential(size, copysign(1, x) * turn.cosine.high), scaled_exponential(size, turn.sine.high));
     SinePair growth = hyperbolic_pair(x);
     return complex_of(
         rounded(product_of_sums(growth.sine, turn.cosine)), rounded(product_of_sums(growth.cosine, turn.sine)));
@@ -197,23 +200,23 @@ REAL_INLINE ComplexNumber tanh_of_complex(ComplexNumber z) {
     if (y == 0) return complex_of(tanh_of(x), y);
     if ((size == INFINITY) & !(y - y == 0)) return complex_of(copysign(1, x), copysign(0, y));
     if ((x == 0) & !(y - y == 0)) return complex_of(x, y - y);
-    SinePair turn = turn_of(y);
-    Sum product = product_of_sums(turn.sine, turn.cosine);
+    SinePair turn = sine_and_cosine(y);
+    DoubleDouble product = product_of_sums(turn.sine, turn.cosine);
     if (size > MAX_TANH)
         return complex_of(
             y - y == 0 ? copysign(1, x) : y - y, 4 * rounded(product) * exponential_of(-2 * size));
     if (x != x) return complex_of(x, x);
     SinePair growth = hyperbolic_pair(x);
-    Sum divisor = sum_of_squares(growth.sine, turn.cosine);
+    DoubleDouble divisor = sum_of_squares(growth.sine, turn.cosine);
     double real = rounded(quotient(product_of_sums(growth.sine, growth.cosine), divisor));
     return complex_of(x == 0 ? x : real, rounded(quotient(product, divisor)));
 }
 
 /* The function of i z, times -i: sin of sinh, tan of tanh, asin of asinh and the other way round. */
-#define FROM_ROTATED(name, function)                                                    \
-    REAL_INLINE ComplexNumber name(ComplexNumber z) {                                   \
-        ComplexNumber value = function(complex_of(-z.imaginary, z.real));               \
-        return complex_of(value.imaginary, -value.real);                                \
+#define FROM_ROTATED(name, function)                                      \
+    REAL_INLINE ComplexNumber name(ComplexNumber z) {                     \
+        ComplexNumber value = function(complex_of(-z.imaginary, z.real)); \
+        return complex_of(value.imaginary, -value.real);                  \
     }
 
 FROM_ROTATED(sin_of_complex, sinh_of_complex)
@@ -229,33 +232,33 @@ REAL_INLINE ComplexNumber asin_acos_of(ComplexNumber z) {
     double x = fabs(z.real), y = fabs(z.imaginary), largest = larger_of(x, y);
     if ((x == INFINITY) | (y == INFINITY)) return complex_of(y, INFINITY);
     if ((x != x) | (y != y)) return complex_of(x == 0 ? 1 : x + y, x + y);
-    if (largest >= ASYMPTOTIC) return complex_of(y, any_logarithm_of_modulus((Sum){x, 0}, y, 1));
+    if (largest >= ASYMPTOTIC) return complex_of(y, full_range_logarithm_of_modulus((DoubleDouble){x, 0}, y, 1));
     if (largest < TINY_COMPONENT) return complex_of(1, y);
-    ComplexSum minus = upper_root(exact_sum(1, -x), y), plus = upper_root(exact_sum(1, x), y);
-    Sum real = sum_of_sums(
+    ComplexDoubleDouble minus = upper_root(exact_sum(1, -x), y), plus = upper_root(exact_sum(1, x), y);
+    DoubleDouble real = sum_of_sums(
         product_of_sums(minus.real, plus.real), product_of_sums(minus.imaginary, plus.imaginary));
-    Sum imaginary = sum_of_sums(
+    DoubleDouble imaginary = sum_of_sums(
         product_of_sums(minus.real, plus.imaginary), product_of_sums(minus.imaginary, plus.real));
     return complex_of(rounded(real), asinh_of(rounded(imaginary)));
 }
 
 REAL_INLINE ComplexNumber asin_of_complex(ComplexNumber z) {
     if ((fabs(z.real) < TINY_COMPONENT) & (fabs(z.imaginary) < TINY_COMPONENT)) return z;
-    ComplexNumber parts = asin_acos_of(z);
-    double real = z.real == 0 ? z.real : atan2_of(z.real, parts.real);
-    return complex_of(real, copysign(parts.imaginary, z.imaginary));
+    ComplexNumber components = asin_acos_of(z);
+    double real = z.real == 0 ? z.real : atan2_of(z.real, components.real);
+    return complex_of(real, copysign(components.imaginary, z.imaginary));
 }
 
 REAL_INLINE ComplexNumber acos_of_complex(ComplexNumber z) {
-    ComplexNumber parts = asin_acos_of(z);
-    return complex_of(atan2_of(parts.real, z.real), -copysign(parts.imaginary, z.imaginary));
+    ComplexNumber components = asin_acos_of(z);
+    return complex_of(atan2_of(components.real, z.real), -copysign(components.imaginary, z.imaginary));
 }
 
 FROM_ROTATED(asinh_of_complex, asin_of_complex)
 
 REAL_INLINE ComplexNumber acosh_of_complex(ComplexNumber z) {
-    ComplexNumber parts = asin_acos_of(z);
-    return complex_of(parts.imaginary, copysign(atan2_of(parts.real, z.real), z.imaginary));
+    ComplexNumber components = asin_acos_of(z);
+    return complex_of(components.imaginary, copysign(atan2_of(components.real, z.real), z.imaginary));
 }
 
 /* log((1 + z) / (1 - z)) / 2, by the quotient of the squared moduli less 1, 4 x / |1 - z|^2, for x >= 0. */
@@ -270,70 +273,71 @@ REAL_INLINE ComplexNumber atanh_of_complex(ComplexNumber z) {
         real = x / largest / FUSED_MULTIPLY_ADD(ratio, ratio, 1) / largest;
         return complex_of(copysign(real, z.real), copysign(HALF_PI, z.imaginary));
     }
-    Sum below = exact_sum(1, -x), above = exact_sum(1, x), height = {y, 0}, square = product_of_sums(height, height);
+    DoubleDouble below = exact_sum(1, -x), above = exact_sum(1, x);
+    DoubleDouble height = {y, 0}, square = product_of_sums(height, height);
     if ((x == 1) & (y < TINY_COMPONENT)) {
         real = y == 0 ? INFINITY : 0.5 * (LOG_OF_2 + LOG_OF_2_REST - logarithm_of(y));
     } else {
-        Sum distance = sum_of_sums(product_of_sums(below, below), square);
+        DoubleDouble distance = sum_of_sums(product_of_sums(below, below), square);
         real = 0.25 * log_plus_one_of(4 * x / distance.high);
     }
-    Sum cosine = sum_of_sums(product_of_sums(below, above), scaled_sum(square, -1));
+    DoubleDouble cosine = sum_of_sums(product_of_sums(below, above), scaled_by(square, -1));
     double angle = 0.5 * atan2_of(2 * y, cosine.high);
     return complex_of(copysign(real, z.real), copysign(angle, z.imaginary));
 }
 
 FROM_ROTATED(atan_of_complex, atanh_of_complex)
 
-enum { COMPLEX_FUNCTION_COUNT = 17 };
+/* Each function: the name of its ufunc, its own, and the type of its values. */
+#define EACH_COMPLEX_FUNCTION(DO, level, code)                  \
+    DO(modulus, modulus_of, double, level, code)                \
+    DO(square_root, square_root_of, ComplexNumber, level, code) \
+    DO(logarithm, log_of, ComplexNumber, level, code)           \
+    DO(log_plus_one, log1p_of, ComplexNumber, level, code)      \
+    DO(sinh, sinh_of_complex, ComplexNumber, level, code)       \
+    DO(cosh, cosh_of_complex, ComplexNumber, level, code)       \
+    DO(tanh, tanh_of_complex, ComplexNumber, level, code)       \
+    DO(sine, sin_of_complex, ComplexNumber, level, code)        \
+    DO(cosine, cos_of_complex, ComplexNumber, level, code)      \
+    DO(tangent, tan_of_complex, ComplexNumber, level, code)     \
+    DO(asin_acos, asin_acos_of, ComplexNumber, level, code)     \
+    DO(asin, asin_of_complex, ComplexNumber, level, code)       \
+    DO(acos, acos_of_complex, ComplexNumber, level, code)       \
+    DO(asinh, asinh_of_complex, ComplexNumber, level, code)     \
+    DO(acosh, acosh_of_complex, ComplexNumber, level, code)     \
+    DO(atan, atan_of_complex, ComplexNumber, level, code)       \
+    DO(atanh, atanh_of_complex, ComplexNumber, level, code)
+
+/* The number of each function in tables. */
+#define COMPLEX_NUMBER_OF(name, function, type, level, code) COMPLEX_##name,
+enum { EACH_COMPLEX_FUNCTION(COMPLEX_NUMBER_OF, , ) COMPLEX_FUNCTION_COUNT };
 
 /* NumPy's signature of an inner loop. */
 typedef void (*ComplexLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
 
-#define COMPLEX_LOOP(name, function, type, level, code)                                   \
-    code static void name##_##level##_loop(                                               \
-        char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {    \
-        (void)data;                                                                       \
-        for (intptr_t i = 0; i < *count; i++) {                                           \
-            ComplexNumber z;                                                              \
-            memcpy(&z, pointers[0] + i * strides[0], sizeof z);                           \
-            type value = function(z);                                                     \
-            memcpy(pointers[1] + i * strides[1], &value, sizeof value);                   \
-        }                                                                                 \
+#define COMPLEX_LOOP(name, function, type, level, code)                                \
+    code static void name##_##level##_loop(                                            \
+        char **pointers, const intptr_t *count, const intptr_t *strides, void *data) { \
+        (void)data;                                                                    \
+        for (intptr_t i = 0; i < *count; i++) {                                        \
+            ComplexNumber z;                                                           \
+            memcpy(&z, pointers[0] + i * strides[0], sizeof z);                        \
+            type value = function(z);                                                  \
+            memcpy(pointers[1] + i * strides[1], &value, sizeof value);                \
+        }                                                                              \
     }
 
-#define COMPLEX_FUNCTIONS(level, code)                                                    \
-    COMPLEX_LOOP(modulus, modulus_of, double, level, code)                                \
-    COMPLEX_LOOP(square_root, square_root_of, ComplexNumber, level, code)                 \
-    COMPLEX_LOOP(logarithm, log_of, ComplexNumber, level, code)                           \
-    COMPLEX_LOOP(log_plus_one, log1p_of, ComplexNumber, level, code)                      \
-    COMPLEX_LOOP(sinh, sinh_of_complex, ComplexNumber, level, code)                       \
-    COMPLEX_LOOP(cosh, cosh_of_complex, ComplexNumber, level, code)                       \
-    COMPLEX_LOOP(tanh, tanh_of_complex, ComplexNumber, level, code)                       \
-    COMPLEX_LOOP(sine, sin_of_complex, ComplexNumber, level, code)                        \
-    COMPLEX_LOOP(cosine, cos_of_complex, ComplexNumber, level, code)                      \
-    COMPLEX_LOOP(tangent, tan_of_complex, ComplexNumber, level, code)                     \
-    COMPLEX_LOOP(asin_acos, asin_acos_of, ComplexNumber, level, code)                     \
-    COMPLEX_LOOP(asin, asin_of_complex, ComplexNumber, level, code)                       \
-    COMPLEX_LOOP(acos, acos_of_complex, ComplexNumber, level, code)                       \
-    COMPLEX_LOOP(asinh, asinh_of_complex, ComplexNumber, level, code)                     \
-    COMPLEX_LOOP(acosh, acosh_of_complex, ComplexNumber, level, code)                     \
-    COMPLEX_LOOP(atan, atan_of_complex, ComplexNumber, level, code)                       \
-    COMPLEX_LOOP(atanh, atanh_of_complex, ComplexNumber, level, code)                     \
-    static const ComplexLoop level##_loops[COMPLEX_FUNCTION_COUNT] = {                    \
-        modulus_##level##_loop, square_root_##level##_loop, logarithm_##level##_loop,     \
-        log_plus_one_##level##_loop, sinh_##level##_loop, cosh_##level##_loop,            \
-        tanh_##level##_loop, sine_##level##_loop, cosine_##level##_loop,                  \
-        tangent_##level##_loop, asin_acos_##level##_loop, asin_##level##_loop,            \
-        acos_##level##_loop, asinh_##level##_loop, acosh_##level##_loop,                  \
-        atan_##level##_loop, atanh_##level##_loop,                                        \
-    };
+#define LOOP_ENTRY(name, function, type, level, code) name##_##level##_loop,
+#define COMPLEX_FUNCTIONS(level, code)               \
+    EACH_COMPLEX_FUNCTION(COMPLEX_LOOP, level, code) \
+    static const ComplexLoop level##_loops[] = {EACH_COMPLEX_FUNCTION(LOOP_ENTRY, level, code)};
 
 COMPLEX_FUNCTIONS(plain, )
 #if HAS_LEVELS
 COMPLEX_FUNCTIONS(fused, FUSED_CODE)
 #endif
 
-/* The loops for this processor, in the order above. One number at a time gains nothing by wider vectors. */
+/* The loops for this processor, by the functions' numbers. One number at a time gains nothing by wider vectors. */
 static const ComplexLoop *complex_loops(void) {
 #if HAS_LEVELS
     if (best_level() != PLAIN_LEVEL) return fused_loops;

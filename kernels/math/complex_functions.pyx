@@ -7,6 +7,23 @@ from libc.stdint cimport intptr_t
 cdef extern from "complex_functions.h":
     enum:
         COMPLEX_FUNCTION_COUNT
+        COMPLEX_modulus
+        COMPLEX_square_root
+        COMPLEX_logarithm
+        COMPLEX_log_plus_one
+        COMPLEX_sinh
+        COMPLEX_cosh
+        COMPLEX_tanh
+        COMPLEX_sine
+        COMPLEX_cosine
+        COMPLEX_tangent
+        COMPLEX_asin_acos
+        COMPLEX_asin
+        COMPLEX_acos
+        COMPLEX_asinh
+        COMPLEX_acosh
+        COMPLEX_atan
+        COMPLEX_atanh
     ctypedef void (*ComplexLoop)(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
     const ComplexLoop *complex_loops() noexcept
 
@@ -30,22 +47,22 @@ cdef object ufunc(int number, const char *name, const char *text, bint is_real=F
     )
 
 
-modulus = ufunc(0, "modulus", "The absolute value, f64.", is_real=True)
-square_root = ufunc(1, "square_root", "The square root whose real component is not negative.")
-logarithm = ufunc(2, "logarithm", "The natural logarithm.")
-log_plus_one = ufunc(3, "log_plus_one", "log(1 + z).")
-sinh = ufunc(4, "sinh", "The hyperbolic sine.")
-cosh = ufunc(5, "cosh", "The hyperbolic cosine.")
-tanh = ufunc(6, "tanh", "The hyperbolic tangent.")
-sine = ufunc(7, "sine", "The sine.")
-cosine = ufunc(8, "cosine", "The cosine.")
-tangent = ufunc(9, "tangent", "The tangent.")
+modulus = ufunc(COMPLEX_modulus, "modulus", "The absolute value, f64.", is_real=True)
+square_root = ufunc(COMPLEX_square_root, "square_root", "The square root whose real component is not negative.")
+logarithm = ufunc(COMPLEX_logarithm, "logarithm", "The natural logarithm.")
+log_plus_one = ufunc(COMPLEX_log_plus_one, "log_plus_one", "log(1 + z).")
+sinh = ufunc(COMPLEX_sinh, "sinh", "The hyperbolic sine.")
+cosh = ufunc(COMPLEX_cosh, "cosh", "The hyperbolic cosine.")
+tanh = ufunc(COMPLEX_tanh, "tanh", "The hyperbolic tangent.")
+sine = ufunc(COMPLEX_sine, "sine", "The sine.")
+cosine = ufunc(COMPLEX_cosine, "cosine", "The cosine.")
+tangent = ufunc(COMPLEX_tangent, "tangent", "The tangent.")
 asin_acos = ufunc(
-    10, "asin_acos", "The real component of sqrt(1 - z) sqrt(1 + z), and the imaginary one of asin(z) without its sign."
+    COMPLEX_asin_acos, "asin_acos", "The real component of sqrt(1 - z) sqrt(1 + z), and the imaginary one of asin(z) without its sign."
 )
-asin = ufunc(11, "asin", "The inverse sine.")
-acos = ufunc(12, "acos", "The inverse cosine.")
-asinh = ufunc(13, "asinh", "The inverse hyperbolic sine.")
-acosh = ufunc(14, "acosh", "The inverse hyperbolic cosine.")
-atan = ufunc(15, "atan", "The inverse tangent.")
-atanh = ufunc(16, "atanh", "The inverse hyperbolic tangent.")
+asin = ufunc(COMPLEX_asin, "asin", "The inverse sine.")
+acos = ufunc(COMPLEX_acos, "acos", "The inverse cosine.")
+asinh = ufunc(COMPLEX_asinh, "asinh", "The inverse hyperbolic sine.")
+acosh = ufunc(COMPLEX_acosh, "acosh", "The inverse hyperbolic cosine.")
+atan = ufunc(COMPLEX_atan, "atan", "The inverse tangent.")
+atanh = ufunc(COMPLEX_atanh, "atanh", "The inverse hyperbolic tangent.")

@@ -108,13 +108,8 @@ REAL_INLINE void erf_inv_of_block(double *values, intptr_t count) {
     }
 }
 
-REAL_INLINE void erf_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = erf_of(values[i]);
-}
-
-REAL_INLINE void erfc_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = erfc_of(values[i]);
-}
+OF_ALL(erf)
+OF_ALL(erfc)
 
 REAL_INLINE void erf_inv_of_all(double *values, intptr_t count) {
     for (; count >= ERF_INV_BLOCK; count -= ERF_INV_BLOCK, values += ERF_INV_BLOCK)

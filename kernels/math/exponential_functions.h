@@ -81,8 +81,6 @@ REAL_INLINE void logistic_of_all(double *values, intptr_t count) {
         for (intptr_t i = 0; i < count; i++) values[i] = logistic_of(values[i]);
 }
 
-REAL_INLINE void tanh_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = tanh_of(values[i]);
-}
+OF_ALL(tanh)
 
 #endif

@@ -19,34 +19,34 @@
 #define MAX_SCALE 1022
 
 /* log(u 2^doublings), for normal numbers u > 0. */
-REAL_INLINE Sum logarithm_of_sum(Sum u, double doublings) {
+REAL_INLINE DoubleDouble logarithm_of_sum(DoubleDouble u, double doublings) {
     const uint64_t one = (uint64_t)1 << 52, root = bits_of(ROOT_OF_HALF);
     uint64_t biased = bits_of(u.high) + (bits_of(1) - root);
     double k = double_from_bits(biased >> 52 | bits_of(0x1p52)) - (0x1p52 + 1023);
     double m = double_from_bits((biased & (one - 1)) + root);
     double excess = m - 1, excess_low = u.low * power_of_two(-blend(k < MAX_SCALE, k, MAX_SCALE));
-    Sum divisor = ordered_sum(2, excess);
+    DoubleDouble divisor = ordered_sum(2, excess);
     double inverse = 1 / divisor.high, s = excess * inverse;
     double rest = FUSED_MULTIPLY_ADD(-s, divisor.high, excess);
     double s_low = (rest + FUSED_MULTIPLY_ADD(1 - s, excess_low, -s * divisor.low)) * inverse;
     double z = s * s;
     POLYNOMIAL(curve, z, LOG_TERMS)
     k += doublings;
-    Sum total = ordered_sum(k * LOG_OF_2, 2 * s);
+    DoubleDouble total = ordered_sum(k * LOG_OF_2, 2 * s);
     total.low += FUSED_MULTIPLY_ADD(k, LOG_OF_2_REST, FUSED_MULTIPLY_ADD(s * z, curve, 2 * s_low));
     return total;
 }
 
 REAL_INLINE double logarithm_of(double x) {
     int is_subnormal = x < MIN_NORMAL;
-    Sum u = {blend(is_subnormal, x * 0x1p54, x), 0};
-    Sum total = logarithm_of_sum(u, blend(is_subnormal, -54, 0));
+    DoubleDouble u = {blend(is_subnormal, x * 0x1p54, x), 0};
+    DoubleDouble total = logarithm_of_sum(u, blend(is_subnormal, -54, 0));
     double value = blend(x < INFINITY, total.high + total.low, x + x);
     return blend(x > 0, value, blend(x == 0, -INFINITY, blend(x == x, NAN, x + x)));
 }
 
 REAL_INLINE double log_plus_one_of(double x) {
-    Sum total = logarithm_of_sum(exact_sum(1, x), 0);
+    DoubleDouble total = logarithm_of_sum(exact_sum(1, x), 0);
     double value = blend(x < INFINITY, total.high + total.low, x + x);
     value = blend(fabs(x) < TINY_EXCESS, FUSED_MULTIPLY_ADD(-0.5 * x, x, x), value);
     return blend(x > -1, value, blend(x == -1, -INFINITY, blend(x == x, NAN, x + x)));
@@ -56,11 +56,11 @@ REAL_INLINE double log_plus_one_of(double x) {
 REAL_INLINE double logarithm_with_root(double magnitude, double square_added) {
     int is_large = magnitude >= LARGE_ARGUMENT;
     double squared = blend(is_large, 1, magnitude);
-    Sum square = exact_square(squared), radicand = exact_sum(square.high, square_added);
+    DoubleDouble square = exact_square(squared), radicand = exact_sum(square.high, square_added);
     radicand.low += square.low;
-    Sum root = square_root(radicand), u = exact_sum(root.high, squared);
+    DoubleDouble root = square_root(radicand), u = exact_sum(root.high, squared);
     u.high = blend(is_large, magnitude, u.high), u.low = blend(is_large, 0, u.low + root.low);
-    Sum total = logarithm_of_sum(u, blend(is_large, 1, 0));
+    DoubleDouble total = logarithm_of_sum(u, blend(is_large, 1, 0));
     return total.high + total.low;
 }
 
@@ -76,30 +76,16 @@ REAL_INLINE double acosh_of(double x) {
 
 REAL_INLINE double atanh_of(double x) {
     double magnitude = fabs(x);
-    Sum total = logarithm_of_sum(quotient(exact_sum(1, magnitude), exact_sum(1, -magnitude)), 0);
+    DoubleDouble total = logarithm_of_sum(quotient(exact_sum(1, magnitude), exact_sum(1, -magnitude)), 0);
     double value = copysign(blend(magnitude == 1, INFINITY, 0.5 * (total.high + total.low)), x);
     value = blend(magnitude >= TINY_ARGUMENT, value, x);
     return blend(magnitude <= 1, value, blend(x == x, NAN, x + x));
 }
 
-REAL_INLINE void logarithm_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = logarithm_of(values[i]);
-}
-
-REAL_INLINE void log_plus_one_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = log_plus_one_of(values[i]);
-}
-
-REAL_INLINE void asinh_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = asinh_of(values[i]);
-}
-
-REAL_INLINE void acosh_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = acosh_of(values[i]);
-}
-
-REAL_INLINE void atanh_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = atanh_of(values[i]);
-}
+OF_ALL(logarithm)
+OF_ALL(log_plus_one)
+OF_ALL(asinh)
+OF_ALL(acosh)
+OF_ALL(atanh)
 
 #endif

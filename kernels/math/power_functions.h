@@ -20,29 +20,29 @@
 
 /* log(x), for finite numbers x > 0: 2 s + s^3 (2/3 + s^2 (2/5 + s^2 times a polynomial)), as in
    `logarithm_of_sum`, with the first terms as sums. */
-REAL_INLINE Sum precise_logarithm(double x) {
+REAL_INLINE DoubleDouble precise_logarithm(double x) {
     const uint64_t one = (uint64_t)1 << 52, root = bits_of(ROOT_OF_HALF);
     int is_subnormal = x < MIN_NORMAL;
     uint64_t biased = bits_of(blend(is_subnormal, x * 0x1p54, x)) + (bits_of(1) - root);
     double k = double_from_bits(biased >> 52 | bits_of(0x1p52)) - (0x1p52 + 1023);
     double excess = double_from_bits((biased & (one - 1)) + root) - 1;
     k += blend(is_subnormal, -54, 0);
-    Sum dividend = {excess, 0}, s = quotient(dividend, exact_sum(2, excess));
-    Sum z = exact_square(s.high);
+    DoubleDouble dividend = {excess, 0}, s = quotient(dividend, exact_sum(2, excess));
+    DoubleDouble z = exact_square(s.high);
     z.low = FUSED_MULTIPLY_ADD(2 * s.high, s.low, z.low);
     double z_high = z.high;
     POLYNOMIAL(rest, z_high, LOG_REST_TERMS)
-    Sum curve = ordered_sum(TWO_FIFTHS, z.high * rest);
+    DoubleDouble curve = ordered_sum(TWO_FIFTHS, z.high * rest);
     curve.low += TWO_FIFTHS_REST;
-    Sum first = product_of_sums(z, (Sum){TWO_THIRDS, TWO_THIRDS_REST});
-    Sum second = product_of_sums(product_of_sums(z, z), curve);
-    Sum slope = ordered_sum(first.high, second.high);
+    DoubleDouble first = product_of_sums(z, (DoubleDouble){TWO_THIRDS, TWO_THIRDS_REST});
+    DoubleDouble second = product_of_sums(product_of_sums(z, z), curve);
+    DoubleDouble slope = ordered_sum(first.high, second.high);
     slope.low += first.low + second.low;
-    Sum term = product_of_sums(s, slope);
-    Sum of_mantissa = ordered_sum(2 * s.high, term.high);
+    DoubleDouble term = product_of_sums(s, slope);
+    DoubleDouble of_mantissa = ordered_sum(2 * s.high, term.high);
     of_mantissa.low += FUSED_MULTIPLY_ADD(2, s.low, term.low);
     /* k LOG_OF_2 is exact. */
-    Sum total = ordered_sum(k * LOG_OF_2, of_mantissa.high);
+    DoubleDouble total = ordered_sum(k * LOG_OF_2, of_mantissa.high);
     total.low += FUSED_MULTIPLY_ADD(k, LOG_OF_2_REST, of_mantissa.low);
     return ordered_sum(total.high, total.low);
 }
@@ -50,9 +50,9 @@ REAL_INLINE Sum precise_logarithm(double x) {
 REAL_INLINE double power_of(double x, double y) {
     double magnitude = fabs(x);
     int is_regular = (magnitude > 0) & (magnitude < INFINITY);
-    Sum logarithm = precise_logarithm(blend(is_regular, magnitude, 1));
+    DoubleDouble logarithm = precise_logarithm(blend(is_regular, magnitude, 1));
     logarithm.high = blend(is_regular, logarithm.high, blend(magnitude > 0, magnitude, -INFINITY));
-    Sum exponent = product_of_sums((Sum){y, 0}, logarithm);
+    DoubleDouble exponent = product_of_sums((DoubleDouble){y, 0}, logarithm);
     exponent.low = blend(fabs(exponent.high) < MAX_EXPONENT + 40, exponent.low, 0);
     double size = exponential_of_sum(exponent.high, exponent.low);
     double half = 0.5 * y, truncated = blend(fabs(y) < 0x1p52, (fabs(y) + 0x1p52) - 0x1p52, fabs(y));
@@ -71,9 +71,9 @@ REAL_INLINE double atan2_of(double y, double x) {
     double longer = blend(is_steep, height, width), shorter = blend(is_steep, width, height);
     double scale = blend(longer > LONG_LEG, 1 / LEG_SCALE, blend(longer < SHORT_LEG, LEG_SCALE, 1));
     int is_infinite = longer == INFINITY;
-    Sum opposite = {blend(is_infinite, blend(shorter == INFINITY, 1, 0), shorter * scale), 0};
-    Sum adjacent = {blend(is_infinite | (longer == 0) | !are_numbers, 1, longer * scale), 0};
-    Sum angle = angle_of(opposite, adjacent);
+    DoubleDouble opposite = {blend(is_infinite, blend(shorter == INFINITY, 1, 0), shorter * scale), 0};
+    DoubleDouble adjacent = {blend(is_infinite | (longer == 0) | !are_numbers, 1, longer * scale), 0};
+    DoubleDouble angle = angle_of(opposite, adjacent);
     double multiple = blend(is_steep, 1, blend(is_left, 2, 0)), sign = blend(is_steep == is_left, 1, -1);
     double value = shifted_angle(multiple, sign, angle);
     /* The quotient is exact enough for a small angle to the right of the origin. */

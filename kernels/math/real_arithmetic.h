@@ -75,56 +75,68 @@ REAL_INLINE double blend(int is_first, double first, double second) {
     return double_from_bits((bits_of(first) & mask) | (bits_of(second) & ~mask));
 }
 
+/* The function that replaces each of some numbers by the value of a function. */
+#define OF_ALL(name)                                                           \
+    REAL_INLINE void name##_of_all(double *values, intptr_t count) {           \
+        for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i]); \
+    }
+
+/* The function that replaces each of some numbers by the value of a function. */
+#define OF_ALL(name)                                                           \
+    REAL_INLINE void name##_of_all(double *values, intptr_t count) {           \
+        for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i]); \
+    }
+
 /* An unevaluated sum of two numbers, of which `low` is small: it has about twice the digits of one. */
-typedef struct { double high, low; } Sum;
+typedef struct { double high, low; } DoubleDouble;
 
 typedef struct {
     double real, imaginary;
 } ComplexNumber;
 
 /* first + second, without an error. */
-REAL_INLINE Sum exact_sum(double first, double second) {
+REAL_INLINE DoubleDouble exact_sum(double first, double second) {
     double sum = first + second, second_part = sum - first;
-    Sum result = {sum, (first - (sum - second_part)) + (second - second_part)};
+    DoubleDouble result = {sum, (first - (sum - second_part)) + (second - second_part)};
     return result;
 }
 
 /* The same for |first| >= |second|, or first = 0. */
-REAL_INLINE Sum ordered_sum(double first, double second) {
+REAL_INLINE DoubleDouble ordered_sum(double first, double second) {
     double sum = first + second;
-    Sum result = {sum, (first - sum) + second};
+    DoubleDouble result = {sum, (first - sum) + second};
     return result;
 }
 
-REAL_INLINE Sum exact_square(double x) {
+REAL_INLINE DoubleDouble exact_square(double x) {
     double square = x * x;
-    Sum result = {square, FUSED_MULTIPLY_ADD(x, x, -square)};
+    DoubleDouble result = {square, FUSED_MULTIPLY_ADD(x, x, -square)};
     return result;
 }
 
-REAL_INLINE Sum product_of_sums(Sum first, Sum second) {
+REAL_INLINE DoubleDouble product_of_sums(DoubleDouble first, DoubleDouble second) {
     double product = first.high * second.high, error = FUSED_MULTIPLY_ADD(first.high, second.high, -product);
-    Sum result = {product, error + FUSED_MULTIPLY_ADD(first.high, second.low, first.low * second.high)};
+    DoubleDouble result = {product, error + FUSED_MULTIPLY_ADD(first.high, second.low, first.low * second.high)};
     return result;
 }
 
-REAL_INLINE Sum sum_of_sums(Sum first, Sum second) {
-    Sum result = exact_sum(first.high, second.high);
+REAL_INLINE DoubleDouble sum_of_sums(DoubleDouble first, DoubleDouble second) {
+    DoubleDouble result = exact_sum(first.high, second.high);
     return ordered_sum(result.high, result.low + (first.low + second.low));
 }
 
 /* dividend / divisor. */
-REAL_INLINE Sum quotient(Sum dividend, Sum divisor) {
+REAL_INLINE DoubleDouble quotient(DoubleDouble dividend, DoubleDouble divisor) {
     double high = dividend.high / divisor.high;
     double rest = FUSED_MULTIPLY_ADD(-high, divisor.high, dividend.high);
-    Sum result = {high, (rest + (dividend.low - high * divisor.low)) / divisor.high};
+    DoubleDouble result = {high, (rest + (dividend.low - high * divisor.low)) / divisor.high};
     return result;
 }
 
 /* The square root of a sum; 0 if it is 0. */
-REAL_INLINE Sum square_root(Sum square) {
+REAL_INLINE DoubleDouble square_root(DoubleDouble square) {
     double high = sqrt(square.high), rest = FUSED_MULTIPLY_ADD(-high, high, square.high) + square.low;
-    Sum result = {high, blend(high > 0, rest / (2 * high), 0)};
+    DoubleDouble result = {high, blend(high > 0, rest / (2 * high), 0)};
     return result;
 }
 

@@ -14,8 +14,23 @@
 #include "single_functions.h"
 #include "trigonometric_functions.h"
 
+/* Each function: the kind of its loops, and its name. */
+#define EACH_REAL_FUNCTION(DO, level, code)                                                                 \
+    DO(SINGLE, erf, level, code) DO(SINGLE, erfc, level, code) DO(REAL, erf_inv, level, code)               \
+    DO(REAL, sine, level, code) DO(REAL, cosine, level, code) DO(SINGLE, exponential, level, code)          \
+    DO(SINGLE, logistic, level, code) DO(SINGLE, tanh, level, code) DO(REAL, cbrt, level, code)             \
+    DO(REAL, logarithm, level, code) DO(REAL, log_plus_one, level, code)                                    \
+    DO(REAL, exponential_minus_one, level, code) DO(REAL, tangent, level, code) DO(REAL, sinh, level, code) \
+    DO(REAL, cosh, level, code) DO(REAL, asin, level, code) DO(REAL, acos, level, code)                     \
+    DO(REAL, atan, level, code) DO(REAL, asinh, level, code) DO(REAL, acosh, level, code)                   \
+    DO(REAL, atanh, level, code) DO(BINARY, power, level, code) DO(BINARY, atan2, level, code)
+
+/* The number of each function in tables. */
+#define NUMBER_OF(kind, name, level, code) REAL_##name,
+enum { EACH_REAL_FUNCTION(NUMBER_OF, , ) REAL_FUNCTION_COUNT };
+
 /* Elements that are computed at a time, in the L1 cache. */
-enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 23, VECTOR_WIDTHS = 4 };
+enum { REAL_FUNCTION_BLOCK = 256, VECTOR_WIDTHS = 4 };
 
 /* NumPy's signature of an inner loop. */
 typedef void (*RealLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
@@ -121,8 +136,8 @@ REAL_COPIES(double)
 #define LANES_OF_plain(LANES, name) LANES(name, plain, , 1) LANES(name, plain, , 2)
 #define LANES_OF_fused(LANES, name) \
     LANES(name, fused, FUSED_CODE, 1) LANES(name, fused, FUSED_CODE, 2) LANES(name, fused, FUSED_CODE, 4)
-#define LANES_OF_wide(LANES, name)                                      \
-    LANES(name, wide, WIDE_CODE, 1) LANES(name, wide, WIDE_CODE, 2)     \
+#define LANES_OF_wide(LANES, name)                                  \
+    LANES(name, wide, WIDE_CODE, 1) LANES(name, wide, WIDE_CODE, 2) \
     LANES(name, wide, WIDE_CODE, 4) LANES(name, wide, WIDE_CODE, 8)
 #define LANE_TABLE_plain(name) { name##_plain_of_1, name##_plain_of_2 }
 #define LANE_TABLE_fused(name) { name##_fused_of_1, name##_fused_of_2, name##_fused_of_4 }
@@ -140,41 +155,11 @@ REAL_COPIES(double)
     BINARY_LOOP(name, level, code, float) BINARY_LOOP(name, level, code, double) LANES_OF_##level(BINARY_LANES, name)
 #define REAL_FUNCTION(name, level) { name##_##level##_float, name##_##level##_double, LANE_TABLE_##level(name) }
 
-#define REAL_FUNCTIONS(level, code)                                                              \
-    SINGLE_LOOPS(erf, level, code)                                                               \
-    SINGLE_LOOPS(erfc, level, code)                                                              \
-    REAL_LOOPS(erf_inv, level, code)                                                             \
-    REAL_LOOPS(sine, level, code)                                                                \
-    REAL_LOOPS(cosine, level, code)                                                              \
-    SINGLE_LOOPS(exponential, level, code)                                                       \
-    SINGLE_LOOPS(logistic, level, code)                                                          \
-    SINGLE_LOOPS(tanh, level, code)                                                              \
-    REAL_LOOPS(cbrt, level, code)                                                                \
-    REAL_LOOPS(logarithm, level, code)                                                           \
-    REAL_LOOPS(log_plus_one, level, code)                                                        \
-    REAL_LOOPS(exponential_minus_one, level, code)                                               \
-    REAL_LOOPS(tangent, level, code)                                                             \
-    REAL_LOOPS(sinh, level, code)                                                                \
-    REAL_LOOPS(cosh, level, code)                                                                \
-    REAL_LOOPS(asin, level, code)                                                                \
-    REAL_LOOPS(acos, level, code)                                                                \
-    REAL_LOOPS(atan, level, code)                                                                \
-    REAL_LOOPS(asinh, level, code)                                                               \
-    REAL_LOOPS(acosh, level, code)                                                               \
-    REAL_LOOPS(atanh, level, code)                                                               \
-    BINARY_LOOPS(power, level, code)                                                             \
-    BINARY_LOOPS(atan2, level, code)                                                             \
-    static const RealFunction level##_functions[REAL_FUNCTION_COUNT] = {                         \
-        REAL_FUNCTION(erf, level), REAL_FUNCTION(erfc, level), REAL_FUNCTION(erf_inv, level),    \
-        REAL_FUNCTION(sine, level), REAL_FUNCTION(cosine, level),                                \
-        REAL_FUNCTION(exponential, level), REAL_FUNCTION(logistic, level),                       \
-        REAL_FUNCTION(tanh, level), REAL_FUNCTION(cbrt, level), REAL_FUNCTION(logarithm, level), \
-        REAL_FUNCTION(log_plus_one, level), REAL_FUNCTION(exponential_minus_one, level),         \
-        REAL_FUNCTION(tangent, level), REAL_FUNCTION(sinh, level), REAL_FUNCTION(cosh, level),   \
-        REAL_FUNCTION(asin, level), REAL_FUNCTION(acos, level), REAL_FUNCTION(atan, level),      \
-        REAL_FUNCTION(asinh, level), REAL_FUNCTION(acosh, level), REAL_FUNCTION(atanh, level),   \
-        REAL_FUNCTION(power, level), REAL_FUNCTION(atan2, level),                                \
-    };
+#define DEFINE_LOOPS(kind, name, level, code) kind##_LOOPS(name, level, code)
+#define TABLE_ENTRY(kind, name, level, code) REAL_FUNCTION(name, level),
+#define REAL_FUNCTIONS(level, code)               \
+    EACH_REAL_FUNCTION(DEFINE_LOOPS, level, code) \
+    static const RealFunction level##_functions[] = {EACH_REAL_FUNCTION(TABLE_ENTRY, level, code)};
 
 REAL_FUNCTIONS(plain, )
 #if HAS_LEVELS
@@ -182,7 +167,7 @@ REAL_FUNCTIONS(fused, FUSED_CODE)
 REAL_FUNCTIONS(wide, WIDE_CODE)
 #endif
 
-/* The functions for this processor, in the order above. */
+/* The functions for this processor, by their numbers. */
 static const RealFunction *real_functions(void) {
     switch (best_level()) {
 #if HAS_LEVELS

@@ -10,6 +10,29 @@ from libc.stdint cimport intptr_t
 cdef extern from "real_functions.h":
     enum:
         REAL_FUNCTION_COUNT
+        REAL_erf
+        REAL_erfc
+        REAL_erf_inv
+        REAL_sine
+        REAL_cosine
+        REAL_exponential
+        REAL_logistic
+        REAL_tanh
+        REAL_cbrt
+        REAL_logarithm
+        REAL_log_plus_one
+        REAL_exponential_minus_one
+        REAL_tangent
+        REAL_sinh
+        REAL_cosh
+        REAL_asin
+        REAL_acos
+        REAL_atan
+        REAL_asinh
+        REAL_acosh
+        REAL_atanh
+        REAL_power
+        REAL_atan2
         VECTOR_WIDTHS
     ctypedef void (*RealLoop)(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
     ctypedef struct RealFunction:
@@ -51,26 +74,26 @@ cdef object ufunc(int number, const char *name, const char *text, int operands=1
     )
 
 
-erf = ufunc(0, "erf", "The error function of f64.")
-erfc = ufunc(1, "erfc", "1 - erf(x) of f64.")
-erf_inv = ufunc(2, "erf_inv", "The inverse of the error function of f64.")
-sine = ufunc(3, "sine", "The sine of f64.")
-cosine = ufunc(4, "cosine", "The cosine of f64.")
-exponential = ufunc(5, "exponential", "e to the power of x of f64.")
-logistic = ufunc(6, "logistic", "1 / (1 + exp(-x)) of f64.")
-tanh = ufunc(7, "tanh", "The hyperbolic tangent of f64.")
-cbrt = ufunc(8, "cbrt", "The cube root of f64.")
-logarithm = ufunc(9, "logarithm", "The natural logarithm of f64.")
-log_plus_one = ufunc(10, "log_plus_one", "log(1 + x) of f64.")
-exponential_minus_one = ufunc(11, "exponential_minus_one", "exp(x) - 1 of f64.")
-tangent = ufunc(12, "tangent", "The tangent of f64.")
-sinh = ufunc(13, "sinh", "The hyperbolic sine of f64.")
-cosh = ufunc(14, "cosh", "The hyperbolic cosine of f64.")
-asin = ufunc(15, "asin", "The inverse sine of f64.")
-acos = ufunc(16, "acos", "The inverse cosine of f64.")
-atan = ufunc(17, "atan", "The inverse tangent of f64.")
-asinh = ufunc(18, "asinh", "The inverse hyperbolic sine of f64.")
-acosh = ufunc(19, "acosh", "The inverse hyperbolic cosine of f64.")
-atanh = ufunc(20, "atanh", "The inverse hyperbolic tangent of f64.")
-power = ufunc(21, "power", "x to the power of y of f64.", 2)
-atan2 = ufunc(22, "atan2", "The angle of the point (x2, x1) of f64.", 2)
+erf = ufunc(REAL_erf, "erf", "The error function of f64.")
+erfc = ufunc(REAL_erfc, "erfc", "1 - erf(x) of f64.")
+erf_inv = ufunc(REAL_erf_inv, "erf_inv", "The inverse of the error function of f64.")
+sine = ufunc(REAL_sine, "sine", "The sine of f64.")
+cosine = ufunc(REAL_cosine, "cosine", "The cosine of f64.")
+exponential = ufunc(REAL_exponential, "exponential", "e to the power of x of f64.")
+logistic = ufunc(REAL_logistic, "logistic", "1 / (1 + exp(-x)) of f64.")
+tanh = ufunc(REAL_tanh, "tanh", "The hyperbolic tangent of f64.")
+cbrt = ufunc(REAL_cbrt, "cbrt", "The cube root of f64.")
+logarithm = ufunc(REAL_logarithm, "logarithm", "The natural logarithm of f64.")
+log_plus_one = ufunc(REAL_log_plus_one, "log_plus_one", "log(1 + x) of f64.")
+exponential_minus_one = ufunc(REAL_exponential_minus_one, "exponential_minus_one", "exp(x) - 1 of f64.")
+tangent = ufunc(REAL_tangent, "tangent", "The tangent of f64.")
+sinh = ufunc(REAL_sinh, "sinh", "The hyperbolic sine of f64.")
+cosh = ufunc(REAL_cosh, "cosh", "The hyperbolic cosine of f64.")
+asin = ufunc(REAL_asin, "asin", "The inverse sine of f64.")
+acos = ufunc(REAL_acos, "acos", "The inverse cosine of f64.")
+atan = ufunc(REAL_atan, "atan", "The inverse tangent of f64.")
+asinh = ufunc(REAL_asinh, "asinh", "The inverse hyperbolic sine of f64.")
+acosh = ufunc(REAL_acosh, "acosh", "The inverse hyperbolic cosine of f64.")
+atanh = ufunc(REAL_atanh, "atanh", "The inverse hyperbolic tangent of f64.")
+power = ufunc(REAL_power, "power", "x to the power of y of f64.", 2)
+atan2 = ufunc(REAL_atan2, "atan2", "The angle of the point (x2, x1) of f64.", 2)

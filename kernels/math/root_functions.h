@@ -32,8 +32,6 @@ REAL_INLINE double cbrt_of(double x) {
     return blend((magnitude > 0) & (magnitude < INFINITY), value, x + x);
 }
 
-REAL_INLINE void cbrt_of_all(double *values, intptr_t count) {
-    for (intptr_t i = 0; i < count; i++) values[i] = cbrt_of(values[i]);
-}
+OF_ALL(cbrt)
 
 #endif

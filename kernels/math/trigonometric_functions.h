@@ -18,7 +18,7 @@
     double low = ((first) - (difference - low##_shifted)) - ((second) + low##_shifted);
 
 /* The sine and cosine of an argument less a multiple of pi / 2, and that multiple. */
-typedef struct { uint64_t quarter; Sum sine, cosine; } Reduced;
+typedef struct { uint64_t quarter; DoubleDouble sine, cosine; } Reduced;
 
 /* The sine and cosine of r + low, and the number of quarter turns before it. */
 REAL_INLINE Reduced reduced_pair(uint64_t quarter, double r, double low) {
@@ -32,7 +32,7 @@ REAL_INLINE Reduced reduced_pair(uint64_t quarter, double r, double low) {
 }
 
 /* For |x| < MAX_REDUCED. */
-REAL_INLINE Reduced without_quarters(double x) {
+REAL_INLINE Reduced reduce_by_half_pi(double x) {
     double shifted = FUSED_MULTIPLY_ADD(x, INVERSE_HALF_PI, ROUND_TO_INTEGER), k = shifted - ROUND_TO_INTEGER;
     /* x is near k HALF_PI: the difference is exact. */
     double multiple = k * HALF_PI, multiple_low = FUSED_MULTIPLY_ADD(k, HALF_PI, -multiple);
@@ -45,10 +45,10 @@ REAL_INLINE Reduced without_quarters(double x) {
     return reduced_pair(bits_of(shifted), r, low);
 }
 
-/* For MAX_REDUCED <= |x| < infinity. The product of x and 2/pi is needed modulo 4: of 2/pi only digits whose product
-   is below 4 count, and 256 of these leave an error below 2^-200, where no remainder is below 2^-62.
-   Source: M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18(1), 1983. */
-static Reduced without_quarters_of_large(double x) {
+/* For MAX_REDUCED <= |x| < infinity. The product of x and 2/pi is needed modulo 4: of 2/pi only digits whose product is
+   below 4 count, and 256 of these leave an error below 2^-200, where no remainder is below 2^-62. Source: M. H. Payne
+   and R. N. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18(1), 1983. */
+static Reduced reduce_large_by_half_pi(double x) {
     /* After a word of zeros the digits of 2/pi. */
     static const uint32_t digits[] = {
         0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a,
@@ -83,9 +83,9 @@ static Reduced without_quarters_of_large(double x) {
         for (int i = 0; i < 8; i++) product[i] = ~product[i];
     }
     while (word < 4 && !product[word]) word++;
-    Sum fraction = ordered_sum(product[word] * 0x1p96, product[word + 1] * 0x1p64);
+    DoubleDouble fraction = ordered_sum(product[word] * 0x1p96, product[word + 1] * 0x1p64);
     fraction = ordered_sum(fraction.high, fraction.low + product[word + 2] * 0x1p32 + product[word + 3]);
-    Sum half_pi = {HALF_PI, HALF_PI_NEXT}, angle = product_of_sums(fraction, half_pi);
+    DoubleDouble half_pi = {HALF_PI, HALF_PI_NEXT}, angle = product_of_sums(fraction, half_pi);
     double scale = sign * copysign(power_of_two(-32 * (word + 4)), x);
     angle = ordered_sum(angle.high * scale, angle.low * scale);
     return reduced_pair(x < 0 ? -quarter : quarter, angle.high, angle.low);
@@ -103,11 +103,11 @@ REAL_INLINE double sine_of_reduced(double x, Reduced reduced, int quarter_turns)
 /* tan(x) of a reduced x. */
 REAL_INLINE double tangent_of_reduced(double x, Reduced reduced) {
     int is_odd = (int)(reduced.quarter & 1);
-    Sum dividend = {
+    DoubleDouble dividend = {
         blend(is_odd, -reduced.cosine.high, reduced.sine.high), blend(is_odd, -reduced.cosine.low, reduced.sine.low)};
-    Sum divisor = {
+    DoubleDouble divisor = {
         blend(is_odd, reduced.sine.high, reduced.cosine.high), blend(is_odd, reduced.sine.low, reduced.cosine.low)};
-    Sum tangent = quotient(dividend, divisor);
+    DoubleDouble tangent = quotient(dividend, divisor);
     return blend(x == 0, x, tangent.high + tangent.low);
 }
 
@@ -118,32 +118,32 @@ REAL_INLINE int any_is_large(const double *values, intptr_t count) {
 }
 
 /* sin(x + quarter_turns pi/2), for any x. */
-REAL_INLINE double any_shifted_sine(double x, int quarter_turns) {
-    if (fabs(x) < MAX_REDUCED) return sine_of_reduced(x, without_quarters(x), quarter_turns);
-    return fabs(x) < INFINITY ? sine_of_reduced(x, without_quarters_of_large(x), quarter_turns) : x - x;
+REAL_INLINE double full_range_shifted_sine(double x, int quarter_turns) {
+    if (fabs(x) < MAX_REDUCED) return sine_of_reduced(x, reduce_by_half_pi(x), quarter_turns);
+    return fabs(x) < INFINITY ? sine_of_reduced(x, reduce_large_by_half_pi(x), quarter_turns) : x - x;
 }
 
 /* tan(x), for any x. */
-REAL_INLINE double any_tangent(double x) {
-    if (fabs(x) < MAX_REDUCED) return tangent_of_reduced(x, without_quarters(x));
-    return fabs(x) < INFINITY ? tangent_of_reduced(x, without_quarters_of_large(x)) : x - x;
+REAL_INLINE double full_range_tangent(double x) {
+    if (fabs(x) < MAX_REDUCED) return tangent_of_reduced(x, reduce_by_half_pi(x));
+    return fabs(x) < INFINITY ? tangent_of_reduced(x, reduce_large_by_half_pi(x)) : x - x;
 }
 
 /* Replace each x by sin(x + quarter_turns pi/2), where `quarter_turns` is 0 or 1. */
 REAL_INLINE void shifted_sine_of_all(double *values, intptr_t count, int quarter_turns) {
     if (any_is_large(values, count)) {
-        for (intptr_t i = 0; i < count; i++) values[i] = any_shifted_sine(values[i], quarter_turns);
+        for (intptr_t i = 0; i < count; i++) values[i] = full_range_shifted_sine(values[i], quarter_turns);
         return;
     }
     for (intptr_t i = 0; i < count; i++)
-        values[i] = sine_of_reduced(values[i], without_quarters(values[i]), quarter_turns);
+        values[i] = sine_of_reduced(values[i], reduce_by_half_pi(values[i]), quarter_turns);
 }
 
 REAL_INLINE void tangent_of_all(double *values, intptr_t count) {
     if (any_is_large(values, count))
-        for (intptr_t i = 0; i < count; i++) values[i] = any_tangent(values[i]);
+        for (intptr_t i = 0; i < count; i++) values[i] = full_range_tangent(values[i]);
     else
-        for (intptr_t i = 0; i < count; i++) values[i] = tangent_of_reduced(values[i], without_quarters(values[i]));
+        for (intptr_t i = 0; i < count; i++) values[i] = tangent_of_reduced(values[i], reduce_by_half_pi(values[i]));
 }
 
 REAL_INLINE void sine_of_all(double *values, intptr_t count) { shifted_sine_of_all(values, count, 0); }

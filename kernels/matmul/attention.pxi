@@ -6,10 +6,10 @@ cdef extern from "matmul/attention.h" nogil:
         ATTENTION_MAX_ARGS
 
     ctypedef struct Attention:
-        MatrixProduct scores, mixed
+        Matmul scores, output
         void (*rows)(int64_t task, void *args) noexcept
         int64_t args[ATTENTION_MAX_ARGS]
-        int64_t arg_count, scores_arg, weights_arg, is_transposed, scores_bytes, mixed_bytes
+        int64_t arg_count, scores_arg, weights_arg, is_transposed, scores_bytes, output_bytes
 
     void attention_task(int64_t task, void *attention) noexcept
 
@@ -59,8 +59,8 @@ cdef class FusedAttention:
             ValueError: as for `multiply`.
         """
         cdef Attention attention
-        cdef MatrixProduct *scores = &attention.scores
-        cdef MatrixProduct *mixed = &attention.mixed
+        cdef Matmul *scores = &attention.scores
+        cdef Matmul *output = &attention.output
         cdef cnp.npy_intp score_shape[MAX_RANK]
         cdef cnp.npy_intp shape[MAX_RANK]
         cdef int64_t batch = describe(scores, query, key, score_shape), batch_strides[MAX_RANK]
@@ -71,19 +71,19 @@ cdef class FusedAttention:
         # The weights exist block by block only: an array without memory gives the second product its shape.
         cdef object weights = np.broadcast_to(np.zeros((), query.dtype), [score_shape[axis] for axis in range(rank)])
         cdef cnp.ndarray right = value.swapaxes(rank - 1, rank - 2) if self.is_right else value
-        describe(mixed, weights, right, shape)
-        mixed.left.outer_stride, mixed.left.k_stride = scores.columns * scores.itemsize, scores.itemsize
+        describe(output, weights, right, shape)
+        output.left.outer_stride, output.left.k_stride = scores.columns * scores.itemsize, scores.itemsize
         if self.is_right:
             # Weights are not packed if they are the left operand, and the order of factors changes no bit.
-            shape[rank - 2], shape[rank - 1] = mixed.columns, mixed.rows
-        cdef cnp.ndarray result = result_of(mixed, value, shape)
+            shape[rank - 2], shape[rank - 1] = output.columns, output.rows
+        cdef cnp.ndarray result = result_of(output, value, shape)
         scores.row_blocks = (scores.rows + attention_rows(scores) - 1) // attention_rows(scores)
         scores.row_block = block_size(scores.rows, scores.row_blocks, 1)
         scores.row_blocks = (scores.rows + scores.row_block - 1) // scores.row_block
         scores.column_block = block_size(scores.columns, 1, WIDTH)
-        mixed.row_block, mixed.column_block = scores.row_block, block_size(mixed.columns, 1, WIDTH)
-        scores.column_blocks = mixed.column_blocks = 1
-        scores.is_symmetric = mixed.is_symmetric = 0
+        output.row_block, output.column_block = scores.row_block, block_size(output.columns, 1, WIDTH)
+        scores.column_blocks = output.column_blocks = 1
+        scores.is_symmetric = output.is_symmetric = 0
         attention.rows = <void (*)(int64_t, void *) noexcept nogil>self.rows
         attention.is_transposed = self.is_right
         attention.scores_arg, attention.weights_arg = self.position, len(row_operands) + 1
@@ -98,30 +98,30 @@ cdef class FusedAttention:
         workspace = allocate_attention(&attention, batch * scores.row_blocks)
         run_independent(
             <size_t>&attention_task, <size_t>&attention, batch * scores.row_blocks,
-            self.seconds + seconds_of(scores, batch) + seconds_of(mixed, batch), self.threads,
+            self.seconds + seconds_of(scores, batch) + seconds_of(output, batch), self.threads,
         )
         return result
 
 
-cdef int64_t attention_rows(MatrixProduct *scores) noexcept:
+cdef int64_t attention_rows(Matmul *scores) noexcept:
     """Rows of a block of scores, at most."""
     return max(MIN_ATTENTION_ROWS, MAX_SCORES_BYTES // (scores.columns * scores.itemsize))
 
 
 cdef AlignedMemory allocate_attention(Attention *attention, int64_t tasks):
     """Allocate workspaces that both products use, each with blocks of scores, weights and results behind it."""
-    cdef MatrixProduct *scores = &attention.scores
-    cdef MatrixProduct *mixed = &attention.mixed
+    cdef Matmul *scores = &attention.scores
+    cdef Matmul *output = &attention.output
     cdef AlignedMemory workspace
-    cdef int64_t product_bytes = max(product_workspace_bytes(scores), product_workspace_bytes(mixed))
+    cdef int64_t matmul_bytes = max(matmul_workspace_bytes(scores), matmul_workspace_bytes(output))
     cdef int64_t slot
-    scores.copy_bytes = mixed.copy_bytes = 0
+    scores.copy_bytes = output.copy_bytes = 0
     attention.scores_bytes = block_size(scores.row_block * scores.columns * scores.itemsize, 1, MEMORY_ALIGNMENT)
-    scores.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), PRODUCT_MAX_WORKSPACES)
-    attention.mixed_bytes = attention.is_transposed * block_size(
-        mixed.row_block * mixed.columns * mixed.itemsize, 1, MEMORY_ALIGNMENT
+    scores.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), MATMUL_MAX_WORKSPACES)
+    attention.output_bytes = attention.is_transposed * block_size(
+        output.row_block * output.columns * output.itemsize, 1, MEMORY_ALIGNMENT
     )
-    scores.workspace_bytes = product_bytes + 2 * attention.scores_bytes + attention.mixed_bytes
+    scores.workspace_bytes = matmul_bytes + 2 * attention.scores_bytes + attention.output_bytes
     for slot in range(scores.workspace_count):
         scores.workspace_busy[slot], scores.copied_rows[slot] = 0, 0
     workspace = AlignedMemory(scores.workspace_count * scores.workspace_bytes)
@@ -129,10 +129,10 @@ cdef AlignedMemory allocate_attention(Attention *attention, int64_t tasks):
     return workspace
 
 
-cdef int64_t product_workspace_bytes(MatrixProduct *product) noexcept:
+cdef int64_t matmul_workspace_bytes(Matmul *product) noexcept:
     """Bytes of a workspace that copies rows for each block."""
-    cdef int64_t copies = product_copies_rows(product, product.row_block, product.column_block)
+    cdef int64_t copies = matmul_copies_rows(product, product.row_block, product.column_block)
     return block_size(
-        (PRODUCT_PANEL + product_partial_sums(product)) * product.itemsize + copies * product_copy_bytes(product),
+        (MATMUL_PANEL + matmul_partial_sums(product)) * product.itemsize + copies * matmul_copy_bytes(product),
         1, MEMORY_ALIGNMENT,
     )

@@ -1,30 +1,30 @@
 /* GEMV of f32, f64 and integers of 32 and 64 bits: the tasks.
 
-   Order of additions of floats. A sum has as many chains as fit VECTOR_PRODUCT_BYTES: the product number k goes to chain k
+   Order of additions of floats. A sum has as many chains as fit GEMV_BYTES: the product number k goes to chain k
    modulo their number, by fused multiply-add from 0 on. Then the second half of the chains is added to the first,
    and so on until one is left, and 0 to that, so that no sum is -0. Longer sums are cut into blocks of
-   VECTOR_PRODUCT_K_BLOCK products, whose sums are added in order. Nothing else changes a bit: vector width, which
+   GEMV_K_BLOCK products, whose sums are added in order. Nothing else changes a bit: vector width, which
    operand is the vector, memory layouts, the division into tasks, threads.
 
    The matrix's outer dimension is the one that is not contracted. A work item is a block of it times a k block. A
    matrix of bf16 is widened as it is read: the time goes to memory traffic. */
 
-#ifndef NIMBLEHLO_VECTOR_PRODUCT_H
-#define NIMBLEHLO_VECTOR_PRODUCT_H
+#ifndef NIMBLEHLO_GEMV_H
+#define NIMBLEHLO_GEMV_H
 
 #include <stdint.h>
 
 /* BYTES: of the chains of one sum. K_BLOCK: products of a block. COLUMNS, MAX_COLUMNS: columns of a work item if
    these are contiguous: the chains of few stay in the L1 cache; more give longer contiguous reads from memory. */
 enum {
-    VECTOR_PRODUCT_BYTES = 64,
-    VECTOR_PRODUCT_K_BLOCK = 1 << 15,
-    VECTOR_PRODUCT_COLUMNS = 256,
-    VECTOR_PRODUCT_MAX_COLUMNS = 1024
+    GEMV_BYTES = 64,
+    GEMV_K_BLOCK = 1 << 15,
+    GEMV_COLUMNS = 256,
+    GEMV_MAX_COLUMNS = 1024
 };
 
-/* The arguments of tasks: task `t` does the work items from `t * items_per_task` on. The vector's k is contiguous, and the
-   matrices' k or outer dimension. Elements of the matrix have `stored_itemsize` bytes. Strides are in bytes. The
+/* The arguments of tasks: task `t` does the work items from `t * items_per_task` on. The vector's k is contiguous, and
+   the matrices' k or outer dimension. Elements of the matrix have `stored_itemsize` bytes. Strides are in bytes. The
    result is [k block, matrix, outer]. */
 typedef struct {
     const char *vector, *matrix;
@@ -32,51 +32,51 @@ typedef struct {
     char *result;
     int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize, kind;
     int64_t k_blocks, block, blocks, work_items, items_per_task;
-} VectorProduct;
+} Gemv;
 
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
 
 #define VECTOR_CODE "matmul/gemv_tiles.h"
-#define FAMILY(name) vector_##name
+#define FAMILY(name) gemv_##name
 #include "simd/vector_kinds.h"
 
 typedef void VectorTile(const char *, const char *, int64_t, int64_t, int64_t, char *);
 
 /* The functions of one element type and vector width: for contiguous k and for contiguous columns; `half` where the
    matrix is of bf16. */
-#define VECTOR_TILES(name) {{vector_##name##_columns, vector_##name##_dots}, {0}}
+#define VECTOR_TILES(name) {{gemv_##name##_columns, gemv_##name##_dots}, {0}}
 #define FLOAT_TILES(name) \
-    {{vector_##name##_columns, vector_##name##_dots}, {vector_##name##_half_columns, vector_##name##_half_dots}}
+    {{gemv_##name##_columns, gemv_##name##_dots}, {gemv_##name##_bf16_columns, gemv_##name##_bf16_dots}}
 
 /* The function for a work item, by layout and vector width. */
-static VectorTile *vector_tile(const VectorProduct *p, int64_t vector_bytes) {
+static VectorTile *vector_tile(const Gemv *p, int64_t vector_bytes) {
     static VectorTile *const tiles[][2][2] = {
         FLOAT_TILES(float), VECTOR_TILES(double), VECTOR_TILES(uint32), VECTOR_TILES(uint64)};
-    int is_dots = p->k_stride == p->stored_itemsize, is_half = p->stored_itemsize < p->itemsize;
+    int is_dots = p->k_stride == p->stored_itemsize, is_bf16 = p->stored_itemsize < p->itemsize;
 #ifdef __x86_64__
     static VectorTile *const wide_tiles[][2][2] = {
         FLOAT_TILES(wide_float), VECTOR_TILES(wide_double), VECTOR_TILES(wide_uint32), VECTOR_TILES(wide_uint64)};
     static VectorTile *const narrow_tiles[][2][2] = {
         FLOAT_TILES(narrow_float), VECTOR_TILES(narrow_double), VECTOR_TILES(narrow_uint32),
         VECTOR_TILES(narrow_uint64)};
-    if (vector_bytes == 64) return wide_tiles[p->kind][is_half][is_dots];
-    if (vector_bytes == 16) return narrow_tiles[p->kind][is_half][is_dots];
+    if (vector_bytes == 64) return wide_tiles[p->kind][is_bf16][is_dots];
+    if (vector_bytes == 16) return narrow_tiles[p->kind][is_bf16][is_dots];
 #endif
     (void)vector_bytes;
-    return tiles[p->kind][is_half][is_dots];
+    return tiles[p->kind][is_bf16][is_dots];
 }
 
 /* Compute some work items. */
-static void vector_product_run(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
+static void gemv_run(const Gemv *p, int64_t first, int64_t end, int64_t vector_bytes) {
     VectorTile *tile = vector_tile(p, vector_bytes);
     int64_t stride = p->k_stride == p->stored_itemsize ? p->outer_stride : p->k_stride;
     for (int64_t work_item = first; work_item < end; work_item++) {
         int64_t outer = work_item % p->blocks * p->block, k_block = work_item / p->blocks % p->k_blocks;
         int64_t matrix_index = work_item / p->blocks / p->k_blocks, outer_index = matrix_index, k =
-            k_block * VECTOR_PRODUCT_K_BLOCK;
+            k_block * GEMV_K_BLOCK;
         int64_t outer_size = p->outer_size - outer < p->block ? p->outer_size - outer : p->block;
-        int64_t k_size = p->k_size - k < VECTOR_PRODUCT_K_BLOCK ? p->k_size - k : VECTOR_PRODUCT_K_BLOCK;
+        int64_t k_size = p->k_size - k < GEMV_K_BLOCK ? p->k_size - k : GEMV_K_BLOCK;
         const char *vector = p->vector + k * p->itemsize;
         const char *matrix = p->matrix + outer * p->outer_stride + k * p->k_stride;
         for (int64_t axis = p->batch_rank - 1; axis > 0; outer_index /= p->batch_sizes[axis], axis--) {
@@ -91,7 +91,7 @@ static void vector_product_run(const VectorProduct *p, int64_t first, int64_t en
 
 #else
 
-static void vector_product_run(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
+static void gemv_run(const Gemv *p, int64_t first, int64_t end, int64_t vector_bytes) {
     (void)p, (void)first, (void)end, (void)vector_bytes;
 }
 

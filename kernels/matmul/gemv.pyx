@@ -21,16 +21,16 @@ cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
 cdef extern from "matmul.h" nogil:
-    int64_t product_vector_bytes()
+    int64_t matmul_vector_bytes()
 
 cdef extern from "gemv.h" nogil:
     enum:
-        VECTOR_PRODUCT_BYTES
-        VECTOR_PRODUCT_K_BLOCK
-        VECTOR_PRODUCT_COLUMNS
-        VECTOR_PRODUCT_MAX_COLUMNS
+        GEMV_BYTES
+        GEMV_K_BLOCK
+        GEMV_COLUMNS
+        GEMV_MAX_COLUMNS
 
-    ctypedef struct VectorProduct:
+    ctypedef struct Gemv:
         const char *vector
         const char *matrix
         const int64_t *vector_strides
@@ -40,11 +40,11 @@ cdef extern from "gemv.h" nogil:
         int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize, kind
         int64_t k_blocks, block, blocks, work_items, items_per_task
 
-    void vector_product_run(const VectorProduct *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
+    void gemv_run(const Gemv *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
 
-CHAIN_BYTES = VECTOR_PRODUCT_BYTES
+CHAIN_BYTES = GEMV_BYTES
 """Bytes of the sums of all chains."""
-K_BLOCK = VECTOR_PRODUCT_K_BLOCK
+K_BLOCK = GEMV_K_BLOCK
 """Products that are summed before their sum is added to that of the previous k block."""
 
 cdef enum:
@@ -65,7 +65,7 @@ cdef enum:
 # Bytes of matrices that one thread reads in a second.
 cdef double _BYTES_PER_SECOND = 1.5e10
 
-cdef int64_t _vector_bytes = product_vector_bytes()
+cdef int64_t _vector_bytes = matmul_vector_bytes()
 
 include "operands.pxi"
 
@@ -82,25 +82,25 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     Raises:
         ValueError: the operands' types or shapes are others, or this build has no vectors.
     """
-    cdef VectorProduct product
+    cdef Gemv product
     cdef cnp.npy_intp shape[MAX_RANK]
     cdef int rank = cnp.PyArray_NDIM(lhs)
-    cdef bint is_half = cnp.PyArray_TYPE(lhs) != cnp.PyArray_TYPE(rhs)
-    product.batch = stacked_shape(lhs, rhs, shape) if is_half else product_shape(lhs, rhs, shape)
+    cdef bint is_bf16 = cnp.PyArray_TYPE(lhs) != cnp.PyArray_TYPE(rhs)
+    product.batch = stacked_shape(lhs, rhs, shape) if is_bf16 else matmul_shape(lhs, rhs, shape)
     if shape[rank - 2] != 1 != shape[rank - 1]:
         raise ValueError(f"no products of a vector: {described(lhs)} and {described(rhs)}")
     # The outer dimension: rows of the left matrices, or columns of the right ones.
     cdef bint is_left = shape[rank - 1] == 1
     cdef cnp.ndarray matrix = lhs if is_left else rhs
     cdef cnp.ndarray vector = rhs if is_left else lhs
-    if is_half and not (cnp.PyArray_TYPE(matrix) == cnp.NPY_UINT16 and cnp.PyArray_TYPE(vector) == cnp.NPY_FLOAT32):
+    if is_bf16 and not (cnp.PyArray_TYPE(matrix) == cnp.NPY_UINT16 and cnp.PyArray_TYPE(vector) == cnp.NPY_FLOAT32):
         raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
     cdef cnp.ndarray result = empty_product(vector, shape)
     cdef int outer_axis = rank - 2 if is_left else rank - 1
     cdef int k_axis = rank - 1 if is_left else rank - 2
     cdef int vector_axis = rank - 2 if is_left else rank - 1
     product.itemsize, product.stored_itemsize = cnp.PyArray_ITEMSIZE(vector), cnp.PyArray_ITEMSIZE(matrix)
-    product.kind = product_kind(vector)
+    product.kind = matmul_kind(vector)
     product.outer_size, product.k_size = cnp.PyArray_DIM(matrix, outer_axis), cnp.PyArray_DIM(matrix, k_axis)
     if cnp.PyArray_STRIDE(vector, vector_axis) != product.itemsize:
         vector = cnp.PyArray_NewCopy(vector, cnp.NPY_CORDER)
@@ -122,17 +122,17 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     return result
 
 
-cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except -1:
+cdef int run(Gemv *product, cnp.ndarray result, object threads) except -1:
     """Run all tasks of a product that is not empty."""
-    cdef int64_t row_bytes = min(product.k_size, VECTOR_PRODUCT_K_BLOCK) * product.stored_itemsize, tasks
+    cdef int64_t row_bytes = min(product.k_size, GEMV_K_BLOCK) * product.stored_itemsize, tasks
     cdef double bytes_read = <double>product.batch * product.outer_size * product.k_size * product.stored_itemsize
     cdef cnp.npy_intp shape[2]
     cdef cnp.ndarray sums = result
-    product.k_blocks = (product.k_size + VECTOR_PRODUCT_K_BLOCK - 1) // VECTOR_PRODUCT_K_BLOCK
+    product.k_blocks = (product.k_size + GEMV_K_BLOCK - 1) // GEMV_K_BLOCK
     if product.k_stride == product.stored_itemsize:
         product.block = (max(TASK_BYTES // row_bytes, 1) + ROW_MULTIPLE - 1) // ROW_MULTIPLE * ROW_MULTIPLE
     else:
-        product.block = VECTOR_PRODUCT_COLUMNS if bytes_read < UNCACHED_BYTES else uncached_columns(product, threads)
+        product.block = GEMV_COLUMNS if bytes_read < UNCACHED_BYTES else uncached_columns(product, threads)
     product.blocks = (product.outer_size + product.block - 1) // product.block
     product.work_items = product.batch * product.k_blocks * product.blocks
     tasks = max(1, min(product.work_items, <int64_t>min(bytes_read / TASK_BYTES, MAX_TASKS)))
@@ -144,7 +144,7 @@ cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except 
     product.result = <char *>cnp.PyArray_DATA(sums)
     if tasks == 1:
         with nogil:
-            vector_product_run(product, 0, product.work_items, _vector_bytes)
+            gemv_run(product, 0, product.work_items, _vector_bytes)
     else:
         run_in_order(<size_t>&run_task, <size_t>product, tasks, bytes_read / _BYTES_PER_SECOND, threads)
     if product.k_blocks > 1:
@@ -152,11 +152,11 @@ cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except 
     return 0
 
 
-cdef int64_t uncached_columns(VectorProduct *product, object threads) except -1:
+cdef int64_t uncached_columns(Gemv *product, object threads) except -1:
     """Columns of a work item where columns are contiguous in a matrix that is read from memory: as many as possible
     with equally many work items for each thread."""
     cdef int64_t thread_count = _threads.chosen_threads(threads), stacks = product.batch * product.k_blocks
-    cdef int64_t blocks = (product.outer_size + VECTOR_PRODUCT_MAX_COLUMNS - 1) // VECTOR_PRODUCT_MAX_COLUMNS
+    cdef int64_t blocks = (product.outer_size + GEMV_MAX_COLUMNS - 1) // GEMV_MAX_COLUMNS
     while (stacks * blocks % thread_count and stacks * blocks < BALANCED_ITEMS * thread_count
            and product.outer_size >= MIN_COLUMNS * (blocks + 1)):
         blocks += 1
@@ -164,9 +164,9 @@ cdef int64_t uncached_columns(VectorProduct *product, object threads) except -1:
 
 
 cdef void run_task(int64_t task, void *closure) noexcept nogil:
-    cdef VectorProduct *product = <VectorProduct *>closure
+    cdef Gemv *product = <Gemv *>closure
     cdef int64_t first = task * product.items_per_task
-    vector_product_run(product, first, min(first + product.items_per_task, product.work_items), _vector_bytes)
+    gemv_run(product, first, min(first + product.items_per_task, product.work_items), _vector_bytes)
 
 
 def add_k_blocks(sums, result):

@@ -6,7 +6,7 @@
 #else
 #define TILE_ROWS 4
 #endif
-#define CHAINS ((int)(VECTOR_PRODUCT_BYTES / sizeof(ITEM)))
+#define CHAINS ((int)(GEMV_BYTES / sizeof(ITEM)))
 #define REGISTERS (CHAINS / LANES)
 /* Contiguous columns: K_GROUP chains are updated together, with K_DEPTH values of k each, so that a chain is loaded and
    stored once for these. More rows at once collide in the sets of the L1 cache if their stride is a power of two. */
@@ -18,7 +18,7 @@
 #define K_GROUP 4
 #define K_DEPTH 1
 #endif
-/* Values of k that any_columns prefetches ahead, into L2, which took less time than into L1 (Zen 4). */
+/* Values of k that columns_of_layout prefetches ahead, into L2, which took less time than into L1 (Zen 4). */
 #define PREFETCH_DISTANCE (4 * CHAINS)
 
 /* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */
@@ -98,7 +98,7 @@ INLINE void NAME(row_dots)(
     UNROLL for (int row = 0; row < rows; row++) ((NAME(Item) *)to)[row] = NAME(add_chains_and_lanes)(sums[row]);
 }
 
-INLINE void NAME(any_dots)(
+INLINE void NAME(dots_of_layout)(
     int stored_itemsize, const char *vector, const char *matrix, int64_t row_stride, int64_t rows, int64_t k_size,
         char *to) {
     int64_t row = 0;
@@ -157,12 +157,12 @@ INLINE void NAME(update_chains)(
                     sums[chain * chain_stride + number]);
 }
 
-/* The sums of at most VECTOR_PRODUCT_MAX_COLUMNS contiguous columns. Chains are in memory; each is updated with
+/* The sums of at most GEMV_MAX_COLUMNS contiguous columns. Chains are in memory; each is updated with
    contiguous reads. The stride of chains is odd: powers of two collide in cache sets. */
-INLINE void NAME(any_columns)(
+INLINE void NAME(columns_of_layout)(
     int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
         char *to) {
-    VECTOR sums[CHAINS * (VECTOR_PRODUCT_MAX_COLUMNS / LANES + 1)];
+    VECTOR sums[CHAINS * (GEMV_MAX_COLUMNS / LANES + 1)];
     int64_t vectors = (columns + LANES - 1) / LANES, chain_stride = vectors + 1, k = 0;
     const NAME(Item) *vector_elements = (const NAME(Item) *)vector;
     for (int chain = 0; chain < CHAINS; chain++)
@@ -187,19 +187,19 @@ INLINE void NAME(any_columns)(
     }
 }
 
-#define TILES(name, stored_itemsize)                                                                        \
-    static CODE void NAME(name##dots)(                                                             \
+#define TILES(name, stored_itemsize)                                                                            \
+    static CODE void NAME(name##dots)(                                                                          \
         const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
-        NAME(any_dots)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                            \
-    }                                                                                              \
-    static CODE void NAME(name##columns)(                                                          \
+        NAME(dots_of_layout)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                  \
+    }                                                                                                           \
+    static CODE void NAME(name##columns)(                                                                       \
         const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
-        NAME(any_columns)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                         \
+        NAME(columns_of_layout)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);               \
     }
 
 TILES(, sizeof(ITEM))
 #if LANES * 4 == VECTOR_BYTES
-TILES(half_, 2)
+TILES(bf16_, 2)
 #endif
 
 #undef TILES

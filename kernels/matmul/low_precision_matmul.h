@@ -1,5 +1,5 @@
-/* GEMM of integers of 8 and 16 bits and of bf16 by instructions that add up several products: the tasks, and which instructions there
-   are.
+/* GEMM of integers of 8 and 16 bits and of bf16 by instructions that add up several products: the tasks, and which
+   instructions there are.
 
    An operand's outer dimension is the rows of the left matrix or the columns of the right one. A panel holds a block
    of 32 of them: for each k tile a pair of tiles of 16 by 64 bytes. The instructions add up the products of a pair
@@ -44,11 +44,11 @@ typedef struct {
     char *panels;
 } LowpOperand;
 
-/* The arguments of tasks. The first `pack_tasks` tasks pack `pack_items_per_task` items each: LOWP_PACKED_BLOCKS blocks of
-   one matrix, those of the left operand first. The other tasks, which must start after them, wait until all is
-   packed, and do `items_per_task` work items each: `row_group` blocks of rows times `column_group` blocks of
-   columns. `fuses_packing`: these tasks pack the columns, each of which belongs to one work item. `rounds_to_bf16`:
-   results are bf16 instead of f32. */
+/* The arguments of tasks. The first `pack_tasks` tasks pack `pack_items_per_task` items each: LOWP_PACKED_BLOCKS blocks
+   of one matrix, those of the left operand first. The other tasks, which must start after them, wait until all is
+   packed, and do `items_per_task` work items each: `row_group` blocks of rows times `column_group` blocks of columns.
+   `fuses_packing`: these tasks pack the columns, each of which belongs to one work item. `rounds_to_bf16`: results are
+   bf16 instead of f32. */
 typedef struct {
     LowpOperand left, right;
     char *result;

@@ -1,6 +1,6 @@
 /* GEMM of f32, f64 and integers of 32 and 64 bits: the tasks, and whether this processor has the instructions.
 
-   Order of additions of floats. Each element's sum is cut into blocks of PRODUCT_K_BLOCK products. A block is added
+   Order of additions of floats. Each element's sum is cut into blocks of MATMUL_K_BLOCK products. A block is added
    from its first product to its last, by fused multiply-add from 0 on, and the blocks' sums are added in order.
    Nothing else changes a bit: vector width, the division into blocks and tasks, memory layouts, threads. Without an
    instruction `simd/software_fma.h` multiplies and adds, with the same bits but in 16 (f32) or 50 (f64) times the time
@@ -31,28 +31,28 @@
 /* K_BLOCK: products of a block of a sum. DIRECT_ROWS: with at most this many rows, columns are read where they are.
    COPY_COLUMNS: rows are copied for so many columns, at least. WAY_BYTES: addresses at such a distance share one set
    of lines of the L1 cache. */
-enum { PRODUCT_K_BLOCK = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_COPY_COLUMNS = 192, PRODUCT_WAY_BYTES = 4096 };
+enum { MATMUL_K_BLOCK = 256, MATMUL_DIRECT_ROWS = 48, MATMUL_COPY_COLUMNS = 192, MATMUL_WAY_BYTES = 4096 };
 
 /* Low tiles have at most LOW_ROWS rows and are wider; so are all tiles if k is at most LOW_K: wide panels then fit
    the L1 cache too. */
-enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_K = 128 };
+enum { MATMUL_LOW_ROWS = 6, MATMUL_LOW_K = 128 };
 
 /* Elements of the panel's k block, at most. */
-enum { PRODUCT_PANEL = PRODUCT_K_BLOCK * 64 };
+enum { MATMUL_PANEL = MATMUL_K_BLOCK * 64 };
 
 /* PREFETCH_BYTES: bytes per prefetch. MAX_PREFETCHES: consecutive prefetches, at most. CACHED_BYTES: right matrices
    up to this size are cached anyway. */
 enum {
-    PRODUCT_PREFETCH_BYTES = 128, PRODUCT_CACHE_LINE = 64, PRODUCT_MAX_PREFETCHES = 4, PRODUCT_CACHED_BYTES = 1 << 17
+    MATMUL_PREFETCH_BYTES = 128, MATMUL_CACHE_LINE = 64, MATMUL_MAX_PREFETCHES = 4, MATMUL_CACHED_BYTES = 1 << 17
 };
 
 /* Values of k between prefetches. */
-enum { PRODUCT_MIN_INTERVAL = 8, PRODUCT_MAX_INTERVAL = 16 };
+enum { MATMUL_MIN_INTERVAL = 8, MATMUL_MAX_INTERVAL = 16 };
 
-enum { PRODUCT_MAX_WORKSPACES = 256 };
+enum { MATMUL_MAX_WORKSPACES = 256 };
 
 /* Element types; integers are multiplied modulo two to the width. */
-enum { PRODUCT_FLOAT, PRODUCT_DOUBLE, PRODUCT_UINT32, PRODUCT_UINT64 };
+enum { MATMUL_FLOAT, MATMUL_DOUBLE, MATMUL_UINT32, MATMUL_UINT64 };
 
 /* One operand. The outer dimension is the rows of the left matrices or the columns of the right ones. Strides are in
    bytes; `batch_strides` has one for each batching dimension. */
@@ -74,9 +74,9 @@ typedef struct {
     int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
     char *workspace;
     int64_t copy_bytes, workspace_bytes, workspace_count;
-    uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES];
-    int64_t copied_rows[PRODUCT_MAX_WORKSPACES];
-} MatrixProduct;
+    uint8_t workspace_busy[MATMUL_MAX_WORKSPACES];
+    int64_t copied_rows[MATMUL_MAX_WORKSPACES];
+} Matmul;
 
 /* Prefetches into the L2 cache beside other work: `remaining` of them, `batch_size` after every `interval` values of
    k. `run_length` are contiguous, `run_position` of which are done; the next run begins `run_gap` bytes behind this
@@ -87,9 +87,9 @@ typedef struct {
 } PanelPrefetch;
 
 /* The operands and the result of a tile: one k block of some rows and columns. `partial_sums` has the sums of earlier k
-   blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are the first indices of the tile;
-   at `next_prefetch` it prefetches more of the next panel, and row by row its destination and, unless it is NULL,
-   `next_rows`, which are copied to `next_copy` for the next tile. `packed` is where its columns are packed. */
+   blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are the first indices of
+   the tile; at `next_prefetch` it prefetches more of the next panel, and row by row its destination and, unless it is
+   NULL, `next_rows`, which are copied to `next_copy` for the next tile. `packed` is where its columns are packed. */
 typedef struct {
     const char *left, *right, *partial_sums, *next_rows;
     char *to, *next_copy, *packed;
@@ -100,93 +100,93 @@ typedef struct {
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
 
-static inline __attribute__((always_inline)) void product_prefetch(PanelPrefetch *prefetch) {
+static inline __attribute__((always_inline)) void matmul_prefetch(PanelPrefetch *prefetch) {
     for (int64_t i = 0; i < prefetch->batch_size && prefetch->remaining; i++, prefetch->remaining--) {
         __builtin_prefetch(prefetch->address, 0, 2);
-        __builtin_prefetch(prefetch->address + PRODUCT_CACHE_LINE, 0, 2);
-        __builtin_prefetch(prefetch->address + PRODUCT_PREFETCH_BYTES - 1, 0, 2);
-        prefetch->address += PRODUCT_PREFETCH_BYTES;
+        __builtin_prefetch(prefetch->address + MATMUL_CACHE_LINE, 0, 2);
+        __builtin_prefetch(prefetch->address + MATMUL_PREFETCH_BYTES - 1, 0, 2);
+        prefetch->address += MATMUL_PREFETCH_BYTES;
         if (++prefetch->run_position == prefetch->run_length) prefetch->run_position = 0,
             prefetch->address += prefetch->run_gap;
     }
 }
 
 /* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch, at most. */
-static inline __attribute__((always_inline)) int64_t product_interval(ProductTile *t) {
-    int64_t interval = t->prefetch.interval < PRODUCT_MAX_INTERVAL ? t->prefetch.interval : PRODUCT_MAX_INTERVAL;
-    if (t->k >= t->next_prefetch) product_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
+static inline __attribute__((always_inline)) int64_t matmul_interval(ProductTile *t) {
+    int64_t interval = t->prefetch.interval < MATMUL_MAX_INTERVAL ? t->prefetch.interval : MATMUL_MAX_INTERVAL;
+    if (t->k >= t->next_prefetch) matmul_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
     interval = interval < t->k_size - t->k ? interval : t->k_size - t->k;
     t->k += interval;
     return interval;
 }
 
 /* Plan the next prefetch: some columns of one k block, during `during_k` values of k of the tiles. */
-static void product_plan_prefetch(
-    PanelPrefetch *prefetch, const MatrixProduct *p, const char *from, int64_t columns, int64_t k_size,
+static void matmul_plan_prefetch(
+    PanelPrefetch *prefetch, const Matmul *p, const char *from, int64_t columns, int64_t k_size,
         int64_t during_k) {
     const ProductOperand *operand = &p->right;
     int64_t itemsize = p->itemsize, is_k_contiguous = operand->k_stride == itemsize;
     int64_t is_read = (is_k_contiguous || operand->outer_stride == itemsize)
-        && p->k_size * p->columns * itemsize > PRODUCT_CACHED_BYTES;
+        && p->k_size * p->columns * itemsize > MATMUL_CACHED_BYTES;
     int64_t bytes = (is_k_contiguous ? k_size : columns) * itemsize, gap;
     prefetch->address = from, prefetch->run_position = 0;
-    prefetch->run_length = (bytes + PRODUCT_PREFETCH_BYTES - 1) / PRODUCT_PREFETCH_BYTES;
+    prefetch->run_length = (bytes + MATMUL_PREFETCH_BYTES - 1) / MATMUL_PREFETCH_BYTES;
     prefetch->run_gap = (is_k_contiguous ? operand->outer_stride : operand->k_stride) - prefetch->run_length
-        * PRODUCT_PREFETCH_BYTES;
+        * MATMUL_PREFETCH_BYTES;
     prefetch->remaining = is_read ? (is_k_contiguous ? columns : k_size) * prefetch->run_length : 0;
     gap = prefetch->remaining ? during_k / prefetch->remaining : during_k;
     /* Prefetch several at once where they are rare, so that page walks overlap, and where checking after each costs
        too much. */
-    prefetch->batch_size = PRODUCT_MAX_PREFETCHES;
-    if (PRODUCT_MAX_PREFETCHES <= gap && gap < PRODUCT_MAX_PREFETCHES * PRODUCT_MAX_PREFETCHES) prefetch->batch_size =
-        gap / PRODUCT_MAX_PREFETCHES + 1;
+    prefetch->batch_size = MATMUL_MAX_PREFETCHES;
+    if (MATMUL_MAX_PREFETCHES <= gap && gap < MATMUL_MAX_PREFETCHES * MATMUL_MAX_PREFETCHES) prefetch->batch_size =
+        gap / MATMUL_MAX_PREFETCHES + 1;
     prefetch->interval = gap * prefetch->batch_size;
-    if (prefetch->interval < PRODUCT_MIN_INTERVAL) prefetch->interval = PRODUCT_MIN_INTERVAL;
+    if (prefetch->interval < MATMUL_MIN_INTERVAL) prefetch->interval = MATMUL_MIN_INTERVAL;
 }
 
 /* Whether rows are copied for a product with this many columns. */
-static inline int product_copies_rows(const MatrixProduct *p, int64_t rows, int64_t columns) {
+static inline int matmul_copies_rows(const Matmul *p, int64_t rows, int64_t columns) {
     const ProductOperand *left = &p->left;
     int64_t stride = left->k_stride == p->itemsize ? left->outer_stride
         : left->outer_stride == p->itemsize ? left->k_stride : 1;
-    return rows > PRODUCT_LOW_ROWS && p->k_size > PRODUCT_LOW_K && columns >= PRODUCT_COPY_COLUMNS
-        && stride % PRODUCT_WAY_BYTES == 0;
+    return rows > MATMUL_LOW_ROWS && p->k_size > MATMUL_LOW_K && columns >= MATMUL_COPY_COLUMNS
+        && stride % MATMUL_WAY_BYTES == 0;
 }
 
 /* The distance of copied runs of so many bytes: an odd number of cache lines. */
-static inline int64_t product_copy_stride(int64_t bytes) {
-    return ((bytes + PRODUCT_CACHE_LINE - 1) / PRODUCT_CACHE_LINE | 1) * PRODUCT_CACHE_LINE;
+static inline int64_t matmul_copy_stride(int64_t bytes) {
+    return ((bytes + MATMUL_CACHE_LINE - 1) / MATMUL_CACHE_LINE | 1) * MATMUL_CACHE_LINE;
 }
 
 /* Bytes of the copy of a k block of rows. */
-static int64_t product_copy_bytes(const MatrixProduct *p) {
+static int64_t matmul_copy_bytes(const Matmul *p) {
     int64_t is_k_contiguous = p->left.k_stride == p->itemsize;
-    return (is_k_contiguous ? p->row_block : PRODUCT_K_BLOCK)
-        * product_copy_stride((is_k_contiguous ? PRODUCT_K_BLOCK : p->row_block) * p->itemsize);
+    return (is_k_contiguous ? p->row_block : MATMUL_K_BLOCK)
+        * matmul_copy_stride((is_k_contiguous ? MATMUL_K_BLOCK : p->row_block) * p->itemsize);
 }
 
 /* The number of partial sums of a workspace. */
-static int64_t product_partial_sums(const MatrixProduct *p) {
-    return p->k_size > PRODUCT_K_BLOCK ? p->row_block * p->column_block : 0;
+static int64_t matmul_partial_sums(const Matmul *p) {
+    return p->k_size > MATMUL_K_BLOCK ? p->row_block * p->column_block : 0;
 }
 
 /* Size of the k block that begins at `first`. */
-static inline int64_t product_k_block_size(const MatrixProduct *p, int64_t first) {
+static inline int64_t matmul_k_block_size(const Matmul *p, int64_t first) {
     int64_t remaining = p->k_size - first;
-    return remaining < 0 ? 0 : remaining < PRODUCT_K_BLOCK ? remaining : PRODUCT_K_BLOCK;
+    return remaining < 0 ? 0 : remaining < MATMUL_K_BLOCK ? remaining : MATMUL_K_BLOCK;
 }
 
 /* Copy some runs of bytes: rows whose values are contiguous along k, or values of k whose rows are. */
-static void product_copy_runs(const char *from, int64_t stride, int64_t runs, int64_t bytes, char *to) {
-    for (int64_t run = 0; run < runs; run++) memcpy(to + run * product_copy_stride(bytes), from + run * stride, bytes);
+static void matmul_copy_runs(const char *from, int64_t stride, int64_t runs, int64_t bytes, char *to) {
+    for (int64_t run = 0; run < runs; run++) memcpy(to + run * matmul_copy_stride(bytes), from + run * stride, bytes);
 }
 
 #define VECTOR_CODE "matmul/matmul_tiles.h"
-#define FAMILY(name) product_##name
+#define FAMILY(name) matmul_##name
 #include "simd/vector_kinds.h"
 
 /* The bytes of a vector. */
-static int64_t product_vector_bytes(void) {
+static int64_t matmul_vector_bytes(void) {
 #ifdef __x86_64__
     if (has_avx512()) return 64;
     if (has_avx2(1)) return 32;
@@ -195,9 +195,9 @@ static int64_t product_vector_bytes(void) {
 }
 
 /* Whether fused multiply-adds of floats are computed in software. */
-static int product_is_software(void) {
+static int matmul_is_software(void) {
 #ifdef __x86_64__
-    return product_vector_bytes() == 16;
+    return matmul_vector_bytes() == 16;
 #else
     return 0;
 #endif
@@ -206,28 +206,28 @@ static int product_is_software(void) {
 /* The functions of one element type and vector width. */
 typedef struct {
     void (*multiply_block)(
-        const MatrixProduct *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
+        const Matmul *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
         char *workspace, int is_copied, int is_symmetric);
     void (*mirror)(
         const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to, int64_t to_row_stride);
     void (*multiply_small)(
-        const MatrixProduct *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
+        const Matmul *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
         int64_t right_stride);
 } ProductFunctions;
 
-#define PRODUCT_FUNCTIONS(name) \
-    {product_##name##_multiply_block, product_##name##_mirror, product_##name##_multiply_small}
+#define MATMUL_FUNCTIONS(name) \
+    {matmul_##name##_multiply_block, matmul_##name##_mirror, matmul_##name##_multiply_small}
 
-static const ProductFunctions *product_functions(const MatrixProduct *p, int64_t vector_bytes) {
+static const ProductFunctions *matmul_functions(const Matmul *p, int64_t vector_bytes) {
     static const ProductFunctions functions[] = {
-        PRODUCT_FUNCTIONS(float), PRODUCT_FUNCTIONS(double), PRODUCT_FUNCTIONS(uint32), PRODUCT_FUNCTIONS(uint64)};
+        MATMUL_FUNCTIONS(float), MATMUL_FUNCTIONS(double), MATMUL_FUNCTIONS(uint32), MATMUL_FUNCTIONS(uint64)};
 #ifdef __x86_64__
     static const ProductFunctions wide_functions[] = {
-        PRODUCT_FUNCTIONS(wide_float), PRODUCT_FUNCTIONS(wide_double), PRODUCT_FUNCTIONS(wide_uint32),
-        PRODUCT_FUNCTIONS(wide_uint64)};
+        MATMUL_FUNCTIONS(wide_float), MATMUL_FUNCTIONS(wide_double), MATMUL_FUNCTIONS(wide_uint32),
+        MATMUL_FUNCTIONS(wide_uint64)};
     static const ProductFunctions narrow_functions[] = {
-        PRODUCT_FUNCTIONS(narrow_float), PRODUCT_FUNCTIONS(narrow_double), PRODUCT_FUNCTIONS(narrow_uint32),
-        PRODUCT_FUNCTIONS(narrow_uint64)};
+        MATMUL_FUNCTIONS(narrow_float), MATMUL_FUNCTIONS(narrow_double), MATMUL_FUNCTIONS(narrow_uint32),
+        MATMUL_FUNCTIONS(narrow_uint64)};
     if (vector_bytes == 64) return &wide_functions[p->kind];
     if (vector_bytes == 16) return &narrow_functions[p->kind];
 #endif
@@ -236,14 +236,14 @@ static const ProductFunctions *product_functions(const MatrixProduct *p, int64_t
 }
 
 /* Whether matrices are so small that one tile holds all columns and the overhead of each matrix counts. */
-static int product_is_small(const MatrixProduct *p, int64_t vector_bytes) {
+static int matmul_is_small(const Matmul *p, int64_t vector_bytes) {
     int64_t widest = vector_bytes * (vector_bytes == 32 ? 2 : 4);
     return p->batch_rank > 0 && p->right.outer_stride == p->itemsize && p->columns * p->itemsize <= widest &&
-           p->rows <= PRODUCT_DIRECT_ROWS && p->k_size <= PRODUCT_K_BLOCK && p->work_items == p->batch;
+           p->rows <= MATMUL_DIRECT_ROWS && p->k_size <= MATMUL_K_BLOCK && p->work_items == p->batch;
 }
 
 /* Multiply some small matrices, those along the last batching dimension in one call. */
-static void product_multiply_small(const MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
+static void matmul_multiply_small(const Matmul *p, int64_t vector_bytes, int64_t first, int64_t end) {
     int64_t last = p->batch_rank - 1, batch_size = p->batch_sizes[last];
     for (int64_t work_item = first, count; work_item < end; work_item += count) {
         int64_t outer_index = work_item / batch_size, position = work_item % batch_size;
@@ -255,13 +255,13 @@ static void product_multiply_small(const MatrixProduct *p, int64_t vector_bytes,
             right += outer_index % p->batch_sizes[axis] * p->right.batch_strides[axis];
         }
         char *to = p->result + work_item * p->rows * p->columns * p->itemsize;
-        product_functions(p, vector_bytes)->multiply_small(
+        matmul_functions(p, vector_bytes)->multiply_small(
             p, left, right, to, count, p->left.batch_strides[last], p->right.batch_strides[last]);
     }
 }
 
 /* The address of a matrix of a stack. */
-static const char *product_matrix(const MatrixProduct *p, const ProductOperand *operand, int64_t matrix) {
+static const char *matmul_matrix(const Matmul *p, const ProductOperand *operand, int64_t matrix) {
     const char *address = operand->address;
     for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--)
         address += matrix % p->batch_sizes[axis] * operand->batch_strides[axis];
@@ -269,7 +269,7 @@ static const char *product_matrix(const MatrixProduct *p, const ProductOperand *
 }
 
 /* Take a workspace, if possible one that has copied these rows. */
-static int64_t product_take_workspace(MatrixProduct *p, int64_t rows) {
+static int64_t matmul_take_workspace(Matmul *p, int64_t rows) {
     for (int takes_any = 0;; takes_any = 1)
         for (int64_t slot = 0; slot < p->workspace_count; slot++) {
             if (!takes_any && __atomic_load_n(&p->copied_rows[slot], __ATOMIC_RELAXED) != rows) continue;
@@ -278,14 +278,14 @@ static int64_t product_take_workspace(MatrixProduct *p, int64_t rows) {
 }
 
 /* Multiply the matrices of a work item. */
-static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t work_item, int64_t slot) {
-    const ProductFunctions *functions = product_functions(p, vector_bytes);
+static void matmul_multiply(Matmul *p, int64_t vector_bytes, int64_t work_item, int64_t slot) {
+    const ProductFunctions *functions = matmul_functions(p, vector_bytes);
     int64_t matrix = work_item / (p->row_blocks * p->column_blocks), row_block = work_item / p->column_blocks;
     int64_t row = row_block % p->row_blocks * p->row_block, column = work_item % p->column_blocks * p->column_block;
     int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
     int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
-    const char *left = product_matrix(p, &p->left, matrix) + row * p->left.outer_stride;
-    const char *right = product_matrix(p, &p->right, matrix) + column * p->right.outer_stride;
+    const char *left = matmul_matrix(p, &p->left, matrix) + row * p->left.outer_stride;
+    const char *right = matmul_matrix(p, &p->right, matrix) + column * p->right.outer_stride;
     char *matrix_result = p->result + matrix * p->rows * p->columns * p->itemsize;
     char *to = matrix_result + (row * p->columns + column) * p->itemsize;
     if (p->is_symmetric && column < row) return;
@@ -299,29 +299,29 @@ static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t wor
             matrix_result + (column * p->columns + row) * p->itemsize, p->columns * p->itemsize);
 }
 
-static void product_task(int64_t task, void *product) {
-    MatrixProduct *p = product;
-    int64_t first = task * p->items_per_task, vector_bytes = product_vector_bytes(), slot;
+static void matmul_task(int64_t task, void *product) {
+    Matmul *p = product;
+    int64_t first = task * p->items_per_task, vector_bytes = matmul_vector_bytes(), slot;
     int64_t end = first + p->items_per_task < p->work_items ? first + p->items_per_task : p->work_items;
-    if (product_is_small(p, vector_bytes)) {
-        product_multiply_small(p, vector_bytes, first, end);
+    if (matmul_is_small(p, vector_bytes)) {
+        matmul_multiply_small(p, vector_bytes, first, end);
         return;
     }
-    slot = product_take_workspace(p, first / p->column_blocks);
-    for (int64_t work_item = first; work_item < end; work_item++) product_multiply(p, vector_bytes, work_item, slot);
+    slot = matmul_take_workspace(p, first / p->column_blocks);
+    for (int64_t work_item = first; work_item < end; work_item++) matmul_multiply(p, vector_bytes, work_item, slot);
     __atomic_store_n(&p->workspace_busy[slot], 0, __ATOMIC_RELEASE);
 }
 
 #else
 
-static int64_t product_vector_bytes(void) { return 0; }
-static int product_is_software(void) { return 0; }
-static int64_t product_partial_sums(const MatrixProduct *p) { (void)p; return 0; }
-static int product_copies_rows(const MatrixProduct *p, int64_t rows, int64_t columns) {
+static int64_t matmul_vector_bytes(void) { return 0; }
+static int matmul_is_software(void) { return 0; }
+static int64_t matmul_partial_sums(const Matmul *p) { (void)p; return 0; }
+static int matmul_copies_rows(const Matmul *p, int64_t rows, int64_t columns) {
     (void)p, (void)rows, (void)columns;
     return 0;
 }
-static void product_task(int64_t task, void *product) { (void)task, (void)product; }
+static void matmul_task(int64_t task, void *product) { (void)task, (void)product; }
 
 #endif
 #endif

@@ -25,20 +25,20 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from "matmul.h" nogil:
     enum:
-        PRODUCT_K_BLOCK
-        PRODUCT_DIRECT_ROWS
-        PRODUCT_COPY_COLUMNS
-        PRODUCT_LOW_ROWS
-        PRODUCT_LOW_K
-        PRODUCT_PANEL
-        PRODUCT_MAX_WORKSPACES
+        MATMUL_K_BLOCK
+        MATMUL_DIRECT_ROWS
+        MATMUL_COPY_COLUMNS
+        MATMUL_LOW_ROWS
+        MATMUL_LOW_K
+        MATMUL_PANEL
+        MATMUL_MAX_WORKSPACES
 
     ctypedef struct ProductOperand:
         const char *address
         const int64_t *batch_strides
         int64_t outer_stride, k_stride
 
-    ctypedef struct MatrixProduct:
+    ctypedef struct Matmul:
         ProductOperand left, right
         char *result
         const int64_t *batch_sizes
@@ -46,17 +46,17 @@ cdef extern from "matmul.h" nogil:
         int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric
         char *workspace
         int64_t copy_bytes, workspace_bytes, workspace_count
-        uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES]
-        int64_t copied_rows[PRODUCT_MAX_WORKSPACES]
+        uint8_t workspace_busy[MATMUL_MAX_WORKSPACES]
+        int64_t copied_rows[MATMUL_MAX_WORKSPACES]
 
-    int64_t product_vector_bytes()
-    bint product_is_software()
-    int64_t product_copy_bytes(const MatrixProduct *product)
-    bint product_copies_rows(const MatrixProduct *product, int64_t rows, int64_t columns)
-    int64_t product_partial_sums(const MatrixProduct *product)
-    void product_task(int64_t task, void *product) noexcept
+    int64_t matmul_vector_bytes()
+    bint matmul_is_software()
+    int64_t matmul_copy_bytes(const Matmul *product)
+    bint matmul_copies_rows(const Matmul *product, int64_t rows, int64_t columns)
+    int64_t matmul_partial_sums(const Matmul *product)
+    void matmul_task(int64_t task, void *product) noexcept
 
-K_BLOCK = PRODUCT_K_BLOCK
+K_BLOCK = MATMUL_K_BLOCK
 """Products that are summed before their sum is added to that of the previous k block."""
 
 cdef enum:
@@ -89,7 +89,7 @@ cdef enum:
     # Complex products of at most this many multiply-adds are computed without copies.
     MAX_SMALL_COMPLEX_FMAS = 512
 
-cdef int64_t _vector_bytes = product_vector_bytes()
+cdef int64_t _vector_bytes = matmul_vector_bytes()
 
 # Bytes of products that one thread adds up in a second, per byte of a vector: by instructions, and in software.
 cdef double _BYTES_PER_SECOND = 6e9
@@ -114,7 +114,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     Raises:
         ValueError: the operands' types or shapes are others, or this build has no vectors.
     """
-    cdef MatrixProduct product
+    cdef Matmul product
     cdef cnp.npy_intp shape[MAX_RANK]
     cdef int64_t batch = describe(&product, lhs, rhs, shape)
     cdef cnp.ndarray result = result_of(&product, lhs, shape)
@@ -235,14 +235,14 @@ cdef void multiply_small(Real *to, cnp.ndarray lhs, cnp.ndarray rhs, int64_t bat
                 to += 2
 
 
-cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
+cdef int64_t describe(Matmul *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
     """Describe the operands and the result's shape. Returns how many matrices there are."""
-    cdef int64_t batch = product_shape(lhs, rhs, shape)
+    cdef int64_t batch = matmul_shape(lhs, rhs, shape)
     cdef int rank = cnp.PyArray_NDIM(lhs)
     cdef cnp.npy_intp *left = cnp.PyArray_STRIDES(lhs)
     cdef cnp.npy_intp *right = cnp.PyArray_STRIDES(rhs)
     product.k_size, product.itemsize = cnp.PyArray_DIM(lhs, rank - 1), cnp.PyArray_ITEMSIZE(lhs)
-    product.rows, product.columns, product.kind = shape[rank - 2], shape[rank - 1], product_kind(lhs)
+    product.rows, product.columns, product.kind = shape[rank - 2], shape[rank - 1], matmul_kind(lhs)
     product.left.address, product.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
     product.left.batch_strides, product.right.batch_strides = <int64_t *>left, <int64_t *>right
     product.left.outer_stride, product.left.k_stride = left[rank - 2], left[rank - 1]
@@ -251,7 +251,7 @@ cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, 
     return batch
 
 
-cdef cnp.ndarray result_of(MatrixProduct *product, cnp.ndarray lhs, cnp.npy_intp *shape):
+cdef cnp.ndarray result_of(Matmul *product, cnp.ndarray lhs, cnp.npy_intp *shape):
     """Allocate the result; zeros where k is 0."""
     cdef cnp.ndarray result = empty_product(lhs, shape)
     product.result = <char *>cnp.PyArray_DATA(result)
@@ -287,7 +287,7 @@ cdef class MatmulWithEpilogue:
         Raises:
             ValueError: as for `multiply`.
         """
-        cdef MatrixProduct product
+        cdef Matmul product
         cdef cnp.npy_intp shape[MAX_RANK]
         cdef AlignedMemory workspace
         cdef list arrays = []
@@ -307,11 +307,11 @@ cdef class MatmulWithEpilogue:
         product.work_items, product.items_per_task = product.row_blocks * product.column_blocks, 1
         product.is_symmetric = 0
         workspace = allocate_workspaces(&product, product.work_items)
-        self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
+        self.run(<size_t>&matmul_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
 
 
-cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
+cdef int run(Matmul *product, int64_t batch, object threads) except -1:
     """Run all tasks of a product that is not empty."""
     cdef int64_t fmas = product.rows * product.columns * product.k_size, tasks
     cdef AlignedMemory workspace
@@ -323,31 +323,31 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     workspace = allocate_workspaces(product, tasks)
     if tasks == 1:
         with nogil:
-            product_task(0, product)
+            matmul_task(0, product)
     else:
-        run_independent(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
+        run_independent(<size_t>&matmul_task, <size_t>product, tasks, seconds, threads)
     return 0
 
 
-cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
+cdef double seconds_of(Matmul *product, int64_t batch) noexcept:
     """Estimated seconds of a product on one thread."""
     cdef int64_t fmas = batch * (product.rows * product.columns * product.k_size + MATRIX_OVERHEAD_FMAS)
-    cdef double bytes_per_second = _SOFTWARE_BYTES_PER_SECOND if product_is_software() else _BYTES_PER_SECOND
+    cdef double bytes_per_second = _SOFTWARE_BYTES_PER_SECOND if matmul_is_software() else _BYTES_PER_SECOND
     return fmas * product.itemsize / (bytes_per_second * _vector_bytes)
 
 
-cdef AlignedMemory allocate_workspaces(MatrixProduct *product, int64_t tasks):
+cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks):
     """Allocate a workspace for each task, at most one for each thread."""
-    cdef int64_t copies = product_copies_rows(product, product.row_block, product.column_block), slot
-    cdef int64_t k_blocks = (product.k_size + PRODUCT_K_BLOCK - 1) // PRODUCT_K_BLOCK
-    cdef int64_t copy_bytes = product_copy_bytes(product)
+    cdef int64_t copies = matmul_copies_rows(product, product.row_block, product.column_block), slot
+    cdef int64_t k_blocks = (product.k_size + MATMUL_K_BLOCK - 1) // MATMUL_K_BLOCK
+    cdef int64_t copy_bytes = matmul_copy_bytes(product)
     product.copy_bytes = 0
     if product.column_blocks > 1 and k_blocks * copy_bytes <= MAX_COPIED_BYTES:
-        copies = k_blocks * product_copies_rows(product, product.row_block, product.columns)
+        copies = k_blocks * matmul_copies_rows(product, product.row_block, product.columns)
         product.copy_bytes = copy_bytes if copies else 0
-    product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), PRODUCT_MAX_WORKSPACES)
+    product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), MATMUL_MAX_WORKSPACES)
     product.workspace_bytes = block_size(
-        (PRODUCT_PANEL + product_partial_sums(product)) * product.itemsize + copies * copy_bytes, 1, MEMORY_ALIGNMENT
+        (MATMUL_PANEL + matmul_partial_sums(product)) * product.itemsize + copies * copy_bytes, 1, MEMORY_ALIGNMENT
     )
     for slot in range(product.workspace_count):
         product.workspace_busy[slot], product.copied_rows[slot] = 0, -1
@@ -356,7 +356,7 @@ cdef AlignedMemory allocate_workspaces(MatrixProduct *product, int64_t tasks):
     return workspace
 
 
-cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
+cdef void divide(Matmul *product, int64_t batch) noexcept:
     """Divide the product into work items, by its sizes. Each work item copies its columns, and each block of columns the
     rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
@@ -365,9 +365,9 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     cdef int64_t row_splits = (rows + most_rows - 1) // most_rows
     cdef int64_t column_splits = ((rows + row_splits - 1) // row_splits * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, fmas // LARGE_ITEM_FMAS))
-    cdef int64_t min_rows = MIN_ROW_BLOCK if rows > PRODUCT_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
+    cdef int64_t min_rows = MIN_ROW_BLOCK if rows > MATMUL_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
     # A block of columns is copied once: multiply it with as many rows as possible.
-    cdef bint shares_columns = rows > PRODUCT_LOW_ROWS and product.k_size > PRODUCT_LOW_K
+    cdef bint shares_columns = rows > MATMUL_LOW_ROWS and product.k_size > MATMUL_LOW_K
     product.is_symmetric = rows >= 2 * MIN_ROW_BLOCK and is_own_transpose(product)
     if product.is_symmetric:
         row_splits = min((rows + MIN_ROW_BLOCK - 1) // MIN_ROW_BLOCK, max(MAX_MIRRORED_BLOCKS, row_splits))
@@ -382,7 +382,7 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
             row_splits *= 2
         else:
             break
-    product.row_block = block_size(rows, row_splits, PRODUCT_LOW_ROWS)
+    product.row_block = block_size(rows, row_splits, MATMUL_LOW_ROWS)
     product.column_block = block_size(columns, column_splits, WIDTH)
     if product.is_symmetric:
         product.row_block = product.column_block
@@ -391,7 +391,7 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     product.work_items = batch * product.row_blocks * product.column_blocks
 
 
-cdef bint is_own_transpose(MatrixProduct *product) noexcept:
+cdef bint is_own_transpose(Matmul *product) noexcept:
     """Whether the right matrices are the left ones transposed."""
     cdef ProductOperand *left = &product.left
     cdef ProductOperand *right = &product.right

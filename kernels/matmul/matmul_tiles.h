@@ -28,7 +28,7 @@ INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
         UNROLL for (int number = 0; number < vectors; number++) __builtin_prefetch(
             partial_sums + number * sizeof(VECTOR));
     if (t->next_rows)
-        for (int64_t byte = 0; byte < t->k_size * (int64_t)sizeof(ITEM); byte += PRODUCT_CACHE_LINE) {
+        for (int64_t byte = 0; byte < t->k_size * (int64_t)sizeof(ITEM); byte += MATMUL_CACHE_LINE) {
             __builtin_prefetch(t->next_rows + row * t->next_row_stride + byte, 0, 2);
             __builtin_prefetch(t->next_copy + row * t->row_stride + byte, 1, 2);
         }
@@ -42,7 +42,8 @@ INLINE void NAME(add_outer_products)(
     const char **right, int64_t right_stride, const char *end, char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
     for (; *right != end; *right += right_stride) {
         VECTOR columns[LOW_VECTORS];
-        UNROLL for (int number = 0; number < vectors; number++) columns[number] = LOAD(*right + number * sizeof(VECTOR));
+        UNROLL for (int number = 0; number < vectors; number++)
+            columns[number] = LOAD(*right + number * sizeof(VECTOR));
         if (packs)
             UNROLL for (int number = 0; number < vectors; number++, *packed += sizeof(VECTOR))
                 *(NAME(Unaligned) *)*packed = columns[number];
@@ -69,13 +70,13 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Pro
     char *packed = t->packed;
     const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
     int64_t row_stride = t->row_stride, k_stride = t->k_stride, right_stride = t->right_stride;
-    int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_MAX_INTERVAL : PRODUCT_MIN_INTERVAL;
+    int64_t between_rows = rows > MATMUL_LOW_ROWS ? MATMUL_MAX_INTERVAL : MATMUL_MIN_INTERVAL;
     UNROLL for (int group = 0; group < (rows + 2) / 3; group++) row_addresses[group] = t->left + 3 * group * row_stride;
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size;) {
         if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
-        const char *end = right + product_interval(t) * right_stride;
+        const char *end = right + matmul_interval(t) * right_stride;
         NAME(add_outer_products)(
             rows, vectors, packs, row_addresses, row_stride, k_stride, &right, right_stride, end, &packed, sums);
     }
@@ -105,7 +106,7 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Pro
     TILE(11, vectors); TILE(12, vectors); TILE(13, vectors); TILE(14, vectors);
 
 /* Dispatch to the tile of this size. */
-static CODE void NAME(any_tile)(int64_t rows, int64_t columns, ProductTile *t) {
+static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, ProductTile *t) {
     int64_t vectors = (columns + LANES - 1) / LANES, last_lanes = columns - (vectors - 1) * LANES;
     switch (vectors * 16 + rows) {
         ALL_LOW_TILES
@@ -123,14 +124,14 @@ static CODE void NAME(any_tile)(int64_t rows, int64_t columns, ProductTile *t) {
 
 /* Whether a full panel can be packed by the tile of its first strip, which is so high. */
 INLINE int NAME(has_packing_tile)(int64_t rows, int is_low) {
-    return rows >= (is_low || ROWS == PRODUCT_LOW_ROWS ? PRODUCT_LOW_ROWS - 1 : ROWS - 3);
+    return rows >= (is_low || ROWS == MATMUL_LOW_ROWS ? MATMUL_LOW_ROWS - 1 : ROWS - 3);
 }
 
 /* Dispatch to the tile of this size that packs its columns, all of whose vectors are full. */
 static CODE void NAME(packing_tile)(int64_t rows, int64_t columns, ProductTile *t) {
     switch (columns / LANES * 16 + rows) {
-        TILE(PRODUCT_LOW_ROWS - 1, LOW_VECTORS);
-        TILE(PRODUCT_LOW_ROWS, LOW_VECTORS);
+        TILE(MATMUL_LOW_ROWS - 1, LOW_VECTORS);
+        TILE(MATMUL_LOW_ROWS, LOW_VECTORS);
 #if ROWS == 14
         TILE(11, VECTORS);
         TILE(12, VECTORS);
@@ -144,7 +145,7 @@ static CODE void NAME(packing_tile)(int64_t rows, int64_t columns, ProductTile *
 INLINE void NAME(small_tile)(
     int rows, int vectors, int last_lanes, const char *left, int64_t row_stride, int64_t k_stride, const char *right,
     int64_t right_stride, int64_t k_size, char *to, int64_t to_stride) {
-    VECTOR sums[PRODUCT_LOW_ROWS][LOW_VECTORS];
+    VECTOR sums[MATMUL_LOW_ROWS][LOW_VECTORS];
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     for (int64_t k = 0; k < k_size; k++, left += k_stride, right += right_stride) {
@@ -177,14 +178,14 @@ INLINE void NAME(small_tile)(
 
 /* Multiply consecutive small matrices, whose columns are contiguous and fit a tile. */
 static CODE void NAME(multiply_small)(
-    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
+    const Matmul *p, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
     int64_t right_stride) {
     int64_t itemsize = sizeof(ITEM), to_stride = p->columns * itemsize, row_stride = p->left.outer_stride;
     int64_t vectors = (p->columns + LANES - 1) / LANES;
     int last_lanes = (int)(p->columns - (vectors - 1) * LANES);
     for (; count > 0; count--, left += left_stride, right += right_stride)
-        for (int64_t row = 0; row < p->rows; row += PRODUCT_LOW_ROWS) {
-            int64_t rows = p->rows - row < PRODUCT_LOW_ROWS ? p->rows - row : PRODUCT_LOW_ROWS;
+        for (int64_t row = 0; row < p->rows; row += MATMUL_LOW_ROWS) {
+            int64_t rows = p->rows - row < MATMUL_LOW_ROWS ? p->rows - row : MATMUL_LOW_ROWS;
             const char *left_row = left + row * row_stride;
             char *result_row = to;
             to += rows * to_stride;
@@ -280,8 +281,8 @@ INLINE void NAME(pack)(
 }
 
 /* The number of strips of equal height that rows are divided into. */
-INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
-    int64_t height = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K ? PRODUCT_LOW_ROWS : ROWS;
+INLINE int64_t NAME(strips)(const Matmul *p, int64_t rows) {
+    int64_t height = rows <= MATMUL_LOW_ROWS || p->k_size <= MATMUL_LOW_K ? MATMUL_LOW_ROWS : ROWS;
     return (rows + height - 1) / height;
 }
 
@@ -289,45 +290,45 @@ INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
    then the partial sums: for each panel all rows, as whole vectors; then the copies of the rows, which have been made
    if `is_copied`. If `is_symmetric`, the rows below a panel's square on the diagonal are mirrored instead. */
 static CODE void NAME(multiply_block)(
-    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
+    const Matmul *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
     char *workspace, int is_copied, int is_symmetric) {
     int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
-    int64_t is_direct = column_stride == itemsize && right_stride && rows <= PRODUCT_DIRECT_ROWS;
-    int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K, strips = NAME(strips)(p, rows);
+    int64_t is_direct = column_stride == itemsize && right_stride && rows <= MATMUL_DIRECT_ROWS;
+    int64_t is_low = rows <= MATMUL_LOW_ROWS || p->k_size <= MATMUL_LOW_K, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
-    int copies_rows = product_copies_rows(p, rows, p->copy_bytes ? p->columns : columns);
+    int copies_rows = matmul_copies_rows(p, rows, p->copy_bytes ? p->columns : columns);
     int copies_strips = copies_rows && !is_copied && p->left.k_stride == itemsize;
-    char *all_partial_sums = workspace + PRODUCT_PANEL * itemsize;
-    char *copies = all_partial_sums + product_partial_sums(p) * itemsize;
+    char *all_partial_sums = workspace + MATMUL_PANEL * itemsize;
+    char *copies = all_partial_sums + matmul_partial_sums(p) * itemsize;
     ITEM *panel = (ITEM *)workspace;
     ProductTile t;
     t.next_row_stride = p->left.outer_stride;
-    product_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, product_k_block_size(p, 0), 1);
-    while (t.prefetch.remaining) product_prefetch(&t.prefetch);
-    for (int64_t first = 0; first < p->k_size; first += PRODUCT_K_BLOCK) {
-        int64_t is_last = first + PRODUCT_K_BLOCK >= p->k_size;
+    matmul_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, matmul_k_block_size(p, 0), 1);
+    while (t.prefetch.remaining) matmul_prefetch(&t.prefetch);
+    for (int64_t first = 0; first < p->k_size; first += MATMUL_K_BLOCK) {
+        int64_t is_last = first + MATMUL_K_BLOCK >= p->k_size;
         const char *from = right + first * right_stride, *left_block = left + first * p->left.k_stride;
-        char *copy = copies + first / PRODUCT_K_BLOCK * p->copy_bytes;
-        t.k_size = product_k_block_size(p, first);
+        char *copy = copies + first / MATMUL_K_BLOCK * p->copy_bytes;
+        t.k_size = matmul_k_block_size(p, first);
         t.row_stride = p->left.outer_stride, t.k_stride = p->left.k_stride;
-        if (copies_rows && p->left.k_stride == itemsize) t.row_stride = product_copy_stride(t.k_size * itemsize);
-        else if (copies_rows) t.k_stride = product_copy_stride(rows * itemsize);
+        if (copies_rows && p->left.k_stride == itemsize) t.row_stride = matmul_copy_stride(t.k_size * itemsize);
+        else if (copies_rows) t.k_stride = matmul_copy_stride(rows * itemsize);
         if (copies_rows && !is_copied && !copies_strips)
-            product_copy_runs(left_block, p->left.k_stride, t.k_size, rows * itemsize, copy);
+            matmul_copy_runs(left_block, p->left.k_stride, t.k_size, rows * itemsize, copy);
         for (int64_t column = 0; column < columns; column += width) {
             int64_t panel_columns = columns - column < width ? columns - column : width;
             int64_t padded_columns = (panel_columns + LANES - 1) / LANES * LANES, remaining_columns =
                 columns - column - panel_columns;
             t.right = from + column * column_stride, t.right_stride = right_stride;
             if (remaining_columns)
-                product_plan_prefetch(
+                matmul_plan_prefetch(
                     &t.prefetch, p, t.right + panel_columns * column_stride,
                         remaining_columns < width ? remaining_columns : width,
                     t.k_size, strips * t.k_size);
             else
-                product_plan_prefetch(
-                    &t.prefetch, p, from + PRODUCT_K_BLOCK * right_stride, columns < width ? columns : width,
-                    product_k_block_size(p, first + PRODUCT_K_BLOCK), strips * t.k_size);
+                matmul_plan_prefetch(
+                    &t.prefetch, p, from + MATMUL_K_BLOCK * right_stride, columns < width ? columns : width,
+                    matmul_k_block_size(p, first + MATMUL_K_BLOCK), strips * t.k_size);
             /* The last, partial vector is always copied. */
             int is_packed = !is_direct || panel_columns != padded_columns;
             int packs = is_packed && column_stride == itemsize && right_stride && panel_columns == width
@@ -347,7 +348,7 @@ static CODE void NAME(multiply_block)(
                 if (copies_strips && !column) {
                     const char *strip_rows = left_block + row * p->left.outer_stride;
                     char *strip_copy = copy + row * t.row_stride;
-                    product_copy_runs(strip_rows, p->left.outer_stride, height, t.k_size * itemsize, strip_copy);
+                    matmul_copy_runs(strip_rows, p->left.outer_stride, height, t.k_size * itemsize, strip_copy);
                     if (strip + 1 < strips)
                         t.next_rows = strip_rows + height * p->left.outer_stride,
                         t.next_copy = strip_copy + height * t.row_stride;
@@ -357,7 +358,7 @@ static CODE void NAME(multiply_block)(
                     continue;
                 }
                 if (is_packed) t.right = t.packed, t.right_stride = padded_columns * itemsize;
-                NAME(any_tile)(height, is_last ? panel_columns : padded_columns, &t);
+                NAME(dispatch_tile)(height, is_last ? panel_columns : padded_columns, &t);
             }
         }
     }

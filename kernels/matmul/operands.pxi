@@ -2,18 +2,18 @@
 # this have `cnp`, `int64_t`, `Py_INCREF`, `PyArray_Empty` and `_vector_bytes`.
 
 
-cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
+cdef int64_t matmul_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
     """Write the result's shape. Returns how many matrices there are.
 
-    Raises ValueError where the operands are not of one type that `product_kind` knows, their shapes do not fit each
+    Raises ValueError where the operands are not of one type that `matmul_kind` knows, their shapes do not fit each
     other, or this build has no vectors.
     """
-    if product_kind(lhs) < 0 or cnp.PyArray_TYPE(rhs) != cnp.PyArray_TYPE(lhs):
+    if matmul_kind(lhs) < 0 or cnp.PyArray_TYPE(rhs) != cnp.PyArray_TYPE(lhs):
         raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
     return stacked_shape(lhs, rhs, shape)
 
 
-cdef int product_kind(cnp.ndarray array) noexcept:
+cdef int matmul_kind(cnp.ndarray array) noexcept:
     """The number of an element type in the order f32, f64, integers of 32 bits, integers of 64 bits; -1 for others."""
     cdef int type = cnp.PyArray_TYPE(array), itemsize = cnp.PyArray_ITEMSIZE(array)
     if itemsize not in (4, 8):
@@ -24,7 +24,7 @@ cdef int product_kind(cnp.ndarray array) noexcept:
 
 
 cdef int64_t stacked_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
-    """`product_shape` for any element types."""
+    """`matmul_shape` for any element types."""
     cdef int rank = cnp.PyArray_NDIM(lhs), axis
     cdef int64_t batch = 1
     if rank < 2 or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes:

@@ -5,9 +5,9 @@
    order of additions is that of `matmul.h`: DOTS_K_TILES k tiles of each sum are added from the first product to the
    last, from 0 on, and these sums in order. So products of bf16 have the bits of those of f32.
 
-   Of integers (VNNI), it adds two products of signed halves (VPDPWSSD), or four products of an unsigned byte on the left
-   with a signed one on the right (VPDPBUSD), modulo 2 ** 32. Signed bytes on the left are packed plus 128; 128 times
-   the column is subtracted from the sums of a tile. */
+   Of integers (VNNI), it adds two products of signed halves (VPDPWSSD), or four products of an unsigned byte on the
+   left with a signed one on the right (VPDPBUSD), modulo 2 ** 32. Signed bytes on the left are packed plus 128; 128
+   times the column is subtracted from the sums of a tile. */
 
 /* K_TILES: k tiles of a k block. ROWS: rows of a tile, whose sums are in registers. DWORDS: 32-bit words of a row in
    a k tile. */
@@ -105,9 +105,9 @@ LOWP_INLINE void dots_tile(int kind, int rows, int vectors, const DotTile *t) {
 }
 
 /* Dispatch to the tile of this size. */
-LOWP_INLINE void dots_any_size(int kind, int64_t rows, const DotTile *t) {
+LOWP_INLINE void dispatch_dots(int kind, int64_t rows, const DotTile *t) {
     switch ((rows < DOTS_ROWS ? rows : DOTS_ROWS) * 2 + (t->columns > 16)) {
-#define DOTS_TILE(rows)                                    \
+#define DOTS_TILE(rows)                                   \
     case (rows) * 2: dots_tile(kind, rows, 1, t); return; \
     case (rows) * 2 + 1: dots_tile(kind, rows, 2, t); return
         DOTS_TILE(1);
@@ -121,12 +121,12 @@ LOWP_INLINE void dots_any_size(int kind, int64_t rows, const DotTile *t) {
     }
 }
 
-static LOWP_CODE void dots_any_tile(int64_t kind, int64_t rows, const DotTile *t) {
+static LOWP_CODE void dispatch_dots_tile(int64_t kind, int64_t rows, const DotTile *t) {
     switch (kind) {
-    case LOWP_S8S8_DOTS: dots_any_size(LOWP_S8S8_DOTS, rows, t); break;
-    case LOWP_U8S8_DOTS: dots_any_size(LOWP_U8S8_DOTS, rows, t); break;
-    case LOWP_S16_DOTS: dots_any_size(LOWP_S16_DOTS, rows, t); break;
-    default: dots_any_size(LOWP_BF16_DOTS, rows, t);
+    case LOWP_S8S8_DOTS: dispatch_dots(LOWP_S8S8_DOTS, rows, t); break;
+    case LOWP_U8S8_DOTS: dispatch_dots(LOWP_U8S8_DOTS, rows, t); break;
+    case LOWP_S16_DOTS: dispatch_dots(LOWP_S16_DOTS, rows, t); break;
+    default: dispatch_dots(LOWP_BF16_DOTS, rows, t);
     }
 }
 
@@ -149,7 +149,7 @@ static LOWP_CODE void dots_multiply_k_block(
             tile.left = all->left + k_tile * LOWP_TILE_PAIR_BYTES + 64 * row;
             tile.sums = totals[block % LOWP_MAX_GROUP].rows[row];
             tile.to = is_last ? all->to + row * tile.row_bytes + (first + block) * LOWP_BLOCK * itemsize : NULL;
-            dots_any_tile(p->kind, rows - row, &tile);
+            dispatch_dots_tile(p->kind, rows - row, &tile);
         }
     }
 }

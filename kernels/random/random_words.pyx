@@ -11,7 +11,10 @@ cdef extern from "random_words.h" nogil:
 
 
 def three_fry(uint64_t key, uint64_t counter, int64_t count):
-    """Threefry2x32 of `count` counters from `counter` on: ui32 of shape (count, 2)."""
+    """Threefry2x32 of `count` counters from `counter` on: ui32 of shape (count, 2).
+
+    The first words of a key and of a counter are its lower halves.
+    """
     words = np.empty((count, 2), np.uint32)
     cdef uint32_t[:, ::1] view = words
     if count:
@@ -21,7 +24,11 @@ def three_fry(uint64_t key, uint64_t counter, int64_t count):
 
 
 def philox(uint64_t key, uint64_t counter, uint64_t high, int64_t count):
-    """Philox4x32 of `count` 128-bit counters from `high`, `counter` on: ui32 of shape (count, 4)."""
+    """Philox4x32 of `count` counters of 128 bits: ui32 of shape (count, 4).
+
+    The first counter has the lower half `counter` and the upper half `high`; the first word of a key, and of a
+    counter, is its lowest one.
+    """
     words = np.empty((count, 4), np.uint32)
     cdef uint32_t[:, ::1] view = words
     if count:

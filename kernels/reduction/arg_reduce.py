@@ -62,7 +62,7 @@ def prepare_arg(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel serves.
+        ValueError: no kernel supports the operands.
 
     Source: specification, section "reduce".
     """

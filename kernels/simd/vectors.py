@@ -1,4 +1,4 @@
-"""LLVM code for elements and vectors of elements, which `arithmetic` and `vector_reduce` emit within loops.
+"""LLVM code for elements and vectors of elements, which the intrinsics of kernels emit within loops.
 
 A value is a tuple of LLVM values, one of a real number, two of a complex one: scalars, or vectors of as many
 lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.

@@ -45,7 +45,7 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel serves, or rows have fewer than `k` elements.
+        ValueError: no kernel supports the operands, or rows have fewer than `k` elements.
     """
     dtype = np.dtype(dtype)
     if not supports(dtype) or not shape or shape[-1] >= _MAX_POSITIONS:

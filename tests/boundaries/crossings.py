@@ -57,24 +57,24 @@ _P, _H, _V, _N = (
 )
 
 MATRICES: dict[str, Cases] = {
-    f"{_H}:PRODUCT_K_BLOCK": _terms(9, 40),
-    f"{_H}:PRODUCT_DIRECT_ROWS": _rows(5, 40),
-    f"{_H}:PRODUCT_COPY_COLUMNS": _columns(20, 1024),
-    f"{_H}:PRODUCT_LOW_ROWS": _rows(130, 200),
-    f"{_H}:PRODUCT_LOW_K": _terms(50, 200),
-    f"{_H}:PRODUCT_PANEL": _work(1, 64),
-    f"{_H}:PRODUCT_PREFETCH_BYTES": lambda n, t, o: [
+    f"{_H}:MATMUL_K_BLOCK": _terms(9, 40),
+    f"{_H}:MATMUL_DIRECT_ROWS": _rows(5, 40),
+    f"{_H}:MATMUL_COPY_COLUMNS": _columns(20, 1024),
+    f"{_H}:MATMUL_LOW_ROWS": _rows(130, 200),
+    f"{_H}:MATMUL_LOW_K": _terms(50, 200),
+    f"{_H}:MATMUL_PANEL": _work(1, 64),
+    f"{_H}:MATMUL_PREFETCH_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)
     ],
-    f"{_H}:PRODUCT_CACHE_LINE": lambda n, t, o: [op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)],
-    f"{_H}:PRODUCT_MAX_PREFETCHES": lambda n, t, o: [
+    f"{_H}:MATMUL_CACHE_LINE": lambda n, t, o: [op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)],
+    f"{_H}:MATMUL_MAX_PREFETCHES": lambda n, t, o: [
         op.dot(t, o, 1, 14 * k, 200, 200) for k in (n - 1, n, n * n + 1)
     ],
-    f"{_H}:PRODUCT_CACHED_BYTES": lambda n, t, o: [
+    f"{_H}:MATMUL_CACHED_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, 20, k, n // 4 // 256) for k in around(256)
     ],
-    f"{_H}:PRODUCT_MIN_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
-    f"{_H}:PRODUCT_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
+    f"{_H}:MATMUL_MIN_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
+    f"{_H}:MATMUL_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
     f"{_P}:WIDTH": _columns(7, 30),
     f"{_P}:ROW_BLOCK": _rows(9, 130),
     f"{_P}:LONG_ROW_BLOCK": _rows(1400, 40),
@@ -90,13 +90,13 @@ MATRICES: dict[str, Cases] = {
     f"{_P}:MAX_SMALL_COMPLEX_FMAS": lambda n, t, o: [
         op.dot("complex<f32>" if t == "f32" else "complex<f64>", o, 1, n // 64 + k, 8, 8) for k in (-1, 0, 1)
     ],
-    "kernels/matmul/gemv.h:VECTOR_PRODUCT_BYTES": lambda n, t, o: [
+    "kernels/matmul/gemv.h:GEMV_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n // 4) for shape in ((1, k, 9), (9, k, 1))
     ],
-    "kernels/matmul/gemv.h:VECTOR_PRODUCT_K_BLOCK": lambda n, t, o: [
+    "kernels/matmul/gemv.h:GEMV_K_BLOCK": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n) for shape in ((1, k, 3), (3, k, 1))
     ],
-    "kernels/matmul/gemv.h:VECTOR_PRODUCT_COLUMNS": lambda n, t, o: [
+    "kernels/matmul/gemv.h:GEMV_COLUMNS": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n) for shape in ((1, 40, k), (k, 40, 1))
     ],
     "kernels/matmul/gemv_tiles.h:TILE_ROWS": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
@@ -274,14 +274,14 @@ CONVOLUTIONS: dict[str, Cases] = {
 """Convolutions."""
 
 TRANSFORMS: dict[str, Cases] = {
-    "kernels/fft/fft.h:FOURIER_MAX_RADIX": lambda n, t, o: [op.fft(t, o, (3, k), "FFT") for k in around(n)],
-    "kernels/fft/fft.h:FOURIER_MAX_PASSES": lambda n, t, o: [
+    "kernels/fft/fft.h:FFT_MAX_RADIX": lambda n, t, o: [op.fft(t, o, (3, k), "FFT") for k in around(n)],
+    "kernels/fft/fft.h:FFT_MAX_PASSES": lambda n, t, o: [
         op.fft(t, o, (2, 2**12), kind) for kind in KINDS
     ],
     "kernels/fft/fft.h:LANES": lambda n, t, o: [
         op.fft(t, o, (k, 60), kind) for k in around(n) for kind in KINDS
     ],
-    "kernels/fft/fft.h:FOURIER_MAX_WORKSPACES": lambda n, t, o: [
+    "kernels/fft/fft.h:FFT_MAX_WORKSPACES": lambda n, t, o: [
         op.fft(t, o, (16 * k, 240)) for k in around(n)
     ],
     "kernels/fft/fft.pyx:MAX_SIZE": lambda n, t, o: [

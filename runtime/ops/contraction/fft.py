@@ -167,7 +167,7 @@ def bind_fft(
     sizes = list(shape[-len(fft_length) :])
     if fft_type == FftType.IRFFT:
         sizes[-1] = fft_length[-1]
-    if fft.serves(sizes):
+    if fft.supports(sizes):
         return fft.Transform(str(fft_type), sizes, np.finfo(dtype).dtype.itemsize, threads)
     if math.prod(shape) <= SMALL_TRANSFORM:
         return lambda operand: _transform_with(np.fft, fft_type, sizes, operand)
