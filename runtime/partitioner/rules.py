@@ -58,8 +58,8 @@ def apply(operation: Operation, context: Context) -> None:
     """
     rule = _RULES.get(operation.name)
     if rule is None:
-        family = MODULE_OF_OPERATION.get(operation.name, "")
-        is_elementwise = family.startswith("elementwise.") and family != "elementwise.batch_norm"
+        module = MODULE_OF_OPERATION.get(operation.name, "")
+        is_elementwise = module.startswith("elementwise.") and module != "elementwise.batch_norm"
         rule = _elementwise if is_elementwise else _replicate
     rule(operation, context)
 

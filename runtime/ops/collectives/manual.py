@@ -71,21 +71,21 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
         """The devices that differ from one on manual axes alone, in the order of the mesh."""
         own, manual = self.devices[process], self.manual_axes.names
         members = [
-            (tuple(at.values()), device)
-            for device, at in self.devices.items()
-            if all(at[axis] == own[axis] for axis in at if axis not in manual)
+            (tuple(coordinates.values()), device)
+            for device, coordinates in self.devices.items()
+            if all(coordinates[axis] == own[axis] for axis in coordinates if axis not in manual)
         ]
         return tuple(device for _, device in sorted(members))
 
     def shards_of(self, process: ProcessId, tensors: Sequence[Any]) -> list[Any]:
         """The shards of the operands that a device receives."""
-        at = self.devices[process]
+        coordinates = self.devices[process]
         shards = []
         for sharding, value in zip(self.in_shardings.shardings, tensors, strict=True):
-            range_of = self._ranges(sharding, at)
+            range_of = self._ranges(sharding, coordinates)
             if any(count > 1 for _, count in range_of):
                 value = np.ascontiguousarray(value[_slices(range_of, value.shape)])
-            if sharding.reduction == "sum" and any(self._partial_index(sharding, at)):
+            if sharding.reduction == "sum" and any(self._partial_index(sharding, coordinates)):
                 value = np.zeros_like(value)
             shards.append(value)
         return shards
@@ -112,9 +112,9 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
     def _joined(self, sharding: TensorSharding, shards: Mapping[ProcessId, Any]) -> Any:
         partials: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
         for device, shard in shards.items():
-            at = self.devices[device]
-            position = tuple(index for index, _ in self._ranges(sharding, at))
-            partials.setdefault(position, {}).setdefault(self._partial_index(sharding, at), shard)
+            coordinates = self.devices[device]
+            position = tuple(index for index, _ in self._ranges(sharding, coordinates))
+            partials.setdefault(position, {}).setdefault(self._partial_index(sharding, coordinates), shard)
         blocks = {
             position: reduced_partials(list(of_block.values()), sharding.reduction)
             for position, of_block in partials.items()
@@ -129,12 +129,12 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
             result[_slices(list(zip(position, counts, strict=True)), shape)] = block
         return result
 
-    def _partial_index(self, sharding: TensorSharding, at: Coordinates) -> tuple[int, ...]:
+    def _partial_index(self, sharding: TensorSharding, coordinates: Coordinates) -> tuple[int, ...]:
         """The index of a device's partial result of a value that is unreduced along manual axes."""
         axes = [axis for axis in sharding.unreduced if axis.name in self.manual_axes.names]
-        return tuple([self._position(axis, at) for axis in axes])
+        return tuple([self._position(axis, coordinates) for axis in axes])
 
-    def _ranges(self, sharding: TensorSharding, at: Coordinates) -> list[tuple[int, int]]:
+    def _ranges(self, sharding: TensorSharding, coordinates: Coordinates) -> list[tuple[int, int]]:
         """For each dimension the number of a device's shard along manual axes, and how many there are."""
         ranges = []
         for dimension in sharding.dimensions:
@@ -142,14 +142,14 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
             for axis in dimension.axes:
                 if axis.name in self.manual_axes.names:
                     size = axis.size(self.mesh)
-                    index, count = index * size + self._position(axis, at), count * size
+                    index, count = index * size + self._position(axis, coordinates), count * size
             ranges.append((index, count))
         return ranges
 
-    def _position(self, axis: AxisRef, at: Coordinates) -> int:
+    def _position(self, axis: AxisRef, coordinates: Coordinates) -> int:
         """A device's position on an axis or a sub-axis."""
         minor = self.mesh.sizes[axis.name] // axis.next_pre_size(self.mesh)
-        position: int = at[axis.name] // minor % axis.size(self.mesh)
+        position: int = coordinates[axis.name] // minor % axis.size(self.mesh)
         return position
 
     def combine(self, payloads: Sequence[Values], receivers: Sequence[int], **regions: Any) -> list[Values]:

@@ -16,7 +16,7 @@ from ..framework.rules import first, in_range, types_agree
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from .buffers import aliases_violation
-from .shape_custom_calls import shape_operands, sized
+from .shape_custom_calls import shape_operands, with_operand_sizes
 from .targets import BUILT_IN, Target, attached_target
 from .unsupported_targets import OTHER_PLATFORMS, unsupported_reason
 from .user_functions import Registry, call_user
@@ -160,7 +160,7 @@ class CustomCall(
             raise self.unsupported(f"there is no target @{self.call_target_name}{because}")
 
     def infer(self) -> list[Type] | None:
-        return sized(self.results, self.operation)
+        return with_operand_sizes(self.results, self.operation)
 
     def reference(self, *inputs: Any) -> tuple[Any, ...]:
         self.require_target()

@@ -96,7 +96,7 @@ class Routine:
 
     def _shapes_violation(self, view: CustomCallView) -> str | None:
         sizes: dict[str, int] = {}
-        reference: TensorType | None = None
+        first_batch: Sequence[int] | None = None
         for what, shapes, types in (
             ("inputs", self.operands, view.inputs),
             ("results", self.results, view.results),
@@ -107,9 +107,9 @@ class Routine:
                 if reason is not None:
                     return reason
                 batch = type.shape[: type.rank - len(shape.letters)]
-                reference = reference or type.with_shape(batch)
-                if not shapes_agree(batch, reference.shape):
-                    return f"{where} has batch sizes {list(batch)}, but inputs[0] has {list(reference.shape)}"
+                first_batch = batch if first_batch is None else first_batch
+                if not shapes_agree(batch, first_batch):
+                    return f"{where} has batch sizes {list(batch)}, but inputs[0] has {list(first_batch)}"
             if {"m", "n"} <= sizes.keys():
                 sizes.setdefault("k", min(sizes["m"], sizes["n"]))
             sizes.setdefault("p", max(sizes.get("n", 0) - 1, 0))

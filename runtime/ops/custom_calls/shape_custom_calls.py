@@ -223,7 +223,7 @@ REPLACED_TARGETS: Final = {
 """The replaced targets by name."""
 
 
-def sized(types: Sequence[Type], operation: Operation) -> list[Type] | None:
+def with_operand_sizes(types: Sequence[Type], operation: Operation) -> list[Type] | None:
     """Result types with the shapes in a custom call's shape operands; None if one is unknown."""
     positions = shape_operands(operation)
     if not positions:

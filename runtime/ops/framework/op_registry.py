@@ -119,8 +119,8 @@ _NAMES: Final = {
 """For each module and dialect, the names of the operations that the module declares."""
 
 MODULE_OF_OPERATION: Final = {
-    f"{dialect}.{name}": family
-    for family, dialects in _NAMES.items()
+    f"{dialect}.{name}": module
+    for module, dialects in _NAMES.items()
     for dialect, names in dialects.items()
     for name in names.split()
 }
@@ -135,7 +135,7 @@ PROGRAM_PER_PROCESS: Final = PROCESS_IDS | {RUN_PARALLEL, MANUAL_COMPUTATION}
 """Operations for which programs get the ids of their process as arguments (`specialize.process_ids`)."""
 
 COMMUNICATING: Final = frozenset(
-    name for name, family in MODULE_OF_OPERATION.items() if family.startswith("collectives.")
+    name for name, module in MODULE_OF_OPERATION.items() if module.startswith("collectives.")
 ) - PROCESS_IDS
 """Operations that communicate with other processes or the host: they run on a grid."""
 

@@ -266,6 +266,10 @@ def _verify_in_scope(operation: Operation, scope: object) -> None:
 def view_of(operation: Operation) -> Op:
     """The declared view of an operation.
 
+    `view_function` gives views an ordering. `rules.with_actual_shapes` makes the view of an operation whose
+    operands have the shapes of some arrays, and `quantized_operation.expressed_view` that of the operation on
+    expressed values.
+
     Raises:
         UnsupportedError: there is no such operation here.
         VerifyError: it is not as declared.

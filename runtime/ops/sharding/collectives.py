@@ -106,7 +106,7 @@ def _differs(index: int, expected: object, result: DimensionSharding) -> str | N
     return f"dimension {index} of out_sharding is {result.body()}, but must have the axes {required}"
 
 
-def gathered(
+def axes_after_gather(
     index: int, dimension: DimensionSharding, axes: Sequence[AxisRef], mesh: Mesh
 ) -> tuple[AxisRef, ...] | str:
     """The axes of a dimension without the minor ones `axes`; a reason where these are not its minor ones."""
@@ -120,7 +120,7 @@ def gathered(
     return tuple(left)
 
 
-def sliced(
+def axes_after_slice(
     index: int, dimension: DimensionSharding, axes: Sequence[AxisRef], mesh: Mesh
 ) -> tuple[AxisRef, ...]:
     """The axes of a dimension and behind them `axes`."""
@@ -168,7 +168,7 @@ class SdyAllGather(SdyCollective, name="sdy.all_gather", assembly=f"$gathering_a
 
     gathering_axes = Attribute(AXES_OF_DIMENSIONS)
 
-    C3 = _gives_out_sharding("gathering_axes", gathered)
+    C3 = _gives_out_sharding("gathering_axes", axes_after_gather)
 
 
 class SdyAllSlice(SdyCollective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPERAND}"):
@@ -178,7 +178,7 @@ class SdyAllSlice(SdyCollective, name="sdy.all_slice", assembly=f"$slicing_axes 
 
     slicing_axes = Attribute(AXES_OF_DIMENSIONS)
 
-    C3 = _gives_out_sharding("slicing_axes", sliced)
+    C3 = _gives_out_sharding("slicing_axes", axes_after_slice)
 
 
 class SdyAllToAll(SdyCollective, name="sdy.all_to_all", assembly=f"$params {_OPERAND}"):
@@ -222,8 +222,8 @@ class SdyAllToAll(SdyCollective, name="sdy.all_to_all", assembly=f"$params {_OPE
         expected: list[object] = [dimension.axes for dimension in before]
         for each in self.params.parameters:
             source, target = each.source_dimension, each.target_dimension
-            expected[source] = gathered(source, before[source], each.axes, mesh)
-            expected[target] = sliced(target, before[target], each.axes, mesh)
+            expected[source] = axes_after_gather(source, before[source], each.axes, mesh)
+            expected[target] = axes_after_slice(target, before[target], each.axes, mesh)
         return first(*(_differs(index, axes, after[index]) for index, axes in enumerate(expected)))
 
 
@@ -320,7 +320,7 @@ class SdyReduceScatter(
     reduce_scatter_axes = Attribute(AXES_OF_DIMENSIONS)
 
     C3 = Constraint(SdyReducing.transition_violation)
-    C4 = _gives_out_sharding("reduce_scatter_axes", sliced)
+    C4 = _gives_out_sharding("reduce_scatter_axes", axes_after_slice)
 
     def reduced_axes(self) -> Iterable[AxisRef]:
         return [axis for each in self.reduce_scatter_axes.lists for axis in each.axes]
@@ -354,7 +354,7 @@ class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=
     axes = Attribute(AXES_OF_DIMENSIONS)
 
     C3 = Constraint(ToUnreduced.sum_violation)
-    C4 = _gives_out_sharding("axes", gathered)
+    C4 = _gives_out_sharding("axes", axes_after_gather)
     C5 = Constraint(ToUnreduced.unreduced_after_violation)
 
     def becoming_unreduced(self) -> Sequence[AxisRef]:
