@@ -12,7 +12,7 @@ cumulative windows, where every operation is rounded; `accumulate` chooses other
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from ..launch.compilation import flat
 from ..launch.threads import division
 from ..simd.monoids import WIDENED, Combination, is_exact, normalized, storage_dtype, supports
 from . import scan
+from .window_axes import Axis, axes_of, axis_table, merged
 
-__all__ = ["is_faster", "prepare", "supports", "supports_tree"]
+__all__ = ["Axis", "axes_of", "is_faster", "prepare", "supports", "supports_tree"]
 
 CHUNK = 1024
 _MAX_POSITIONS = 1 << 22
@@ -34,64 +35,6 @@ _MIN_WIDE_SCANS = 32
 busy."""
 
 WindowReduction = Callable[[np.ndarray, Any], np.ndarray]
-
-
-class Axis(NamedTuple):
-    """One dimension of the operand and its windows."""
-
-    size: int
-    window: int = 1
-    stride: int = 1
-    base_dilation: int = 1
-    window_dilation: int = 1
-    low: int = 0
-    high: int = 0
-
-    @property
-    def dilated(self) -> int:
-        return (self.size - 1) * self.base_dilation + 1 if self.size else 0
-
-    @property
-    def windows(self) -> int:
-        """The number of windows: the size of the result."""
-        padded = self.low + self.dilated + self.high
-        span = (self.window - 1) * self.window_dilation + 1
-        return 0 if padded <= 0 or span > padded else (padded - span) // self.stride + 1
-
-    @property
-    def is_unwindowed(self) -> bool:
-        """Whether every element is a window."""
-        return self == Axis(self.size)
-
-
-def axes_of(
-    shape: Sequence[int],
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None,
-    base_dilations: Sequence[int] | None = None,
-    window_dilations: Sequence[int] | None = None,
-    padding: Sequence[Sequence[int]] | None = None,
-) -> list[Axis]:
-    """The dimensions of a windowed operation; None stands for the attribute's default.
-
-    Raises ValueError if lengths differ, or a size that must be positive is not.
-    """
-    rank = len(shape)
-    ones = (1,) * rank
-    attributes = [window_dimensions, window_strides or ones, base_dilations or ones, window_dilations or ones]
-    paddings = [(0, 0)] * rank if padding is None else padding
-    if any(len(attribute) != rank for attribute in (*attributes, paddings)) or any(
-        value < 1 for c in attributes for value in c
-    ):
-        raise ValueError(
-            f"the windows {attributes} with padding {paddings} do not fit the shape {tuple(shape)}"
-        )
-    return [
-        Axis(size, window, stride, base_dilation, window_dilation, *edge)
-        for size, window, stride, base_dilation, window_dilation, edge in zip(
-            shape, *attributes, paddings, strict=True
-        )
-    ]
 
 
 def prepare(
@@ -120,7 +63,7 @@ def prepare(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel serves.
+        ValueError: no kernel supports the operands.
 
     Source: specification, section "reduce_window".
     """
@@ -239,19 +182,6 @@ def _cumulative(
     return run
 
 
-def merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes with neighbouring unwindowed ones collapsed, without those of size 1."""
-    collapsed: list[Axis] = []
-    for axis in axes:
-        if axis == Axis(1):
-            continue
-        if axis.is_unwindowed and collapsed and collapsed[-1].is_unwindowed:
-            collapsed[-1] = Axis(collapsed[-1].size * axis.size)
-        else:
-            collapsed.append(axis)
-    return collapsed or [Axis(1)]
-
-
 def sliding(
     kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int | None
 ) -> WindowReduction:
@@ -269,7 +199,7 @@ def sliding(
     offsets = prod(axis.window for axis in outer)
     storage = storage_dtype(kind.element)
     tasks, size = division(rows * chunks, (offsets * row.window + 1) * chunk * inner * storage.itemsize)
-    outer_table, row_table = _numbers(outer), _numbers([row])
+    outer_table, row_table = axis_table(outer), axis_table([row])
     column_stride = row.stride if inner == 1 else 1
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
@@ -288,8 +218,3 @@ def sliding(
         return result
 
     return run
-
-
-def _numbers(axes: Sequence[Axis]) -> np.ndarray:
-    """The axes as kernels read them: size, window, stride, the dilations, low padding, windows."""
-    return np.array([(*axis[:6], axis.windows) for axis in axes], np.int64).reshape(-1)

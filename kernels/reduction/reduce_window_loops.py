@@ -24,8 +24,8 @@ from ..simd.vectors import (
     splat,
     store_lanes,
 )
+from .window_axes import BASE_DILATION, FIELDS, LOW, SIZE, STRIDE, WINDOW, WINDOW_DILATION, WINDOWS
 
-_FIELDS = 7
 _PADDING = -(1 << 62)
 MAX_CONSTANT_STRIDE = 2  # elements of greater strides are loaded one by one
 _VECTORS = 4  # vectors of contiguous windows that are reduced together, as independent chains
@@ -34,11 +34,12 @@ _VECTORS = 4  # vectors of contiguous windows that are reduced together, as inde
 @kernel(inline=True)
 def element_at(axis: Any, fields_start: int, window: int, offset: int) -> int:
     """The element at an offset of a window along an axis, or -1 in the padding and in holes."""
-    padded_index = window * get(axis, fields_start + 2) + offset * get(axis, fields_start + 4)
-    padded_index -= get(axis, fields_start + 5)
-    dilation = get(axis, fields_start + 3)
+    padded_index = window * get(axis, fields_start + STRIDE) - get(axis, fields_start + LOW)
+    padded_index += offset * get(axis, fields_start + WINDOW_DILATION)
+    dilation = get(axis, fields_start + BASE_DILATION)
     element = padded_index // dilation if dilation > 1 else padded_index
-    return element if element * dilation == padded_index and 0 <= element < get(axis, fields_start) else -1
+    size = get(axis, fields_start + SIZE)
+    return element if element * dilation == padded_index and 0 <= element < size else -1
 
 
 @kernel
@@ -49,11 +50,11 @@ def find_window_offsets(
 
     It may be before the operand, if only later windows are inside.
     """
-    rank, positions = axes.size // _FIELDS, get(row_axis, 1)
+    rank, positions = axes.size // FIELDS, get(row_axis, WINDOW)
     windows = first_start + offsets * positions
     current = windows + rank
     for axis in range(rank - 1, -1, -1):
-        count = get(axes, axis * _FIELDS + 6)
+        count = get(axes, axis * FIELDS + WINDOWS)
         put(starts, windows + axis, row % count)
         put(starts, current + axis, 0)
         row //= count
@@ -61,17 +62,18 @@ def find_window_offsets(
         outer = 0
         for axis in range(rank):
             element = element_at(
-                axes, axis * _FIELDS, get(starts, windows + axis), get(starts, current + axis)
+                axes, axis * FIELDS, get(starts, windows + axis), get(starts, current + axis)
             )
-            outer = outer * get(axes, axis * _FIELDS) + element if element >= 0 and outer >= 0 else -1
+            outer = outer * get(axes, axis * FIELDS + SIZE) + element if element >= 0 and outer >= 0 else -1
         for position in range(positions):
-            start = (outer * get(row_axis, 0) + position * get(row_axis, 4) - get(row_axis, 5)) * inner
+            start = outer * get(row_axis, SIZE) + position * get(row_axis, WINDOW_DILATION)
+            start = (start - get(row_axis, LOW)) * inner
             put(starts, first_start + number * positions + position, start if outer >= 0 else _PADDING)
         axis = rank - 1
         while axis >= 0:
             following = get(starts, current + axis) + 1
-            put(starts, current + axis, following if following < get(axes, axis * _FIELDS + 1) else 0)
-            if following < get(axes, axis * _FIELDS + 1):
+            put(starts, current + axis, following if following < get(axes, axis * FIELDS + WINDOW) else 0)
+            if following < get(axes, axis * FIELDS + WINDOW):
                 break
             axis -= 1
 
@@ -82,10 +84,10 @@ def find_edge_offsets(
     first_edge: int,
 ) -> None:  # fmt: skip
     """The operand's offset of each position of one window that may be outside along the row, or _PADDING."""
-    length = get(row_axis, 1)
+    length = get(row_axis, WINDOW)
     for offset in range(length):
         element = element_at(row_axis, 0, window, offset)
-        displacement = (element - offset * get(row_axis, 4) + get(row_axis, 5)) * inner
+        displacement = (element - offset * get(row_axis, WINDOW_DILATION) + get(row_axis, LOW)) * inner
         for position in range(offset, positions, length):
             start = get(starts, first_start + position)
             is_outside = element < 0 or start == _PADDING
@@ -160,15 +162,10 @@ def _combine_with(builder: Any, kind: Combination, accumulators: list[Any], valu
 @kernel
 def inner_range(row_axis: Any) -> tuple[int, int]:
     """The first window, and the one after the last, whose positions along the row are all elements."""
-    size, window, stride, dilation, low = (
-        get(row_axis, 0),
-        get(row_axis, 1),
-        get(row_axis, 2),
-        get(row_axis, 4),
-        get(row_axis, 5),
-    )
-    count = get(row_axis, 6)
-    if get(row_axis, 3) > 1:
+    size, window, stride = get(row_axis, SIZE), get(row_axis, WINDOW), get(row_axis, STRIDE)
+    dilation, low = get(row_axis, WINDOW_DILATION), get(row_axis, LOW)
+    count = get(row_axis, WINDOWS)
+    if get(row_axis, BASE_DILATION) > 1:
         return count, count
     begin = max(0, (low + stride - 1) // stride)
     last_start = size - 1 + low - (window - 1) * dilation
@@ -180,7 +177,7 @@ def inner_range(row_axis: Any) -> tuple[int, int]:
 def rows(element: str, monoid: str, constant_stride: int) -> Kernel:
     """Rows of results along one axis, each of whose elements has `inner` values.
 
-    `axes` and `row_axis` hold _FIELDS numbers an axis; `chunk` windows along the row are reduced at a time.
+    `axes` and `row_axis` hold FIELDS numbers an axis; `chunk` windows along the row are reduced at a time.
     `constant_stride` is the windows' stride if elements are single values, 1 if they are not, 0 for any.
     """
 
@@ -189,11 +186,11 @@ def rows(element: str, monoid: str, constant_stride: int) -> Kernel:
         task: int, size: int, count: int, chunk: int, offsets: int, inner: int, axes: Any, row_axis: Any,
         starts: np.ndarray, operand: np.ndarray, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
-        total, stride = get(row_axis, 6), get(row_axis, 2)
-        positions = offsets * get(row_axis, 1)
+        total, stride = get(row_axis, WINDOWS), get(row_axis, STRIDE)
+        positions = offsets * get(row_axis, WINDOW)
         chunks = (total + chunk - 1) // chunk
-        first_start = task * 2 * (positions + axes.size // _FIELDS)
-        first_edge = first_start + positions + 2 * (axes.size // _FIELDS)
+        first_start = task * 2 * (positions + axes.size // FIELDS)
+        first_edge = first_start + positions + 2 * (axes.size // FIELDS)
         side_by_side = inner == 1 or stride == 1
         begin, end = inner_range(row_axis)
         for work_item in range(task * size, min((task + 1) * size, count * chunks)):

@@ -22,7 +22,7 @@ from ..launch.threads import division
 from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import computing_dtype, is_exact, normalized, storage_dtype, supports_element
 from ..simd.monoids import supports as supports_monoid
-from .reduce_window import Axis, axes_of, merged
+from .window_axes import Axis, axes_of, axis_table, merged
 
 _ROW_BYTES = 1 << 15  # choices and values of a row of windows in a block
 _BLOCK_BYTES = 1 << 17  # choices and values in a block
@@ -77,7 +77,7 @@ def prepare(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel serves.
+        ValueError: no kernel supports the operands.
 
     Source: specification, section "select_and_scatter".
     """
@@ -99,7 +99,7 @@ def prepare(
     tasks, _ = division(
         work_items, work_item_bytes, max(1, min(_MAX_TASKS, _MAX_SCRATCH_BYTES // blocks.task_bytes))
     )
-    tables = _numbers(blocks.outer), _numbers([row_axis])
+    tables = axis_table(blocks.outer), axis_table([row_axis])
     column_stride = row_axis.stride if inner == 1 else 1
     nontemporal = int(prod(shape) * storage.itemsize >= NONTEMPORAL_BYTES)
 
@@ -197,8 +197,3 @@ class _Blocks(NamedTuple):
         return outer * -(
             -self.outer[self.block_axis].size // self.block
         ) * -(-self.row_axis.size // self.chunk)
-
-
-def _numbers(axes: Sequence[Axis]) -> np.ndarray:
-    """The axes as kernels read them."""
-    return np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in axes], np.int64).reshape(-1)

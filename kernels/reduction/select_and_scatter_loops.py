@@ -14,8 +14,7 @@ from ..simd.arithmetic import get, load, put, store
 from ..simd.atomics import add_atomically
 from ..simd.monoids import Combination, computing_element
 from .select_and_scatter_rows import MAX_UNROLLED, MAX_VECTOR_STRIDE, NO_CHOICE, choose, collect, interleave
-
-_FIELDS = 5
+from .window_axes import FIELDS, LOW, SIZE, STRIDE, WINDOW, WINDOWS
 
 
 @kernel
@@ -30,9 +29,10 @@ def find_rows(
     """
     count = 0
     if windowed_axis >= 0:
-        size, stride = get(axes, windowed_axis), get(axes, windowed_axis + 2)
-        outer = window_row // get(axes, windowed_axis + 4)
-        start = (window_row - outer * get(axes, windowed_axis + 4)) * stride - get(axes, windowed_axis + 3)
+        size, windows = get(axes, windowed_axis + SIZE), get(axes, windowed_axis + WINDOWS)
+        outer = window_row // windows
+        start = (window_row - outer * windows) * get(axes, windowed_axis + STRIDE)
+        start -= get(axes, windowed_axis + LOW)
         for offset in range(max(0, -start), min(offsets, size - start)):
             put(rows, rows_start + count, (outer * size + start + offset) * row_size)
             put(numbers, rows_start + count, offset * window)
@@ -41,16 +41,13 @@ def find_rows(
     for offset in range(offsets):
         row_index, scale, is_inside = 0, 1, True
         row_numbers, window_position = window_row, offset
-        for axis in range(axes.size - _FIELDS, -1, -_FIELDS):
-            size = get(axes, axis)
-            element = row_numbers % get(
-                axes, axis + 4
-            ) * get(axes, axis + 2) + window_position % get(axes, axis + 1)
-            element -= get(axes, axis + 3)
+        for axis in range(axes.size - FIELDS, -1, -FIELDS):
+            size = get(axes, axis + SIZE)
+            element = row_numbers % get(axes, axis + WINDOWS) * get(axes, axis + STRIDE)
+            element += window_position % get(axes, axis + WINDOW) - get(axes, axis + LOW)
             is_inside = is_inside and 0 <= element < size
-            row_numbers, window_position = row_numbers // get(
-                axes, axis + 4
-            ), window_position // get(axes, axis + 1)
+            row_numbers //= get(axes, axis + WINDOWS)
+            window_position //= get(axes, axis + WINDOW)
             row_index, scale = row_index + element * scale, scale * size
         if is_inside:
             put(rows, rows_start + count, row_index * row_size)
@@ -68,11 +65,10 @@ def find_window_rows(
     there. Returns their count. `windowed_axis` is as in `find_rows`."""
     count = 0
     if windowed_axis >= 0:
-        size, stride, windows = get(axes, windowed_axis), get(
-            axes, windowed_axis + 2
-        ), get(axes, windowed_axis + 4)
+        size, stride = get(axes, windowed_axis + SIZE), get(axes, windowed_axis + STRIDE)
+        windows = get(axes, windowed_axis + WINDOWS)
         outer = row // size
-        start = row - outer * size + get(axes, windowed_axis + 3)
+        start = row - outer * size + get(axes, windowed_axis + LOW)
         last = start // stride
         for number in range(max(0, (start - offsets) // stride + 1), min(last + 1, windows)):
             put(window_rows, rows_start + count, outer * windows + number)
@@ -82,11 +78,12 @@ def find_window_rows(
     for offset in range(offsets - 1, -1, -1):
         window_row, scale, is_inside = 0, 1, True
         row_number, window_position = row, offset
-        for axis in range(axes.size - _FIELDS, -1, -_FIELDS):
-            size, windows, stride = get(axes, axis), get(axes, axis + 4), get(axes, axis + 2)
-            start = row_number % size + get(axes, axis + 3) - window_position % get(axes, axis + 1)
+        for axis in range(axes.size - FIELDS, -1, -FIELDS):
+            size, windows = get(axes, axis + SIZE), get(axes, axis + WINDOWS)
+            stride = get(axes, axis + STRIDE)
+            start = row_number % size + get(axes, axis + LOW) - window_position % get(axes, axis + WINDOW)
             is_inside = is_inside and start >= 0 and start % stride == 0 and start // stride < windows
-            row_number, window_position = row_number // size, window_position // get(axes, axis + 1)
+            row_number, window_position = row_number // size, window_position // get(axes, axis + WINDOW)
             window_row, scale = window_row + start // stride * scale, scale * windows
         if is_inside:
             put(window_rows, rows_start + count, window_row)
@@ -105,8 +102,8 @@ def choose_row(element: str, direction: str, column_stride: int, unrolled_size: 
         operand: np.ndarray, rows: Any, numbers: np.ndarray, rows_start: int, count: int, row_axis: Any,
         inner: int, first: int, last: int, choices: np.ndarray, choices_start: int,
     ) -> None:  # fmt: skip
-        size, width, stride = get(row_axis, 0), get(row_axis, 1), get(row_axis, 2)
-        low_padding, windows = get(row_axis, 3), get(row_axis, 4)
+        size, width, stride = get(row_axis, SIZE), get(row_axis, WINDOW), get(row_axis, STRIDE)
+        low_padding, windows = get(row_axis, LOW), get(row_axis, WINDOWS)
         begin, end = max(first, 0), min(last + 1, windows)
         if count == 0:
             end = begin
@@ -139,7 +136,7 @@ def find_pairs(
     pairs_start: int, ends: np.ndarray, ends_start: int,
 ) -> None:  # fmt: skip
     """The pairs of each phase of a row of elements, as `collect` takes them."""
-    width, stride = get(row_axis, 1), get(row_axis, 2)
+    width, stride = get(row_axis, WINDOW), get(row_axis, STRIDE)
     reach = (width - 1) // stride
     pair_index = pairs_start
     for phase in range(stride):
@@ -167,10 +164,10 @@ def combine_row(combined: str, monoid: str) -> Kernel:
         ends_start: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
         phase_results_start: int, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
-        stride, low_padding = get(row_axis, 2), get(row_axis, 3)
+        stride, low_padding = get(row_axis, STRIDE), get(row_axis, LOW)
         first, last = (x + low_padding) // stride, (x_end - 1 + low_padding) // stride
         first_phase, last_phase = x + low_padding - first * stride, x_end - 1 + low_padding - last * stride
-        origin = (row * get(row_axis, 0) + first * stride - low_padding) * inner
+        origin = (row * get(row_axis, SIZE) + first * stride - low_padding) * inner
         window, windows = 0, last + 1 - first
         while window < windows:
             # Complete strides are combined at once; the first and the last one may be partial.
@@ -204,14 +201,14 @@ def combine_row_by_phases(combined: str, monoid: str, phases: int) -> Kernel:
         ends_start: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
         phase_results_start: int, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
-        stride, low_padding = get(row_axis, 2), get(row_axis, 3)
+        stride, low_padding = get(row_axis, STRIDE), get(row_axis, LOW)
         first = (x + low_padding) // stride
         windows = (x_end - 1 + low_padding) // stride + 1 - first
         collect(
             combined, monoid, computed, choices, values, initial, pairs, ends, ends_start, 0, 0, stride,
             windows, 1, 0, 0, windows, 0, phase_results, phase_results_start,
         )  # fmt: skip
-        start = row * get(row_axis, 0) + first * stride - low_padding
+        start = row * get(row_axis, SIZE) + first * stride - low_padding
         last_position = x_end + low_padding - first * stride
         window = 0
         while window < windows:
@@ -244,8 +241,8 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
         number of blocks, `work_items`
       - block_axis, block, chunk: the outer axis along which blocks are cut, their size along it, and their
         size along rows, in elements
-      - axes, row_axis: int64: (size, window, stride, low padding, windows) of each outer axis and of the
-        axis of rows; inner: the contiguous columns of an element
+      - axes, row_axis: `window_axes.axis_table` of the outer axes and of the axis of rows; inner: the
+        contiguous columns of an element
       - offsets: the product of the outer axes' window sizes
       - max_rows, max_window_rows, row_pitch, max_pairs: the scratch memory of a task, as `_Blocks` of
         `select_and_scatter` describes it
@@ -275,7 +272,8 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
         pairs: np.ndarray, ends: np.ndarray, phase_results: np.ndarray, operand: np.ndarray, source: Any,
         is_same: bool, initial: np.ndarray, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
-        length, width, stride, low = get(row_axis, 0), get(row_axis, 1), get(row_axis, 2), get(row_axis, 3)
+        length, width = get(row_axis, SIZE), get(row_axis, WINDOW)
+        stride, low = get(row_axis, STRIDE), get(row_axis, LOW)
         reach = (width - 1) // stride
         rows_start, choices_start = task * max_rows, task * max_window_rows * row_pitch
         values_start, source_pitch = (task * row_pitch, 0) if is_same else (choices_start, row_pitch)
@@ -285,15 +283,16 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
         if is_same:
             for index in range(values_start, values_start + row_pitch):
                 put(values, index, load(combined, source, 0))
-        rank = axes.size // _FIELDS
-        windowed_axis = block_axis * _FIELDS if block_axis == rank - 1 else -1
+        rank = axes.size // FIELDS
+        windowed_axis = block_axis * FIELDS if block_axis == rank - 1 else -1
         inner_rows, inner_window_rows = 1, 1
         for axis in range(block_axis + 1, rank):
-            inner_rows *= get(axes, axis * _FIELDS)
-            inner_window_rows *= get(axes, axis * _FIELDS + 4)
-        axis_size, axis_low = get(axes, block_axis * _FIELDS), get(axes, block_axis * _FIELDS + 3)
-        axis_window, axis_stride = get(axes, block_axis * _FIELDS + 1), get(axes, block_axis * _FIELDS + 2)
-        axis_windows = get(axes, block_axis * _FIELDS + 4)
+            inner_rows *= get(axes, axis * FIELDS + SIZE)
+            inner_window_rows *= get(axes, axis * FIELDS + WINDOWS)
+        blocked = block_axis * FIELDS
+        axis_size, axis_low = get(axes, blocked + SIZE), get(axes, blocked + LOW)
+        axis_window, axis_stride = get(axes, blocked + WINDOW), get(axes, blocked + STRIDE)
+        axis_windows = get(axes, blocked + WINDOWS)
         chunks, row_blocks = (length + chunk - 1) // chunk, (axis_size + block - 1) // block
         work_item = add_atomically(next_work_item, 0, 1)
         while work_item < work_items:
@@ -316,7 +315,7 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
                     target,
                 )  # fmt: skip
                 if not is_same:
-                    windows = get(row_axis, 4)
+                    windows = get(row_axis, WINDOWS)
                     left, right = max(first - reach, 0), min(last + 1, windows)
                     target += (left - first + reach) * inner
                     origin = (window_row * windows + left) * inner

@@ -22,10 +22,8 @@ FIXED = """
 kernels/simd/atomics.py:_BYTES
 kernels/indexing/scatter.py:_MIN_INDEX
 kernels/reduction/select_and_scatter_rows.py:NO_CHOICE
-kernels/reduction/select_and_scatter_loops.py:_FIELDS
 kernels/reduction/select_and_scatter.py:_CHOICE_BYTES
 kernels/launch/cache_files.py:_DIGEST_BYTES
-kernels/reduction/reduce_window_loops.py:_FIELDS
 kernels/reduction/reduce_window_loops.py:_PADDING
 kernels/simd/lane_pairs.py:LANE_BLOCK_BYTES
 kernels/sorting/sort.py:_KEY_BITS
