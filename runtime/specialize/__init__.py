@@ -17,7 +17,6 @@ from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.registry import simplify
 from .utils.cleanup import remove_common_subexpressions, remove_dead_code
 from .utils.constants import Budget
-from .utils.effects import CONTROL_FLOW
 
 MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few
@@ -92,26 +91,16 @@ def specialize(
         for each in (function, *function.callees):
             assert each.body is not None
             simplify(each.body, budget)
-            _move_operations(each.body)
+            if any(operation.name == REDUCE for operation in each.body.walk()):
+                from .rewrites.transposed_reductions import reduce_before_transposing
+
+                reduce_before_transposing(each.body)
             remove_dead_code(each.body)
         for each in (function, *function.callees):
             assert each.body is not None
             require_targets(each.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)
     return function
-
-
-def _move_operations(region: Region) -> None:
-    """Move reductions before transposes, and operations into the only branches that use their results."""
-    names = {operation.name for operation in region.walk()}
-    if REDUCE in names:
-        from .rewrites.transposed_reductions import reduce_before_transposing
-
-        reduce_before_transposing(region)
-    if not names.isdisjoint(CONTROL_FLOW):
-        from .rewrites.sinking import sink_into_branches
-
-        sink_into_branches(region)
 
 
 def bind(
