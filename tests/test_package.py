@@ -1,5 +1,6 @@
 """The installed package: the cost of its import, and a wheel in a folder that cannot be written to."""
 
+import importlib
 import importlib.metadata
 import json
 import os
@@ -9,9 +10,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.differences import Report
 
 HEAVY = ("jax", "jaxlib", "llvmlite", "numba", "scipy")
 
@@ -179,3 +182,27 @@ print(nimblehlo.__file__, result.tolist(), sep="\\n")
     assert sorted(site.rglob("*")) == installed
     for path in [site, *installed]:
         path.chmod(path.stat().st_mode | 0o200)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "present"),
+    [
+        ("nimblehlo.minimizer", "reduce", "minimize"),
+        ("nimblehlo.minimizer", "Reduced", "MinimizedProgram"),
+        ("nimblehlo.differences", "find_difference", "find_faulty_operation"),
+        ("nimblehlo.differences", "Difference", "FaultyOperation"),
+        ("nimblehlo.error_bounds", "Departure", "BoundViolation"),
+        ("nimblehlo.explorer", "Difference", "ElementDifference"),
+    ],
+)
+def test_earlier_public_names_remain(module: str, name: str, present: str) -> None:
+    package = importlib.import_module(module)
+    assert getattr(package, name) is getattr(package, present)
+    assert name in package.__all__
+
+
+def test_earlier_names_of_violations_remain() -> None:
+    accuracy = nimblehlo.accuracy(PROGRAM, [np.arange(3, dtype=np.float32)])
+    assert len(accuracy.departures([np.full(3, 7, np.float32)])) == 1
+    report = Report("backend", accuracy.violations([np.full(3, 7, np.float32)]))
+    assert report.departures is report.violations

@@ -6,4 +6,7 @@
 
 from .search import FaultyOperation, Report, find_faulty_operation
 
-__all__ = ["FaultyOperation", "Report", "find_faulty_operation"]
+# The names by which users already call them.
+Difference, find_difference = FaultyOperation, find_faulty_operation
+
+__all__ = ["Difference", "FaultyOperation", "Report", "find_difference", "find_faulty_operation"]

@@ -109,6 +109,11 @@ class Report:
     first: FaultyOperation | None = None
 
     @property
+    def departures(self) -> Sequence[BoundViolation]:
+        """The name by which users already know `violations`."""
+        return self.violations
+
+    @property
     def differs(self) -> bool:
         """Whether a result of the program or of an operation exceeds its bound."""
         return bool(self.violations) or self.first is not None

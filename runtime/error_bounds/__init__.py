@@ -10,4 +10,7 @@ arithmetic", UCLA CSD-970002, 1997.
 
 from .bounds import Accuracy, BoundViolation, LostDigits, ResultBound, accuracy
 
-__all__ = ["Accuracy", "BoundViolation", "LostDigits", "ResultBound", "accuracy"]
+# The name by which users already call it.
+Departure = BoundViolation
+
+__all__ = ["Accuracy", "BoundViolation", "Departure", "LostDigits", "ResultBound", "accuracy"]

@@ -167,6 +167,9 @@ class Accuracy:
             violations = _violations(self.results, arrays)
         return violations
 
+    departures = violations
+    """The name by which users already call `violations`."""
+
     def __str__(self) -> str:
         lines = []
         for index, result in enumerate(self.results):

@@ -10,7 +10,11 @@ from .driver import explore
 from .report import Exploration, Failure, OperationReport, ResultReport
 from .schedules import Schedule
 
+# The name by which users already call it.
+Difference = ElementDifference
+
 __all__ = [
+    "Difference",
     "ElementDifference",
     "Exploration",
     "Failure",

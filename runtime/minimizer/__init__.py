@@ -2,4 +2,7 @@
 
 from .minimizer import MinimizedProgram, minimize
 
-__all__ = ["MinimizedProgram", "minimize"]
+# The names by which users already call them.
+Reduced, reduce = MinimizedProgram, minimize
+
+__all__ = ["MinimizedProgram", "Reduced", "minimize", "reduce"]
