@@ -148,11 +148,6 @@ PRIMITIVES: Final = {
 }
 """Primitives that have lowering rules of their own on the platform."""
 
-def private_names() -> Iterator[PrivateName]:
-    """All names, including those that the installed JAX may lack."""
-    yield from (value for value in globals().values() if isinstance(value, PrivateName))
-    yield from PRIMITIVES.values()
-
 
 def primitives() -> dict[str, Any]:
     """The primitives of the installed JAX for which this platform has lowering rules, by name.
