@@ -13,6 +13,12 @@ _MAX_RUNS = 1024
 _MAX_WINDOW_RUNS = 1 << 14
 _MIN_SLICES = 64
 _INDICES, _INPUT, _UPDATES, _WINDOW_STRIDES = range(4)
+SIZE, INDEX_STRIDE, INPUT_STRIDE, UPDATE_STRIDE, COMPONENT_STRIDES = range(5)
+"""The columns of `slice_space`; the last is the first of as many as there are components."""
+NUMBER, BOUND, COMPONENT_INPUT_STRIDE, ADDEND, WINDOW_SIZE = range(5)
+"""The columns of `components`; WINDOW_SIZE of those of a `WindowLayout`."""
+CLIPPED_NUMBER, MIN_START, CLIPPED_BOUND, CLIPPED_ADDEND = range(4)
+"""The entries of `clipped_component`."""
 
 
 class DimensionNumbers(NamedTuple):
@@ -84,7 +90,7 @@ class SliceLayout(NamedTuple):
     @property
     def slice_count(self) -> int:
         """The number of update slices."""
-        return math.prod(self.slice_space[:, 0].tolist())
+        return math.prod(self.slice_space[:, SIZE].tolist())
 
     @property
     def slice_items(self) -> int:
@@ -96,27 +102,25 @@ class SliceLayout(NamedTuple):
         """Whether destinations ascend if index vectors are sorted: one component alone gives them, in the
         slices' order."""
         has_one = self.clipped_component is None and len(self.slice_space) == len(self.components) == 1
-        return has_one and not self.slice_space[0, 1 + _INPUT] and not self.slice_space[
-            0, 1 + _WINDOW_STRIDES
-        ]
+        return has_one and not self.slice_space[0, [INPUT_STRIDE, COMPONENT_STRIDES]].any()
 
     @property
     def update_stride(self) -> int:
         """The distance in the updates between consecutive slices; 0 if it varies."""
-        strides = self.slice_space[:, 1 + _UPDATES].tolist()
-        in_order = row_major_strides(self.slice_space[:, 0].tolist())
+        strides = self.slice_space[:, UPDATE_STRIDE].tolist()
+        in_order = row_major_strides(self.slice_space[:, SIZE].tolist())
         return strides[-1] if all(a == strides[-1] * b for a, b in zip(strides, in_order, strict=True)) else 0
 
     @property
     def last_destination(self) -> int:
         checked = sum((bound - 1) * stride for _, bound, stride, _ in self.components.tolist())
-        return int(checked + sum((row[0] - 1) * row[2] for row in self.slice_space.tolist()))
+        return int(checked + sum((row[SIZE] - 1) * row[INPUT_STRIDE] for row in self.slice_space.tolist()))
 
     @property
     def is_single_items(self) -> bool:
         """Whether a slice is one element, and slices are consecutive in the updates."""
-        sizes = self.slice_space[:, 0].tolist()
-        in_order = tuple(self.slice_space[:, 1 + _UPDATES].tolist()) == row_major_strides(sizes)
+        sizes = self.slice_space[:, SIZE].tolist()
+        in_order = tuple(self.slice_space[:, UPDATE_STRIDE].tolist()) == row_major_strides(sizes)
         is_item = self.is_row and self.row_items == self.chunk_items == 1
         return is_item and (in_order or self.slice_count == 1)
 
@@ -245,9 +249,10 @@ def _assembled(
         clipped_component = (number, -clipped_axis.loop.size, bound, addend)
     slice_space = np.array([(loop.size, *loop.strides) for loop in nest], np.int64)
     bounds = np.array([components[k] for k in unclipped], np.int64).reshape(len(unclipped), 4)
-    row_items = math.gcd(*slice_space[:, 1 + _INPUT].tolist(), *bounds[:, 2].tolist()) or input_size
-    slice_space[:, 1 + _INPUT] //= row_items
-    bounds[:, 2] //= row_items
+    strides = slice_space[:, INPUT_STRIDE], bounds[:, COMPONENT_INPUT_STRIDE]
+    row_items = math.gcd(*strides[0].tolist(), *strides[1].tolist()) or input_size
+    for column in strides:
+        column //= row_items
     return SliceLayout(
         slice_space=slice_space,
         components=bounds,

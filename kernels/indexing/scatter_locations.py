@@ -16,6 +16,21 @@ from ..simd.arithmetic import get, put
 from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.copy_bytes import item_at, prefetch_read
 from .scatter_destinations import accumulate_destinations
+from .scatter_layout import (
+    ADDEND,
+    BOUND,
+    CLIPPED_ADDEND,
+    CLIPPED_BOUND,
+    CLIPPED_NUMBER,
+    COMPONENT_INPUT_STRIDE,
+    COMPONENT_STRIDES,
+    INDEX_STRIDE,
+    INPUT_STRIDE,
+    MIN_START,
+    NUMBER,
+    SIZE,
+    UPDATE_STRIDE,
+)
 
 BLOCK = 1 << 14
 """Slices located at a time: their destinations stay in a core's own caches."""
@@ -27,11 +42,11 @@ PREFETCH_GROUP = 16
 def _add_outer_offsets(fiber: int, inner: int, slice_space: np.ndarray, bases: np.ndarray) -> None:
     """Add to `bases` the offsets of the outer coordinates of that fiber of slices."""
     for axis in range(inner - 1, -1, -1):
-        outer = fiber // slice_space[axis, 0]
-        coordinate = fiber - outer * slice_space[axis, 0]
+        outer = fiber // slice_space[axis, SIZE]
+        coordinate = fiber - outer * slice_space[axis, SIZE]
         fiber = outer
         for column in range(bases.size):
-            bases[column] += coordinate * slice_space[axis, 1 + column]
+            bases[column] += coordinate * slice_space[axis, INDEX_STRIDE + column]
 
 
 @kernel
@@ -49,7 +64,7 @@ def _add_component(
     component: Any, window_offset: int, window_stride: int, destinations: np.ndarray, at: int, count: int,
 ) -> None:  # fmt: skip
     """Add one component of the index vectors to the destinations of one fiber; -1 if it is out of bounds."""
-    bound, input_stride, addend = component[1], component[2], component[3]
+    bound, input_stride, addend = component[BOUND], component[COMPONENT_INPUT_STRIDE], component[ADDEND]
     for i in range(count):
         start = index_at(index_dtype_tag, address, index_base + i * index_stride, min_index, addend)
         start += window_offset + i * window_stride
@@ -65,11 +80,11 @@ def _clamp_starts(
 ) -> None:  # fmt: skip
     """The starts of the runs of one fiber along the clipped dimension, clamped to the range from the least
     start that matters to the bound."""
+    min_start, bound = clipped_component[MIN_START], clipped_component[CLIPPED_BOUND]
+    addend = clipped_component[CLIPPED_ADDEND]
     for i in range(count):
-        start = index_at(
-            index_dtype_tag, address, index_base + i * index_stride, min_index, clipped_component[3]
-        )
-        put(clamped_starts, at + i, min(max(start, clipped_component[1]), clipped_component[2]))
+        start = index_at(index_dtype_tag, address, index_base + i * index_stride, min_index, addend)
+        put(clamped_starts, at + i, min(max(start, min_start), bound))
 
 
 def _component_kernel(from_base: int) -> Kernel:
@@ -111,25 +126,24 @@ def _locate_fiber(
     """Destinations, update offsets and clamped starts of `count` slices that differ in the innermost
     coordinate only."""
     slice_space, components, clipped_component, addresses, index_dtype_tag, min_index, _ = geometry
-    index_stride, destination_stride, update_stride = slice_space[
-        inner, 1
-    ], slice_space[inner, 2], slice_space[inner, 3]
+    index_stride, destination_stride = slice_space[inner, INDEX_STRIDE], slice_space[inner, INPUT_STRIDE]
+    update_stride = slice_space[inner, UPDATE_STRIDE]
     if update_offsets.size > 0:
         for i in range(count):
             put(update_offsets, at + i, bases[2] + i * update_stride)
     if clamped_starts.size > 0:
         _clamp_starts(
-            index_dtype_tag, addresses[clipped_component[0]], min_index, bases[0], index_stride,
+            index_dtype_tag, addresses[clipped_component[CLIPPED_NUMBER]], min_index, bases[0], index_stride,
             clipped_component, clamped_starts, at, count,
         )  # fmt: skip
     rows = components.shape[0]
-    from_base = destination_stride == 0 and rows > 0 and slice_space[inner, 4] == 0
+    from_base = destination_stride == 0 and rows > 0 and slice_space[inner, COMPONENT_STRIDES] == 0
     if not from_base:
         for i in range(count):
             put(destinations, at + i, bases[1] + i * destination_stride)
     for row in range(rows):
-        component, address = components[row], addresses[components[row, 0]]
-        window_offset, window_stride = bases[3 + row], slice_space[inner, 4 + row]
+        component, address = components[row], addresses[components[row, NUMBER]]
+        window_offset, window_stride = bases[3 + row], slice_space[inner, COMPONENT_STRIDES + row]
         if window_stride != 0:
             _add_component(
                 index_dtype_tag, address, min_index, bases[0], index_stride, component, window_offset,
@@ -160,7 +174,7 @@ def locate_slices(
     """
     slice_space, _, _, _, _, _, schedule = geometry
     inner = slice_space.shape[0] - 1
-    inner_size = slice_space[inner, 0]
+    inner_size = slice_space[inner, SIZE]
     bases = np.empty(slice_space.shape[1] - 1, np.int64)
     done = 0
     while done < count:
@@ -171,7 +185,7 @@ def locate_slices(
         coordinate = slice_number - fiber * inner_size
         fiber_count = 1 if schedule.size > 0 else min(inner_size - coordinate, count - done)
         for column in range(bases.size):
-            bases[column] = coordinate * slice_space[inner, 1 + column]
+            bases[column] = coordinate * slice_space[inner, INDEX_STRIDE + column]
         _add_outer_offsets(fiber, inner, slice_space, bases)
         _locate_fiber(
             done, fiber_count, inner, bases, geometry, destinations, update_offsets, clamped_starts
@@ -189,11 +203,11 @@ def index_stream(slice_number: int, geometry: Any) -> tuple[int, int]:
         return 0, 0
     inner, offset = slice_space.shape[0] - 1, 0
     for axis in range(inner, -1, -1):
-        outer = slice_number // slice_space[axis, 0]
-        offset += (slice_number - outer * slice_space[axis, 0]) * slice_space[axis, 1]
+        outer = slice_number // slice_space[axis, SIZE]
+        offset += (slice_number - outer * slice_space[axis, SIZE]) * slice_space[axis, INDEX_STRIDE]
         slice_number = outer
-    address = addresses[components[0, 0]] + offset * index_dtype_tag.itemsize
-    return address, slice_space[inner, 1] * index_dtype_tag.itemsize
+    address = addresses[components[0, NUMBER]] + offset * index_dtype_tag.itemsize
+    return address, slice_space[inner, INDEX_STRIDE] * index_dtype_tag.itemsize
 
 
 @kernel
@@ -216,14 +230,14 @@ def first_slice(first_destination: int, count: int, geometry: Any) -> int:
     slices are one fiber, moved by one component, with ascending destinations; any number from 0 to `count`
     otherwise."""
     slice_space, components, _, addresses, index_dtype_tag, min_index, _ = geometry
-    component, index_stride = components[0], slice_space[0, 1]
-    address, bound = addresses[component[0]], -(-first_destination // component[2])
+    component, index_stride = components[0], slice_space[0, INDEX_STRIDE]
+    address, bound = addresses[component[NUMBER]], -(-first_destination // component[COMPONENT_INPUT_STRIDE])
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
         index = np.int64(item_at(index_dtype_tag, address, middle * index_stride))
         # Unsigned indices from 2**63 on are below the minimum index.
-        if index >= min_index and (index + component[3] if index < 0 else index) < bound:
+        if index >= min_index and (index + component[ADDEND] if index < 0 else index) < bound:
             low = middle + 1
         else:
             high = middle

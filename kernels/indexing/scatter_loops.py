@@ -180,17 +180,13 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
     return body
 
 
-@functools.cache
-def update_tables(element: str, combiner: str) -> Kernel:
-    """Slices of one element, `size` a task, which has `replicas` tables (1 or INTERLEAVED_TABLES) of `width`
-    elements in `tables`: consecutive slices go to different replicas, so that their updates are independent.
-    A table begins with an element that takes updates out of bounds, which avoids a branch. `identity` has the
-    initial value of the tables."""
-    apply = _update(element, combiner)
+def _table_loop(apply: Kernel) -> Kernel:
+    """The loop of `update_tables` over a block: `apply(tables, offset, updates, number)` for each, where
+    `updates` is an array, or the value of all."""
 
     @kernel(inline=True)
-    def combine_values(
-        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, values: np.ndarray,
+    def combine_block(
+        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, updates: Any,
         first: int, next_indices: Any,
     ) -> None:  # fmt: skip
         vector_end = block_count - block_count % PREFETCH_GROUP
@@ -199,27 +195,26 @@ def update_tables(element: str, combiner: str) -> Kernel:
             for number in range(PREFETCH_GROUP):
                 offset = np.int64(get(destinations, position + number)) + 1
                 offset += number % INTERLEAVED_TABLES * table_stride
-                apply(tables, offset, values, first + position + number)
+                apply(tables, offset, updates, first + position + number)
         for position in range(vector_end, block_count):
-            apply(tables, np.int64(get(destinations, position)) + 1, values, first + position)
+            apply(tables, np.int64(get(destinations, position)) + 1, updates, first + position)
+
+    return combine_block
+
+
+@functools.cache
+def update_tables(element: str, combiner: str) -> Kernel:
+    """Slices of one element, `size` a task, which has `replicas` tables (1 or INTERLEAVED_TABLES) of `width`
+    elements in `tables`: consecutive slices go to different replicas, so that their updates are independent.
+    A table begins with an element that takes updates out of bounds, which avoids a branch. `identity` has the
+    initial value of the tables."""
 
     @kernel
-    def combine_one(
-        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, value: Any,
-        next_indices: Any,
-    ) -> None:  # fmt: skip
-        vector_end = block_count - block_count % PREFETCH_GROUP
-        for position in range(0, vector_end, PREFETCH_GROUP):
-            prefetch_indices(next_indices, position)
-            for number in range(PREFETCH_GROUP):
-                offset = np.int64(get(destinations, position + number)) + 1
-                offset += number % INTERLEAVED_TABLES * table_stride
-                store(
-                    element, tables, offset, combine(element, combiner, load(element, tables, offset), value)
-                )
-        for position in range(vector_end, block_count):
-            offset = np.int64(get(destinations, position)) + 1
-            store(element, tables, offset, combine(element, combiner, load(element, tables, offset), value))
+    def apply_value(tables: np.ndarray, offset: int, value: Any, _: int) -> None:
+        store(element, tables, offset, combine(element, combiner, load(element, tables, offset), value))
+
+    combine_values = _table_loop(_update(element, combiner))
+    combine_value = _table_loop(apply_value)
 
     @kernel(parallel=True)
     def body(
@@ -242,7 +237,9 @@ def update_tables(element: str, combiner: str) -> Kernel:
             next_indices = index_stream(first + BLOCK, geometry)
             if value_stride == 0:
                 value = load(element, values, 0)
-                combine_one(block_count, destinations, task_tables, table_stride, value, next_indices)
+                combine_value(
+                    block_count, destinations, task_tables, table_stride, value, first, next_indices
+                )
             else:
                 combine_values(
                     block_count, destinations, task_tables, table_stride, values, first, next_indices

@@ -20,7 +20,15 @@ from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCa
 from ..launch.threads import division
 from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import OVERWRITE, Combination, is_exact, storage_dtype
-from .scatter_layout import Batches, SliceLayout, WindowLayout
+from .scatter_layout import (
+    BOUND,
+    CLIPPED_BOUND,
+    COMPONENT_INPUT_STRIDE,
+    SIZE,
+    Batches,
+    SliceLayout,
+    WindowLayout,
+)
 from .scatter_tables import Tables
 
 __all__ = ["Arrays", "Promises", "ScatterLoops"]
@@ -105,7 +113,7 @@ class ScatterLoops:
         )
         self._space_arguments = (layout.slice_space, layout.components, clipped_axis)
         self._seconds = (self._work_bytes + self._input_bytes) / BYTES_A_SECOND
-        bound = 0 if layout.clipped_component is None else layout.clipped_component[2]
+        bound = 0 if layout.clipped_component is None else layout.clipped_component[CLIPPED_BOUND]
         self._run_arguments = (layout.row_items, bound, layout.runs, layout.chunk_count, layout.chunk_items)
 
     def initializes_result(self, threads: int | None) -> bool:
@@ -208,9 +216,9 @@ class ScatterLoops:
 
     def _partitioned_windows(self, layout: WindowLayout, threads: int | None) -> LaunchPlan:
         """Apply windows in order; each task has a range of the input along one dimension."""
-        count = math.prod(layout.slice_space[:, 0].tolist())
-        partitioned_component = int(layout.components[:, 2].argmax())
-        bound, tasks = int(layout.components[partitioned_component, 1]), 1
+        count = math.prod(layout.slice_space[:, SIZE].tolist())
+        partitioned_component = int(layout.components[:, COMPONENT_INPUT_STRIDE].argmax())
+        bound, tasks = int(layout.components[partitioned_component, BOUND]), 1
         if self._work_bytes > _SERIAL_BYTES:
             tasks = min(_threads.chosen_threads(threads), _MAX_PARTITIONS, bound)
         width = -(-bound // tasks)

@@ -7,6 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..launch.compilation import Kernel, kernel
+from .scatter_layout import (
+    ADDEND,
+    BOUND,
+    COMPONENT_INPUT_STRIDE,
+    INDEX_STRIDE,
+    INPUT_STRIDE,
+    NUMBER,
+    SIZE,
+    UPDATE_STRIDE,
+    WINDOW_SIZE,
+)
 from .scatter_locations import index_at
 from .scatter_slices import combine_run, combine_short_run, run_lanes
 
@@ -14,7 +25,7 @@ from .scatter_slices import combine_run, combine_short_run, run_lanes
 @functools.cache
 def update_windows(element: str, combiner: str) -> Kernel:
     """Windows in order. Task t applies the elements of all windows in the t-th `width` coordinates along
-    component number `divided`.
+    component number `partitioned_component`.
 
     `slice_space`, `components`, `runs`, `items`, `inner` and `chunk_items` are those of
     `scatter_layout.WindowLayout`, `addresses`, `index_dtype_tag` and `min_index` as in `scatter_locations`.
@@ -43,37 +54,38 @@ def update_windows(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, count: int, divided: int, width: int, slice_space: np.ndarray, components: Any,
-        addresses: Any, index_dtype_tag: np.ndarray, min_index: int, runs: Any, items: int, inner: int,
-        chunk_items: int, values: np.ndarray, result: np.ndarray,
+        task: int, count: int, partitioned_component: int, width: int, slice_space: np.ndarray,
+        components: Any, addresses: Any, index_dtype_tag: np.ndarray, min_index: int, runs: Any,
+        items: int, inner: int, chunk_items: int, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         index_vector = np.empty(components.shape[0], np.int64)
-        low, high = np.zeros(index_vector.size, np.int64), components[:, 1].copy()
-        low[divided] = task * width
-        high[divided] = min(high[divided], low[divided] + width)
-        length = slice_space[slice_space.shape[0] - 1, 0]
+        low, high = np.zeros(index_vector.size, np.int64), components[:, BOUND].copy()
+        low[partitioned_component] = task * width
+        high[partitioned_component] = min(high[partitioned_component], low[partitioned_component] + width)
+        length = slice_space[slice_space.shape[0] - 1, SIZE]
         for fiber in range(count // length):
             index, fiber_base, fiber_source, rest = 0, 0, 0, fiber
             for axis in range(slice_space.shape[0] - 2, -1, -1):
-                coordinate = rest % slice_space[axis, 0]
-                rest //= slice_space[axis, 0]
-                index += coordinate * slice_space[axis, 1]
-                fiber_base += coordinate * slice_space[axis, 2]
-                fiber_source += coordinate * slice_space[axis, 3]
+                coordinate = rest % slice_space[axis, SIZE]
+                rest //= slice_space[axis, SIZE]
+                index += coordinate * slice_space[axis, INDEX_STRIDE]
+                fiber_base += coordinate * slice_space[axis, INPUT_STRIDE]
+                fiber_source += coordinate * slice_space[axis, UPDATE_STRIDE]
             for i in range(length):
-                index_offset = index + i * slice_space[slice_space.shape[0] - 1, 1]
-                base = fiber_base + i * slice_space[slice_space.shape[0] - 1, 2]
-                update_offset = fiber_source + i * slice_space[slice_space.shape[0] - 1, 3]
+                index_offset = index + i * slice_space[slice_space.shape[0] - 1, INDEX_STRIDE]
+                base = fiber_base + i * slice_space[slice_space.shape[0] - 1, INPUT_STRIDE]
+                update_offset = fiber_source + i * slice_space[slice_space.shape[0] - 1, UPDATE_STRIDE]
                 is_inside, is_touched = True, True
                 for number in range(index_vector.size):
                     component = components[number]
                     start = index_at(
-                        index_dtype_tag, addresses[component[0]], index_offset, min_index, component[3]
-                    )
+                        index_dtype_tag, addresses[component[NUMBER]], index_offset, min_index,
+                        component[ADDEND],
+                    )  # fmt: skip
                     index_vector[number] = start
-                    base += start * component[2]
-                    is_inside &= (start >= low[number]) & (start <= high[number] - component[4])
-                    is_touched &= (start > low[number] - component[4]) & (start < high[number])
+                    base += start * component[COMPONENT_INPUT_STRIDE]
+                    is_inside &= (start >= low[number]) & (start <= high[number] - component[WINDOW_SIZE])
+                    is_touched &= (start > low[number] - component[WINDOW_SIZE]) & (start < high[number])
                 if is_inside:
                     if items < vector_items:
                         for run in range(runs.shape[0]):
