@@ -130,14 +130,14 @@ MATHEMATICS: Final[dict[str, str]] = {
 """Functions of floats narrower than f64; emitted by the modules of `mathematics`."""
 
 MATHEMATICS_OF_NARROW_FLOATS: Final[dict[str, str]] = {
-    "stablehlo.exponential": "single.exp",
-    "stablehlo.exponential_minus_one": "single.expm1",
-    "stablehlo.log": "single.log",
-    "stablehlo.log_plus_one": "single.log1p",
-    "stablehlo.logistic": "single.logistic",
+    "stablehlo.exponential": "narrow.exp",
+    "stablehlo.exponential_minus_one": "narrow.expm1",
+    "stablehlo.log": "narrow.log",
+    "stablehlo.log_plus_one": "narrow.log1p",
+    "stablehlo.logistic": "narrow.logistic",
     "stablehlo.rsqrt": "roots.rsqrt_by_steps",
-    "stablehlo.tanh": "single.tanh",
-    "chlo.erf": "single.erf",
+    "stablehlo.tanh": "narrow.tanh",
+    "chlo.erf": "narrow.erf",
 }
 """Functions of `MATHEMATICS` that are computed in f32 for floats of at most `MAX_NARROW_SIGNIFICANT_BITS`."""
 

@@ -59,8 +59,8 @@ def check_native_loop(
     Args:
         captured: the values that its regions capture.
         view_of: gives an operation's view.
-        max_multiplications: maximum multiplications of an iteration; None: so few that
-            one thread computes them as fast as several.
+        max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
+            them as fast as several.
     """
     for value in captured:
         if not is_plain(value.type):

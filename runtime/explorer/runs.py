@@ -23,7 +23,7 @@ from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..plan.implementation import ImplementationKind
 from ..program import Program
-from ..specialize.utils.effects import has_no_effect
+from ..specialize.utils.operation_classes import has_no_effect
 from ..types import Array
 from .grouped import GroupedComparisons, GroupedResult, GroupedScatter
 from .open_orders import OrderOption, contains_open_order, max_updates, order_option_of, unexplored

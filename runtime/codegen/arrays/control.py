@@ -29,8 +29,8 @@ def check_while(operation: Operation, view_of: ViewOf, max_multiplications: int 
     """Why a `while` cannot be generated, or None if it can.
 
     Args:
-        max_multiplications: maximum multiplications of an iteration; None: so few that
-            one thread computes them as fast as several.
+        max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
+            them as fast as several.
     """
     reason = check_types(operation, frozenset({operation.name}))
     if reason is not None:

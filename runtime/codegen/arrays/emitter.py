@@ -47,11 +47,10 @@ MAX_BLOCK_OPS = 4000
 """Maximum operations of a block and its regions, which LLVM compiles in about 3 s."""
 
 
-def _is_elementwise(operation: Operation) -> bool:
+def _is_array_elementwise(operation: Operation) -> bool:
     """Whether an operation computes an array element by element."""
     is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
     return is_one and is_in_memory(operation.result.type)
-
 
 
 def _has_layout(type: Type, other: Type) -> bool:
@@ -184,7 +183,7 @@ class ArrayEmitter(Emitter):
     def emitted(self, block: Block) -> Sequence[Operation]:
         operations = self._emitted.get(block)
         if operations is None:
-            later = fused_into_users(block, _is_elementwise, self._has_elements, self._is_view, UPDATES)
+            later = fused_into_users(block, _is_array_elementwise, self._has_elements, self._is_view, UPDATES)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
             if self.workspace is not None and self.workspace.is_argument:
@@ -363,13 +362,13 @@ class ArrayEmitter(Emitter):
             operand, *others = operation.operands
             root = liveness.root(operand)
             return [] if any(liveness.root(other) is root for other in others) else [operand]
-        if not _is_elementwise(operation):
+        if not _is_array_elementwise(operation):
             return []
         type = operation.result.type
         strided = {
             liveness.root(value)
             for fused in self.chain(operation)
-            if fused.name in VIEWS or not _is_elementwise(fused)
+            if fused.name in VIEWS or not _is_array_elementwise(fused)
             for value in fused.operands
         }
         return [

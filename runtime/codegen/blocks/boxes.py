@@ -62,8 +62,8 @@ def _copy_run(
         builder.store(builder.load(at, typ=stored_type(element_type)), to)
         return
     type = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, BIT])
-    copy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, I64], type)
-    builder.call(copy, [to, at, I64(count * element_type.dtype.itemsize), BIT(0)])
+    memcpy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, I64], type)
+    builder.call(memcpy, [to, at, I64(count * element_type.dtype.itemsize), BIT(0)])
 
 
 def copy_all(emitter: Emitter, target: Target, source: Binding) -> None:

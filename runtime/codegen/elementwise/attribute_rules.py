@@ -50,8 +50,8 @@ def compare(operation: Operation, operands: Sequence[ElementType], result: Eleme
         if type.category == FLOAT:
             a, b = (floats.total_order(builder, type, value) for (value,) in values)
             return (builder.icmp_signed(relation, a, b),)
-        compare = builder.icmp_signed if type.category == SIGNED else builder.icmp_unsigned
-        return (compare(relation, lhs[0], rhs[0]),)
+        icmp = builder.icmp_signed if type.category == SIGNED else builder.icmp_unsigned
+        return (icmp(relation, lhs[0], rhs[0]),)
 
     return rule
 

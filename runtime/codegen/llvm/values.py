@@ -1,10 +1,10 @@
 """The representations of one element in generated code: in LLVM values, and in memory.
 
 The *register form* of an element is its LLVM values, the *memory form* is what an array holds. In register
-form an i1 is an LLVM i1; an integer has its declared width, those narrower than a byte are held
-in i8, extended by their sign or by zeros; a float narrower than f32 is a `float` that holds exactly a value
-of the type; f32 and f64 are `float` and `double`; a complex value is two of these. In memory elements lie as
-NumPy and ml_dtypes lay them out.
+form an i1 is an LLVM i1; an integer has its declared width, those narrower than a byte are held in i8,
+extended by their sign or by zeros; a float narrower than f32 is a `float` that holds exactly a value of the
+type; f32 and f64 are `float` and `double`; a complex value is two of these. In memory elements lie as NumPy
+and ml_dtypes lay them out.
 
 Source: specification, section "Types".
 """
@@ -286,8 +286,7 @@ def rounded(
 ) -> ir.Value:
     """A `float` or `double`, rounded to the nearest value of a floating-point type, ties to even, once.
 
-    Overflow gives infinity, NaN or the largest value, as in ml_dtypes.
-    f8E8M0FNU rounds ties up.
+    Overflow gives infinity, NaN or the largest value, as in ml_dtypes. f8E8M0FNU rounds ties up.
 
     Args:
         any_nan: whether a NaN may have bits that the type lacks; NaNs computed from values of the type have

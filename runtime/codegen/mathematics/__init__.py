@@ -15,7 +15,7 @@ from typing import Final
 from llvmlite import ir
 
 from ..coverage import MATHEMATICS, MATHEMATICS_OF_F64, MATHEMATICS_OF_NARROW_FLOATS
-from . import error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry
+from . import error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry
 from .library import library_function
 from .reals import Real
 
@@ -40,7 +40,7 @@ def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
     return MappingProxyType(functions)
 
 
-_MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry)
+_MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry)
 
 FUNCTIONS: Final = _functions(MATHEMATICS)
 """By operation name, the emitters that compute in f64."""

@@ -54,13 +54,13 @@ def gather_offset(
 
 
 def add_strided(
-    builder: ir.IRBuilder, offset: ir.Value, index: ir.Value, stride: ir.Value, stride_class: str
+    builder: ir.IRBuilder, offset: ir.Value, index: ir.Value, stride: ir.Value, index_class: str
 ) -> ir.Value:
     """An offset plus `index * stride`."""
-    if stride_class == "0":
+    if index_class == "0":
         return offset
     scaled = _resized(builder, index, offset.type)
-    if stride_class != "1":
+    if index_class != "1":
         scaled = builder.mul(scaled, _resized(builder, stride, offset.type))
     return builder.add(offset, scaled)
 

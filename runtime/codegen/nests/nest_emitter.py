@@ -275,10 +275,10 @@ class _Emitter:
                     rows.builder, self.nest.accesses[number], scratch, tile_row_offset
                 )
         for number, access in enumerate(self.nest.accesses):
-            interleaved = self.plan.interleaved[number]
-            if interleaved is not None and (self.tile is None or number not in self.transposed_tiles):
-                distance = I64(interleaved.distance)
-                first = self.rows[interleaved.access]
+            interleaved_with = self.plan.interleaved[number]
+            if interleaved_with is not None and (self.tile is None or number not in self.transposed_tiles):
+                distance = I64(interleaved_with.distance)
+                first = self.rows[interleaved_with.access]
                 self.rows[number] = _element_pointer(rows.builder, access, first, distance)
         self.row_iotas = [
             _affine_offset(rows.builder, offset, indices, strides)

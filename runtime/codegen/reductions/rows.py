@@ -3,8 +3,7 @@
 The module defines a task `void rows(int64 task, int64 *closure)`. The closure holds pointers to the block's
 arguments, then to its results, then three integers: the first row, the rows of a task, and the row after
 the last one. Task `t` computes up to `rows_per_task` rows from `first_row + t * rows_per_task` on.
-Reductions combine adjacent pairs, level by level, in order, as `reduce` does; reducers that give the same
-bits in every order combine halves.
+Reductions combine values as `reducers` says.
 """
 
 from __future__ import annotations

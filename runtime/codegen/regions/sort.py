@@ -157,8 +157,7 @@ class MergeSort:
         builder.store(builder.select(takes_upper_half, builder.add(probe, _INDEX(1)), low), low_at)
 
     def _merge(self) -> ir.Function:
-        """`void merge(i64 start, i64 width, i64 limit, i64 iterations, source..., target...,
-        points)`.
+        """`void merge(i64 start, i64 width, i64 limit, i64 iterations, source..., target..., points)`.
 
         Merges two runs of `width` elements from `start` on, clamped to `limit`.
         """

@@ -110,10 +110,11 @@ def is_scalar_elementwise(region: Region) -> bool:
 
     A function of such a region may be applied to whole arrays at once.
     """
-    return all(_is_elementwise(operation) for operation in region.block.operations[:-1])
+    return all(_is_on_scalars(operation) for operation in region.block.operations[:-1])
 
 
-def _is_elementwise(operation: Operation) -> bool:
+def _is_on_scalars(operation: Operation) -> bool:
+    """Whether an operation is a constant or elementwise, on scalars."""
     declaration = lookup(operation.name)
     if operation.name != "stablehlo.constant" and not issubclass(declaration or Op, Elementwise):
         return False

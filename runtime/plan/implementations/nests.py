@@ -25,7 +25,7 @@ from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_o
 from ...ops.framework.verify import view_of
 from ...specialize.fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
 from ...specialize.fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
-from ...specialize.utils.effects import MOVEMENT_OPS
+from ...specialize.utils.operation_classes import MOVEMENT_OPS
 from ...types import SIGNED
 from ..implementation import NoCode
 

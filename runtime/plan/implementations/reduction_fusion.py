@@ -90,6 +90,8 @@ class FusionCode(NativeCode):
 
 
 class RowCode(FusionCode):
+    """The code of a fusion that is tiled by rows."""
+
     label = "one loop over rows"
 
     def lower(self) -> LoweredKernel | None:

@@ -99,8 +99,7 @@ class Tiering(Replaceable):
 
     A call waits for the code in three cases:
 
-    - The baselines of all steps that share the code are expected to take longer than compiling
-      it.
+    - The baselines of all steps that share the code are expected to take longer than compiling it.
     - The code is cached on the disk, and the step has taken longer than loading it.
     - The steps have taken as long as `THRESHOLDS` says.
 

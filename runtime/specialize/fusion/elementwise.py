@@ -19,7 +19,7 @@ from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
 from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
 from ..utils.cleanup import remove_dead_code
-from ..utils.effects import CONTROL_FLOW, JOINING_OPS
+from ..utils.operation_classes import CONTROL_FLOW, JOINING_OPS
 from ..utils.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,

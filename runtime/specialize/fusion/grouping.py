@@ -62,7 +62,7 @@ def replace_groups(block: Block, grouping: SpaceGrouping, has_tiling: TilingPred
         grouping: of that block.
         name: of the fusion operations.
     """
-    profitable = grouping.fusions()
+    profitable = grouping.groups_that_pay()
     if profitable:
         fusion_set = _FusionSet(block, has_tiling, name)
         for group in profitable:
@@ -142,7 +142,7 @@ class SpaceGrouping(LevelGrouping):
         """Whether an operation may be in a group."""
         raise NotImplementedError
 
-    def pays(self, fusion: FusionGroup) -> bool:
+    def pays(self, group: FusionGroup) -> bool:
         """Whether a group with a reduction and other operations is faster than its operations one by one."""
         return True
 
@@ -150,43 +150,43 @@ class SpaceGrouping(LevelGrouping):
         """Whether a reduction by itself is faster as a fusion."""
         return False
 
-    def fusions(self) -> list[FusionGroup]:
+    def groups_that_pay(self) -> list[FusionGroup]:
         """The groups that have a reduction and are faster than their operations one by one."""
         self.find_levels()
-        groups: dict[int, list[int]] = {}
+        positions_by_root: dict[int, list[int]] = {}
         for index, is_member in enumerate(self.members):
             if is_member:
-                groups.setdefault(self.groups.root(index), []).append(index)
+                positions_by_root.setdefault(self.groups.root(index), []).append(index)
         profitable = []
-        for group in groups.values():
-            fusion = FusionGroup(0, self.levels[group[0]], group)
-            has_reduction = any(self.operations[index].name == REDUCE for index in group)
-            if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(fusion):
-                profitable.append(self.with_rematerialized(fusion))
+        for positions in positions_by_root.values():
+            group = FusionGroup(0, self.levels[positions[0]], positions)
+            has_reduction = any(self.operations[index].name == REDUCE for index in positions)
+            if has_reduction and (len(positions) > 1 or self.pays_alone()) and self.pays(group):
+                profitable.append(self.with_rematerialized(group))
         return profitable
 
-    def with_rematerialized(self, fusion: FusionGroup) -> FusionGroup:
+    def with_rematerialized(self, group: FusionGroup) -> FusionGroup:
         """The group with the constants and iotas that it uses."""
-        for index in fusion.owned:
+        for index in group.owned:
             for operand in self.operations[index].operands:
                 producer = self.producer(operand)
                 if producer is not None and is_rematerializable(self.operations[producer]):
-                    fusion.copied.add(producer)
-        return fusion
+                    group.copied.add(producer)
+        return group
 
-    def with_broadcasts(self, fusion: FusionGroup, users: dict[Value, list[int]]) -> FusionGroup | None:
+    def with_broadcasts(self, group: FusionGroup, users: dict[Value, list[int]]) -> FusionGroup | None:
         """The group with copies of the broadcasts that it reads; None if there are none.
 
         Their operands are smaller than their results, and groups that read one broadcast, such as a mask,
         become equal.
         """
-        extended = FusionGroup(fusion.size, fusion.level, fusion.owned)
-        extended.copied |= fusion.copied
-        pending = sorted(fusion.owned)
+        extended = FusionGroup(group.size, group.level, group.owned)
+        extended.copied |= group.copied
+        pending = sorted(group.owned)
         while pending:
             index = pending.pop()
             result = self.operations[index].results[0]
-            if self.is_broadcast(index) and not fusion.owned.issuperset(users.get(result, ())):
+            if self.is_broadcast(index) and not group.owned.issuperset(users.get(result, ())):
                 extended.owned.discard(index)
                 extended.copied.add(index)
             for operand in self.operations[index].operands:
@@ -196,7 +196,7 @@ class SpaceGrouping(LevelGrouping):
                 if is_rematerializable(self.operations[producer]) or self.is_broadcast(producer):
                     extended.copied.add(producer)
                     pending.append(producer)
-        return extended if extended.copied != fusion.copied else None
+        return extended if extended.copied != group.copied else None
 
     def is_broadcast(self, index: int) -> bool:
         """Whether an operation may be in a group and broadcasts a smaller value."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...ir import Block, Operation, Value, used_values
 from ..utils.disjoint_set import DisjointSet
-from ..utils.effects import has_no_effect
+from ..utils.operation_classes import has_no_effect
 
 
 class LevelGrouping:

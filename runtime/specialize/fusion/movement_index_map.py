@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from ...ir import Operation, Value, tensor_type
 from ...ir.affine import AffineExpr, Box, index_range
 from ...ops.framework.verify import view_of
-from ..utils.effects import MOVEMENT_OPS
+from ..utils.operation_classes import MOVEMENT_OPS
 from ..utils.rewriter import has_static_unquantized_types
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import TensorType
-from ..utils.effects import CONTROL_FLOW
+from ..utils.operation_classes import CONTROL_FLOW
 from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE
 from .grouping import MAX_MEMBERS, TilingPredicate
 from .groups import OperationPredicate, fusion_operation, is_rematerializable

@@ -10,7 +10,7 @@ from ...ir import Operation, Region, Value, used_values
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import REDUCTION_FUSION
-from ..utils.effects import CONTROL_FLOW, has_no_effect
+from ..utils.operation_classes import CONTROL_FLOW, has_no_effect
 
 _REDUCTIONS: Final = (REDUCE, REDUCTION_FUSION)
 

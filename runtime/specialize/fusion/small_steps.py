@@ -13,7 +13,7 @@ from ...ir import Block, DenseElementsAttribute, Operation, Region, Value, used_
 from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import STEP_FUSION
 from ...types import TensorType
-from ..utils.effects import CONTROL_FLOW, has_no_effect
+from ..utils.operation_classes import CONTROL_FLOW, has_no_effect
 from .elementwise import MAX_ARRAYS
 from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
 

@@ -182,7 +182,7 @@ def _digits_of_dimensions(sharding: HloSharding) -> list[list[_Digit]] | None:
     """The digits of the device numbers that tell the tile of each dimension, then of each subgroup.
 
     Returns:
-        From major to minor; None if the order of the devices is none of digits.
+        From major to minor; None if no digits give the order of the devices.
     """
     digits = _digits(list(sharding.devices))
     if digits is None:

@@ -16,7 +16,7 @@ from ...ir.builder import copy_region, used_values
 from ...ir.record import Record
 from ...ops.framework.verify import view_of
 from ...types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
-from ..utils.effects import has_no_effect
+from ..utils.operation_classes import has_no_effect
 from ..utils.rewriter import dimensions
 from .operand_sharding import OperandSharding, operand_sharding
 

@@ -18,7 +18,7 @@ from ...ir import Operation, Value, captured_values, used_values
 from ...ops.framework.verify import TERMINATORS
 from ...types import TensorType
 from ..utils.cleanup import OperationKeys
-from ..utils.effects import CONTROL_FLOW, MOVEMENT_VIEWS, has_no_effect
+from ..utils.operation_classes import CONTROL_FLOW, MOVEMENT_VIEWS, has_no_effect
 from ..utils.rewriter import has_static_unquantized_types
 
 MIN_REPEATS: Final = 3
@@ -134,7 +134,8 @@ def _pays(subgraphs: int, operations: int) -> bool:
 
 
 def _best_start(
-    operations: Sequence[Operation], sources: Mapping[Value, Value],
+    operations: Sequence[Operation],
+    sources: Mapping[Value, Value],
     run: _RepeatedRun,
     products: Sequence[int],
 ) -> int:

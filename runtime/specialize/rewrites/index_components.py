@@ -16,7 +16,7 @@ from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Concatenate
 from ...types import INTEGER, SIGNED
 from ..utils.constants import MAX_ELEMENTS
-from ..utils.effects import MOVEMENT_VIEWS
+from ..utils.operation_classes import MOVEMENT_VIEWS
 from ..utils.rewriter import (
     Rewriter,
     constant_array,

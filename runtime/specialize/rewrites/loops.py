@@ -13,7 +13,7 @@ from typing import Final
 from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
-from ..utils.effects import MOVEMENT_VIEWS, has_no_effect, is_pure
+from ..utils.operation_classes import MOVEMENT_VIEWS, has_no_effect, is_pure
 from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat, viewed
 from ..utils.unused_results import operands_within
 

@@ -12,7 +12,7 @@ from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
 from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
 from ..utils.constants import Budget
-from ..utils.effects import CONTROL_FLOW
+from ..utils.operation_classes import CONTROL_FLOW
 from ..utils.rewriter import Preparation, Rewrite, Rewriter
 
 MAX_PASSES: Final = 6

@@ -16,7 +16,7 @@ from ...ir import (
     Value,
 )
 from ...ops.framework.verify import TERMINATORS
-from .effects import has_no_effect
+from .operation_classes import has_no_effect
 from .unused_results import drop_unused_results
 
 MAX_COMPARED_OPERATIONS = 16

@@ -15,7 +15,7 @@ from ...ops.framework.op_registry import PROCESS_IDS
 from ...ops.framework.rules import as_tensor
 from ...ops.framework.verify import view_of
 from ...types import PLAIN, Array, TensorType
-from .effects import has_no_effect
+from .operation_classes import has_no_effect
 
 MAX_ELEMENTS = 1 << 14
 """Maximum elements of an operand or result of a folded operation; a splat counts as one element."""

@@ -11,7 +11,7 @@ from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
 from ...ops.framework.verify import view_of
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
-from .effects import JOINING_OPS, MOVEMENT_VIEWS
+from .operation_classes import JOINING_OPS, MOVEMENT_VIEWS
 
 if TYPE_CHECKING:
     from ...ops.shape.movement import MovementOp

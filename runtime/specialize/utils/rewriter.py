@@ -19,8 +19,8 @@ from ...ops.framework.declaration import Op
 from ...ops.framework.verify import TERMINATORS, view_of
 from ...types import Array, TensorType, Type
 from .constants import Budget, fold
-from .effects import has_no_effect
 from .intervals import Interval, Intervals
+from .operation_classes import has_no_effect
 
 MAX_REWRITE_DEPTH: Final = 40
 """Maximum nesting of rewrites of created operations, so that two rewrites that undo each other end."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...ir import Block, Operation, Value
 from ...ops.framework.op_registry import ARG_SORT
-from .effects import has_no_effect, is_pure
+from .operation_classes import has_no_effect, is_pure
 from .rewriter import dimensions
 
 

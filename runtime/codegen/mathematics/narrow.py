@@ -1,7 +1,7 @@
-"""Functions in `float`, for arguments and results of at most 8 significant bits, such as bf16.
+"""Functions of floats of at most 8 significant bits, such as bf16, computed in f32.
 
-Twice as many of them fit into a vector as of `double`. Their error is some 2^-22 of the value; that their
-results, once rounded, are those of the references is tested for every value of every such type.
+Twice as many values of f32 as of f64 fit into a vector. The functions' error is some 2^-22 of the value; that
+their results, once rounded, are those of the references is tested for every value of every such type.
 """
 
 from __future__ import annotations
