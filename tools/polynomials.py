@@ -31,9 +31,9 @@ relative to each value.
 
 from typing import Final
 '''
-KERNELS_HEADER = """/* Coefficients of approximations, the highest power's first. Written by
-   tools/polynomials.py. Errors are those of exact evaluation, relative to the largest absolute value in the
-   interval. */
+KERNELS_HEADER = """\
+/* Coefficients of approximations, the highest power's first. Written by tools/polynomials.py. Errors are
+   those of exact evaluation, relative to the largest absolute value in the interval. */
 """
 EXP_STEPS, LONG_EXP_STEPS = 1024, 16
 """Entries of the tables of powers of two between 1 and 2."""

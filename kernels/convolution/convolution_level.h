@@ -1,8 +1,8 @@
 /* The loops of convolutions for all element types and one instruction set. `convolution_tasks.h` includes this once
    for each, and defines CONV_LEVEL, CONV_TARGET, CONV_VECTOR_BYTES, CONV_VECTORS (of a tile, at most), CONV_FULL_ROWS
-   (of a tile of so many vectors, whose sums fill the registers), CONV_STREAM
-   if there are nontemporal stores, and CONV_FMA_<type> for floats: types without it have no loops. If there are
-   masked accesses, CONV_LOAD_PARTIAL and CONV_STORE_PARTIAL too. */
+   (of a tile of so many vectors, whose sums fill the registers), CONV_STREAM if there are nontemporal stores, and
+   CONV_FMA_<type> for floats: types without it have no loops. If there are masked accesses, CONV_LOAD_PARTIAL and
+   CONV_STORE_PARTIAL too. */
 
 #ifdef CONV_FMA_FLOAT32
 #define CONV_ITEM float

@@ -6,12 +6,12 @@
    one.
 
    - Where the result's features are contiguous, vectors run along them: the right operand is rhs, packed into
-   panels. Rows are windows, read from lhs directly if its features are contiguous, and packed otherwise.
+     panels. Rows are windows, read from lhs directly if its features are contiguous, and packed otherwise.
 
    - Elsewhere vectors run along windows, which are packed, and rows are features of the result.
 
    - Where each group has one feature of the result and groups are contiguous in all arrays, vectors run along
-   groups, and nothing is packed.
+     groups, and nothing is packed.
 
    Order of additions of floats. The products of a window are ordered by position, then input feature, row-major;
    elements in the padding are zero. They are divided into the fewest k blocks of at most CONV_K_BLOCK products, all
@@ -71,9 +71,10 @@ typedef struct {
    `position_indices`: [position][axis]. `factor_offsets`: of each position, into rhs. `k_block_segments`: the
    first segment of each k block. `inner`: windows that are `lane_stride` apart in the result, with `by_windows`.
    `by_groups`: a work item is CONV_GROUP_WINDOWS windows of as many groups as `vectors` hold. `nontemporal`: the
-   result is large and written once, so stores bypass the caches. A packing task packs strips of
-   rhs, unless `packs_items`: each work item packs what it needs. A work item is `item_windows` windows, by blocks, and
-   `strip_group` of the groups and strips; with `windows_first`, work items of the same strips follow each other. */
+   result is large and written once, so stores bypass the caches. A packing task packs strips of rhs into
+   `launch.panels`, unless `packs_items`: each work item packs what it needs. A work item is `item_windows` windows, by
+   blocks, and `strip_group` of the groups and strips; with `windows_first`, work items of the same strips follow each
+   other. */
 typedef struct {
     const char *lhs, *rhs;
     char *result;

@@ -41,10 +41,10 @@ enum {
 /* The arguments of Winograd tasks; strides and offsets are in items.
 
    `row_offsets` and `column_offsets`: lhs offsets [tile row][4] and [tile column][4], CONV_OUTSIDE in the padding.
-   `factor_offsets`: of the 9 positions of a window, into rhs. `panels`: transformed factors [group of WINOGRAD_COLUMNS
-   output features][k block][position of a tile][strip][k][item], groups padded to whole vectors, with a gap behind each
-   position. A packing task transforms factors. A work item is `block` tiles, the last of the `blocks` fewer, and a
-   group of output features. */
+   `factor_offsets`: of the 9 positions of a window, into rhs. `launch.panels`: transformed factors [group of
+   WINOGRAD_COLUMNS output features][k block][position of a tile][strip][k][item], groups padded to whole vectors, with
+   a gap behind each position. A packing task transforms factors. A work item is `block` tiles, the last of the `blocks`
+   fewer, and a group of output features. */
 typedef struct {
     const char *lhs, *rhs;
     char *result;

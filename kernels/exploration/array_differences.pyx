@@ -161,8 +161,7 @@ cdef inline uint64_t _max_distance(
 
 def widen(
     const real[::1] reference, const real[::1] values, const int64_t[::1] indices, uint8_t[::1] differs,
-    real[::1] minimum,
-    real[::1] maximum,
+    real[::1] minimum, real[::1] maximum,
 ):
     """Mark the elements whose values differ from reference ones, and extend their ranges, ignoring NaNs.
 

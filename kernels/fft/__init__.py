@@ -1,1 +1,1 @@
-"""Fft transforms."""
+"""Fast Fourier transforms."""

@@ -1,4 +1,4 @@
-/* Fft transforms of f32 and f64 along one dimension: the tasks.
+/* Fast Fourier transforms of f32 and f64 along one dimension: the tasks.
 
    The fibers of an array along the dimension are transformed side by side, one in each lane of a vector, so that
    every fiber sees the same arithmetic whatever the vector width. A fiber takes one pass for each factor of its
@@ -6,8 +6,8 @@
    pairs, which halves the work. Nothing is contracted, and the roots of unity are correctly rounded: vector width,
    threads, other fibers and the machine change no bit. */
 
-#ifndef NIMBLEHLO_FOURIER_H
-#define NIMBLEHLO_FOURIER_H
+#ifndef NIMBLEHLO_FFT_H
+#define NIMBLEHLO_FFT_H
 
 #include <stdint.h>
 
@@ -33,7 +33,7 @@ typedef struct {
    inner` outer and `i % inner` inner strides. `workspace` has `workspace_count` of `workspace_bytes` each;
    `workspace_busy` tells which are taken. */
 typedef struct {
-    const Fft *transform;
+    const Fft *plan;
     const char *source;
     char *target;
     int64_t itemsize, fibers, inner, source_outer, source_inner, target_outer, target_inner, blocks, blocks_per_task;
@@ -165,13 +165,13 @@ static void fft_task(int64_t task, void *closure) {
             from[lane] = run->source + outer * run->source_outer + inner * run->source_inner;
             to[lane] = run->target + outer * run->target_outer + inner * run->target_inner;
         }
-        if (4 * count > lanes) fft_transform_fibers(run->transform, run->itemsize, lanes, workspace, from, to);
+        if (4 * count > lanes) fft_transform_fibers(run->plan, run->itemsize, lanes, workspace, from, to);
         else
             for (int64_t lane = 0; lane < count; lane++)
-                fft_transform_fibers(run->transform, run->itemsize, 1, workspace, from + lane, to + lane);
+                fft_transform_fibers(run->plan, run->itemsize, 1, workspace, from + lane, to + lane);
     }
 #ifdef __x86_64__
-    if (run->transform->is_nontemporal) _mm_sfence();
+    if (run->plan->is_nontemporal) _mm_sfence();
 #endif
     __atomic_store_n(&run->workspace_busy[slot], 0, __ATOMIC_RELEASE);
 }

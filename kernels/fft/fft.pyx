@@ -40,7 +40,7 @@ cdef extern from "fft.h" nogil:
         int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, is_nontemporal, has_real_target
 
     ctypedef struct FftRun:
-        const Fft *transform
+        const Fft *plan
         const char *source
         char *target
         int64_t itemsize, fibers, inner, source_outer, source_inner, target_outer, target_inner, blocks, blocks_per_task
@@ -166,7 +166,7 @@ cdef class _FiberTransform:
         is_inverse: whether the roots are conjugated and results are divided by the size.
     """
 
-    cdef Fft fourier
+    cdef Fft plan
     cdef object table, real_roots
     cdef int64_t itemsize
 
@@ -175,19 +175,19 @@ cdef class _FiberTransform:
         cdef int64_t length = size // 2 if packs_pairs else size
         dtype = np.dtype(f"f{itemsize}")
         radices = _radices(length)
-        memset(&self.fourier, 0, sizeof(Fft))
+        memset(&self.plan, 0, sizeof(Fft))
         self.itemsize = itemsize
-        self.fourier.kind, self.fourier.size, self.fourier.length = kind, size, length
-        self.fourier.buffer_length, self.fourier.passes = length + 1, len(radices)
+        self.plan.kind, self.plan.size, self.plan.length = kind, size, length
+        self.plan.buffer_length, self.plan.passes = length + 1, len(radices)
         for position, radix in enumerate(radices):
-            self.fourier.radices[position] = radix
+            self.plan.radices[position] = radix
         self.table = _tables(length, dtype)
-        self.fourier.table = cnp.PyArray_DATA(<cnp.ndarray>self.table)
+        self.plan.table = cnp.PyArray_DATA(<cnp.ndarray>self.table)
         if packs_pairs:
             self.real_roots = _real_roots(size, dtype)
-            self.fourier.real_roots = cnp.PyArray_DATA(<cnp.ndarray>self.real_roots)
-        self.fourier.is_inverse = is_inverse
-        self.fourier.has_real_target = kind == FFT_TO_REAL and not packs_pairs
+            self.plan.real_roots = cnp.PyArray_DATA(<cnp.ndarray>self.real_roots)
+        self.plan.is_inverse = is_inverse
+        self.plan.has_real_target = kind == FFT_TO_REAL and not packs_pairs
 
     cdef int run(
         self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_full_spectrum, bint is_last,
@@ -200,13 +200,13 @@ cdef class _FiberTransform:
             is_full_spectrum: whether all of a real fiber's transform is written, not only its first half.
             is_last: whether no other transform reads the target: the stores of a large one bypass the caches.
         """
-        cdef Fft fourier = self.fourier
+        cdef Fft plan = self.plan
         cdef FftRun run
         cdef int64_t rank = cnp.PyArray_NDIM(source), itemsize = self.itemsize, values, tasks
-        cdef bint packs_pairs = fourier.length != fourier.size
+        cdef bint packs_pairs = plan.length != plan.size
         cdef double seconds
         cdef int position
-        run.transform = &fourier
+        run.plan = &plan
         run.source, run.target = <char *>cnp.PyArray_DATA(source), <char *>cnp.PyArray_DATA(target)
         run.itemsize, run.fibers, run.inner = itemsize, 1, 1
         for position in range(rank):
@@ -218,17 +218,17 @@ cdef class _FiberTransform:
         run.source_inner = run.target_inner = 2 * itemsize
         run.source_outer = run.inner * cnp.PyArray_DIM(source, axis) * cnp.PyArray_ITEMSIZE(source)
         run.target_outer = run.inner * cnp.PyArray_DIM(target, axis) * cnp.PyArray_ITEMSIZE(target)
-        fourier.source_gap, fourier.is_full_spectrum = 1, is_full_spectrum
-        fourier.is_nontemporal = is_last and cnp.PyArray_NBYTES(target) >= _NONTEMPORAL_BYTES
-        fourier.source_stride = fourier.target_stride = 2 * itemsize * run.inner
-        if fourier.kind == FFT_FROM_REAL:
-            fourier.source_gap = 2 if is_spaced else 1
-            fourier.source_stride = fourier.source_gap * itemsize * (2 if packs_pairs else 1)
-        elif fourier.kind == FFT_TO_REAL:
-            fourier.target_stride = itemsize * (2 if packs_pairs else 1)
+        plan.source_gap, plan.is_full_spectrum = 1, is_full_spectrum
+        plan.is_nontemporal = is_last and cnp.PyArray_NBYTES(target) >= _NONTEMPORAL_BYTES
+        plan.source_stride = plan.target_stride = 2 * itemsize * run.inner
+        if plan.kind == FFT_FROM_REAL:
+            plan.source_gap = 2 if is_spaced else 1
+            plan.source_stride = plan.source_gap * itemsize * (2 if packs_pairs else 1)
+        elif plan.kind == FFT_TO_REAL:
+            plan.target_stride = itemsize * (2 if packs_pairs else 1)
         values = _vector_bytes // itemsize
         run.blocks = (run.fibers + values - 1) // values
-        seconds = <double>run.fibers * fourier.length * (fourier.passes
+        seconds = <double>run.fibers * plan.length * (plan.passes
             + 3) * itemsize * _SECONDS_PER_BYTE / _vector_bytes
         tasks = max(1, min(min(run.blocks, MAX_TASKS), <int64_t>(seconds / _MIN_TASK_SECONDS)))
         run.blocks_per_task = (run.blocks + tasks - 1) // tasks
@@ -236,7 +236,7 @@ cdef class _FiberTransform:
         run.workspace_count = 1
         if tasks > 1:
             run.workspace_count = min(tasks, min(<int64_t>FFT_MAX_WORKSPACES, <int64_t>thread_count(threads)))
-        run.workspace_bytes = 4 * (fourier.buffer_length * _vector_bytes // 64 + 1) * 64
+        run.workspace_bytes = 4 * (plan.buffer_length * _vector_bytes // 64 + 1) * 64
         cdef AlignedMemory memory = AlignedMemory(run.workspace_count * run.workspace_bytes)
         run.workspace = memory.memory
         memset(run.workspace_busy, 0, sizeof(run.workspace_busy))

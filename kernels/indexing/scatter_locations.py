@@ -246,8 +246,7 @@ def first_slice(first_destination: int, count: int, geometry: Any) -> int:
 
 @kernel
 def mask_outside(destinations: np.ndarray, count: int, first: int, width: int) -> None:
-    """Replace the first `count` destinations that are not from `first` to `first +
-    width - 1` by -1."""
+    """Replace the first `count` destinations outside of [`first`, `first + width`) by -1."""
     for position in range(count):
         destination = np.int64(get(destinations, position))
         put(

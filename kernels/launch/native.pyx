@@ -53,8 +53,8 @@ cdef enum:
 cdef double LONG_SECONDS = 3e-4
 # Shorter launches are brief; shorter than BRIEF_SECONDS they run on the caller's thread.
 cdef double SHORT_SECONDS = 3e-5, BRIEF_SECONDS = 1e-5
-# Shorter launches of one task keep Python's lock: giving it away and taking it again costs 0.1 us, and threads that wait
-# for it ask for it after milliseconds.
+# Shorter launches of one task keep Python's lock: giving it away and taking it again costs 0.1 us, and threads that
+# wait for it ask for it after milliseconds.
 cdef double MAX_LOCKED_SECONDS = 3e-6
 # Calls of kernels count as long where they have more than one task.
 cdef double KERNEL_SECONDS = 1.0
@@ -181,7 +181,7 @@ def run_independent(size_t function, size_t closure, Py_ssize_t tasks, double se
     Args:
         function: the task's address.
         closure: its second argument.
-        tasks, seconds, threads: as for other tasks.
+        tasks, seconds, threads: see `run_tasks`.
     """
     run_tasks(<Task>function, <void *>closure, tasks, seconds, threads)
 
@@ -192,7 +192,7 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     Args:
         function: the task's address.
         closure: its second argument.
-        tasks, seconds, threads: as for other tasks.
+        tasks, seconds, threads: see `run_tasks`.
     """
     cdef int64_t count = 1
     if seconds > MIN_PARALLEL_SECONDS:

@@ -22,6 +22,7 @@ __all__ = [
     "has_fast_gather",
     "has_fast_memory_operands",
     "has_full_speed_avx512",
+    "has_range",
     "has_rsqrt14",
     "has_scalef",
     "has_two_register_permute",

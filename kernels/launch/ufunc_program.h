@@ -6,10 +6,10 @@
    sizes of the rows' dimensions; the values; the instructions. A program that reduces rows computes all columns of a
    row at a time.
 
-   A value has: the array's number or PROGRAM_SCRATCH or PROGRAM_CONSTANT, an offset in bytes or the bits of a constant, the
-   stride of columns in bytes, the strides of the dimensions of the rows. An instruction has: its kind, the address
-   of a loop and of the loop's data, whether it runs for all columns or once a row, the number of operands, three of
-   them, the result. */
+   A value has: the number of its array, PROGRAM_SCRATCH or PROGRAM_CONSTANT; an offset in bytes, or the bits of a
+   constant; the stride of columns in bytes; the strides of the dimensions of the rows. An instruction has: its kind,
+   the address of a loop and of the loop's data, whether it runs for all columns or once a row, the number of operands,
+   three operands, the result. */
 
 #ifndef NIMBLEHLO_UFUNC_PROGRAM_H
 #define NIMBLEHLO_UFUNC_PROGRAM_H
@@ -30,7 +30,7 @@ enum { PROGRAM_APPLY, PROGRAM_TREE_REDUCE, PROGRAM_REDUCE, PROGRAM_MAXIMUM, PROG
 /* The fields of a value and of an instruction, in the order of the comment above. */
 enum { VALUE_ARRAY, VALUE_OFFSET, VALUE_STRIDE, PROGRAM_VALUE_FIELDS };
 enum {
-    INSTRUCTION_KIND, INSTRUCTION_LOOP, INSTRUCTION_DATA, INSTRUCTION_HAS_COLUMNS, INSTRUCTION_OPERAND_COUNT,
+    INSTRUCTION_KIND, INSTRUCTION_LOOP, INSTRUCTION_DATA, INSTRUCTION_IS_PER_COLUMN, INSTRUCTION_OPERAND_COUNT,
     INSTRUCTION_OPERANDS, INSTRUCTION_RESULT = INSTRUCTION_OPERANDS + 3, PROGRAM_INSTRUCTION_FIELDS
 };
 
@@ -83,7 +83,7 @@ static void ufunc_run(const int64_t *instruction, const struct UfuncValue *value
     const int64_t kind = instruction[INSTRUCTION_KIND];
     UfuncLoop loop = (UfuncLoop)(intptr_t)instruction[INSTRUCTION_LOOP];
     void *data = (void *)(intptr_t)instruction[INSTRUCTION_DATA];
-    intptr_t count = instruction[INSTRUCTION_HAS_COLUMNS] ? columns : 1;
+    intptr_t count = instruction[INSTRUCTION_IS_PER_COLUMN] ? columns : 1;
     const int64_t *operands = instruction + INSTRUCTION_OPERANDS;
     struct UfuncValue result = values[instruction[INSTRUCTION_RESULT]], first = values[operands[0]];
     if (kind == PROGRAM_APPLY) {
@@ -197,21 +197,21 @@ static void ufunc_program(int64_t task, void *closure) {
         }                                                                                                 \
     }
 
-PROGRAM_SUM(row_sum_f32, float)
-PROGRAM_SUM(row_sum_f64, double)
-PROGRAM_CAST(row_f32_to_f64, float, double)
-PROGRAM_CAST(row_f64_to_f32, double, float)
-PROGRAM_CAST(row_i32_to_f32, int32_t, float)
-PROGRAM_CAST(row_i32_to_f64, int32_t, double)
-PROGRAM_CAST(row_i8_to_f32, int8_t, float)
-PROGRAM_CAST(row_i8_to_i32, int8_t, int32_t)
-PROGRAM_CAST(row_copy_8, uint8_t, uint8_t)
-PROGRAM_CAST(row_copy_16, uint16_t, uint16_t)
-PROGRAM_CAST(row_copy_32, uint32_t, uint32_t)
-PROGRAM_CAST(row_copy_64, uint64_t, uint64_t)
-PROGRAM_SELECT(row_select_8, uint8_t)
-PROGRAM_SELECT(row_select_16, uint16_t)
-PROGRAM_SELECT(row_select_32, uint32_t)
-PROGRAM_SELECT(row_select_64, uint64_t)
+PROGRAM_SUM(loop_sum_f32, float)
+PROGRAM_SUM(loop_sum_f64, double)
+PROGRAM_CAST(loop_f32_to_f64, float, double)
+PROGRAM_CAST(loop_f64_to_f32, double, float)
+PROGRAM_CAST(loop_i32_to_f32, int32_t, float)
+PROGRAM_CAST(loop_i32_to_f64, int32_t, double)
+PROGRAM_CAST(loop_i8_to_f32, int8_t, float)
+PROGRAM_CAST(loop_i8_to_i32, int8_t, int32_t)
+PROGRAM_CAST(loop_copy_8, uint8_t, uint8_t)
+PROGRAM_CAST(loop_copy_16, uint16_t, uint16_t)
+PROGRAM_CAST(loop_copy_32, uint32_t, uint32_t)
+PROGRAM_CAST(loop_copy_64, uint64_t, uint64_t)
+PROGRAM_SELECT(loop_select_8, uint8_t)
+PROGRAM_SELECT(loop_select_16, uint16_t)
+PROGRAM_SELECT(loop_select_32, uint32_t)
+PROGRAM_SELECT(loop_select_64, uint64_t)
 
 #endif

@@ -24,10 +24,10 @@ cdef extern from "ufunc_program.h":
         PROGRAM_MINIMUM
 
     void ufunc_program(int64_t task, void *closure) noexcept nogil
-    UfuncLoop row_sum_f32, row_sum_f64
-    UfuncLoop row_f32_to_f64, row_f64_to_f32, row_i32_to_f32, row_i32_to_f64, row_i8_to_f32, row_i8_to_i32
-    UfuncLoop row_copy_8, row_copy_16, row_copy_32, row_copy_64
-    UfuncLoop row_select_8, row_select_16, row_select_32, row_select_64
+    UfuncLoop loop_sum_f32, loop_sum_f64
+    UfuncLoop loop_f32_to_f64, loop_f64_to_f32, loop_i32_to_f32, loop_i32_to_f64, loop_i8_to_f32, loop_i8_to_i32
+    UfuncLoop loop_copy_8, loop_copy_16, loop_copy_32, loop_copy_64
+    UfuncLoop loop_select_8, loop_select_16, loop_select_32, loop_select_64
 
 ARRAYS = PROGRAM_ARRAYS
 """The number of pointers before a program; those beyond its arrays are unused."""
@@ -38,22 +38,22 @@ APPLY, TREE_REDUCE, REDUCE = PROGRAM_APPLY, PROGRAM_TREE_REDUCE, PROGRAM_REDUCE
 MAXIMUM, MINIMUM = PROGRAM_MAXIMUM, PROGRAM_MINIMUM
 
 cdef dict _PAIRWISE_LOOPS = {
-    (np.add, "f4"): <size_t>row_sum_f32,
-    (np.add, "f8"): <size_t>row_sum_f64,
+    (np.add, "f4"): <size_t>loop_sum_f32,
+    (np.add, "f8"): <size_t>loop_sum_f64,
 }
 cdef dict _CAST_LOOPS = {
-    ("f4", "f8"): <size_t>row_f32_to_f64,
-    ("f8", "f4"): <size_t>row_f64_to_f32,
-    ("i4", "f4"): <size_t>row_i32_to_f32,
-    ("i4", "f8"): <size_t>row_i32_to_f64,
-    ("b1", "f4"): <size_t>row_i8_to_f32,
-    ("b1", "i4"): <size_t>row_i8_to_i32,
+    ("f4", "f8"): <size_t>loop_f32_to_f64,
+    ("f8", "f4"): <size_t>loop_f64_to_f32,
+    ("i4", "f4"): <size_t>loop_i32_to_f32,
+    ("i4", "f8"): <size_t>loop_i32_to_f64,
+    ("b1", "f4"): <size_t>loop_i8_to_f32,
+    ("b1", "i4"): <size_t>loop_i8_to_i32,
 }
 cdef dict _COPY_LOOPS = {
-    1: <size_t>row_copy_8, 2: <size_t>row_copy_16, 4: <size_t>row_copy_32, 8: <size_t>row_copy_64,
+    1: <size_t>loop_copy_8, 2: <size_t>loop_copy_16, 4: <size_t>loop_copy_32, 8: <size_t>loop_copy_64,
 }
 cdef dict _SELECT_LOOPS = {
-    1: <size_t>row_select_8, 2: <size_t>row_select_16, 4: <size_t>row_select_32, 8: <size_t>row_select_64,
+    1: <size_t>loop_select_8, 2: <size_t>loop_select_16, 4: <size_t>loop_select_32, 8: <size_t>loop_select_64,
 }
 
 cdef set _OWN_LOOPS = {*_CAST_LOOPS.values(), *_COPY_LOOPS.values(), *_SELECT_LOOPS.values()}

@@ -2,11 +2,11 @@
 
    Order of operations. Cholesky factors and solutions are brought to one form each by strides alone: U of a = U^H U,
    and x of l x = b with a lower triangle l, from the first row on. LU factors have the first of the largest pivots of a
-   column, by |re| + |im|. An element of the result is the given
-   element, from which the products of its row and its column are subtracted in the order of k, each by a fused
-   multiply-add, and then a square root or a quotient. A complex product takes four of these: re re, im im, re im,
-   im re. A quotient by a real number d is the product with 1 / d, corrected once: q + (x - q d) (1 / d); where 1 / d is
-   subnormal, zero or infinite it is a division. A quotient by a complex number is the product with its reciprocal.
+   column, by |re| + |im|. An element of the result is the given element, from which the products of its row and its
+   column are subtracted in the order of k, each by a fused multiply-add, and then a square root or a quotient. A
+   complex product takes four of these: re re, im im, re im, im re. A quotient by a real number d is the product with
+   1 / d, corrected once: q + (x - q d) (1 / d); where 1 / d is subnormal, zero or infinite it is a division. A quotient
+   by a complex number is the product with its reciprocal.
    Nothing else changes a bit: vector width, how many matrices are computed at once, blocks, memory layouts, threads.
 
    Many small matrices are computed in the lanes of vectors, one in each; others one by one, panel by panel, but for
@@ -41,10 +41,10 @@ typedef struct {
    a: the matrix that is factored, of `order` rows and `columns` columns, or the triangle, of `order` rows. b: the right
    sides of a triangular system, with `columns` columns. x: the factor, LU factors, or the solution. Strides of a
    Cholesky factor make it the upper triangle. zeros_other_triangle: of a Cholesky factor. 1 (stablehlo.cholesky): the
-   other triangle of `x` is zeros, and `x` is NaN if there is no factor. 0 (LAPACK's potrf): `x` keeps the other
-   triangle of `a`, and its elements from the row on that failed. info: for each problem the row without a factor, or
-   the first pivot that is zero, counted from 1, or 0; may be NULL. pivots: for each step of LU the row that was
-   exchanged, counted from 1.
+   other triangle of `x` is zeros, and `x` is NaN if there is no factor. 0 (LAPACK's potrf): `x` has the other triangle
+   of `a`, and from the row that failed on all elements of `a` but the pivot's. info: for each problem the row without a
+   factor, or the first pivot that is zero, counted from 1, or 0; may be NULL. pivots: for each step of LU the row that
+   was exchanged, counted from 1.
 
    Task t does the work items from `t * items_per_task` on, in the t-th workspace. A work item is LANES problems, or
    one, or, where `packed` is not NULL, a panel of the only problem: of its right sides, with its triangle in `packed`,
@@ -103,12 +103,12 @@ typedef struct {
     int64_t (*bytes)(const Linalg *);
 } LinalgFunctions;
 
-#define LINALG_NUMBERS(name, suffix)                                                                              \
+#define LINALG_FUNCTIONS(name, suffix)                                                                            \
     {linalg_##name##_load_##suffix, linalg_##name##_factor_block_##suffix, linalg_##name##_update_##suffix,       \
      linalg_##name##_store_##suffix, linalg_##name##_factor_lanes_##suffix, linalg_##name##_prepare_##suffix,     \
      linalg_##name##_solve_##suffix, linalg_##name##_solve_single_##suffix, linalg_##name##_solve_lanes_##suffix, \
      linalg_##name##_bytes_##suffix}
-#define LINALG_KIND(name) {LINALG_NUMBERS(name, real), LINALG_NUMBERS(name, complex)}
+#define LINALG_KIND(name) {LINALG_FUNCTIONS(name, real), LINALG_FUNCTIONS(name, complex)}
 
 static const LinalgFunctions *linalg_functions(const Linalg *p) {
     static const LinalgFunctions functions[][2] = {LINALG_KIND(float), LINALG_KIND(double)};

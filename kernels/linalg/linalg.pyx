@@ -72,7 +72,7 @@ cdef class LinalgRoutine:
     """The prepared function of `cholesky`, `lu` and `triangular_solve`.
 
     Args:
-        arrays: the operands, with the shapes and the element type for which the function was prepared.
+        operands: with the shapes and the element type for which the function was prepared.
 
     Returns:
         A tuple of results.

@@ -46,9 +46,9 @@ INLINE int64_t NAME(factor_diagonal)(
         ITEM *block = panel + row * ROW_ITEMS(components);
         for (int64_t k = 0; k < row; k++)
             for (int64_t i = 0; i < height; i++, packed += components) {
-                const ITEM *number = panel + k * ROW_ITEMS(components) + row - first + i;
-                packed[0] = -number[0];
-                if (components == 2) packed[1] = number[WIDTH];
+                const ITEM *element = panel + k * ROW_ITEMS(components) + row - first + i;
+                packed[0] = -element[0];
+                if (components == 2) packed[1] = element[WIDTH];
             }
         if (row) NAME(tile)(components, strip, panel, row, block);
         for (int64_t i = 0; i < rows; i++, packed += height * components) {
@@ -70,8 +70,8 @@ INLINE int64_t NAME(factor_diagonal)(
     return 0;
 }
 
-/* Write the elements of x that the factorization does not: the other triangle. If it failed in a row: NaN everywhere,
-   or a's elements from that row on, except the pivot that failed. */
+/* Write the elements of x that the factorization does not: the other triangle. If it failed in a row: NaN everywhere
+   if `zeros_other_triangle`, else a's elements from that row on, except the pivot that failed. */
 INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t problem, int64_t info) {
     int64_t row_stride = p->x.row_stride * components, column_stride = p->x.column_stride * components;
     ITEM *factor = (ITEM *)p->x.address + problem * p->x.problem_stride * components;
@@ -120,9 +120,9 @@ INLINE void NAME(exchange_rows)(
         ITEM *one = panel + row * ROW_ITEMS(components), *other = panel + (pivots[row] - 1) * ROW_ITEMS(components);
         if (one == other) continue;
         UNROLL for (int number = 0; number < components * VECTORS; number++) {
-            VECTOR numbers = LOAD(one + number * LANES);
+            VECTOR values = LOAD(one + number * LANES);
             *(NAME(Unaligned) *)(one + number * LANES) = LOAD(other + number * LANES);
-            *(NAME(Unaligned) *)(other + number * LANES) = numbers;
+            *(NAME(Unaligned) *)(other + number * LANES) = values;
         }
     }
 }
@@ -153,20 +153,20 @@ INLINE int64_t NAME(factor_panel)(
         NAME(exchange_rows)(components, pivots, row, row + 1, panel);
         VECTOR value[2];
         UNROLL for (int component = 0; component < components; component++) {
-            ITEM *numbers = column + component * im_offset, chosen = numbers[pivot];
-            numbers[pivot] = numbers[0], numbers[0] = chosen, value[component] = BROADCAST(chosen);
+            ITEM *values = column + component * im_offset, chosen = values[pivot];
+            values[pivot] = values[0], values[0] = chosen, value[component] = BROADCAST(chosen);
         }
         if (largest == 0) {
             if (!info) info = row + 1;
         } else {
             NAME(Divisor) by = NAME(divisor)(components, value);
             for (int64_t i = 0; i < count; i += LANES) {
-                VECTOR numbers[2];
-                UNROLL for (int component = 0; component < components; component++) numbers[component] =
+                VECTOR values[2];
+                UNROLL for (int component = 0; component < components; component++) values[component] =
                     LOAD(column + component * im_offset + i);
-                NAME(divide)(components, numbers, &by);
+                NAME(divide)(components, values, &by);
                 UNROLL for (int component = 0; component < components; component++)
-                    *(NAME(Unaligned) *)(column + component * im_offset + i) = numbers[component];
+                    *(NAME(Unaligned) *)(column + component * im_offset + i) = values[component];
             }
         }
         /* Only columns behind the pivot's change. */
@@ -176,19 +176,19 @@ INLINE int64_t NAME(factor_panel)(
                 number * LANES + lane > step ? -1 : 0;
         for (int64_t i = 1; i < count; i++) {
             ITEM *to = pivot_row + i * ROW_ITEMS(components);
-            VECTOR factor[2], sum[2], old[2], numbers[2];
+            VECTOR factor[2], sum[2], old[2], values[2];
             UNROLL for (int component = 0; component < components; component++) {
                 to[component * WIDTH + step] = column[component * im_offset + i];
                 factor[component] = BROADCAST(-column[component * im_offset + i]);
             }
             UNROLL for (int number = 0; number < VECTORS; number++) {
-                NAME(load_number)(components, pivot_row, number, numbers);
-                NAME(load_number)(components, to, number, old);
+                NAME(load_row_vector)(components, pivot_row, number, values);
+                NAME(load_row_vector)(components, to, number, old);
                 UNROLL for (int component = 0; component < components; component++) sum[component] = old[component];
-                NAME(add_product)(components, sum, factor, numbers);
+                NAME(add_product)(components, sum, factor, values);
                 UNROLL for (int component = 0; component < components; component++) sum[component] =
                     NAME(choose)(is_behind[number], sum[component], old[component]);
-                NAME(store_number)(components, to, number, sum);
+                NAME(store_row_vector)(components, to, number, sum);
             }
         }
     }

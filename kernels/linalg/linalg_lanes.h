@@ -17,10 +17,10 @@ INLINE void NAME(load_lanes)(
         const ITEM *from = (const ITEM *)matrix->address + problem * matrix->problem_stride * components;
         for (int64_t row = 0; row < rows; row++)
             for (int64_t column = triangle > 0 ? row : 0; column < (triangle < 0 ? row + 1 : columns); column++) {
-                const ITEM *number = from + row * row_stride + column * column_stride;
-                ITEM *element = items + (row * columns + column) * components * LANES + lane;
-                element[0] = number[0];
-                if (components == 2) element[LANES] = matrix->is_conjugate ? -number[1] : number[1];
+                const ITEM *element = from + row * row_stride + column * column_stride;
+                ITEM *item = items + (row * columns + column) * components * LANES + lane;
+                item[0] = element[0];
+                if (components == 2) item[LANES] = matrix->is_conjugate ? -element[1] : element[1];
             }
     }
 }
@@ -34,28 +34,28 @@ INLINE void NAME(store_lanes)(
         ITEM *to = (ITEM *)matrix->address + lane * matrix->problem_stride * components;
         for (int64_t row = 0; row < rows; row++)
             for (int64_t column = triangle > 0 ? row : 0; column < (triangle < 0 ? row + 1 : columns); column++) {
-                ITEM *number = to + row * row_stride + column * column_stride;
-                const ITEM *element = items + (row * columns + column) * components * LANES + lane;
-                number[0] = element[0];
-                if (components == 2) number[1] = matrix->is_conjugate ? -element[LANES] : element[LANES];
+                ITEM *element = to + row * row_stride + column * column_stride;
+                const ITEM *item = items + (row * columns + column) * components * LANES + lane;
+                element[0] = item[0];
+                if (components == 2) element[1] = matrix->is_conjugate ? -item[LANES] : item[LANES];
             }
     }
 }
 
-/* Subtract from `columns` numbers of a row, at most LANE_COLUMNS, the products of a column of factors and the rows
+/* Subtract from `columns` elements of a row, at most LANE_COLUMNS, the products of a column of factors and the rows
    above. Distances of rows are in vectors. */
 INLINE void NAME(subtract_products)(
-    const int components, const int columns, const int is_conjugate, VECTOR *numbers, const VECTOR *factors,
+    const int components, const int columns, const int is_conjugate, VECTOR *values, const VECTOR *factors,
     int64_t factor_stride, const VECTOR *above, int64_t above_stride, int64_t k_size) {
     VECTOR sums[LANE_COLUMNS * 2];
-    UNROLL for (int i = 0; i < columns * components; i++) sums[i] = numbers[i];
+    UNROLL for (int i = 0; i < columns * components; i++) sums[i] = values[i];
     for (int64_t k = 0; k < k_size; k++, factors += factor_stride, above += above_stride) {
         VECTOR factor[2] = {-factors[0]};
         if (components == 2) factor[1] = is_conjugate ? factors[1] : -factors[1];
         UNROLL for (int column = 0; column < columns; column++)
             NAME(add_product)(components, sums + column * components, factor, above + column * components);
     }
-    UNROLL for (int i = 0; i < columns * components; i++) numbers[i] = sums[i];
+    UNROLL for (int i = 0; i < columns * components; i++) values[i] = sums[i];
 }
 
 /* The same for a whole row from a column on. */
@@ -77,9 +77,9 @@ INLINE void NAME(reduce_row)(
 INLINE void NAME(cholesky_lanes)(const int components, int64_t order, VECTOR *matrix, int64_t *info) {
     for (int lane = 0; lane < LANES; lane++) info[lane] = 0;
     for (int64_t row = 0; row < order; row++) {
-        VECTOR *numbers = matrix + row * order * components, *pivot = numbers + row * components, root;
+        VECTOR *values = matrix + row * order * components, *pivot = values + row * components, root;
         NAME(reduce_row)(
-            components, 1, numbers, row, order, matrix + row * components, order * components, matrix, row);
+            components, 1, values, row, order, matrix + row * components, order * components, matrix, row);
         for (int lane = 0; lane < LANES; lane++)
             if (!(pivot[0][lane] > 0) && !info[lane]) info[lane] = row + 1;
         UNROLL for (int lane = 0; lane < LANES; lane++) root[lane] = SQRT(pivot[0][lane]);
@@ -87,7 +87,7 @@ INLINE void NAME(cholesky_lanes)(const int components, int64_t order, VECTOR *ma
         root = NAME(choose)((MASK_VECTOR)(pivot[0] > (VECTOR){0}), root, pivot[0]);
         NAME(Divisor) by = NAME(real_divisor)(root);
         for (int64_t column = row + 1; column < order; column++)
-            NAME(divide_by_real)(components, numbers + column * components, &by);
+            NAME(divide_by_real)(components, values + column * components, &by);
         pivot[0] = root;
         if (components == 2) pivot[1] = (VECTOR){0};
     }
@@ -97,13 +97,13 @@ INLINE void NAME(cholesky_lanes)(const int components, int64_t order, VECTOR *ma
 INLINE void NAME(solve_lanes)(
     const int components, int64_t order, int64_t columns, int is_unit, const VECTOR *matrix, VECTOR *x) {
     for (int64_t row = 0; row < order; row++) {
-        VECTOR *numbers = x + row * columns * components;
+        VECTOR *values = x + row * columns * components;
         const VECTOR *factors = matrix + row * order * components;
-        NAME(reduce_row)(components, 0, numbers, 0, columns, factors, components, x, row);
+        NAME(reduce_row)(components, 0, values, 0, columns, factors, components, x, row);
         if (is_unit) continue;
         NAME(Divisor) by = NAME(divisor)(components, factors + row * components);
         for (int64_t column = 0; column < columns; column++)
-            NAME(divide)(components, numbers + column * components, &by);
+            NAME(divide)(components, values + column * components, &by);
     }
 }
 
@@ -118,9 +118,9 @@ INLINE void NAME(lu_lanes)(
         VECTOR *pivot_row = matrix + step * stride, *diagonal = pivot_row + step * components, largest = {0};
         MASK_VECTOR pivot = {0}, is_zero;
         for (int64_t row = step; row < rows; row++) {
-            VECTOR *number = matrix + row * stride + step * components, zero = {0};
-            VECTOR size = NAME(choose)((MASK_VECTOR)(number[0] < zero), -number[0], number[0]);
-            if (components == 2) size += NAME(choose)((MASK_VECTOR)(number[1] < zero), -number[1], number[1]);
+            VECTOR *element = matrix + row * stride + step * components, zero = {0};
+            VECTOR size = NAME(choose)((MASK_VECTOR)(element[0] < zero), -element[0], element[0]);
+            if (components == 2) size += NAME(choose)((MASK_VECTOR)(element[1] < zero), -element[1], element[1]);
             MASK_VECTOR is_larger = (MASK_VECTOR)(size > largest), index = ((MASK_VECTOR){0} + 1) * (int32_t)row;
             if (row == step) is_larger = ~(MASK_VECTOR){0};
             largest = NAME(choose)(is_larger, size, largest);
@@ -133,14 +133,14 @@ INLINE void NAME(lu_lanes)(
             if (row == step) continue;
             ITEM *one = (ITEM *)pivot_row + lane, *other = (ITEM *)(matrix + row * stride) + lane;
             for (int64_t i = 0; i < stride; i++) {
-                ITEM number = one[i * LANES];
-                one[i * LANES] = other[i * LANES], other[i * LANES] = number;
+                ITEM value = one[i * LANES];
+                one[i * LANES] = other[i * LANES], other[i * LANES] = value;
             }
         }
         is_zero = (MASK_VECTOR)(largest == (VECTOR){0});
         NAME(Divisor) by = NAME(divisor)(components, diagonal);
         for (int64_t row = step + 1; row < rows; row++) {
-            VECTOR *numbers = matrix + row * stride, *factor = numbers + step * components, quotient[2], negative[2];
+            VECTOR *values = matrix + row * stride, *factor = values + step * components, quotient[2], negative[2];
             UNROLL for (int component = 0; component < components; component++) quotient[component] =
                 factor[component];
             NAME(divide)(components, quotient, &by);
@@ -150,7 +150,7 @@ INLINE void NAME(lu_lanes)(
             }
             for (int64_t column = step + 1; column < columns; column++)
                 NAME(add_product)(
-                    components, numbers + column * components, negative, pivot_row + column * components);
+                    components, values + column * components, negative, pivot_row + column * components);
         }
     }
 }

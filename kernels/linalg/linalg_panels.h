@@ -51,36 +51,36 @@ INLINE void NAME(tile)(const int components, const ITEM *strip, const ITEM *pane
 }
 
 /* Load one vector of a row. */
-INLINE void NAME(load_number)(const int components, const ITEM *row, int number, VECTOR *to) {
+INLINE void NAME(load_row_vector)(const int components, const ITEM *row, int index, VECTOR *to) {
     UNROLL for (int component = 0; component < components; component++) to[component] =
-        LOAD(row + (component * VECTORS + number) * LANES);
+        LOAD(row + (component * VECTORS + index) * LANES);
 }
 
-INLINE void NAME(store_number)(const int components, ITEM *row, int number, const VECTOR *from) {
+INLINE void NAME(store_row_vector)(const int components, ITEM *row, int index, const VECTOR *from) {
     UNROLL for (int component = 0; component < components; component++)
-        *(NAME(Unaligned) *)(row + (component * VECTORS + number) * LANES) = from[component];
+        *(NAME(Unaligned) *)(row + (component * VECTORS + index) * LANES) = from[component];
 }
 
 /* Add `factor`, negated already, times one row to another. */
 INLINE void NAME(add_row)(const int components, ITEM *to, const ITEM *factor, const ITEM *row) {
-    VECTOR factors[2], sum[2], numbers[2];
+    VECTOR factors[2], sum[2], values[2];
     UNROLL for (int component = 0; component < components; component++) factors[component] =
         BROADCAST(factor[component]);
     UNROLL for (int number = 0; number < VECTORS; number++) {
-        NAME(load_number)(components, row, number, numbers);
-        NAME(load_number)(components, to, number, sum);
-        NAME(add_product)(components, sum, factors, numbers);
-        NAME(store_number)(components, to, number, sum);
+        NAME(load_row_vector)(components, row, number, values);
+        NAME(load_row_vector)(components, to, number, sum);
+        NAME(add_product)(components, sum, factors, values);
+        NAME(store_row_vector)(components, to, number, sum);
     }
 }
 
-/* Describe a divisor, one number, for `divide_row`. */
-INLINE void NAME(describe_divisor)(const int components, const ITEM *number, ITEM *divisor) {
-    VECTOR numbers[2];
-    UNROLL for (int component = 0; component < components; component++) numbers[component] =
-        BROADCAST(number[component]);
-    NAME(Divisor) by = NAME(divisor)(components, numbers);
-    divisor[0] = number[0], divisor[1] = by.reciprocal[0][0];
+/* Describe a divisor, one element, for `divide_row`. */
+INLINE void NAME(describe_divisor)(const int components, const ITEM *element, ITEM *divisor) {
+    VECTOR values[2];
+    UNROLL for (int component = 0; component < components; component++) values[component] =
+        BROADCAST(element[component]);
+    NAME(Divisor) by = NAME(divisor)(components, values);
+    divisor[0] = element[0], divisor[1] = by.reciprocal[0][0];
     divisor[2] = components == 2 ? by.reciprocal[1][0] : 0;
     divisor[3] = components == 2 ? NAME(complex) : by.are_regular ? NAME(regular_real) : NAME(irregular_real);
 }
@@ -95,11 +95,11 @@ INLINE NAME(Divisor) NAME(described_divisor)(const ITEM *divisor) {
 INLINE void NAME(divide_row)(const int components, ITEM *row, const ITEM *divisor) {
     NAME(Divisor) by = NAME(described_divisor)(divisor);
     UNROLL for (int number = 0; number < VECTORS; number++) {
-        VECTOR numbers[2];
-        NAME(load_number)(components, row, number, numbers);
-        if (divisor[3] == NAME(complex)) NAME(divide)(components, numbers, &by);
-        else NAME(divide_by_real)(components, numbers, &by);
-        NAME(store_number)(components, row, number, numbers);
+        VECTOR values[2];
+        NAME(load_row_vector)(components, row, number, values);
+        if (divisor[3] == NAME(complex)) NAME(divide)(components, values, &by);
+        else NAME(divide_by_real)(components, values, &by);
+        NAME(store_row_vector)(components, row, number, values);
     }
 }
 
@@ -143,9 +143,9 @@ INLINE void NAME(pack_strip)(
     const int height = STRIP_ROWS(components);
     for (int64_t k = 0; k < k_size; k++, strip += height * components, from += column_stride)
         UNROLL for (int row = 0; row < height; row++) {
-            const ITEM *number = from + (is_full || row < rows ? row : rows - 1) * row_stride;
-            strip[row * components] = -number[0];
-            if (components == 2) strip[row * components + 1] = is_conjugate ? number[1] : -number[1];
+            const ITEM *element = from + (is_full || row < rows ? row : rows - 1) * row_stride;
+            strip[row * components] = -element[0];
+            if (components == 2) strip[row * components + 1] = is_conjugate ? element[1] : -element[1];
         }
 }
 
@@ -168,8 +168,8 @@ INLINE void NAME(pack_triangle)(
                 components, 0, rows_from, row_stride, column_stride, rows, k_size, matrix->is_conjugate, strips);
         strips += k_size * height * components;
         for (int64_t row = first; row < first + rows && divisors; row++) {
-            const ITEM *number = from + row * (row_stride + column_stride);
-            ITEM diagonal[2] = {number[0], components == 1 ? 0 : matrix->is_conjugate ? -number[1] : number[1]};
+            const ITEM *element = from + row * (row_stride + column_stride);
+            ITEM diagonal[2] = {element[0], components == 1 ? 0 : matrix->is_conjugate ? -element[1] : element[1]};
             NAME(describe_divisor)(components, diagonal, divisors + row * DIVISOR_ITEMS);
         }
     }
@@ -184,11 +184,11 @@ INLINE void NAME(load_columns)(
         int64_t count = rows - first < COPIED_ROWS ? rows - first : COPIED_ROWS;
         ITEM *to = panel + first * ROW_ITEMS(components);
         for (int64_t lane = 0; lane < columns; lane++) {
-            const ITEM *number = from + first * row_stride + lane * column_stride;
-            for (int64_t row = 0; row < count; row++, number += row_stride) {
+            const ITEM *element = from + first * row_stride + lane * column_stride;
+            for (int64_t row = 0; row < count; row++, element += row_stride) {
                 ITEM *item = to + row * ROW_ITEMS(components) + lane;
-                item[0] = number[0];
-                if (components == 2) item[WIDTH] = is_conjugate ? -number[1] : number[1];
+                item[0] = element[0];
+                if (components == 2) item[WIDTH] = is_conjugate ? -element[1] : element[1];
             }
         }
         for (int64_t row = 0; row < count * components; row++)
@@ -222,11 +222,11 @@ INLINE void NAME(store_columns)(
         for (int64_t lane = 0; lane < columns; lane++) {
             int64_t behind = lane + first_diagonal + 1 < rows ? lane + first_diagonal + 1 : rows;
             int64_t count = behind - first < COPIED_ROWS ? behind - first : COPIED_ROWS;
-            ITEM *number = to + first * row_stride + lane * column_stride;
-            for (int64_t row = 0; row < count; row++, number += row_stride) {
+            ITEM *element = to + first * row_stride + lane * column_stride;
+            for (int64_t row = 0; row < count; row++, element += row_stride) {
                 const ITEM *item = from + row * ROW_ITEMS(components) + lane;
-                number[0] = item[0];
-                if (components == 2) number[1] = is_conjugate ? -item[WIDTH] : item[WIDTH];
+                element[0] = item[0];
+                if (components == 2) element[1] = is_conjugate ? -item[WIDTH] : item[WIDTH];
             }
         }
     }
@@ -278,53 +278,53 @@ INLINE void NAME(solve)(
     }
 }
 
-/* Subtract from the numbers of SINGLE_ROWS rows, components side by side, the products of the first `k_size` columns
+/* Subtract from the elements of SINGLE_ROWS rows, components side by side, the products of the first `k_size` columns
    of a matrix and the solution. */
 INLINE void NAME(subtract_from_rows)(
     const int components, const int is_contiguous, const ITEM *from, int64_t row_stride, int64_t column_stride,
-    ITEM im_sign, int64_t k_size, const ITEM *x, ITEM *numbers) {
+    ITEM im_sign, int64_t k_size, const ITEM *x, ITEM *values) {
     ITEM sums[2][SINGLE_ROWS];
     UNROLL for (int row = 0; row < SINGLE_ROWS; row++)
         UNROLL for (int component = 0; component < components; component++)
-            sums[component][row] = numbers[row * components + component];
+            sums[component][row] = values[row * components + component];
     for (int64_t k = 0; k < k_size; k++, from += column_stride, x += components)
         UNROLL for (int row = 0; row < SINGLE_ROWS; row++) {
-            const ITEM *number = from + row * (is_contiguous ? components : row_stride);
-            ITEM re = -number[0];
+            const ITEM *element = from + row * (is_contiguous ? components : row_stride);
+            ITEM re = -element[0];
             sums[0][row] = SCALAR_FMA(re, x[0], sums[0][row]);
             if (components == 1) continue;
-            ITEM im = -im_sign * number[1];
+            ITEM im = -im_sign * element[1];
             sums[0][row] = SCALAR_FMA(-im, x[1], sums[0][row]);
             sums[1][row] = SCALAR_FMA(re, x[1], sums[1][row]);
             sums[1][row] = SCALAR_FMA(im, x[0], sums[1][row]);
         }
     UNROLL for (int row = 0; row < SINGLE_ROWS; row++)
         UNROLL for (int component = 0; component < components; component++)
-            numbers[row * components + component] = sums[component][row];
+            values[row * components + component] = sums[component][row];
 }
 
 /* The same where neighbours in memory are in a row, tile by tile: the rows of a large matrix may be in the same set of
    the cache, which holds fewer of their lines. */
 INLINE void NAME(subtract_tiles_from_rows)(
     const int components, const ITEM *from, int64_t row_stride, ITEM im_sign, int64_t k_size, const ITEM *x,
-    ITEM *numbers) {
+    ITEM *values) {
     ITEM tile[SINGLE_ROWS * SINGLE_ROWS * 2];
     const int width = SINGLE_ROWS * components;
     for (int64_t k = 0; k < k_size; k += SINGLE_ROWS, from += width, x += width) {
         UNROLL for (int row = 0; row < SINGLE_ROWS; row++)
             __builtin_memcpy(tile + row * width, from + row * row_stride, width * sizeof(ITEM));
-        NAME(subtract_from_rows)(components, 0, tile, width, components, im_sign, SINGLE_ROWS, x, numbers);
+        NAME(subtract_from_rows)(components, 0, tile, width, components, im_sign, SINGLE_ROWS, x, values);
     }
 }
 
-/* Divide a number by one on the diagonal. */
-INLINE void NAME(divide_single)(const int components, ITEM *number, const ITEM *diagonal, ITEM im_sign) {
-    VECTOR numbers[2], divisors[2];
-    divisors[0] = BROADCAST(diagonal[0]), numbers[0] = BROADCAST(number[0]);
-    if (components == 2) divisors[1] = BROADCAST(im_sign * diagonal[1]), numbers[1] = BROADCAST(number[1]);
+/* Divide an element by one on the diagonal. */
+INLINE void NAME(divide_single)(const int components, ITEM *element, const ITEM *diagonal, ITEM im_sign) {
+    VECTOR values[2], divisors[2];
+    divisors[0] = BROADCAST(diagonal[0]), values[0] = BROADCAST(element[0]);
+    if (components == 2) divisors[1] = BROADCAST(im_sign * diagonal[1]), values[1] = BROADCAST(element[1]);
     NAME(Divisor) by = NAME(divisor)(components, divisors);
-    NAME(divide)(components, numbers, &by);
-    UNROLL for (int component = 0; component < components; component++) number[component] = numbers[component][0];
+    NAME(divide)(components, values, &by);
+    UNROLL for (int component = 0; component < components; component++) element[component] = values[component][0];
 }
 
 /* Solve a problem with one right side, without copying its triangle. */
@@ -334,39 +334,39 @@ INLINE void NAME(solve_single)(const int components, const Linalg *p, int64_t pr
     LinalgMatrix x = linalg_problem(&p->x, problem, components * sizeof(ITEM));
     int64_t row_stride = a.row_stride * components, column_stride = a.column_stride * components;
     const ITEM *matrix = (const ITEM *)a.address;
-    ITEM *numbers = (ITEM *)workspace, im_sign = a.is_conjugate ? -1 : 1;
+    ITEM *values = (ITEM *)workspace, im_sign = a.is_conjugate ? -1 : 1;
     for (int64_t row = 0; row < p->order; row++)
-        for (int component = 0; component < components; component++) numbers[row * components + component] =
+        for (int component = 0; component < components; component++) values[row * components + component] =
             ((const ITEM *)b.address)[row * b.row_stride * components + component];
     for (int64_t first = 0; first < p->order; first += SINGLE_ROWS) {
         int64_t rows = p->order - first < SINGLE_ROWS ? p->order - first : SINGLE_ROWS;
-        ITEM *block = numbers + first * components;
+        ITEM *block = values + first * components;
         const ITEM *from = matrix + first * row_stride;
         if (rows == SINGLE_ROWS && row_stride == components)
-            NAME(subtract_from_rows)(components, 1, from, components, column_stride, im_sign, first, numbers, block);
+            NAME(subtract_from_rows)(components, 1, from, components, column_stride, im_sign, first, values, block);
         else if (rows == SINGLE_ROWS && column_stride == components)
-            NAME(subtract_tiles_from_rows)(components, from, row_stride, im_sign, first, numbers, block);
+            NAME(subtract_tiles_from_rows)(components, from, row_stride, im_sign, first, values, block);
         else if (rows == SINGLE_ROWS)
-            NAME(subtract_from_rows)(components, 0, from, row_stride, column_stride, im_sign, first, numbers, block);
+            NAME(subtract_from_rows)(components, 0, from, row_stride, column_stride, im_sign, first, values, block);
         for (int64_t row = 0; row < rows; row++) {
             const ITEM *factors = from + row * row_stride;
-            ITEM *number = block + row * components;
+            ITEM *element = block + row * components;
             for (int64_t k = rows == SINGLE_ROWS ? first : 0; k < first + row; k++) {
-                ITEM re = -factors[k * column_stride], *known = numbers + k * components;
-                number[0] = SCALAR_FMA(re, known[0], number[0]);
+                ITEM re = -factors[k * column_stride], *known = values + k * components;
+                element[0] = SCALAR_FMA(re, known[0], element[0]);
                 if (components == 1) continue;
                 ITEM im = -im_sign * factors[k * column_stride + 1];
-                number[0] = SCALAR_FMA(-im, known[1], number[0]);
-                number[1] = SCALAR_FMA(re, known[1], number[1]);
-                number[1] = SCALAR_FMA(im, known[0], number[1]);
+                element[0] = SCALAR_FMA(-im, known[1], element[0]);
+                element[1] = SCALAR_FMA(re, known[1], element[1]);
+                element[1] = SCALAR_FMA(im, known[0], element[1]);
             }
             if (!p->is_unit)
-                NAME(divide_single)(components, number, factors + (first + row) * column_stride, im_sign);
+                NAME(divide_single)(components, element, factors + (first + row) * column_stride, im_sign);
         }
     }
     for (int64_t row = 0; row < p->order; row++)
         for (int component = 0; component < components; component++)
-            ((ITEM *)x.address)[row * x.row_stride * components + component] = numbers[row * components + component];
+            ((ITEM *)x.address)[row * x.row_stride * components + component] = values[row * components + component];
 }
 
 /* Bytes that solving a problem takes. */

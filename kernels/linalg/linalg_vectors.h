@@ -1,6 +1,6 @@
 /* Arithmetic of decompositions for one element type and vector width: `vector_kinds.h` includes this for each.
 
-   A number has one component, or two: its real and its imaginary one, in vectors of their own. Functions of both take
+   An element has one component, or two: its real and its imaginary one, in vectors of their own. Functions of both take
    `components`, which the compiler knows. */
 
 #ifndef HAS_INTEGER_ITEMS
@@ -65,37 +65,37 @@ INLINE NAME(Divisor) NAME(complex_divisor)(VECTOR re, VECTOR im) {
     return result;
 }
 
-/* Divide numbers by a real divisor, component by component. */
-INLINE void NAME(divide_by_real)(const int components, VECTOR *number, const NAME(Divisor) *by) {
+/* Divide elements by a real divisor, component by component. */
+INLINE void NAME(divide_by_real)(const int components, VECTOR *element, const NAME(Divisor) *by) {
     UNROLL for (int component = 0; component < components; component++) {
-        VECTOR quotient = NAME(corrected)(number[component], by->divisor, by->reciprocal[0]);
-        if (!by->are_regular) quotient = NAME(choose)(by->is_regular, quotient, number[component] / by->divisor);
-        number[component] = quotient;
+        VECTOR quotient = NAME(corrected)(element[component], by->divisor, by->reciprocal[0]);
+        if (!by->are_regular) quotient = NAME(choose)(by->is_regular, quotient, element[component] / by->divisor);
+        element[component] = quotient;
     }
 }
 
-/* Divide numbers by a divisor of their kind. */
-INLINE void NAME(divide)(const int components, VECTOR *number, const NAME(Divisor) *by) {
+/* Divide elements by a divisor of their kind. */
+INLINE void NAME(divide)(const int components, VECTOR *element, const NAME(Divisor) *by) {
     if (components == 1) {
-        NAME(divide_by_real)(1, number, by);
+        NAME(divide_by_real)(1, element, by);
         return;
     }
-    VECTOR re = number[0], im = number[1];
-    number[0] = FMA(re, by->reciprocal[0], -(im * by->reciprocal[1]));
-    number[1] = FMA(re, by->reciprocal[1], im * by->reciprocal[0]);
+    VECTOR re = element[0], im = element[1];
+    element[0] = FMA(re, by->reciprocal[0], -(im * by->reciprocal[1]));
+    element[1] = FMA(re, by->reciprocal[1], im * by->reciprocal[0]);
 }
 
-INLINE NAME(Divisor) NAME(divisor)(const int components, const VECTOR *number) {
-    return components == 1 ? NAME(real_divisor)(number[0]) : NAME(complex_divisor)(number[0], number[1]);
+INLINE NAME(Divisor) NAME(divisor)(const int components, const VECTOR *element) {
+    return components == 1 ? NAME(real_divisor)(element[0]) : NAME(complex_divisor)(element[0], element[1]);
 }
 
-/* sum + factor * number, of which `factor` is the negative of what the caller subtracts. */
-INLINE void NAME(add_product)(const int components, VECTOR *sum, const VECTOR *factor, const VECTOR *number) {
-    sum[0] = FMA(factor[0], number[0], sum[0]);
+/* sum + factor * element, of which `factor` is the negative of what the caller subtracts. */
+INLINE void NAME(add_product)(const int components, VECTOR *sum, const VECTOR *factor, const VECTOR *element) {
+    sum[0] = FMA(factor[0], element[0], sum[0]);
     if (components == 2) {
-        sum[0] = FMA(-factor[1], number[1], sum[0]);
-        sum[1] = FMA(factor[0], number[1], sum[1]);
-        sum[1] = FMA(factor[1], number[0], sum[1]);
+        sum[0] = FMA(-factor[1], element[1], sum[0]);
+        sum[1] = FMA(factor[0], element[1], sum[1]);
+        sum[1] = FMA(factor[1], element[0], sum[1]);
     }
 }
 

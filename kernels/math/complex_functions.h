@@ -29,13 +29,13 @@
 /* From the first on, exp(x) may overflow where its product with a sine does not; from the second on, it always does.
    From the third on tanh is 1. */
 #define MAX_PLAIN_EXPONENT 700
-#define MAX_GROWTH 2200
+#define MAX_SCALED_EXPONENT 2200
 #define MAX_TANH 22
 
 /* The sine and the cosine, or the hyperbolic ones. */
 typedef struct { DoubleDouble sine, cosine; } SinePair;
 
-/* A square root, whose components are sums. */
+/* A complex number of double-doubles. */
 typedef struct { DoubleDouble real, imaginary; } ComplexDoubleDouble;
 
 static inline ComplexNumber complex_of(double real, double imaginary) {
@@ -43,12 +43,12 @@ static inline ComplexNumber complex_of(double real, double imaginary) {
     return number;
 }
 
-REAL_INLINE DoubleDouble scaled_by(DoubleDouble sum, double scale) {
-    DoubleDouble result = {sum.high * scale, sum.low * scale};
+REAL_INLINE DoubleDouble scaled_by(DoubleDouble value, double scale) {
+    DoubleDouble result = {value.high * scale, value.low * scale};
     return result;
 }
 
-REAL_INLINE DoubleDouble magnitude_of(DoubleDouble sum) { return sum.high < 0 ? scaled_by(sum, -1) : sum; }
+REAL_INLINE DoubleDouble magnitude_of(DoubleDouble value) { return value.high < 0 ? scaled_by(value, -1) : value; }
 
 REAL_INLINE double scale_of(double largest) {
     return blend(largest > LARGE_COMPONENT, 1 / COMPONENT_SCALE, blend(largest < SMALL_COMPONENT, COMPONENT_SCALE, 1));
@@ -56,17 +56,17 @@ REAL_INLINE double scale_of(double largest) {
 
 REAL_INLINE double larger_of(double first, double second) { return first > second ? first : second; }
 
-REAL_INLINE double rounded(DoubleDouble sum) { return sum.high + sum.low; }
+REAL_INLINE double rounded(DoubleDouble value) { return value.high + value.low; }
 
 /* The sine and cosine of an angle; NaN if it is not finite. */
 REAL_INLINE SinePair sine_and_cosine(double angle) {
     if (!(fabs(angle) < INFINITY)) return (SinePair){{angle - angle, 0}, {angle - angle, 0}};
     Reduced reduced = fabs(angle) < MAX_REDUCED ? reduce_by_half_pi(angle) : reduce_large_by_half_pi(angle);
     int is_odd = (int)(reduced.quarter & 1);
-    SinePair turn = {is_odd ? reduced.cosine : reduced.sine, is_odd ? reduced.sine : reduced.cosine};
-    if (reduced.quarter & 2) turn.sine = scaled_by(turn.sine, -1);
-    if ((reduced.quarter + 1) & 2) turn.cosine = scaled_by(turn.cosine, -1);
-    return turn;
+    SinePair circular = {is_odd ? reduced.cosine : reduced.sine, is_odd ? reduced.sine : reduced.cosine};
+    if (reduced.quarter & 2) circular.sine = scaled_by(circular.sine, -1);
+    if ((reduced.quarter + 1) & 2) circular.cosine = scaled_by(circular.cosine, -1);
+    return circular;
 }
 
 /* The hyperbolic sine and cosine, for |x| <= MAX_PLAIN_EXPONENT. */
@@ -78,7 +78,7 @@ REAL_INLINE SinePair hyperbolic_pair(double x) {
 
 /* The sum of the squares of two components, neither of which is too large or too small for that. */
 REAL_INLINE DoubleDouble sum_of_squares(DoubleDouble first, DoubleDouble second) {
-    return sum_of_sums(product_of_sums(first, first), product_of_sums(second, second));
+    return double_double_sum(double_double_product(first, first), double_double_product(second, second));
 }
 
 REAL_INLINE double modulus_of(ComplexNumber z) {
@@ -96,7 +96,8 @@ REAL_INLINE ComplexDoubleDouble upper_root(DoubleDouble x, double y) {
     double largest = larger_of(fabs(x.high), y), scale = scale_of(largest);
     if (largest == 0) return root;
     DoubleDouble width = scaled_by(magnitude_of(x), scale), height = {y * scale, 0};
-    DoubleDouble longer = square_root(scaled_by(sum_of_sums(square_root(sum_of_squares(width, height)), width), 0.5));
+    DoubleDouble modulus = square_root(sum_of_squares(width, height));
+    DoubleDouble longer = square_root(scaled_by(double_double_sum(modulus, width), 0.5));
     DoubleDouble shorter = quotient(height, scaled_by(longer, 2));
     double back = scale > 1 ? 1 / COMPONENT_SCALE_ROOT : scale < 1 ? COMPONENT_SCALE_ROOT : 1;
     longer = scaled_by(longer, back), shorter = scaled_by(shorter, back);
@@ -120,17 +121,17 @@ REAL_INLINE double logarithm_of_modulus(
     DoubleDouble a, DoubleDouble b, DoubleDouble minus, DoubleDouble plus, double doublings) {
     DoubleDouble square = sum_of_squares(a, b);
     if ((doublings == 0) & (square.high > 0.5) & (square.high < 2)) {
-        DoubleDouble excess = sum_of_sums(product_of_sums(minus, plus), product_of_sums(b, b));
+        DoubleDouble excess = double_double_sum(double_double_product(minus, plus), double_double_product(b, b));
         if (fabs(excess.high) < TINY_EXCESS)
             return 0.5 * (excess.high + FUSED_MULTIPLY_ADD(-0.5 * excess.high, excess.high, excess.low));
         square = exact_sum(1, excess.high);
         square.low += excess.low;
     }
-    DoubleDouble total = logarithm_of_sum(square, 2 * doublings);
+    DoubleDouble total = double_double_logarithm(square, 2 * doublings);
     return 0.5 * rounded(total);
 }
 
-/* The logarithm of the modulus of 2^doublings (x + i y), where x is a sum. */
+/* The logarithm of the modulus of 2^doublings (x + i y), where x is a double-double. */
 REAL_INLINE double full_range_logarithm_of_modulus(DoubleDouble x, double y, double doublings) {
     x = magnitude_of(x), y = fabs(y);
     double largest = larger_of(x.high, y), scale = scale_of(largest);
@@ -158,7 +159,7 @@ REAL_INLINE ComplexNumber log1p_of(ComplexNumber z) {
 
 /* exp(x) / 2 times a factor, for great x. */
 REAL_INLINE double scaled_exponential(double x, double factor) {
-    SCALED_POWER(power, k, x < MAX_GROWTH ? x : MAX_GROWTH, -0.0)
+    SCALED_POWER(power, k, x < MAX_SCALED_EXPONENT ? x : MAX_SCALED_EXPONENT, -0.0)
     return scalbn(power * factor, (int)k - 1);
 }
 
@@ -166,32 +167,36 @@ REAL_INLINE double scaled_exponential(double x, double factor) {
 REAL_INLINE ComplexNumber cosh_of_complex(ComplexNumber z) {
     double x = z.real, y = z.imaginary, size = fabs(x);
     if (y == 0) return complex_of(cosh_of(x), x == x ? y * copysign(1, x) : y);
-    SinePair turn = sine_and_cosine(y);
-    if (x == 0) return complex_of(turn.cosine.high, y - y == 0 ? x * turn.sine.high : x);
+    SinePair circular = sine_and_cosine(y);
+    if (x == 0) return complex_of(circular.cosine.high, y - y == 0 ? x * circular.sine.high : x);
     if ((size == INFINITY) & !(y - y == 0)) return complex_of(INFINITY, y - y);
     if (x != x) return complex_of(x, x);
     if (size > MAX_PLAIN_EXPONENT)
         return complex_of(
-            scaled_exponential(size, turn.cosine.high), scaled_exponential(size, copysign(1, x) * turn.sine.high));
-    SinePair growth = hyperbolic_pair(x);
+            scaled_exponential(size, circular.cosine.high),
+            scaled_exponential(size, copysign(1, x) * circular.sine.high));
+    SinePair hyperbolic_of_x = hyperbolic_pair(x);
     return complex_of(
-        rounded(product_of_sums(growth.cosine, turn.cosine)), rounded(product_of_sums(growth.sine, turn.sine)));
+        rounded(double_double_product(hyperbolic_of_x.cosine, circular.cosine)),
+        rounded(double_double_product(hyperbolic_of_x.sine, circular.sine)));
 }
 
 /* sinh(x) cos(y) + i cosh(x) sin(y). */
 REAL_INLINE ComplexNumber sinh_of_complex(ComplexNumber z) {
     double x = z.real, y = z.imaginary, size = fabs(x);
     if (y == 0) return complex_of(sinh_of(x), y);
-    SinePair turn = sine_and_cosine(y);
-    if (x == 0) return complex_of(y - y == 0 ? x * turn.cosine.high : x, turn.sine.high);
+    SinePair circular = sine_and_cosine(y);
+    if (x == 0) return complex_of(y - y == 0 ? x * circular.cosine.high : x, circular.sine.high);
     if ((size == INFINITY) & !(y - y == 0)) return complex_of(x, y - y);
     if (x != x) return complex_of(x, x);
     if (size > MAX_PLAIN_EXPONENT)
         return complex_of(
-            scaled_exponential(size, copysign(1, x) * turn.cosine.high), scaled_exponential(size, turn.sine.high));
-    SinePair growth = hyperbolic_pair(x);
+            scaled_exponential(size, copysign(1, x) * circular.cosine.high),
+            scaled_exponential(size, circular.sine.high));
+    SinePair hyperbolic_of_x = hyperbolic_pair(x);
     return complex_of(
-        rounded(product_of_sums(growth.sine, turn.cosine)), rounded(product_of_sums(growth.cosine, turn.sine)));
+        rounded(double_double_product(hyperbolic_of_x.sine, circular.cosine)),
+        rounded(double_double_product(hyperbolic_of_x.cosine, circular.sine)));
 }
 
 /* (sinh(x) cosh(x) + i sin(y) cos(y)) / (sinh(x)^2 + cos(y)^2). */
@@ -200,15 +205,15 @@ REAL_INLINE ComplexNumber tanh_of_complex(ComplexNumber z) {
     if (y == 0) return complex_of(tanh_of(x), y);
     if ((size == INFINITY) & !(y - y == 0)) return complex_of(copysign(1, x), copysign(0, y));
     if ((x == 0) & !(y - y == 0)) return complex_of(x, y - y);
-    SinePair turn = sine_and_cosine(y);
-    DoubleDouble product = product_of_sums(turn.sine, turn.cosine);
+    SinePair circular = sine_and_cosine(y);
+    DoubleDouble product = double_double_product(circular.sine, circular.cosine);
     if (size > MAX_TANH)
         return complex_of(
             y - y == 0 ? copysign(1, x) : y - y, 4 * rounded(product) * exponential_of(-2 * size));
     if (x != x) return complex_of(x, x);
-    SinePair growth = hyperbolic_pair(x);
-    DoubleDouble divisor = sum_of_squares(growth.sine, turn.cosine);
-    double real = rounded(quotient(product_of_sums(growth.sine, growth.cosine), divisor));
+    SinePair hyperbolic_of_x = hyperbolic_pair(x);
+    DoubleDouble divisor = sum_of_squares(hyperbolic_of_x.sine, circular.cosine);
+    double real = rounded(quotient(double_double_product(hyperbolic_of_x.sine, hyperbolic_of_x.cosine), divisor));
     return complex_of(x == 0 ? x : real, rounded(quotient(product, divisor)));
 }
 
@@ -235,10 +240,10 @@ REAL_INLINE ComplexNumber asin_acos_of(ComplexNumber z) {
     if (largest >= ASYMPTOTIC) return complex_of(y, full_range_logarithm_of_modulus((DoubleDouble){x, 0}, y, 1));
     if (largest < TINY_COMPONENT) return complex_of(1, y);
     ComplexDoubleDouble minus = upper_root(exact_sum(1, -x), y), plus = upper_root(exact_sum(1, x), y);
-    DoubleDouble real = sum_of_sums(
-        product_of_sums(minus.real, plus.real), product_of_sums(minus.imaginary, plus.imaginary));
-    DoubleDouble imaginary = sum_of_sums(
-        product_of_sums(minus.real, plus.imaginary), product_of_sums(minus.imaginary, plus.real));
+    DoubleDouble real = double_double_sum(
+        double_double_product(minus.real, plus.real), double_double_product(minus.imaginary, plus.imaginary));
+    DoubleDouble imaginary = double_double_sum(
+        double_double_product(minus.real, plus.imaginary), double_double_product(minus.imaginary, plus.real));
     return complex_of(rounded(real), asinh_of(rounded(imaginary)));
 }
 
@@ -274,14 +279,14 @@ REAL_INLINE ComplexNumber atanh_of_complex(ComplexNumber z) {
         return complex_of(copysign(real, z.real), copysign(HALF_PI, z.imaginary));
     }
     DoubleDouble below = exact_sum(1, -x), above = exact_sum(1, x);
-    DoubleDouble height = {y, 0}, square = product_of_sums(height, height);
+    DoubleDouble height = {y, 0}, square = double_double_product(height, height);
     if ((x == 1) & (y < TINY_COMPONENT)) {
         real = y == 0 ? INFINITY : 0.5 * (LOG_OF_2 + LOG_OF_2_REST - logarithm_of(y));
     } else {
-        DoubleDouble distance = sum_of_sums(product_of_sums(below, below), square);
+        DoubleDouble distance = double_double_sum(double_double_product(below, below), square);
         real = 0.25 * log_plus_one_of(4 * x / distance.high);
     }
-    DoubleDouble cosine = sum_of_sums(product_of_sums(below, above), scaled_by(square, -1));
+    DoubleDouble cosine = double_double_sum(double_double_product(below, above), scaled_by(square, -1));
     double angle = 0.5 * atan2_of(2 * y, cosine.high);
     return complex_of(copysign(real, z.real), copysign(angle, z.imaginary));
 }

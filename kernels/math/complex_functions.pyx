@@ -58,7 +58,8 @@ sine = ufunc(COMPLEX_sine, "sine", "The sine.")
 cosine = ufunc(COMPLEX_cosine, "cosine", "The cosine.")
 tangent = ufunc(COMPLEX_tangent, "tangent", "The tangent.")
 asin_acos = ufunc(
-    COMPLEX_asin_acos, "asin_acos", "The real component of sqrt(1 - z) sqrt(1 + z), and the imaginary one of asin(z) without its sign."
+    COMPLEX_asin_acos, "asin_acos",
+    "The real component of sqrt(1 - z) sqrt(1 + z), and the imaginary one of asin(z) without its sign."
 )
 asin = ufunc(COMPLEX_asin, "asin", "The inverse sine.")
 acos = ufunc(COMPLEX_acos, "acos", "The inverse cosine.")

@@ -19,7 +19,7 @@
 #define MAX_SCALE 1022
 
 /* log(u 2^doublings), for normal numbers u > 0. */
-REAL_INLINE DoubleDouble logarithm_of_sum(DoubleDouble u, double doublings) {
+REAL_INLINE DoubleDouble double_double_logarithm(DoubleDouble u, double doublings) {
     const uint64_t one = (uint64_t)1 << 52, root = bits_of(ROOT_OF_HALF);
     uint64_t biased = bits_of(u.high) + (bits_of(1) - root);
     double k = double_from_bits(biased >> 52 | bits_of(0x1p52)) - (0x1p52 + 1023);
@@ -40,13 +40,13 @@ REAL_INLINE DoubleDouble logarithm_of_sum(DoubleDouble u, double doublings) {
 REAL_INLINE double logarithm_of(double x) {
     int is_subnormal = x < MIN_NORMAL;
     DoubleDouble u = {blend(is_subnormal, x * 0x1p54, x), 0};
-    DoubleDouble total = logarithm_of_sum(u, blend(is_subnormal, -54, 0));
+    DoubleDouble total = double_double_logarithm(u, blend(is_subnormal, -54, 0));
     double value = blend(x < INFINITY, total.high + total.low, x + x);
     return blend(x > 0, value, blend(x == 0, -INFINITY, blend(x == x, NAN, x + x)));
 }
 
 REAL_INLINE double log_plus_one_of(double x) {
-    DoubleDouble total = logarithm_of_sum(exact_sum(1, x), 0);
+    DoubleDouble total = double_double_logarithm(exact_sum(1, x), 0);
     double value = blend(x < INFINITY, total.high + total.low, x + x);
     value = blend(fabs(x) < TINY_EXCESS, FUSED_MULTIPLY_ADD(-0.5 * x, x, x), value);
     return blend(x > -1, value, blend(x == -1, -INFINITY, blend(x == x, NAN, x + x)));
@@ -60,7 +60,7 @@ REAL_INLINE double logarithm_with_root(double magnitude, double square_added) {
     radicand.low += square.low;
     DoubleDouble root = square_root(radicand), u = exact_sum(root.high, squared);
     u.high = blend(is_large, magnitude, u.high), u.low = blend(is_large, 0, u.low + root.low);
-    DoubleDouble total = logarithm_of_sum(u, blend(is_large, 1, 0));
+    DoubleDouble total = double_double_logarithm(u, blend(is_large, 1, 0));
     return total.high + total.low;
 }
 
@@ -76,7 +76,7 @@ REAL_INLINE double acosh_of(double x) {
 
 REAL_INLINE double atanh_of(double x) {
     double magnitude = fabs(x);
-    DoubleDouble total = logarithm_of_sum(quotient(exact_sum(1, magnitude), exact_sum(1, -magnitude)), 0);
+    DoubleDouble total = double_double_logarithm(quotient(exact_sum(1, magnitude), exact_sum(1, -magnitude)), 0);
     double value = copysign(blend(magnitude == 1, INFINITY, 0.5 * (total.high + total.low)), x);
     value = blend(magnitude >= TINY_ARGUMENT, value, x);
     return blend(magnitude <= 1, value, blend(x == x, NAN, x + x));

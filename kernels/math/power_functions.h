@@ -19,7 +19,7 @@
 #define LEG_SCALE 0x1p200
 
 /* log(x), for finite numbers x > 0: 2 s + s^3 (2/3 + s^2 (2/5 + s^2 times a polynomial)), as in
-   `logarithm_of_sum`, with the first terms as sums. */
+   `double_double_logarithm`, with the first terms as sums. */
 REAL_INLINE DoubleDouble precise_logarithm(double x) {
     const uint64_t one = (uint64_t)1 << 52, root = bits_of(ROOT_OF_HALF);
     int is_subnormal = x < MIN_NORMAL;
@@ -34,11 +34,11 @@ REAL_INLINE DoubleDouble precise_logarithm(double x) {
     POLYNOMIAL(rest, z_high, LOG_REST_TERMS)
     DoubleDouble curve = ordered_sum(TWO_FIFTHS, z.high * rest);
     curve.low += TWO_FIFTHS_REST;
-    DoubleDouble first = product_of_sums(z, (DoubleDouble){TWO_THIRDS, TWO_THIRDS_REST});
-    DoubleDouble second = product_of_sums(product_of_sums(z, z), curve);
+    DoubleDouble first = double_double_product(z, (DoubleDouble){TWO_THIRDS, TWO_THIRDS_REST});
+    DoubleDouble second = double_double_product(double_double_product(z, z), curve);
     DoubleDouble slope = ordered_sum(first.high, second.high);
     slope.low += first.low + second.low;
-    DoubleDouble term = product_of_sums(s, slope);
+    DoubleDouble term = double_double_product(s, slope);
     DoubleDouble of_mantissa = ordered_sum(2 * s.high, term.high);
     of_mantissa.low += FUSED_MULTIPLY_ADD(2, s.low, term.low);
     /* k LOG_OF_2 is exact. */
@@ -52,7 +52,7 @@ REAL_INLINE double power_of(double x, double y) {
     int is_regular = (magnitude > 0) & (magnitude < INFINITY);
     DoubleDouble logarithm = precise_logarithm(blend(is_regular, magnitude, 1));
     logarithm.high = blend(is_regular, logarithm.high, blend(magnitude > 0, magnitude, -INFINITY));
-    DoubleDouble exponent = product_of_sums((DoubleDouble){y, 0}, logarithm);
+    DoubleDouble exponent = double_double_product((DoubleDouble){y, 0}, logarithm);
     exponent.low = blend(fabs(exponent.high) < MAX_EXPONENT + 40, exponent.low, 0);
     double size = exponential_of_sum(exponent.high, exponent.low);
     double half = 0.5 * y, truncated = blend(fabs(y) < 0x1p52, (fabs(y) + 0x1p52) - 0x1p52, fabs(y));

@@ -81,13 +81,7 @@ REAL_INLINE double blend(int is_first, double first, double second) {
         for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i]); \
     }
 
-/* The function that replaces each of some numbers by the value of a function. */
-#define OF_ALL(name)                                                           \
-    REAL_INLINE void name##_of_all(double *values, intptr_t count) {           \
-        for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i]); \
-    }
-
-/* An unevaluated sum of two numbers, of which `low` is small: it has about twice the digits of one. */
+/* A double-double: the unevaluated sum high + low, where low is small. It has about twice the digits of a double. */
 typedef struct { double high, low; } DoubleDouble;
 
 typedef struct {
@@ -114,13 +108,13 @@ REAL_INLINE DoubleDouble exact_square(double x) {
     return result;
 }
 
-REAL_INLINE DoubleDouble product_of_sums(DoubleDouble first, DoubleDouble second) {
+REAL_INLINE DoubleDouble double_double_product(DoubleDouble first, DoubleDouble second) {
     double product = first.high * second.high, error = FUSED_MULTIPLY_ADD(first.high, second.high, -product);
     DoubleDouble result = {product, error + FUSED_MULTIPLY_ADD(first.high, second.low, first.low * second.high)};
     return result;
 }
 
-REAL_INLINE DoubleDouble sum_of_sums(DoubleDouble first, DoubleDouble second) {
+REAL_INLINE DoubleDouble double_double_sum(DoubleDouble first, DoubleDouble second) {
     DoubleDouble result = exact_sum(first.high, second.high);
     return ordered_sum(result.high, result.low + (first.low + second.low));
 }
@@ -133,7 +127,7 @@ REAL_INLINE DoubleDouble quotient(DoubleDouble dividend, DoubleDouble divisor) {
     return result;
 }
 
-/* The square root of a sum; 0 if it is 0. */
+/* The square root of a double-double; 0 if it is 0. */
 REAL_INLINE DoubleDouble square_root(DoubleDouble square) {
     double high = sqrt(square.high), rest = FUSED_MULTIPLY_ADD(-high, high, square.high) + square.low;
     DoubleDouble result = {high, blend(high > 0, rest / (2 * high), 0)};

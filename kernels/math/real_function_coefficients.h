@@ -1,6 +1,5 @@
-/* Coefficients of approximations, the highest power's first. Written by
-   tools/polynomials.py. Errors are those of exact evaluation, relative to the largest absolute value in the
-   interval. */
+/* Coefficients of approximations, the highest power's first. Written by tools/polynomials.py. Errors are
+   those of exact evaluation, relative to the largest absolute value in the interval. */
 
 /* (erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2, in [0.0, 0.5625]: error 2^-54.64. */
 #define ERF_TERMS(FIRST, TERM)                            \

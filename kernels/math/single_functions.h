@@ -20,7 +20,7 @@ REAL_INLINE double clamp(double x, double limit) {
     return blend(x > limit, limit, blend(x < -limit, -limit, x));
 }
 
-/* exp(x), for |x| <= SINGLE_EXP_REACH. */
+/* exp(x), for |x| <= MAX_SINGLE_EXP. */
 REAL_INLINE double single_power(double x) {
     double shifted = FUSED_MULTIPLY_ADD(x, INVERSE_LOG_OF_2, ROUND_TO_INTEGER);
     double t = FUSED_MULTIPLY_ADD(x, INVERSE_LOG_OF_2, ROUND_TO_INTEGER - shifted);

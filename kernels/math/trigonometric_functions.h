@@ -85,7 +85,7 @@ static Reduced reduce_large_by_half_pi(double x) {
     while (word < 4 && !product[word]) word++;
     DoubleDouble fraction = ordered_sum(product[word] * 0x1p96, product[word + 1] * 0x1p64);
     fraction = ordered_sum(fraction.high, fraction.low + product[word + 2] * 0x1p32 + product[word + 3]);
-    DoubleDouble half_pi = {HALF_PI, HALF_PI_NEXT}, angle = product_of_sums(fraction, half_pi);
+    DoubleDouble half_pi = {HALF_PI, HALF_PI_NEXT}, angle = double_double_product(fraction, half_pi);
     double scale = sign * copysign(power_of_two(-32 * (word + 4)), x);
     angle = ordered_sum(angle.high * scale, angle.low * scale);
     return reduced_pair(x < 0 ? -quarter : quarter, angle.high, angle.low);

@@ -31,20 +31,20 @@ cdef class FusedAttention:
         rows: the address of a task of `codegen.reductions.rows` with one result, of the shape and the element type of
             the first product.
         seconds: its estimated seconds on one thread.
-        position: the number of the first product among its operands.
-        is_right: whether the rows are the right operand of the second product, transposed.
+        scores_operand: the number of the scores, the first product, among the operands of the rows' task.
+        weights_are_rhs: whether the weights, its result, are the right operand of the second product, transposed.
         threads: maximum number of threads; None: all.
     """
 
     cdef size_t rows
     cdef double seconds
-    cdef Py_ssize_t position
-    cdef bint is_right
+    cdef Py_ssize_t scores_operand
+    cdef bint weights_are_rhs
     cdef object threads
 
-    def __init__(self, size_t rows, double seconds, Py_ssize_t position, bint is_right, threads=None):
-        self.rows, self.seconds, self.position, self.is_right = rows, seconds, position, is_right
-        self.threads = threads
+    def __init__(self, size_t rows, double seconds, Py_ssize_t scores_operand, bint weights_are_rhs, threads=None):
+        self.rows, self.seconds, self.threads = rows, seconds, threads
+        self.scores_operand, self.weights_are_rhs = scores_operand, weights_are_rhs
 
     def __call__(self, cnp.ndarray query not None, cnp.ndarray key not None, cnp.ndarray value not None, *row_operands):
         """Return the second product.
@@ -52,7 +52,7 @@ cdef class FusedAttention:
         Args:
             query, key: stacks [..., row, k] and [..., k, column], as for `multiply`.
             value: the other operand of the second product: [..., column, feature], or [..., feature, column] if the
-                rows are its right operand.
+                weights are its right operand.
             row_operands: the operands of the computation on rows, without the first product.
 
         Raises:
@@ -70,10 +70,10 @@ cdef class FusedAttention:
         cdef AlignedMemory workspace
         # The weights exist block by block only: an array without memory gives the second product its shape.
         cdef object weights = np.broadcast_to(np.zeros((), query.dtype), [score_shape[axis] for axis in range(rank)])
-        cdef cnp.ndarray right = value.swapaxes(rank - 1, rank - 2) if self.is_right else value
+        cdef cnp.ndarray right = value.swapaxes(rank - 1, rank - 2) if self.weights_are_rhs else value
         describe(output, weights, right, shape)
         output.left.outer_stride, output.left.k_stride = scores.columns * scores.itemsize, scores.itemsize
-        if self.is_right:
+        if self.weights_are_rhs:
             # Weights are not packed if they are the left operand, and the order of factors changes no bit.
             shape[rank - 2], shape[rank - 1] = output.columns, output.rows
         cdef cnp.ndarray result = result_of(output, value, shape)
@@ -85,14 +85,14 @@ cdef class FusedAttention:
         scores.column_blocks = output.column_blocks = 1
         scores.is_symmetric = output.is_symmetric = 0
         attention.rows = <void (*)(int64_t, void *) noexcept nogil>self.rows
-        attention.is_transposed = self.is_right
-        attention.scores_arg, attention.weights_arg = self.position, len(row_operands) + 1
+        attention.is_transposed = self.weights_are_rhs
+        attention.scores_arg, attention.weights_arg = self.scores_operand, len(row_operands) + 1
         attention.arg_count = attention.weights_arg + 1 + ATTENTION_INTEGERS
         if attention.arg_count > ATTENTION_MAX_ARGS:
             raise ValueError(f"more than {MAX_ATTENTION_OPERANDS} operands")
         arrays = [one if cnp.PyArray_ISCARRAY_RO(one) else np.array(one, order="C") for one in row_operands]
         for array in arrays:
-            number += number == self.position
+            number += number == self.scores_operand
             attention.args[number] = <int64_t>cnp.PyArray_DATA(array)
             number += 1
         workspace = allocate_attention(&attention, batch * scores.row_blocks)

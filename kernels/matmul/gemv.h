@@ -1,6 +1,6 @@
 /* GEMV of f32, f64 and integers of 32 and 64 bits: the tasks.
 
-   Order of additions of floats. A sum has as many chains as fit GEMV_BYTES: the product number k goes to chain k
+   Order of additions of floats. A sum has as many chains as fit GEMV_CHAIN_BYTES: the product number k goes to chain k
    modulo their number, by fused multiply-add from 0 on. Then the second half of the chains is added to the first,
    and so on until one is left, and 0 to that, so that no sum is -0. Longer sums are cut into blocks of
    GEMV_K_BLOCK products, whose sums are added in order. Nothing else changes a bit: vector width, which
@@ -14,10 +14,10 @@
 
 #include <stdint.h>
 
-/* BYTES: of the chains of one sum. K_BLOCK: products of a block. COLUMNS, MAX_COLUMNS: columns of a work item if
+/* CHAIN_BYTES: of the chains of one sum. K_BLOCK: products of a block. COLUMNS, MAX_COLUMNS: columns of a work item if
    these are contiguous: the chains of few stay in the L1 cache; more give longer contiguous reads from memory. */
 enum {
-    GEMV_BYTES = 64,
+    GEMV_CHAIN_BYTES = 64,
     GEMV_K_BLOCK = 1 << 15,
     GEMV_COLUMNS = 256,
     GEMV_MAX_COLUMNS = 1024
@@ -41,25 +41,25 @@ typedef struct {
 #define FAMILY(name) gemv_##name
 #include "simd/vector_kinds.h"
 
-typedef void VectorTile(const char *, const char *, int64_t, int64_t, int64_t, char *);
+typedef void GemvTile(const char *, const char *, int64_t, int64_t, int64_t, char *);
 
-/* The functions of one element type and vector width: for contiguous k and for contiguous columns; `half` where the
-   matrix is of bf16. */
-#define VECTOR_TILES(name) {{gemv_##name##_columns, gemv_##name##_dots}, {0}}
-#define FLOAT_TILES(name) \
+/* The functions of one element type and vector width, [is_bf16][is_dots]: for a matrix of the vector's type, then for
+   one of bf16, or NULL; of each, for contiguous columns, then for contiguous k. */
+#define GEMV_TILES(name) {{gemv_##name##_columns, gemv_##name##_dots}, {0}}
+#define GEMV_FLOAT_TILES(name) \
     {{gemv_##name##_columns, gemv_##name##_dots}, {gemv_##name##_bf16_columns, gemv_##name##_bf16_dots}}
 
 /* The function for a work item, by layout and vector width. */
-static VectorTile *vector_tile(const Gemv *p, int64_t vector_bytes) {
-    static VectorTile *const tiles[][2][2] = {
-        FLOAT_TILES(float), VECTOR_TILES(double), VECTOR_TILES(uint32), VECTOR_TILES(uint64)};
+static GemvTile *gemv_tile(const Gemv *p, int64_t vector_bytes) {
+    static GemvTile *const tiles[][2][2] = {
+        GEMV_FLOAT_TILES(float), GEMV_TILES(double), GEMV_TILES(uint32), GEMV_TILES(uint64)};
     int is_dots = p->k_stride == p->stored_itemsize, is_bf16 = p->stored_itemsize < p->itemsize;
 #ifdef __x86_64__
-    static VectorTile *const wide_tiles[][2][2] = {
-        FLOAT_TILES(wide_float), VECTOR_TILES(wide_double), VECTOR_TILES(wide_uint32), VECTOR_TILES(wide_uint64)};
-    static VectorTile *const narrow_tiles[][2][2] = {
-        FLOAT_TILES(narrow_float), VECTOR_TILES(narrow_double), VECTOR_TILES(narrow_uint32),
-        VECTOR_TILES(narrow_uint64)};
+    static GemvTile *const wide_tiles[][2][2] = {
+        GEMV_FLOAT_TILES(wide_float), GEMV_TILES(wide_double), GEMV_TILES(wide_uint32), GEMV_TILES(wide_uint64)};
+    static GemvTile *const narrow_tiles[][2][2] = {
+        GEMV_FLOAT_TILES(narrow_float), GEMV_TILES(narrow_double), GEMV_TILES(narrow_uint32),
+        GEMV_TILES(narrow_uint64)};
     if (vector_bytes == 64) return wide_tiles[p->kind][is_bf16][is_dots];
     if (vector_bytes == 16) return narrow_tiles[p->kind][is_bf16][is_dots];
 #endif
@@ -69,7 +69,7 @@ static VectorTile *vector_tile(const Gemv *p, int64_t vector_bytes) {
 
 /* Compute some work items. */
 static void gemv_run(const Gemv *p, int64_t first, int64_t end, int64_t vector_bytes) {
-    VectorTile *tile = vector_tile(p, vector_bytes);
+    GemvTile *tile = gemv_tile(p, vector_bytes);
     int64_t stride = p->k_stride == p->stored_itemsize ? p->outer_stride : p->k_stride;
     for (int64_t work_item = first; work_item < end; work_item++) {
         int64_t outer = work_item % p->blocks * p->block, k_block = work_item / p->blocks % p->k_blocks;

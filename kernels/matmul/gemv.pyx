@@ -25,7 +25,7 @@ cdef extern from "matmul.h" nogil:
 
 cdef extern from "gemv.h" nogil:
     enum:
-        GEMV_BYTES
+        GEMV_CHAIN_BYTES
         GEMV_K_BLOCK
         GEMV_COLUMNS
         GEMV_MAX_COLUMNS
@@ -42,7 +42,7 @@ cdef extern from "gemv.h" nogil:
 
     void gemv_run(const Gemv *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
 
-CHAIN_BYTES = GEMV_BYTES
+CHAIN_BYTES = GEMV_CHAIN_BYTES
 """Bytes of the sums of all chains."""
 K_BLOCK = GEMV_K_BLOCK
 """Products that are summed before their sum is added to that of the previous k block."""

@@ -6,7 +6,7 @@
 #else
 #define TILE_ROWS 4
 #endif
-#define CHAINS ((int)(GEMV_BYTES / sizeof(ITEM)))
+#define CHAINS ((int)(GEMV_CHAIN_BYTES / sizeof(ITEM)))
 #define REGISTERS (CHAINS / LANES)
 /* Contiguous columns: K_GROUP chains are updated together, with K_DEPTH values of k each, so that a chain is loaded and
    stored once for these. More rows at once collide in the sets of the L1 cache if their stride is a power of two. */
@@ -18,7 +18,7 @@
 #define K_GROUP 4
 #define K_DEPTH 1
 #endif
-/* Values of k that columns_of_layout prefetches ahead, into L2, which took less time than into L1 (Zen 4). */
+/* Values of k that `stored_columns` prefetches ahead, into L2, which took less time than into L1 (Zen 4). */
 #define PREFETCH_DISTANCE (4 * CHAINS)
 
 /* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */
@@ -98,7 +98,8 @@ INLINE void NAME(row_dots)(
     UNROLL for (int row = 0; row < rows; row++) ((NAME(Item) *)to)[row] = NAME(add_chains_and_lanes)(sums[row]);
 }
 
-INLINE void NAME(dots_of_layout)(
+/* Dot products of rows whose elements have `stored_itemsize` bytes. */
+INLINE void NAME(stored_dots)(
     int stored_itemsize, const char *vector, const char *matrix, int64_t row_stride, int64_t rows, int64_t k_size,
         char *to) {
     int64_t row = 0;
@@ -159,7 +160,7 @@ INLINE void NAME(update_chains)(
 
 /* The sums of at most GEMV_MAX_COLUMNS contiguous columns. Chains are in memory; each is updated with
    contiguous reads. The stride of chains is odd: powers of two collide in cache sets. */
-INLINE void NAME(columns_of_layout)(
+INLINE void NAME(stored_columns)(
     int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
         char *to) {
     VECTOR sums[CHAINS * (GEMV_MAX_COLUMNS / LANES + 1)];
@@ -190,11 +191,11 @@ INLINE void NAME(columns_of_layout)(
 #define TILES(name, stored_itemsize)                                                                            \
     static CODE void NAME(name##dots)(                                                                          \
         const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
-        NAME(dots_of_layout)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                  \
+        NAME(stored_dots)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                     \
     }                                                                                                           \
     static CODE void NAME(name##columns)(                                                                       \
         const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
-        NAME(columns_of_layout)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);               \
+        NAME(stored_columns)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                  \
     }
 
 TILES(, sizeof(ITEM))

@@ -78,8 +78,8 @@ cdef dict _KINDS = {
 }
 
 cdef enum:
-    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for dot products, whose
-    # k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
+    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for dot products,
+    # whose k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
     MAX_GROUP_BYTES = 1 << 19
     MAX_DOTS_GROUP_BYTES = 1 << 18
     # A product is divided into this many work items if each has so many multiply-adds (by AMX and by dot products).

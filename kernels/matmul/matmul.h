@@ -20,8 +20,8 @@
    A matrix times its own transpose is symmetric to the bit: only blocks on and above the diagonal are computed, and
    mirrored below it; of a block on the diagonal, each panel only down to the diagonal. */
 
-#ifndef NIMBLEHLO_MATRIX_PRODUCT_H
-#define NIMBLEHLO_MATRIX_PRODUCT_H
+#ifndef NIMBLEHLO_MATMUL_H
+#define NIMBLEHLO_MATMUL_H
 
 #include <stdint.h>
 #include <string.h>
@@ -60,14 +60,14 @@ typedef struct {
     const char *address;
     const int64_t *batch_strides;
     int64_t outer_stride, k_stride;
-} ProductOperand;
+} MatmulOperand;
 
 /* The arguments of tasks. The t-th task does the work items from `t * items_per_task` on, in one of `workspace_count`
    workspaces of `workspace_bytes`: `workspace_busy` marks those in use, `copied_rows` whose rows each has copied
    (the number of a matrix's block of rows, or -1). Copies of k blocks are `copy_bytes` apart, or overwrite each other
    if that is 0 and are then made for each work item. */
 typedef struct {
-    ProductOperand left, right;
+    MatmulOperand left, right;
     char *result;
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind;
@@ -95,7 +95,7 @@ typedef struct {
     char *to, *next_copy, *packed;
     int64_t row_stride, k_stride, right_stride, to_stride, next_row_stride, k_size, k, row, next_prefetch;
     PanelPrefetch prefetch;
-} ProductTile;
+} MatmulTile;
 
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void matmul_prefetch(PanelPrefetch 
 }
 
 /* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch, at most. */
-static inline __attribute__((always_inline)) int64_t matmul_interval(ProductTile *t) {
+static inline __attribute__((always_inline)) int64_t matmul_interval(MatmulTile *t) {
     int64_t interval = t->prefetch.interval < MATMUL_MAX_INTERVAL ? t->prefetch.interval : MATMUL_MAX_INTERVAL;
     if (t->k >= t->next_prefetch) matmul_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
     interval = interval < t->k_size - t->k ? interval : t->k_size - t->k;
@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) int64_t matmul_interval(ProductTile
 static void matmul_plan_prefetch(
     PanelPrefetch *prefetch, const Matmul *p, const char *from, int64_t columns, int64_t k_size,
         int64_t during_k) {
-    const ProductOperand *operand = &p->right;
+    const MatmulOperand *operand = &p->right;
     int64_t itemsize = p->itemsize, is_k_contiguous = operand->k_stride == itemsize;
     int64_t is_read = (is_k_contiguous || operand->outer_stride == itemsize)
         && p->k_size * p->columns * itemsize > MATMUL_CACHED_BYTES;
@@ -146,7 +146,7 @@ static void matmul_plan_prefetch(
 
 /* Whether rows are copied for a product with this many columns. */
 static inline int matmul_copies_rows(const Matmul *p, int64_t rows, int64_t columns) {
-    const ProductOperand *left = &p->left;
+    const MatmulOperand *left = &p->left;
     int64_t stride = left->k_stride == p->itemsize ? left->outer_stride
         : left->outer_stride == p->itemsize ? left->k_stride : 1;
     return rows > MATMUL_LOW_ROWS && p->k_size > MATMUL_LOW_K && columns >= MATMUL_COPY_COLUMNS
@@ -213,19 +213,19 @@ typedef struct {
     void (*multiply_small)(
         const Matmul *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
         int64_t right_stride);
-} ProductFunctions;
+} MatmulFunctions;
 
 #define MATMUL_FUNCTIONS(name) \
     {matmul_##name##_multiply_block, matmul_##name##_mirror, matmul_##name##_multiply_small}
 
-static const ProductFunctions *matmul_functions(const Matmul *p, int64_t vector_bytes) {
-    static const ProductFunctions functions[] = {
+static const MatmulFunctions *matmul_functions(const Matmul *p, int64_t vector_bytes) {
+    static const MatmulFunctions functions[] = {
         MATMUL_FUNCTIONS(float), MATMUL_FUNCTIONS(double), MATMUL_FUNCTIONS(uint32), MATMUL_FUNCTIONS(uint64)};
 #ifdef __x86_64__
-    static const ProductFunctions wide_functions[] = {
+    static const MatmulFunctions wide_functions[] = {
         MATMUL_FUNCTIONS(wide_float), MATMUL_FUNCTIONS(wide_double), MATMUL_FUNCTIONS(wide_uint32),
         MATMUL_FUNCTIONS(wide_uint64)};
-    static const ProductFunctions narrow_functions[] = {
+    static const MatmulFunctions narrow_functions[] = {
         MATMUL_FUNCTIONS(narrow_float), MATMUL_FUNCTIONS(narrow_double), MATMUL_FUNCTIONS(narrow_uint32),
         MATMUL_FUNCTIONS(narrow_uint64)};
     if (vector_bytes == 64) return &wide_functions[p->kind];
@@ -261,7 +261,7 @@ static void matmul_multiply_small(const Matmul *p, int64_t vector_bytes, int64_t
 }
 
 /* The address of a matrix of a stack. */
-static const char *matmul_matrix(const Matmul *p, const ProductOperand *operand, int64_t matrix) {
+static const char *matmul_matrix(const Matmul *p, const MatmulOperand *operand, int64_t matrix) {
     const char *address = operand->address;
     for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--)
         address += matrix % p->batch_sizes[axis] * operand->batch_strides[axis];
@@ -279,7 +279,7 @@ static int64_t matmul_take_workspace(Matmul *p, int64_t rows) {
 
 /* Multiply the matrices of a work item. */
 static void matmul_multiply(Matmul *p, int64_t vector_bytes, int64_t work_item, int64_t slot) {
-    const ProductFunctions *functions = matmul_functions(p, vector_bytes);
+    const MatmulFunctions *functions = matmul_functions(p, vector_bytes);
     int64_t matrix = work_item / (p->row_blocks * p->column_blocks), row_block = work_item / p->column_blocks;
     int64_t row = row_block % p->row_blocks * p->row_block, column = work_item % p->column_blocks * p->column_block;
     int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;

@@ -21,7 +21,12 @@ def multiply_complex(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = Non
 
 class FusedAttention:
     def __init__(
-        self, rows: int, seconds: float, position: int, is_right: bool, threads: int | None = None
+        self,
+        rows: int,
+        seconds: float,
+        scores_operand: int,
+        weights_are_rhs: bool,
+        threads: int | None = None,
     ) -> None: ...
     def __call__(
         self, query: np.ndarray, key: np.ndarray, value: np.ndarray, *row_operands: np.ndarray

@@ -33,13 +33,13 @@ cdef extern from "matmul.h" nogil:
         MATMUL_PANEL
         MATMUL_MAX_WORKSPACES
 
-    ctypedef struct ProductOperand:
+    ctypedef struct MatmulOperand:
         const char *address
         const int64_t *batch_strides
         int64_t outer_stride, k_stride
 
     ctypedef struct Matmul:
-        ProductOperand left, right
+        MatmulOperand left, right
         char *result
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind
@@ -63,8 +63,8 @@ cdef enum:
     MAX_RANK = 64
     # Columns of a full tile, at most.
     WIDTH = 32
-    # Rows and sums of a work item, at most, so that what it reads and writes stays in the L2 cache. If so many rows have
-    # more than LEFT_BYTES, which each block of columns reads again, a work item has fewer, but LONG_ROW_BLOCK.
+    # Rows and sums of a work item, at most, so that what it reads and writes stays in the L2 cache. If so many rows
+    # have more than LEFT_BYTES, which each block of columns reads again, a work item has fewer, but LONG_ROW_BLOCK.
     ROW_BLOCK = 512
     LONG_ROW_BLOCK = 256
     LEFT_BYTES = 5 << 18
@@ -357,8 +357,8 @@ cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks):
 
 
 cdef void divide(Matmul *product, int64_t batch) noexcept:
-    """Divide the product into work items, by its sizes. Each work item copies its columns, and each block of columns the
-    rows, unless these are shared."""
+    """Divide the product into work items, by its sizes. Each work item copies its columns, and each block of columns
+    the rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
     cdef int64_t row_bytes = max(1, product.k_size * product.itemsize)
     cdef int64_t most_rows = max(LONG_ROW_BLOCK, min(ROW_BLOCK, LEFT_BYTES // row_bytes))
@@ -393,8 +393,8 @@ cdef void divide(Matmul *product, int64_t batch) noexcept:
 
 cdef bint is_own_transpose(Matmul *product) noexcept:
     """Whether the right matrices are the left ones transposed."""
-    cdef ProductOperand *left = &product.left
-    cdef ProductOperand *right = &product.right
+    cdef MatmulOperand *left = &product.left
+    cdef MatmulOperand *right = &product.right
     cdef int64_t axis
     for axis in range(product.batch_rank):
         if left.batch_strides[axis] != right.batch_strides[axis] and product.batch_sizes[axis] > 1:

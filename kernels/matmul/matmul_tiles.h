@@ -20,7 +20,7 @@
 #endif
 
 /* Prefetch the sums that a tile reads, the row that it writes at its end, and a row to copy for the next tile. */
-INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
+INLINE void NAME(fetch_row)(const MatmulTile *t, int64_t row, int vectors) {
     const char *address = t->to + row * t->to_stride, *partial_sums = t->partial_sums + row * vectors * sizeof(VECTOR);
     __builtin_prefetch(address, 1);
     __builtin_prefetch(address + vectors * sizeof(VECTOR) - 1, 1);
@@ -65,7 +65,7 @@ INLINE void NAME(add_outer_products)(
 /* Write the sums of one k block, added to the earlier ones, for `rows` rows and `vectors` vectors of columns; the last
    vector has `last_lanes` columns. The columns are packed meanwhile if `packs`. But for `last_lanes`, the numbers are
    constants. */
-INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, ProductTile *t) {
+INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, MatmulTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
     char *packed = t->packed;
     const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
@@ -106,7 +106,7 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Pro
     TILE(11, vectors); TILE(12, vectors); TILE(13, vectors); TILE(14, vectors);
 
 /* Dispatch to the tile of this size. */
-static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, ProductTile *t) {
+static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
     int64_t vectors = (columns + LANES - 1) / LANES, last_lanes = columns - (vectors - 1) * LANES;
     switch (vectors * 16 + rows) {
         ALL_LOW_TILES
@@ -128,7 +128,7 @@ INLINE int NAME(has_packing_tile)(int64_t rows, int is_low) {
 }
 
 /* Dispatch to the tile of this size that packs its columns, all of whose vectors are full. */
-static CODE void NAME(packing_tile)(int64_t rows, int64_t columns, ProductTile *t) {
+static CODE void NAME(packing_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
     switch (columns / LANES * 16 + rows) {
         TILE(MATMUL_LOW_ROWS - 1, LOW_VECTORS);
         TILE(MATMUL_LOW_ROWS, LOW_VECTORS);
@@ -301,7 +301,7 @@ static CODE void NAME(multiply_block)(
     char *all_partial_sums = workspace + MATMUL_PANEL * itemsize;
     char *copies = all_partial_sums + matmul_partial_sums(p) * itemsize;
     ITEM *panel = (ITEM *)workspace;
-    ProductTile t;
+    MatmulTile t;
     t.next_row_stride = p->left.outer_stride;
     matmul_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, matmul_k_block_size(p, 0), 1);
     while (t.prefetch.remaining) matmul_prefetch(&t.prefetch);

@@ -105,7 +105,7 @@ LOWP_INLINE void dots_tile(int kind, int rows, int vectors, const DotTile *t) {
 }
 
 /* Dispatch to the tile of this size. */
-LOWP_INLINE void dispatch_dots(int kind, int64_t rows, const DotTile *t) {
+LOWP_INLINE void dispatch_dots_size(int kind, int64_t rows, const DotTile *t) {
     switch ((rows < DOTS_ROWS ? rows : DOTS_ROWS) * 2 + (t->columns > 16)) {
 #define DOTS_TILE(rows)                                   \
     case (rows) * 2: dots_tile(kind, rows, 1, t); return; \
@@ -121,12 +121,13 @@ LOWP_INLINE void dispatch_dots(int kind, int64_t rows, const DotTile *t) {
     }
 }
 
-static LOWP_CODE void dispatch_dots_tile(int64_t kind, int64_t rows, const DotTile *t) {
+/* Dispatch to the tile of this kind and size. */
+static LOWP_CODE void dispatch_dots(int64_t kind, int64_t rows, const DotTile *t) {
     switch (kind) {
-    case LOWP_S8S8_DOTS: dispatch_dots(LOWP_S8S8_DOTS, rows, t); break;
-    case LOWP_U8S8_DOTS: dispatch_dots(LOWP_U8S8_DOTS, rows, t); break;
-    case LOWP_S16_DOTS: dispatch_dots(LOWP_S16_DOTS, rows, t); break;
-    default: dispatch_dots(LOWP_BF16_DOTS, rows, t);
+    case LOWP_S8S8_DOTS: dispatch_dots_size(LOWP_S8S8_DOTS, rows, t); break;
+    case LOWP_U8S8_DOTS: dispatch_dots_size(LOWP_U8S8_DOTS, rows, t); break;
+    case LOWP_S16_DOTS: dispatch_dots_size(LOWP_S16_DOTS, rows, t); break;
+    default: dispatch_dots_size(LOWP_BF16_DOTS, rows, t);
     }
 }
 
@@ -134,8 +135,7 @@ static LOWP_CODE void dispatch_dots_tile(int64_t kind, int64_t rows, const DotTi
    panels of `right_k_tiles`. */
 static LOWP_CODE void dots_multiply_k_block(
     const LowpProduct *p, const LowpRowBlock *all, int64_t k_tile, const char *right, int64_t right_k_tiles,
-        int64_t first,
-    int64_t blocks, DotSums *totals) {
+    int64_t first, int64_t blocks, DotSums *totals) {
     int64_t itemsize = p->rounds_to_bf16 ? 2 : 4, rows = all->rows < LOWP_BLOCK ? all->rows : LOWP_BLOCK;
     int is_last = k_tile + DOTS_K_TILES >= p->k_tiles;
     DotTile tile = {.row_bytes = p->right.outer_size * itemsize, .rounds_to_bf16 = p->rounds_to_bf16,
@@ -149,7 +149,7 @@ static LOWP_CODE void dots_multiply_k_block(
             tile.left = all->left + k_tile * LOWP_TILE_PAIR_BYTES + 64 * row;
             tile.sums = totals[block % LOWP_MAX_GROUP].rows[row];
             tile.to = is_last ? all->to + row * tile.row_bytes + (first + block) * LOWP_BLOCK * itemsize : NULL;
-            dispatch_dots_tile(p->kind, rows - row, &tile);
+            dispatch_dots(p->kind, rows - row, &tile);
         }
     }
 }

@@ -51,7 +51,7 @@ class _Fibers(NamedTuple):
     last: ir.Value
 
     def offset(self, fiber: int, column: ir.Value) -> ir.Value:
-        """The offset in memory of SCAN_GROUP values of a slice, from `column` on in the scan."""
+        """The offset in memory of SCAN_GROUP values of a fiber, from `column` on in the scan."""
         builder = self.builder
         start = builder.add(self.first, builder.mul(self.fiber_stride, I64(fiber)))
         if self.reverse:

@@ -19,20 +19,21 @@ from .window_axes import FIELDS, LOW, SIZE, STRIDE, WINDOW, WINDOWS
 
 @kernel
 def find_rows(
-    window_row: int, offsets: int, axes: Any, windowed_axis: int, window: int, row_size: int, rows: Any,
+    window_row: int, offsets: int, axes: Any, windowed_fields: int, window: int, row_size: int, rows: Any,
     numbers: np.ndarray, rows_start: int,
 ) -> int:  # fmt: skip
     """The operand's offsets of the rows of elements of a row of windows, and the number of the first position
     in each, without padding. Returns their count.
 
-    If no axis after `windowed_axis` has windows, and none before it, offsets are those along it.
+    `windowed_fields`: where the fields of the only axis with windows begin in `axes`, if that is the last
+    axis: offsets are then those along it. -1: any axis may have windows.
     """
     count = 0
-    if windowed_axis >= 0:
-        size, windows = get(axes, windowed_axis + SIZE), get(axes, windowed_axis + WINDOWS)
+    if windowed_fields >= 0:
+        size, windows = get(axes, windowed_fields + SIZE), get(axes, windowed_fields + WINDOWS)
         outer = window_row // windows
-        start = (window_row - outer * windows) * get(axes, windowed_axis + STRIDE)
-        start -= get(axes, windowed_axis + LOW)
+        start = (window_row - outer * windows) * get(axes, windowed_fields + STRIDE)
+        start -= get(axes, windowed_fields + LOW)
         for offset in range(max(0, -start), min(offsets, size - start)):
             put(rows, rows_start + count, (outer * size + start + offset) * row_size)
             put(numbers, rows_start + count, offset * window)
@@ -41,13 +42,13 @@ def find_rows(
     for offset in range(offsets):
         row_index, scale, is_inside = 0, 1, True
         row_numbers, window_position = window_row, offset
-        for axis in range(axes.size - FIELDS, -1, -FIELDS):
-            size = get(axes, axis + SIZE)
-            element = row_numbers % get(axes, axis + WINDOWS) * get(axes, axis + STRIDE)
-            element += window_position % get(axes, axis + WINDOW) - get(axes, axis + LOW)
+        for fields in range(axes.size - FIELDS, -1, -FIELDS):
+            size = get(axes, fields + SIZE)
+            element = row_numbers % get(axes, fields + WINDOWS) * get(axes, fields + STRIDE)
+            element += window_position % get(axes, fields + WINDOW) - get(axes, fields + LOW)
             is_inside = is_inside and 0 <= element < size
-            row_numbers //= get(axes, axis + WINDOWS)
-            window_position //= get(axes, axis + WINDOW)
+            row_numbers //= get(axes, fields + WINDOWS)
+            window_position //= get(axes, fields + WINDOW)
             row_index, scale = row_index + element * scale, scale * size
         if is_inside:
             put(rows, rows_start + count, row_index * row_size)
@@ -58,17 +59,17 @@ def find_rows(
 
 @kernel
 def find_window_rows(
-    row: int, offsets: int, axes: Any, windowed_axis: int, window: int, window_rows: Any, numbers: np.ndarray,
-    rows_start: int,
+    row: int, offsets: int, axes: Any, windowed_fields: int, window: int, window_rows: Any,
+    numbers: np.ndarray, rows_start: int,
 ) -> int:  # fmt: skip
     """The rows of windows that contain a row of elements, in order, and the number of the first position
-    there. Returns their count. `windowed_axis` is as in `find_rows`."""
+    there. Returns their count. `windowed_fields` is as in `find_rows`."""
     count = 0
-    if windowed_axis >= 0:
-        size, stride = get(axes, windowed_axis + SIZE), get(axes, windowed_axis + STRIDE)
-        windows = get(axes, windowed_axis + WINDOWS)
+    if windowed_fields >= 0:
+        size, stride = get(axes, windowed_fields + SIZE), get(axes, windowed_fields + STRIDE)
+        windows = get(axes, windowed_fields + WINDOWS)
         outer = row // size
-        start = row - outer * size + get(axes, windowed_axis + LOW)
+        start = row - outer * size + get(axes, windowed_fields + LOW)
         last = start // stride
         for number in range(max(0, (start - offsets) // stride + 1), min(last + 1, windows)):
             put(window_rows, rows_start + count, outer * windows + number)
@@ -78,12 +79,12 @@ def find_window_rows(
     for offset in range(offsets - 1, -1, -1):
         window_row, scale, is_inside = 0, 1, True
         row_number, window_position = row, offset
-        for axis in range(axes.size - FIELDS, -1, -FIELDS):
-            size, windows = get(axes, axis + SIZE), get(axes, axis + WINDOWS)
-            stride = get(axes, axis + STRIDE)
-            start = row_number % size + get(axes, axis + LOW) - window_position % get(axes, axis + WINDOW)
+        for fields in range(axes.size - FIELDS, -1, -FIELDS):
+            size, windows = get(axes, fields + SIZE), get(axes, fields + WINDOWS)
+            stride = get(axes, fields + STRIDE)
+            start = row_number % size + get(axes, fields + LOW) - window_position % get(axes, fields + WINDOW)
             is_inside = is_inside and start >= 0 and start % stride == 0 and start // stride < windows
-            row_number, window_position = row_number // size, window_position // get(axes, axis + WINDOW)
+            row_number, window_position = row_number // size, window_position // get(axes, fields + WINDOW)
             window_row, scale = window_row + start // stride * scale, scale * windows
         if is_inside:
             put(window_rows, rows_start + count, window_row)
@@ -284,15 +285,15 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
             for index in range(values_start, values_start + row_pitch):
                 put(values, index, load(combined, source, 0))
         rank = axes.size // FIELDS
-        windowed_axis = block_axis * FIELDS if block_axis == rank - 1 else -1
+        windowed_fields = block_axis * FIELDS if block_axis == rank - 1 else -1
         inner_rows, inner_window_rows = 1, 1
         for axis in range(block_axis + 1, rank):
             inner_rows *= get(axes, axis * FIELDS + SIZE)
             inner_window_rows *= get(axes, axis * FIELDS + WINDOWS)
-        blocked = block_axis * FIELDS
-        axis_size, axis_low = get(axes, blocked + SIZE), get(axes, blocked + LOW)
-        axis_window, axis_stride = get(axes, blocked + WINDOW), get(axes, blocked + STRIDE)
-        axis_windows = get(axes, blocked + WINDOWS)
+        fields = block_axis * FIELDS
+        axis_size, axis_low = get(axes, fields + SIZE), get(axes, fields + LOW)
+        axis_window, axis_stride = get(axes, fields + WINDOW), get(axes, fields + STRIDE)
+        axis_windows = get(axes, fields + WINDOWS)
         chunks, row_blocks = (length + chunk - 1) // chunk, (axis_size + block - 1) // block
         work_item = add_atomically(next_work_item, 0, 1)
         while work_item < work_items:
@@ -308,7 +309,8 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
             for window_row in range(first_window_row, end_window_row):
                 target = choices_start + (window_row - first_window_row) * row_pitch
                 count = find_rows(
-                    window_row, offsets, axes, windowed_axis, width, length * inner, rows, numbers, rows_start
+                    window_row, offsets, axes, windowed_fields, width, length * inner, rows, numbers,
+                    rows_start,
                 )
                 choose_windows(
                     operand, rows, numbers, rows_start, count, row_axis, inner, first - reach, last, choices,
@@ -324,7 +326,9 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
             for row in range(
                 (outer * axis_size + begin) * inner_rows, (outer * axis_size + end) * inner_rows
             ):
-                count = find_window_rows(row, offsets, axes, windowed_axis, width, rows, numbers, rows_start)
+                count = find_window_rows(
+                    row, offsets, axes, windowed_fields, width, rows, numbers, rows_start
+                )
                 find_pairs(
                     rows, numbers, rows_start, count, first_window_row, row_axis, inner, row_pitch,
                     source_pitch, choices_start, values_start, pairs, pairs_start, ends, ends_start,

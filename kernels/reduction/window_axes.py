@@ -8,6 +8,7 @@ import numpy as np
 SIZE, WINDOW, STRIDE, BASE_DILATION, WINDOW_DILATION, LOW, WINDOWS = range(7)
 """The columns of `axis_table`."""
 FIELDS = WINDOWS + 1
+"""Numbers of an axis in `axis_table`."""
 
 
 class Axis(NamedTuple):

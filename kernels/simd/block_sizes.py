@@ -7,8 +7,8 @@ SCAN_BLOCK affect the bits of results.
 ARGUMENT_BLOCK = 4096  # contiguous values per block of arg_reduce
 SCAN_GROUP = 16  # values of a scan that are combined from left to right
 SCAN_BLOCK = 256  # values of a scan whose groups are combined from left to right
-SCAN_LANES = 16  # slices scanned in parallel, one per lane
-SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of SCAN_LANES slices
+SCAN_LANES = 16  # fibers scanned in parallel, one per lane
+SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of SCAN_LANES fibers
 SCAN_CHUNK = 512  # columns per chunk of a scan
 CACHE_LINE_BYTES = 64  # as on all x86-64 processors and most of aarch64
 NONTEMPORAL_BYTES = 1 << 22  # of results that are stored past the caches, unless a kernel has a limit

@@ -52,7 +52,8 @@ static inline __attribute__((always_inline)) SoftwareDoubles software_upper_bits
 }
 
 /* a * b + c, rounded once. Numbers whose products or errors could overflow or underflow go to the C library. */
-static __attribute__((noinline, unused)) __m128d software_fma_double(__m128d a_given, __m128d b_given, __m128d c_given) {
+static __attribute__((noinline, unused)) __m128d software_fma_double(
+    __m128d a_given, __m128d b_given, __m128d c_given) {
     SoftwareDoubles a = (SoftwareDoubles)a_given, b = (SoftwareDoubles)b_given, c = (SoftwareDoubles)c_given;
     SoftwareBits magnitude_mask = {INT64_MAX, INT64_MAX};
     SoftwareDoubles zero = {0, 0}, a_size = (SoftwareDoubles)((SoftwareBits)a & magnitude_mask);

@@ -183,7 +183,7 @@ def sort_rows(uint64_t[::1] encoding, cnp.ndarray elements, cnp.ndarray values, 
     """Sort rows of `length` elements; few long ones by several threads each.
 
     Args:
-        encoding: the words of `sort_encoding.Encoding`.
+        encoding: `sort_encoding.Encoding.as_array`.
         elements: flat unsigned integers of at most 8 bytes, which may not share memory with the results.
         values: receives the sorted elements, or None.
         positions: receives the positions of the sorted elements in their rows, as uint32, or None.

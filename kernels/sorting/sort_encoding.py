@@ -21,8 +21,9 @@ class Key(NamedTuple):
 class Encoding(NamedTuple):
     """The encoding of the bits of an element as an unsigned integer of the same order.
 
-    `ones` has all bits of the element set, `sign` the highest bit, `infinity` the bits of +inf. The ascending
-    integer is xored with `flip`; `nan` is the code of all NaNs.
+    `mode` says how: UNSIGNED, SIGNED, TOTAL or CANONICAL. `ones` has all bits of the element set, `sign` the
+    highest bit, `infinity` the bits of +inf. The ascending integer is xored with `flip`; `nan` is the code of
+    all NaNs.
     """
 
     mode: int

@@ -90,7 +90,7 @@ MATRICES: dict[str, Cases] = {
     f"{_P}:MAX_SMALL_COMPLEX_FMAS": lambda n, t, o: [
         op.dot("complex<f32>" if t == "f32" else "complex<f64>", o, 1, n // 64 + k, 8, 8) for k in (-1, 0, 1)
     ],
-    "kernels/matmul/gemv.h:GEMV_BYTES": lambda n, t, o: [
+    "kernels/matmul/gemv.h:GEMV_CHAIN_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n // 4) for shape in ((1, k, 9), (9, k, 1))
     ],
     "kernels/matmul/gemv.h:GEMV_K_BLOCK": lambda n, t, o: [
