@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Fft transforms along the last dimensions of arrays; `fft.h` holds the tasks."""
+"""Fast Fourier transforms along the last dimensions of arrays; `fft.h` holds the tasks."""
 
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
