@@ -11,7 +11,7 @@ cdef extern from "numpy/arrayobject.h":
 ctypedef void (*InnerLoop)(char **, const cnp.npy_intp *, const cnp.npy_intp *, void *) noexcept
 
 cdef enum:
-    # NumPy gives Python's lock away for more elements.
+    # For more elements NumPy releases the GIL.
     MAX_LOOP_ELEMENTS = 500
     MAX_LOOP_OPERANDS = 3
 

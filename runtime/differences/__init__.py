@@ -6,7 +6,7 @@
 
 from .search import FaultyOperation, Report, find_faulty_operation
 
-# The names by which users already call them.
+# Former names, which keep working; new code uses the others.
 Difference, find_difference = FaultyOperation, find_faulty_operation
 
 __all__ = ["Difference", "FaultyOperation", "Report", "find_difference", "find_faulty_operation"]

@@ -42,7 +42,7 @@ MAX_ISOLATED_ITERATIONS: Final = 4
 MAX_BODY_RUNS: Final = 12
 """Runs in which the body of a reduction, a scatter, a sort or a map is checked."""
 BODY_ELEMENTS: Final = 64
-"""Elements on which it is faulty in each of them."""
+"""Elements of each vector on which a body is checked in one such run."""
 MAX_PREFIXES: Final = 32
 """Prefixes of a program that are tried one by one if bisection finds none that is wrong."""
 _OPERAND_RUNS: Final = 6
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def departures(self) -> Sequence[BoundViolation]:
-        """The name by which users already know `violations`."""
+        """The former name of `violations`."""
         return self.violations
 
     @property
@@ -204,11 +204,13 @@ class _Search:
         runs_each_operation = self._runs_each_operation
         values: dict[Value, Array] = dict(zip(main_block(program).arguments, inputs, strict=True))
         try:
-            theirs = self._backend.run(returning(program, observed), inputs)
+            observed_values = self._backend.run(returning(program, observed), inputs)
         except BackendError:
-            theirs = [np.asarray(one) for one in execute(returning(program, observed), inputs)]
+            # The backend does not run the program with all values as outputs: each operation runs alone, on
+            # the operands that NimbleHLO computes.
+            observed_values = [np.asarray(one) for one in execute(returning(program, observed), inputs)]
             runs_each_operation = True
-        values.update(zip(observed, theirs, strict=True))
+        values.update(zip(observed, observed_values, strict=True))
         for operation in main_block(program).operations[:-1]:
             constant = constant_array(operation)
             if constant is not None:
@@ -263,6 +265,9 @@ class _Search:
     def check_in_context(
         self, operation: Operation, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]
     ) -> FaultyOperation | None:
+        """The operation, if `theirs`, computed within the whole program, exceed their bounds for these
+        operands.
+        """
         ours = [np.asarray(one) for one in execute(module, inputs)]
         if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
@@ -283,6 +288,7 @@ class _Search:
     def check_in_isolation(
         self, operation: Operation, module: Module, inputs: Sequence[Array]
     ) -> FaultyOperation | None:
+        """The operation, if the backend's results of a program of it alone exceed their bounds."""
         try:
             theirs = self._backend.run(module, inputs)
         except BackendError:
@@ -388,7 +394,7 @@ class _Search:
         return None
 
     def check_prefix(self, program: Module, inputs: Sequence[Array], value: Value) -> FaultyOperation | None:
-        """The violation of the program that returns one intermediate value."""
+        """The operation that defines `value`, if a program that returns it alone exceeds its bound."""
         operation = value.owner
         assert isinstance(operation, Operation)
         module = returning(program, [value])

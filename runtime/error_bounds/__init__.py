@@ -10,7 +10,7 @@ arithmetic", UCLA CSD-970002, 1997.
 
 from .bounds import Accuracy, BoundViolation, LostDigits, ResultBound, accuracy
 
-# The name by which users already call it.
+# Former names, which keep working; new code uses the others.
 Departure = BoundViolation
 
 __all__ = ["Accuracy", "BoundViolation", "Departure", "LostDigits", "ResultBound", "accuracy"]

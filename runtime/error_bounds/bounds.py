@@ -15,7 +15,7 @@ from ..errors import ExecutionError, NimbleError
 from ..ir import Module, source_line
 from ..options import Options
 from ..types import Array
-from .double_double import distance_from_pair
+from .double_double import distance_from_double_double
 from .double_double_program import results_in_double_double
 from .monte_carlo import Call, NoisyProgram, NoisyRun, flushed, perturbed
 from .ulps import (
@@ -168,7 +168,7 @@ class Accuracy:
         return violations
 
     departures = violations
-    """The name by which users already call `violations`."""
+    """The former name of `violations`."""
 
     def __str__(self) -> str:
         lines = []
@@ -242,10 +242,10 @@ class _Estimate:
         self.is_random = calls > 0 or any(map(is_flushable, self._program.arguments))
         self.noisy_results: list[list[Array]] = []
         self._others: list[tuple[list[Array], list[list[Array]]]] = []
-        # Trees at random combine more initial values.
+        # Random trees combine several initial values: only where that does not change the result.
         orders = _ORDERS[: 2 if self._choices > 1 else 3]
-        self._reordered_results = self._orders(orders) if probe.rounding_calls or self._has_orders() else []
-        self._reordered_results += self._flushed_runs()
+        self._noiseless_results = self._orders(orders) if probe.rounding_calls or self._has_orders() else []
+        self._noiseless_results += self._flushed_runs()
         self._has_more_orders = False
         unknown: list[Array | None] = [None for _ in self.values]
         self.true_errors = self._true_errors() if probe.rounding_calls else unknown
@@ -301,9 +301,9 @@ class _Estimate:
         if self._has_more_orders or not self._has_orders():
             return False
         self._has_more_orders = True
-        # Trees at random combine more initial values.
+        # Random trees combine several initial values: only where that does not change the result.
         trees: list[Any] = [("random", seed) if self._choices == 1 else "left" for seed in range(MORE_ORDERS)]
-        self._reordered_results += self._orders([(("random", seed), tree) for seed, tree in enumerate(trees)])
+        self._noiseless_results += self._orders([(("random", seed), tree) for seed, tree in enumerate(trees)])
         return True
 
     def _orders(self, orders: Sequence[tuple[Any, Any]]) -> list[list[Array]]:
@@ -342,7 +342,7 @@ class _Estimate:
         except NimbleError:
             return None
         return [
-            distance_from_pair(value, one) if value.dtype == np.float64 else None
+            distance_from_double_double(value, one) if value.dtype == np.float64 else None
             for value, one in zip(self.values, wide, strict=True)
         ]
 
@@ -354,7 +354,7 @@ class _Estimate:
         return results
 
     def _bound(self, index: int, value: Array) -> ResultBound:
-        others = [one[index] for one in (*self.noisy_results, *self._reordered_results)]
+        others = [one[index] for one in (*self.noisy_results, *self._noiseless_results)]
         if self._is_alone or not is_inexact(value.dtype):
             return _farthest(value, others)
         distances = [distance(one, value) for one in others if one.shape == value.shape]

@@ -163,7 +163,9 @@ def reduce_tree(combine: Callable[[Array, Array], Array], rows: Array) -> Array 
 
 
 def exact_slices(values: Array, bits: int, limit: int) -> list[Array]:
-    """f64 arrays whose sum is exactly `values`, each of multiples of a power of two below 2 ** bits of them.
+    """f64 arrays whose sum is exactly `values`.
+
+    The elements of each array are multiples of one power of two, by factors below 2 ** bits.
 
     Args:
         values: sums of two f64 numbers.
@@ -197,7 +199,7 @@ def _multiple(values: Array, unit: float) -> Array:
         return np.asarray(np.where(np.abs(values) < unit, 0.0, np.trunc(values / unit) * unit))
 
 
-def distance_from_pair(values: Array, exact_values: Array) -> Array:
+def distance_from_double_double(values: Array, exact_values: Array) -> Array:
     """|a - b| of f64 numbers and sums of two; as `ulps.distance` has it where a number is not finite."""
     with np.errstate(all="ignore"):
         errors = np.abs((values - exact_values.real) - exact_values.imag)

@@ -126,7 +126,7 @@ _FUNCTIONS: Final[dict[str, str]] = {
     "tan": "tan",
     "tanh": "tanh",
 }
-"""mpmath's functions by the names of operations; those that it has none for are `_composed`."""
+"""mpmath's functions by the names of operations; `_COMPOSED` has those that mpmath lacks."""
 
 
 def results_in_double_double(
@@ -144,19 +144,19 @@ def results_in_double_double(
         UnsupportedError: it has other floats than f64, is large, or has operations that are not evaluated so.
         NimbleError: the run fails.
     """
-    return _PairedProgram(static_function(module, entry, arguments), options).run(arguments)
+    return _DoubleDoubleProgram(static_function(module, entry, arguments), options).run(arguments)
 
 
-class _PairedProgram:
+class _DoubleDoubleProgram:
     """A function on sums of two f64 numbers."""
 
     def __init__(self, function: Function, options: Options) -> None:
         self._calls: dict[int, Operation] = {}
         self._remaining = MAX_FUNCTION_VALUES
         self._check(function)
-        paired = self._paired(function)
+        function_in_double_double = self._in_double_double(function)
         limited = replace(options, compile="never", sanitize=False, max_steps=MAX_STEPS)
-        self._program = Program(paired, limited, self._choose)
+        self._program = Program(function_in_double_double, limited, self._choose)
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         inputs = [double_double.from_array(one) if one.dtype == np.float64 else one for one in arguments]
@@ -173,25 +173,25 @@ class _PairedProgram:
         if sum(sizes) > MAX_ELEMENTS:
             raise UnsupportedError(f"more than {MAX_ELEMENTS} elements are not evaluated in wider arithmetic")
 
-    def _paired(self, function: Function) -> Function:
+    def _in_double_double(self, function: Function) -> Function:
         assert function.body is not None
-        inputs = [_paired_type(type) for type in function.type.inputs]
-        results = [_paired_type(type) for type in function.type.results]
-        body = copy_region(function.body, {}, self._emit, _paired_type)
+        inputs = [_carrier_type(type) for type in function.type.inputs]
+        results = [_carrier_type(type) for type in function.type.results]
+        body = copy_region(function.body, {}, self._emit, _carrier_type)
         return Function(function.name, FunctionType(inputs, results), body)
 
     def _emit(self, builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
-        """Append an operation on pairs: a call that `_choose` implements, or the operation itself."""
+        """Append an operation on double-doubles: a call that `_choose` implements, or itself."""
         operands = [values[operand] for operand in operation.operands]
-        types = [_paired_type(result.type) for result in operation.results]
+        types = [_carrier_type(result.type) for result in operation.results]
         if _computes_on_f64(operation):
             # A call takes the types that the operation itself may not.
             target = {"call_target_name": StringAttribute(operation.name)}
             created = builder.create(CustomCall.name, operands, types, target, (), operation.location)
             self._calls[id(created)] = operation
         else:
-            regions = [copy_region(inner, values, self._emit, _paired_type) for inner in operation.regions]
-            attributes = _paired_attributes(operation)
+            regions = [copy_region(inner, values, self._emit, _carrier_type) for inner in operation.regions]
+            attributes = _carrier_attributes(operation)
             created = builder.create(operation.name, operands, types, attributes, regions, operation.location)
         values.update(zip(operation.results, created.results, strict=True))
 
@@ -274,17 +274,17 @@ def _is_f64(type: Type) -> bool:
     return isinstance(type, TensorType) and type.element_type == ELEMENT_TYPES["f64"]
 
 
-def _paired_type(type: Type) -> Type:
+def _carrier_type(type: Type) -> Type:
     if isinstance(type, TensorType) and _is_f64(type):
         return type.with_element_type(ELEMENT_TYPES["complex<f64>"])
     return type
 
 
-def _paired_attributes(operation: Operation) -> dict[str, Any]:
+def _carrier_attributes(operation: Operation) -> dict[str, Any]:
     attributes = dict(operation.attributes)
     value = attributes.get("value")
     if operation.name == "stablehlo.constant" and isinstance(value, DenseElementsAttribute):
-        type = _paired_type(value.type)
+        type = _carrier_type(value.type)
         assert isinstance(type, TensorType)
         if type != value.type:
             attributes["value"] = DenseElementsAttribute(type, double_double.from_array(value.array))

@@ -10,7 +10,7 @@ from .driver import explore
 from .report import Exploration, Failure, OperationReport, ResultReport
 from .schedules import Schedule
 
-# The name by which users already call it.
+# Former names, which keep working; new code uses the others.
 Difference = ElementDifference
 
 __all__ = [

@@ -220,7 +220,7 @@ class Range:
         return with_values(self._baseline, self._elements, bound)
 
     def add(self, comparison: Comparison) -> None:
-        """Add another array of values, compared with the unexplored one."""
+        """Add the values of another schedule, by their comparison with the baseline run's."""
         if self._differs is None:
             self._begin(comparison)
         elif self._elements is not comparison.elements:

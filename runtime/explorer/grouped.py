@@ -86,7 +86,7 @@ class GroupedComparisons(NamedTuple):
 
     Attributes:
         extremes: for each schedule; None if nothing differs.
-        order_dependent: the elements of which the others tell.
+        order_dependent: the elements that `differs`, `minimum` and `maximum` describe.
         differs: whether they differ under some schedule.
         minimum, maximum: the range of each of them under all of these schedules.
     """

@@ -34,10 +34,8 @@ _OPEN_SUMS: Final = frozenset(
 
 
 def order_option_of(view: Op) -> OrderOption | None:
-    """The option that determines the order of an operation; None if all orders give the same bits, except for
-    NaNs.
-
-    NaNs count as equal.
+    """The option that determines the order of an operation; None if all orders give the same bits, all NaNs
+    being equal.
     """
     if isinstance(view, Scatter):
         return None if _is_ordered(view) or view.analysis.is_exact else "scatter_schedule"

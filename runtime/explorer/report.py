@@ -115,8 +115,8 @@ class Exploration(IdentityRecord):
         results: a report for each result.
         operations: the responsible operations, in the order in which they run.
         explored: the number of operations whose order was varied.
-        unexplored: the number of operations, by name, whose order is undefined too, except for which there is
-            no option.
+        unexplored: the number of operations, by name, whose order is undefined too, but which no option
+            controls.
         schedules: the schedules of the runs; the first one is that of the options.
         failures: the runs that failed.
         seconds: the duration of the exploration.

@@ -129,7 +129,9 @@ class ExploredStep:
         return self._grouped is not None and self._grouped.supports(schedule.scatter_schedule)
 
     def compare(self, baseline: GroupedResult, schedules: Sequence[Schedule]) -> GroupedComparisons:
-        """The differences of a grouped scatter's results under some schedules from the unexplored result."""
+        """The differences of a grouped scatter's results under some schedules from its result in the baseline
+        run.
+        """
         assert self._grouped is not None
         return self._grouped.compare(baseline, [schedule.scatter_schedule for schedule in schedules])
 

@@ -16,7 +16,8 @@ class Outcome:
     Attributes:
         seed: the seed of the program.
         kind: the counter of `FuzzReport` to which the program belongs.
-        title: for a finding the cause, or the operation and its fault; findings of one title count as one.
+        title: the known cause of a finding; else what `title_of` gives, the message of a crash, `UNEXPLAINED`
+            or `VARIES`. Findings of one title count as one.
         detail: for a finding the difference of the results.
         program: for a finding a small program that shows it; empty if the report has one of this title.
         explanation: for a finding, why the difference violates the specification; empty if that is not known.

@@ -472,7 +472,7 @@ class _Manual(_Communication):
 
 
 def check_grid(plan: Plan, grid: Grid) -> None:
-    """Check the constraints of all operations that communicate that depend on the grid.
+    """Check those constraints of the communicating operations that depend on the grid.
 
     Raises:
         VerifyError: one does not hold.

@@ -60,7 +60,7 @@ def row_major_offset(shape: Sequence[int], indices: Sequence[AffineExpr], loops:
 
 
 def index_range(expr: AffineExpr, box: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The least and the largest value in a box."""
+    """The smallest and the largest value in a box."""
     min_index = max_index = expr.offset
     for stride, (first, stop) in zip(expr.strides, box, strict=True):
         ends = (stride * first, stride * (stop - 1))

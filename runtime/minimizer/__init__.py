@@ -2,7 +2,7 @@
 
 from .minimizer import MinimizedProgram, minimize
 
-# The names by which users already call them.
+# Former names, which keep working; new code uses the others.
 Reduced, reduce = MinimizedProgram, minimize
 
 __all__ = ["MinimizedProgram", "Reduced", "minimize", "reduce"]

@@ -89,7 +89,7 @@ class Mailbox:
         allocate: provides the memory for the arrays of a message.
 
     Attributes:
-        sent, received: how many messages, those that `send` is told not to count apart.
+        sent, received: the numbers of messages, without those sent with `is_counted=False`.
     """
 
     def __init__(self, messenger: Messenger, run: int, deliver: Deliver, allocate: Allocate) -> None:

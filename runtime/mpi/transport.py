@@ -270,10 +270,10 @@ class MPITransport(LocalTransport):
         payloads: list[Values] = [()] * size
         for rank, positions in exchange.positions.items():
             arrays = exchange.payloads[0][rank]
-            # Each member of a rank contributes as much as the others, or nothing.
-            is_counted = [self._array_count(exchange, position) for position in positions]
+            # Each member sends as many arrays as the others, or none.
+            array_counts = [self._array_count(exchange, position) for position in positions]
             first = 0
-            for position, count in zip(positions, is_counted, strict=True):
+            for position, count in zip(positions, array_counts, strict=True):
                 payloads[position] = arrays[first : first + count]
                 first += count
         here = exchange.positions[self.rank]

@@ -44,7 +44,7 @@ def i64_attribute(value: int) -> IntegerAttribute:
     return IntegerAttribute(value, _I64)
 
 
-def tensor_type(value: Value) -> TensorType:
+def static_tensor_type(value: Value) -> TensorType:
     """The type of a value that is a tensor.
 
     Raises:
@@ -156,7 +156,7 @@ class Context:
             type = TensorType((), element_type("ui32"))
             self._index = self.create("stablehlo.partition_id", (), [type]).result
         constant = self.constant(entries)
-        element = tensor_type(constant).element_type
+        element = static_tensor_type(constant).element_type
         sliced = self.create(
             "stablehlo.dynamic_slice",
             [constant, self._index],
@@ -168,7 +168,7 @@ class Context:
     def all_reduced(self, value: Value, axes: Sequence[str], body: Region | None = None) -> Value:
         """The reduction of the values of the devices along axes; `body` is a sum if it is not given."""
         if body is None:
-            scalar = TensorType((), tensor_type(value).element_type)
+            scalar = TensorType((), static_tensor_type(value).element_type)
             block = Block([scalar, scalar])
             total = Builder(block).create("stablehlo.add", block.arguments, [scalar]).result
             Builder(block).create("stablehlo.return", [total])
@@ -224,7 +224,7 @@ class Context:
         return self.create("stablehlo.all_gather", [value], [type], attributes).result
 
     def _resized(self, value: Value, dimension: int, factor: int) -> TensorType:
-        type = tensor_type(value)
+        type = static_tensor_type(value)
         shape = list(type.shape)
         shape[dimension] *= factor
         return type.with_shape(shape)
@@ -233,11 +233,11 @@ class Context:
         """The start indices of a device's shard along axes."""
         offset = self.device_entry((self.devices.positions(axes) * size).astype(np.int32))
         zero = self.constant(np.zeros((), np.int32))
-        return [offset if index == dimension else zero for index in range(tensor_type(value).rank)]
+        return [offset if index == dimension else zero for index in range(static_tensor_type(value).rank)]
 
     def _sliced(self, value: Value, dimension: int, axes: Axes) -> Value:
         """The shard of a device along axes."""
-        type = tensor_type(value)
+        type = static_tensor_type(value)
         shape = list(type.shape)
         count = self.devices.size(axes)
         if shape[dimension] % count:
@@ -251,7 +251,7 @@ class Context:
 
     def _padded_shard(self, value: Value, dimension: int, axes: Axes) -> Value:
         """A device's shard along axes as a partial sum: the shard padded with zeros."""
-        size = tensor_type(value).shape[dimension]
+        size = static_tensor_type(value).shape[dimension]
         type = self._resized(value, dimension, self.devices.size(axes))
         starts = self._starts(value, dimension, axes, size)
         return self.create(
@@ -264,7 +264,7 @@ class Context:
     def _on_first_device(self, value: Value, axes: Sequence[str]) -> Value:
         """The value as partial sums along axes: the value on the first device, zeros on the others."""
         is_first = self.device_entry(self.devices.positions(axes) == 0)
-        zeros = self._zeros(tensor_type(value))
+        zeros = self._zeros(static_tensor_type(value))
         return self.create("stablehlo.select", [is_first, value, zeros], [value.type]).result
 
 

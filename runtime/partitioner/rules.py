@@ -27,7 +27,7 @@ from ..ops.reduction.bodies import identity, monoid
 from ..specialize.inline import without_shardings
 from ..types import ElementType, TensorType, element_type
 from .axis_shardings import AxisSharding, CannotPartition, replicated
-from .context import Context, i64_array, i64_attribute, replicated_region, tensor_type
+from .context import Context, i64_array, i64_attribute, replicated_region, static_tensor_type
 
 Rule = Callable[[Operation, Context], None]
 
@@ -66,12 +66,12 @@ def apply(operation: Operation, context: Context) -> None:
 
 def _elementwise(operation: Operation, context: Context) -> None:
     sharding = context.sharding(operation.result)
-    shape = tensor_type(operation.result).shape
+    shape = static_tensor_type(operation.result).shape
     if sharding.unreduced and operation.name not in _LINEAR:
         sharding = AxisSharding(sharding.dimensions)
     operands = []
     for operand in operation.operands:
-        own = tensor_type(operand).shape
+        own = static_tensor_type(operand).shape
         if own != shape and own:
             _replicate(operation, context)
             return
@@ -112,7 +112,7 @@ def _replicate(operation: Operation, context: Context) -> None:
 
 def _constant(operation: Operation, context: Context) -> None:
     value = operation.attributes["value"]
-    type = tensor_type(operation.result)
+    type = static_tensor_type(operation.result)
     sharding = AxisSharding(context.sharding(operation.result).dimensions)
     if isinstance(value, DenseElementsAttribute) and value.is_splat:
         local = context.devices.local_type(type, sharding)
@@ -126,7 +126,7 @@ def _constant(operation: Operation, context: Context) -> None:
 
 
 def _iota(operation: Operation, context: Context) -> None:
-    type = tensor_type(operation.result)
+    type = static_tensor_type(operation.result)
     sharding = AxisSharding(context.sharding(operation.result).dimensions)
     dimension = _integer(operation, "iota_dimension")
     axes = sharding.dimensions[dimension]
@@ -156,7 +156,7 @@ def _broadcast(context: Context, scalar: Value, type: TensorType) -> Value:
 def _broadcast_in_dim(operation: Operation, context: Context) -> None:
     (operand,) = operation.operands
     sharding = context.sharding(operation.result)
-    shape, result_shape = tensor_type(operand).shape, tensor_type(operation.result).shape
+    shape, result_shape = static_tensor_type(operand).shape, static_tensor_type(operation.result).shape
     dimensions = [
         sharding.dimensions[target] if size == result_shape[target] else ()
         for size, target in zip(shape, _integers(operation, "broadcast_dimensions"), strict=True)
@@ -180,7 +180,7 @@ def _reshape(operation: Operation, context: Context) -> None:
     """Dimensions may be split and joined where the divided one is the major one before and after."""
     (operand,) = operation.operands
     sharding = context.sharding(operation.result)
-    shape, result_shape = tensor_type(operand).shape, tensor_type(operation.result).shape
+    shape, result_shape = static_tensor_type(operand).shape, static_tensor_type(operation.result).shape
     dimensions: list[tuple[str, ...]] = [()] * len(shape)
     for target, axes in enumerate(sharding.dimensions):
         before = math.prod(result_shape[:target])
@@ -208,7 +208,10 @@ def _slice(operation: Operation, context: Context) -> None:
     limits = [
         local_size if axes else limit
         for axes, local_size, limit in zip(
-            sharding.dimensions, tensor_type(local).shape, _integers(operation, "limit_indices"), strict=True
+            sharding.dimensions,
+            static_tensor_type(local).shape,
+            _integers(operation, "limit_indices"),
+            strict=True,
         )
     ]
     _finish(operation, context, [local], sharding, limit_indices=i64_array(limits))
@@ -223,7 +226,7 @@ def _dynamic_slice(operation: Operation, context: Context) -> None:
         context.operand(operand, sharding),
         *(context.operand(start, AxisSharding(())) for start in starts),
     ]
-    sizes = tensor_type(operation.result).shape
+    sizes = static_tensor_type(operation.result).shape
     counts = map(context.devices.size, sharding.dimensions)
     local_sizes = [size // count for size, count in zip(sizes, counts, strict=True)]
     _finish(operation, context, locals, sharding, slice_sizes=i64_array(local_sizes))
@@ -245,7 +248,9 @@ def _dynamic_update_slice(operation: Operation, context: Context) -> None:
 
 def _divided_where_equal(target: AxisSharding, value: Value, other: Value) -> AxisSharding:
     """The sharding, divided only in the dimensions in which two tensors have the same size."""
-    pairs = zip(target.dimensions, tensor_type(value).shape, tensor_type(other).shape, strict=True)
+    pairs = zip(
+        target.dimensions, static_tensor_type(value).shape, static_tensor_type(other).shape, strict=True
+    )
     dimensions = [axes if size == other_size else () for axes, size, other_size in pairs]
     return AxisSharding(tuple(dimensions), target.unreduced)
 
@@ -266,7 +271,7 @@ def _scatter(operation: Operation, context: Context) -> None:
     vector = dimensions_of.integer("index_vector_dim")
     dimensions = [() if index in windows else axes for index, axes in enumerate(current.dimensions)]
     of_indices = [axes for index, axes in enumerate(dimensions) if index not in windows]
-    if vector < tensor_type(indices).rank:
+    if vector < static_tensor_type(indices).rank:
         of_indices.insert(vector, ())
     summed_axes = tuple(sorted([axis for axes in dimensions for axis in axes]))
     locals = [
@@ -358,7 +363,7 @@ def _is_reduction_identity(operation: Operation, initial: Value) -> bool:
     if not isinstance(owner, Operation) or owner.name not in ("stablehlo.constant", "sdy.constant"):
         return False
     value = owner.attributes["value"]
-    type = tensor_type(initial)
+    type = static_tensor_type(initial)
     if not isinstance(value, DenseElementsAttribute):
         return False
     combination = monoid(operation.regions[0])
@@ -380,7 +385,7 @@ def _dot_general(operation: Operation, context: Context) -> None:
     batch = [results.pop(0) for _ in batching[0]]
     operands = []
     for value, batched, summed_axes in zip(operation.operands, batching, contracting, strict=True):
-        dimensions: list[tuple[str, ...]] = [()] * tensor_type(value).rank
+        dimensions: list[tuple[str, ...]] = [()] * static_tensor_type(value).rank
         for index, axes in [*zip(batched, batch, strict=True), *zip(summed_axes, contracted, strict=True)]:
             dimensions[index] = axes
         for index in range(len(dimensions)):

@@ -107,16 +107,16 @@ class Shadows:
             return self._follow_movement(range(len(view.operation.operands)), view.reference)
         if view.name in _MOVEMENT_OPS:
             return self._follow_movement(range(_MOVEMENT_OPS[view.name]), view.reference)
-        return lambda operands, results, reads: self.read_all(operands, reads)
+        return lambda operands, results, report_read: self.read_all(operands, report_read)
 
-    def read_all(self, operands: Sequence[object], reads: ReportRead) -> None:
+    def read_all(self, operands: Sequence[object], report_read: ReportRead) -> None:
         """Report uninitialized elements of the operands."""
         if self._shadows:
             numbers = {id(operand): position for position, operand in reversed([*enumerate(operands)])}
             for position in sorted(numbers.values()):
-                self.read(operands[position], f"operand {position}", reads)
+                self.read(operands[position], f"operand {position}", report_read)
 
-    def read(self, value: Any, name: str, reads: ReportRead, chosen: Array | None = None) -> None:
+    def read(self, value: Any, name: str, report_read: ReportRead, chosen: Array | None = None) -> None:
         """Report uninitialized elements of an array, or of those that `chosen` selects."""
         written = self.of(value)
         if written is None:
@@ -125,24 +125,24 @@ class Shadows:
         if unwritten.any():
             index = first_index(unwritten)
             message = f"reads {index_text(index)} of {name}, which nothing has written"
-            reads(Violation(index, number(value[index]), message, int(np.count_nonzero(unwritten))))
+            report_read(Violation(index, number(value[index]), message, int(np.count_nonzero(unwritten))))
 
     def _follow_call(self, view: CustomCall) -> ShadowUpdate | None:
         if view.call_target_name in _FORWARDING:
             return None
         if view.call_target_name in _CREATING:
-            return lambda operands, results, reads: self.enter(
+            return lambda operands, results, report_read: self.enter(
                 results[0], np.zeros(results[0].shape, np.bool_)
             )
         written = {operand for _, operand, _ in view.output_operand_aliases}
 
-        def follow(operands: Sequence[object], results: Sequence[object], reads: ReportRead) -> None:
-            self.read_all([value for n, value in enumerate(operands) if n not in written], reads)
+        def follow(operands: Sequence[object], results: Sequence[object], report_read: ReportRead) -> None:
+            self.read_all([value for n, value in enumerate(operands) if n not in written], report_read)
 
         return follow
 
     def _follow_size(self, view: SetDimensionSize) -> ShadowUpdate:
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
+        def follow(operands: Sequence[Any], results: Sequence[Any], report_read: ReportRead) -> None:
             operand, result = operands[0], results[0]
             common = tuple(
                 slice(min(size, new_size)) for size, new_size in zip(operand.shape, result.shape, strict=True)
@@ -157,11 +157,12 @@ class Shadows:
     def _follow_movement(self, operand_numbers: range, function: Callable[..., Any]) -> ShadowUpdate:
         """Apply `function` to the shadows of these operands; the other operands are read."""
 
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
+        def follow(operands: Sequence[Any], results: Sequence[Any], report_read: ReportRead) -> None:
             if not self._shadows:
                 return
             shadows = [self.of(operands[position]) for position in operand_numbers]
-            self.read_all([value for n, value in enumerate(operands) if n not in operand_numbers], reads)
+            read = [value for n, value in enumerate(operands) if n not in operand_numbers]
+            self.read_all(read, report_read)
             if any(shadow is not None for shadow in shadows):
                 arguments = list(operands)
                 for position, shadow in zip(operand_numbers, shadows, strict=True):
@@ -174,10 +175,10 @@ class Shadows:
     def _follow_scatter(self, view: Scatter) -> ShadowUpdate:
         count, replaces = len(view.inputs), overwrites(view.update_computation)
 
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
+        def follow(operands: Sequence[Any], results: Sequence[Any], report_read: ReportRead) -> None:
             if not self._shadows:
                 return
-            self.read_all(operands[count:], reads)
+            self.read_all(operands[count:], report_read)
             if all(self.of(operand) is None for operand in operands[:count]):
                 return
             indices = operands[count]
@@ -186,7 +187,7 @@ class Shadows:
             touched.reshape(-1)[positions] = True
             for position, (operand, result) in enumerate(zip(operands[:count], results, strict=True)):
                 if not replaces:
-                    self.read(operand, f"inputs[{position}]", reads, touched)
+                    self.read(operand, f"inputs[{position}]", report_read, touched)
                 written = self.of(operand)
                 if written is not None:
                     self.enter(result, written | touched)

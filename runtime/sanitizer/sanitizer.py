@@ -252,7 +252,7 @@ def _checked(
 ) -> Callable[..., Any]:
     operation = view.operation
 
-    def reads(violation: Violation) -> None:
+    def report_read(violation: Violation) -> None:
         sanitizer.report("uninitialized_memory", operation, violation)
 
     def run(*operands: Any, **regions: Any) -> Any:
@@ -267,7 +267,7 @@ def _checked(
             if violation is not None:
                 sanitizer.report(check, operation, violation)
         if follow is not None:
-            follow(operands, results, reads)
+            follow(operands, results, report_read)
         return results if type(returned) is tuple else results[0]
 
     return run
@@ -324,9 +324,9 @@ class _ResultCheckingRunner:
         shadows = self._sanitized.shadows
         assert shadows is not None
 
-        def reads(violation: Violation) -> None:
+        def report_read(violation: Violation) -> None:
             self._sanitized.sanitizer.report("uninitialized_memory", self._terminator, violation)
 
         for number, result in enumerate(results):
-            shadows.read(result, f"result {number}", reads)
+            shadows.read(result, f"result {number}", report_read)
         return results

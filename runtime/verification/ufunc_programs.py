@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir import Function
-from ..kernels.launch import ufunc_program as kinds
+from ..kernels.launch import ufunc_program
 from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..plan.implementations.ufunc_programs import recorded_program, scratch_bytes
 from ..plan.implementations.ufunc_recorder import UfuncProgramRecorder
@@ -30,14 +30,15 @@ def verify_scratch(recorder: UfuncProgramRecorder, columns_per_pass: int) -> Non
         for operand in instruction.operands:
             value = recorder.values[operand]
             # The last operand of a reduction may be scratch memory, which the reduction writes itself.
-            is_scratch = instruction.kind != kinds.APPLY and operand == instruction.operands[-1]
-            if value.source == kinds.SCRATCH and operand not in first_use and not is_scratch:
+            is_scratch = instruction.kind != ufunc_program.APPLY and operand == instruction.operands[-1]
+            if value.source == ufunc_program.SCRATCH and operand not in first_use and not is_scratch:
                 raise InvalidPlan(f"instruction {number} reads value {operand} before it is written")
             first_use.setdefault(operand, number)
             last_use[operand] = number
         first_use.setdefault(instruction.result, number)
         last_use[instruction.result] = number
-    scratch_values = [number for number in first_use if recorder.values[number].source == kinds.SCRATCH]
+    scratch = ufunc_program.SCRATCH
+    scratch_values = [number for number in first_use if recorder.values[number].source == scratch]
     for a in scratch_values:
         for b in scratch_values:
             if a >= b or first_use[a] > last_use[b] or first_use[b] > last_use[a]:
@@ -50,8 +51,8 @@ def verify_scratch(recorder: UfuncProgramRecorder, columns_per_pass: int) -> Non
                     f"values {a} and {b} share bytes {max(start_a, start_b)} while both are needed"
                 )
         end = recorder.values[a].offset_or_bits + scratch_bytes(recorder.values[a], columns_per_pass)
-        if recorder.values[a].offset_or_bits < 0 or end > kinds.SCRATCH_BYTES:
-            raise InvalidPlan(f"value {a} ends at byte {end} of {kinds.SCRATCH_BYTES}")
+        if recorder.values[a].offset_or_bits < 0 or end > ufunc_program.SCRATCH_BYTES:
+            raise InvalidPlan(f"value {a} ends at byte {end} of {ufunc_program.SCRATCH_BYTES}")
 
 
 def verify_ufunc_programs(function: Function) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nimblehlo.frontend import parse
-from nimblehlo.kernels.launch import ufunc_program as kinds
+from nimblehlo.kernels.launch import ufunc_program
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.plan.implementations.ufunc_programs import recorded_program
 from nimblehlo.plan.implementations.ufunc_recorder import UfuncProgramRecorder
@@ -41,7 +41,7 @@ def test_places_as_they_are_given_are_accepted() -> None:
 def test_values_in_one_place_are_rejected() -> None:
     recorder, at_a_time = recorded()
     for value in recorder.values:
-        if value.source == kinds.SCRATCH:
+        if value.source == ufunc_program.SCRATCH:
             value.offset_or_bits = 0
     with pytest.raises(InvalidPlan, match="while both are needed"):
         verify_scratch(recorder, at_a_time)
@@ -49,8 +49,8 @@ def test_values_in_one_place_are_rejected() -> None:
 
 def test_values_beyond_the_memory_are_rejected() -> None:
     recorder, at_a_time = recorded()
-    value = next(value for value in recorder.values if value.source == kinds.SCRATCH)
-    value.offset_or_bits = kinds.SCRATCH_BYTES
+    value = next(value for value in recorder.values if value.source == ufunc_program.SCRATCH)
+    value.offset_or_bits = ufunc_program.SCRATCH_BYTES
     with pytest.raises(InvalidPlan, match="ends at byte"):
         verify_scratch(recorder, at_a_time)
 

@@ -53,8 +53,9 @@ class Handlers:
 
 
 def handlers_of(registered: object) -> Handlers:
-    """The handlers in a capsule, or in a dictionary of capsules by stages; None stands for other
-    functions."""
+    """The handlers of a capsule, or of a dictionary of capsules by stage; no handlers for None, which
+    stands for a function that is not of the typed interface.
+    """
     if isinstance(registered, Mapping):
         return Handlers(tuple([address_of(registered[one]) if one in registered else 0 for one in STAGES]))
     if registered is None:

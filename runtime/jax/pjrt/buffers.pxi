@@ -150,7 +150,7 @@ cdef object _host_array(
 cdef int hold_host_memory(
     cnp.ndarray array, const void *data, Event *done, void (*on_delete)(void *, void *) noexcept nogil, void *user
 ) except -1:
-    """Notify the caller that the array is freed: by the event, or the function."""
+    """Arrange that the caller is notified when the array is freed: by the event, or the function."""
     cdef HostMemory *host = <HostMemory *>allocate(sizeof(HostMemory))
     host.done, host.data, host.on_delete, host.user = done, <void *>data, on_delete, user
     if done != NULL:

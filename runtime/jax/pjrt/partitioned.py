@@ -117,16 +117,16 @@ def _is_called_for_each(operation: Operation) -> bool:
 
 
 def _called_for_each(
-    function: Callable[..., object], shards: Sequence[Shards], partitions: int
+    function: Callable[..., object], operand_shards: Sequence[Shards], partitions: int
 ) -> Callable[..., Any]:
-    """A function without results, called for each device in turn."""
+    """A function that calls `function` for each device in turn, with the device's shards."""
 
     def call(*operands: Array | None) -> Any:
         divided = [
-            [None] * partitions if operand is None else shards_of.cut(operand)
-            for operand, shards_of in zip(operands, shards, strict=True)
+            [None] * partitions if operand is None else shards.cut(operand)
+            for operand, shards in zip(operands, operand_shards, strict=True)
         ]
-        return [function(*[shards[device] for shards in divided]) for device in range(partitions)][-1]
+        return [function(*[arrays[device] for arrays in divided]) for device in range(partitions)][-1]
 
     return call
 

@@ -1,5 +1,5 @@
-# References to Python objects that are given up on threads which do not hold the GIL. Whoever waits for the
-# lock in a destruction can end the process at the interpreter's exit, or wait for a thread that waits for it.
+# References to Python objects that are given up on threads which do not hold the GIL. A destructor that waits for the
+# GIL can end the process at the interpreter's exit, or wait for a thread that waits for it.
 
 cdef PyObject **_DROPPED = NULL
 cdef Py_ssize_t _dropped_count = 0

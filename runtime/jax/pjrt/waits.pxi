@@ -1,5 +1,5 @@
-# Tracks whether the callers of a slow program wait for its results immediately. If they do, a worker gains nothing but
-# costs the two hand-overs (execution.pxi), so the next run happens on the calling thread. As soon as a caller does other
+# Tracks whether the callers of a slow program wait for its results immediately. If they do, a worker gains nothing,
+# and the two hand-overs (execution.pxi) cost time, so the next run happens on the calling thread. As soon as a caller does other
 # work between a call and the wait for its results, the worker runs the program again.
 
 cdef enum:

@@ -44,14 +44,17 @@ class _Operands(Op):
 
 
 class _StaticPadding(_Operands):
-    """The next fields of `convolution`."""
+    """The fields of `convolution` that follow lhs and rhs in the specification's table of inputs.
+
+    Their order gives the labels I3 and I4.
+    """
 
     window_strides: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
     padding = Attribute(PADDING, None)
 
 
 class _DynamicPadding(_Operands):
-    """The next fields of `dynamic_conv`."""
+    """The fields of `dynamic_conv` that follow lhs and rhs in its table of inputs."""
 
     padding = Operand(INTEGER, rank=2)
     window_strides: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)

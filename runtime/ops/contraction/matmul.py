@@ -1,10 +1,11 @@
 """Products of stacks of matrices, by element types.
 
 Products of two elements are exact. They are accumulated in f32 for floats up to f32, in f64 for f64, in the
-result's type for complex numbers, and modulo two to the result's width for integers; each result is rounded
-once, whatever `precision_config` allows. `float_matmul` multiplies floats. `low_precision_matmul` multiplies
-bf16 and narrower floats by special instructions, by the matrix unit only where `precision_config` is DEFAULT.
-Convolutions of f32 may add in another order there (`convolution_algorithms.is_winograd`).
+result's type for complex numbers, and modulo 2^w for integers, where w is the width of the result's
+type; each result is rounded once, whatever `precision_config` allows. `float_matmul` multiplies floats.
+`low_precision_matmul` multiplies bf16 and narrower floats by special instructions, by the matrix unit only
+where `precision_config` is DEFAULT. Convolutions of f32 may add in another order there
+(`convolution_algorithms.is_winograd`).
 Products of complex matrices are products of floats with twice as many terms (`kernels/matmul/matmul.pyx`).
 
 Source: specification, sections "dot_general" and "convolution".
@@ -123,7 +124,7 @@ def _bits(array: Array) -> Array:
 
 
 def _multiply_integers(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
-    """Multiply modulo two to the result's width, as floats if they can represent all sums exactly."""
+    """Multiply modulo 2^w, w being the result's width, as floats if they represent all sums exactly."""
     wrapped = carrier(result)
     leave = rounding(wrapped, result)
     largest = _magnitude(lhs) * _magnitude(rhs)

@@ -105,7 +105,7 @@ class CustomCall(
 
     @constraint
     def I7(self) -> str | None:
-        """aliases name parts that exist and have the same type; a buffer has at most one, in a result one"""
+        """aliases name components of one type; a buffer operand has at most one, a buffer result one"""
         violations = (self._alias_violation(*alias) for alias in self.output_operand_aliases)
         return first(*violations) or aliases_violation(self)
 

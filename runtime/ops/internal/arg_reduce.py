@@ -50,7 +50,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
 
     @functools.cached_property
     def direction(self) -> str | None:
-        """Whether the body searches the ``"maximum"`` or the ``"minimum"``; None for another body."""
+        """``"maximum"`` or ``"minimum"``, which the body searches; None for another body."""
         return arg_reducer(self.body)
 
     @functools.cached_property

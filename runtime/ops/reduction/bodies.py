@@ -192,7 +192,8 @@ def monoid(region: Region) -> str | None:
 
 
 def arg_reducer(region: Region) -> str | None:
-    """Whether a region of (value, index) pairs computes the maximum or minimum and its index.
+    """The extreme, maximum or minimum, that a region of (value, index) pairs computes with its index; None
+    for other regions.
 
     It must be the form in which the first NaN wins, and the lowest index among equal values.
 

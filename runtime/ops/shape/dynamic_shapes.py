@@ -319,7 +319,8 @@ class SetDimensionSize(
         shape = list(self.operand.shape)
         if 0 <= self.dimension < len(shape):
             shape[self.dimension] = DYNAMIC
-        return rules.same_shape("result", self.result, "shape(operand) apart from dimension", shape)
+        expected = "shape(operand) except for dim(operand, dimension)"
+        return rules.same_shape("result", self.result, expected, shape)
 
     @constraint
     def C5(self) -> str | None:
