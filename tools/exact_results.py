@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 
 from nimblehlo.ir import Function, Module, Operation, Value
-from nimblehlo.ops.contraction.convolution_algorithms import grouped, multiplied, ungrouped
+from nimblehlo.ops.contraction.convolution_algorithms import convolve_by_im2col, grouped, ungrouped
 from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.ops.reduction.window_geometry import Window, window_positions
 
@@ -102,7 +102,7 @@ def _convolution(view: Any, lhs: Array, rhs: Array) -> Array:
     counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
     axes = tuple([axis for axis, is_reversed in enumerate(view.window_reversal) if is_reversed])
     operands = grouped(lhs, np.flip(rhs, axes), view.feature_group_count, view.batch_group_count)
-    product = multiplied(*operands, windows, counts, np.matmul, np.dtype(object))
+    product = convolve_by_im2col(*operands, windows, counts, np.matmul, np.dtype(object))
     return ungrouped(product).transpose(np.argsort(view.output_dimensions))
 
 
