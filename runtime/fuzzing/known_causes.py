@@ -195,7 +195,7 @@ def _saturates_integers(first: FaultyOperation, index: Index) -> bool:
     return int(first.theirs[0][index]) in (int(limits.min), int(limits.max))
 
 
-def _spreads_bytes(module: Module, inputs: Sequence[object], operation: Operation, theirs: object) -> bool:
+def _has_low_bits(module: Module, inputs: Sequence[object], operation: Operation, theirs: object) -> bool:
     """Whether integers of 2 bits begin with the low bits of each byte of the operand."""
     result: Any = operation.results[0].type if operation.results else None
     is_narrow = isinstance(result, TensorType) and bool(result.category & INTEGER)
@@ -221,7 +221,7 @@ def cause_of_result(
         return _BOOLEANS if _converts_booleans(operation) else None
     if operation.name == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0:
         return _NEGATIVE_SORT
-    if _spreads_bytes(module, inputs, operation, theirs[violation.result]):
+    if _has_low_bits(module, inputs, operation, theirs[violation.result]):
         return _TWO_BITS
     value = operation.operands[0] if operation.name == "stablehlo.convert" else results[violation.result]
     if _is_unwrapped(value.type, theirs[violation.result][violation.index]):
@@ -336,7 +336,7 @@ _TWO_BITS: Final = KnownCause(
     "Each integer has 2 bits of the operand, so that a byte gives four of them. The other implementation"
     " takes the low bits of each byte for one integer, and returns memory that it has not written for the"
     " rest.",
-    lambda first: _spreads_bytes(first.module, first.inputs, operation_of(first), first.theirs[0]),
+    lambda first: _has_low_bits(first.module, first.inputs, operation_of(first), first.theirs[0]),
 )
 KNOWN_CAUSES: Final = (
     KnownCause(
