@@ -1,7 +1,7 @@
 """Where the packages and the Cython extensions lie; all else about the distribution is in pyproject.toml."""
 
-import compileall
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -81,8 +81,9 @@ class BuildExtensions(build_ext):
             self.build_lib, self.build_temp = f"{EDITABLE_BUILD}/lib", f"{EDITABLE_BUILD}/temp"
         super().run()
         if self.inplace:
-            for folder in PACKAGE_DIR.values():
-                compileall.compile_dir(folder, quiet=1, workers=0)
+            # In a process of its own, whose workers do not import this file again.
+            command = [sys.executable, "-m", "compileall", "-q", "-j", "0", *PACKAGE_DIR.values()]
+            subprocess.run(command, check=True)
 
 
 setup(

@@ -25,6 +25,7 @@ import numpy as np
 from .errors import ExecutionError, NimbleError, failure_reason
 from .float_errors import ERRSTATE, ignoring_float_errors
 from .kernels.launch.native import NativeFunction
+from .kernels.launch.ufunc_loops import loop_for
 
 cnp.import_array()
 

@@ -28,9 +28,9 @@ cdef class UfuncLoop:
     cdef int operands, result_type
     cdef int types[MAX_LOOP_OPERANDS]
     cdef cnp.dtype dtype
-    cdef cnp.ufunc function
+    cdef object function
 
-    def __cinit__(self, cnp.ufunc function):
+    def __cinit__(self, function):
         cdef int index
         self.function, self.operands = function, function.nin
         for index in range(self.operands):
@@ -38,23 +38,19 @@ cdef class UfuncLoop:
 
     cdef bint find(self, PyObject **operands):
         """Look for the loop of the operands' element types; whether there is one."""
-        cdef cnp.ufunc function = self.function
-        cdef int number, index
+        cdef int index
         self.loop = NULL
         for index in range(self.operands):
             self.types[index] = cnp.PyArray_TYPE(<cnp.ndarray>operands[index])
             if self.types[index] > cnp.NPY_CLONGDOUBLE and self.types[index] != NPY_HALF:
                 return False
-        for number in range(function.ntypes):
-            for index in range(self.operands):
-                if function.types[number * function.nargs + index] != self.types[index]:
-                    break
-            else:
-                self.loop, self.data = <InnerLoop>function.functions[number], function.data[number]
-                self.result_type = function.types[number * function.nargs + self.operands]
-                self.dtype = cnp.PyArray_DescrFromType(self.result_type)
-                return self.loop != NULL
-        return False
+        loop = loop_for(self.function, tuple([self.types[index] for index in range(self.operands)]))
+        if loop is None:
+            return False
+        address, data, (self.result_type,) = loop
+        self.loop, self.data = <InnerLoop><size_t>address, <void *><size_t>data
+        self.dtype = cnp.PyArray_DescrFromType(self.result_type)
+        return True
 
     cdef object call(self, PyObject **operands, PyObject *out):
         """The result as NumPy computes it; None if the operands have no loop, or are not arrays of few elements and

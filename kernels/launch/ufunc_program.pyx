@@ -9,6 +9,8 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
+from .ufunc_loops import loop_of
+
 cdef extern from "ufunc_program.h":
     ctypedef void (*UfuncLoop)(char **, const cnp.npy_intp *, const cnp.npy_intp *, void *) noexcept nogil
     enum:
@@ -64,36 +66,12 @@ def address():
     return <size_t>ufunc_program
 
 
-def loop_of(cnp.ufunc function, tuple dtypes):
-    """The addresses of a ufunc's inner loop for these operand and result types and of the loop's data; None if it has
-    no such loop."""
-    cdef int number, argument
-    cdef list numbers = [dtype.num for dtype in dtypes]
-    if len(numbers) != function.nargs:
-        return None
-    for number in range(function.ntypes):
-        for argument in range(function.nargs):
-            if function.types[number * function.nargs + argument] != numbers[argument]:
-                break
-        else:
-            if function.functions[number] == NULL:
-                return None
-            return <size_t>function.functions[number], <size_t>function.data[number]
-    return None
-
-
-def loops_of(cnp.ufunc function):
-    """The addresses of all inner loops of a ufunc and of their data, as `loop_of` gives them."""
-    cdef int number
-    return [(<size_t>function.functions[number], <size_t>function.data[number]) for number in range(function.ntypes)]
-
-
 def is_own_loop(size_t address):
     """Whether an address is that of a loop of this module, which reads an element before it writes that one."""
     return address in _OWN_LOOPS
 
 
-def pairwise_loop_of(cnp.ufunc function, dtype):
+def pairwise_loop_of(function, dtype):
     """The addresses for a ufunc that combines pairs of values in a reduction, of the fastest loop."""
     address = _PAIRWISE_LOOPS.get((function, dtype.str[1:]))
     return loop_of(function, (dtype, dtype, dtype)) if address is None else (address, 0)

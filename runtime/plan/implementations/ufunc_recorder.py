@@ -11,7 +11,7 @@ import numpy as np
 from ...codegen.reductions.iteration_space import needs_no_constant_array
 from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
-from ...kernels.launch import ufunc_program
+from ...kernels.launch import ufunc_loops, ufunc_program
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DType
@@ -238,7 +238,7 @@ class UfuncProgramRecorder:
 @functools.cache
 def _exact_loops() -> frozenset[tuple[int, int]]:
     """The loops of `EXACT_UFUNCS`."""
-    return frozenset([loop for function in EXACT_UFUNCS for loop in ufunc_program.loops_of(function)])
+    return frozenset([loop for function in EXACT_UFUNCS for loop in ufunc_loops.loops_of(function)])
 
 
 def _is_exact(instruction: UfuncInstruction) -> bool:

@@ -91,7 +91,7 @@ def _trace_ufunc(
     recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed_dtype: Any
 ) -> Traced:
     """A ufunc by its loop; `computed_dtype` is the type that its argument `dtype` requests, or None."""
-    from ...kernels.launch.ufunc_program import loop_of
+    from ...kernels.launch.ufunc_loops import loop_of
 
     input_types: list[Any] = [
         type(operand) if type(operand) in (int, float) else operand.dtype for operand in inputs
