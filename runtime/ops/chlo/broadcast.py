@@ -119,7 +119,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         """The array with dimensions of size 1 where broadcast_dimensions skips."""
         if self.broadcast_dimensions is None or array.ndim >= other.ndim:
             return array
-        skipped = [d for d in range(other.ndim) if d not in self.broadcast_dimensions]
+        skipped = tuple(d for d in range(other.ndim) if d not in self.broadcast_dimensions)
         return np.expand_dims(array, skipped)
 
 
