@@ -29,6 +29,7 @@ cdef extern from "task_pool.h" nogil:
     ctypedef bint (*StopCheck "PoolStopCheck")() noexcept
     bint pool_is_available()
     void pool_wake_ahead()
+    void pool_assume_processors(int processors)
     enum:
         POOL_BRIEF
         POOL_SHORT
@@ -71,6 +72,11 @@ def has_pool():
 def wake_workers():
     """Wake the pool's threads ahead of a long launch."""
     pool_wake_ahead()
+
+
+def assume_processors(int processors):
+    """Let the pool use threads as if there were so many processors, for tests; 0: those that there are."""
+    pool_assume_processors(processors)
 
 
 cdef int launch_length(double seconds) noexcept nogil:

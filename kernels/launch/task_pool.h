@@ -10,7 +10,8 @@
    knows of a long launch to come can wake the threads ahead of it. Threads that are awake join every launch. A
    launch while another one runs is run by its caller alone. Threads start with the first launch, sleep between
    launches, and never call Python; if there are at most POOL_MAX_SEPARATED, they keep off the caller's processor
-   (Linux). A child process starts threads of its own after a fork.
+   (Linux). No launch uses more threads than the process may use processors: further ones would take the time of
+   those that have tasks, by waking, polling and waiting. A child process starts threads of its own after a fork.
 
    Between tasks the calling thread checks now and then whether to stop. Then no further task begins; those that have
    begun end, and with them all that they may wait for. */
@@ -63,9 +64,14 @@ static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolS
 #include <signal.h>
 #if defined(__linux__)
 #include <sched.h>
+#else
+#include <unistd.h>
 #endif
 
 enum { POOL_MAX_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
+
+/* Launches after which the processors are counted again, because a system call takes 0.2 us. */
+enum { POOL_RECOUNT = 64 };
 
 /* The wait of threads that were woken ahead, as a multiple of the usual wait. */
 enum { POOL_WAKE_AHEAD_WAITS = 5 };
@@ -91,7 +97,7 @@ typedef struct {
 static struct {
     pthread_mutex_t launching;
     int64_t ended, burst;
-    int is_started, threads;
+    int is_started, threads, processors, assumed_processors;
     pthread_t separated[POOL_MAX_SEPARATED];
     int avoided_cpu;
     POOL_CACHE_ALIGNED pthread_mutex_t lock;
@@ -218,6 +224,33 @@ static void pool_start(int threads) {
     pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
 }
 
+/* The number of processors that the calling thread may use; POOL_MAX_THREADS if the system does not say. */
+static int pool_count_processors(void) {
+#if defined(__linux__) && defined(CPU_SET)
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : POOL_MAX_THREADS;
+#else
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 && online < POOL_MAX_THREADS ? (int)online : POOL_MAX_THREADS;
+#endif
+}
+
+/* The number of threads that have processors. Needs the mutex of launches. */
+static int64_t pool_limit_threads(int64_t threads) {
+    if (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MAX_THREADS % POOL_RECOUNT == 0 || !pool.processors)
+        pool.processors = pool_count_processors();
+    int processors = pool.assumed_processors ? pool.assumed_processors : pool.processors;
+    return threads < processors ? threads : processors;
+}
+
+/* Have launches use threads as if there were so many processors, so that tests see how threads interrupt each other;
+   0: the number that there is. */
+static void pool_assume_processors(int processors) {
+    pthread_mutex_lock(&pool.launching);
+    pool.assumed_processors = processors;
+    pthread_mutex_unlock(&pool.launching);
+}
+
 /* Let threads run on other processors than the caller's. Where the others are busy as well, the system would wake a
    thread on the caller's, and the two would wait for each other for milliseconds. */
 static void pool_avoid_caller_cpu(void) {
@@ -290,6 +323,11 @@ static int pool_run(
     if (threads > POOL_MAX_THREADS) threads = POOL_MAX_THREADS;
     if (threads <= 1 || pthread_mutex_trylock(&pool.launching) != 0)
         return pool_run_alone(function, closure, tasks, stop_check);
+    threads = pool_limit_threads(threads);
+    if (threads <= 1) {
+        pthread_mutex_unlock(&pool.launching);
+        return pool_run_alone(function, closure, tasks, stop_check);
+    }
     pool_start((int)threads - 1);
     pool.function = function;
     pool.closure = closure;
@@ -313,6 +351,7 @@ static int pool_is_available(void) { return 1; }
 
 static int pool_is_available(void) { return 0; }
 static void pool_wake_ahead(void) {}
+static void pool_assume_processors(int processors) { (void)processors; }
 static int pool_run(
     PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolStopCheck stop_check
 ) {

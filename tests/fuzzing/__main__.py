@@ -54,8 +54,11 @@ def run_long(options: argparse.Namespace) -> int:
     """The same for programs of many operations."""
     # Numbers of threads beyond that of the processors are modes, too.
     os.environ.setdefault("NUMBA_NUM_THREADS", str(max(LONG_THREADS)))
+    from nimblehlo.kernels.launch.native import assume_processors
+
     from .long_campaign import LongCampaign
 
+    assume_processors(max(LONG_THREADS))
     campaign = LongCampaign(options.operations, options.eager_share)
     start, first = time.time(), options.seed * 1_000_000
     for seed in range(first, first + options.count):

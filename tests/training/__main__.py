@@ -23,9 +23,12 @@ def main() -> int:
     options = parser.parse_args()
     # Numbers of threads beyond that of the processors are modes, too.
     os.environ.setdefault("NUMBA_NUM_THREADS", str(max(options.threads)))
+    from nimblehlo.kernels.launch.native import assume_processors
+
     from .modes import differences
     from .steps import MODELS
 
+    assume_processors(max(options.threads))
     failed = 0
     for name in options.models or MODELS:
         for count in options.counts:

@@ -291,6 +291,31 @@ def test_threads_that_are_woken_leave_the_callers_processor(children):
     run(code.replace("CHILDREN", str(children)))
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's affinities")
+@pytest.mark.parametrize(("assumed", "workers"), [(0, 0), (3, 2), (9, 4)])
+def test_no_launch_uses_more_threads_than_processors(assumed, workers):
+    """Five threads on one processor, unless more are assumed; later launches see a wider affinity."""
+    code = f"""
+        os.environ["NUMBA_NUM_THREADS"] = "5"
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {{min(allowed)}})
+        import numpy as np
+        from nimblehlo.kernels.launch.native import assume_processors
+        from tests.kernels.launch.test_native import made
+        assume_processors({assumed})
+        def started():
+            known = set(os.listdir("/proc/self/task"))
+            for _ in range(70):
+                assert (function(values) == 2 * values).all()
+            return len(set(os.listdir("/proc/self/task")) - known)
+        function, values = made(1000, 100, 1.0, 5), np.arange(1000)
+        assert started() == {workers}
+        os.sched_setaffinity(0, allowed)
+        assert started() == max(0, min(5, {assumed} or len(allowed)) - 1 - {workers})
+    """
+    run(code)
+
+
 def test_an_exit_does_not_wait_for_idle_threads():
     run("""
         import numpy as np
@@ -301,10 +326,26 @@ def test_an_exit_does_not_wait_for_idle_threads():
 
 def test_threads_are_counted_as_numba_counts_them(monkeypatch):
     available_threads = threads.available_threads.__wrapped__
+    monkeypatch.setattr(threads, "processor_quota", lambda: None)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
     assert available_threads() == 3
     monkeypatch.setenv("NUMBA_NUM_THREADS", "many")
     assert available_threads() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.skipif(not hasattr(os, "process_cpu_count"), reason="needs Python 3.13")
+def test_processors_are_those_that_python_was_told_of():
+    for arguments in (["-X", "cpu_count=7"], []):
+        code = "from nimblehlo.kernels.launch import threads; print(threads.usable_processors())"
+        environment = {**os.environ, "PYTHON_CPU_COUNT": "7"}
+        child = subprocess.run(
+            [sys.executable, *arguments, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert child.stdout == "7\n"
 
 
 def run(code):

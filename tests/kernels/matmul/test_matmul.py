@@ -154,7 +154,9 @@ def test_more_threads_than_processors_do_not_change_bits():
     """Each has rows of its own, or too few for that."""
     code = """
 import numpy as np
+from nimblehlo.kernels.launch.native import assume_processors
 from nimblehlo.kernels.matmul import matmul
+assume_processors(7)
 generator = np.random.default_rng(8)
 lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in ((1500, 530), (530, 400)))
 one, *others = [matmul.multiply(lhs, rhs, threads) for threads in (1, 2, 3, 4, 5, 7)]
