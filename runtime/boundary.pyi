@@ -21,6 +21,7 @@ class ProgramCall:
         handler: Any = None,
         retention: Retention | None = None,
         max_bytes: int | None = None,
+        needed_bytes: int = 0,
         new_state: Callable[[], AbstractContextManager[None]] | None = None,
         new_limits: Callable[[], Limits] | None = None,
     ) -> None: ...

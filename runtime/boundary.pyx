@@ -12,10 +12,13 @@ import numpy as np
 from .errors import ExecutionError
 from .executor import Donated, Runner, donated
 from .float_errors import ERRSTATE, ignoring_float_errors
-from .memory import limited, run_with
+from .memory import idle_bytes, limited, run_with
+from .ops.framework.memory_limit import MIN_CHECKED_BYTES as _MIN_CHECKED_BYTES, shortage_of
 from .types import TokenType, TupleType, TupleValue
 
 cnp.import_array()
+
+cdef Py_ssize_t MIN_CHECKED_BYTES = _MIN_CHECKED_BYTES
 
 include "launch/vectorcall.pxi"
 
@@ -110,6 +113,7 @@ cdef class ProgramCall:
         wake: called before a run, such as `wake_workers`; None: nothing is.
         handler, retention: the first and the last argument of `run_with`; without a handler, NumPy allocates.
         max_bytes: the memory that a run may use; it replaces `handler`.
+        needed_bytes: the memory that a run takes for results and temporaries; there must be as much before it begins.
         new_state: makes the context in which a run has its `call_state`; None: it needs none.
         new_limits: makes the `Limits` of a run; None: there are none.
     """
@@ -117,17 +121,18 @@ cdef class ProgramCall:
     # Whether the runner is called with the arguments as they are, and whether a run needs nothing besides that call.
     cdef bint is_direct, needs_no_setup
     cdef object runner, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
+    cdef Py_ssize_t needed_bytes
     cdef tuple types
     cdef set constants
     cdef list donated
 
     def __init__(
         self, runner, types, constants, *, donated=(), wake=None, handler=None, retention=None, max_bytes=None,
-        new_state=None, new_limits=None,
+        needed_bytes=0, new_state=None, new_limits=None,
     ):
         self.runner, self.types, self.constants, self.donated = runner, types, constants, list(donated)
         self.wake, self.handler, self.retention, self.max_bytes = wake, handler, retention, max_bytes
-        self.new_state, self.new_limits = new_state, new_limits
+        self.new_state, self.new_limits, self.needed_bytes = new_state, new_limits, needed_bytes
         self.variable, self.ignored = ERRSTATE or (None, None)
         self.is_direct = type(runner) is Runner and not self.donated and new_limits is None
         self.needs_no_setup = (
@@ -138,7 +143,8 @@ cdef class ProgramCall:
         """The same call with other limits."""
         return ProgramCall(
             self.runner, self.types, self.constants, donated=self.donated, wake=self.wake, handler=self.handler,
-            retention=self.retention, max_bytes=self.max_bytes, new_state=self.new_state, new_limits=new_limits,
+            retention=self.retention, max_bytes=self.max_bytes, needed_bytes=self.needed_bytes,
+            new_state=self.new_state, new_limits=new_limits,
         )
 
     cpdef list run(self, tuple arguments):
@@ -172,7 +178,16 @@ cdef class ProgramCall:
         cdef object handler = self.handler if self.max_bytes is None else limited(self.max_bytes)
         if handler is None:
             return self._owned_results(arguments)
+        if self.needed_bytes >= MIN_CHECKED_BYTES:
+            self.require_free_memory()
         return run_with(handler, self._owned_results, arguments, self.retention)
+
+    cdef int require_free_memory(self) except -1:
+        """Raise where a run would take more memory than there is, since the kernel may end the process that tries."""
+        shortage = shortage_of(self.needed_bytes - idle_bytes())
+        if shortage is not None:
+            raise ExecutionError(f"a call takes {shortage}")
+        return 0
 
     cpdef list _owned_results(self, tuple arguments):
         cdef list results

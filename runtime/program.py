@@ -16,7 +16,7 @@ from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention
 from .ops.framework.call_state import needs_call_state, new_call
-from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
+from .ops.framework.memory_limit import USABLE_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
 from .plan import Choose, MemoryEstimate, Plan, all_steps, choose, lower, memory_use
@@ -30,7 +30,7 @@ MIN_WAKE_BYTES = 1 << 21
 """Bytes of a program's values from which a call wakes worker threads at once: waking takes 30 us."""
 
 
-MAX_RETAINED_BYTES = PHYSICAL_MEMORY_BYTES // 4
+MAX_RETAINED_BYTES = USABLE_MEMORY_BYTES // 4
 """Maximum bytes of idle memory that a program keeps for its next run."""
 
 
@@ -141,6 +141,7 @@ class Program:
             handler=handler,
             retention=Retention(needed, MAX_RETAINED_BYTES) if handler else None,
             max_bytes=options.max_bytes,
+            needed_bytes=needed - memory.aliased * processes,
             new_state=functools.partial(new_call, options) if has_call_state else None,
             new_limits=None if limits == (None, None, None) else functools.partial(Limits, *limits),
         )

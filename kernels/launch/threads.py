@@ -8,6 +8,8 @@ import functools
 import os
 from typing import NamedTuple
 
+from .control_groups import processor_quota
+
 TASK_BYTES = 1 << 17
 MAX_TASKS = 128
 
@@ -46,8 +48,22 @@ def chosen_threads(threads: int | None) -> int:
 
 @functools.cache
 def available_threads() -> int:
-    """The number of threads that Numba would use, without importing it; computed once per process."""
+    """The number of threads that a launch may use; computed once per process.
+
+    That is `NUMBA_NUM_THREADS` if it is set, as in Numba. Otherwise it is the number of processors that the
+    process may use: by its affinity (or what Python was told, `PYTHON_CPU_COUNT`), and by the processor time
+    that its control groups grant, rounded up. The kernel would stop more threads than that in the middle of a
+    launch, when they have used up that time.
+    """
     configured = os.environ.get("NUMBA_NUM_THREADS", "")
     if configured.isdigit() and int(configured) > 0:
         return int(configured)
+    processors = usable_processors()
+    return max(1, min(processors, processor_quota() or processors))
+
+
+def usable_processors() -> int:
+    """The number of processors that the process may use, without the quotas of control groups."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ..api import load
 from ..errors import NimbleError
 from ..ir import UNKNOWN, source_line
+from ..kernels.launch.free_memory import limits
 from ..kernels.launch.garbage import gc_paused
+from ..kernels.launch.threads import available_threads
 from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..plan.tiering.background import BACKGROUND
@@ -230,7 +231,7 @@ class _Explorer:
         runs_in_memory = int(_available_memory_bytes() * MEMORY_SHARE) // max(
             MAX_PENDING_PER_WORKER * self._needed(), 1
         )
-        return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, runs_in_memory))
+        return max(1, min(available_threads(), len(self.schedules) - 1, runs_in_memory))
 
     def _needed(self) -> int:
         """Bytes that a run and its results need."""
@@ -441,12 +442,5 @@ def _types(types: Sequence[Type], prefix: str = "") -> Iterator[tuple[str, Type]
 
 
 def _available_memory_bytes() -> int:
-    """The machine's free memory; if unknown, an amount that admits two concurrent runs of any program."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as text_lines:
-            for text_line in text_lines:
-                if text_line.startswith("MemAvailable:"):
-                    return int(text_line.split()[1]) * 1024
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 1 << 62
+    """The memory that is left; if unknown, an amount that admits two concurrent runs of any program."""
+    return min([limit.left for limit in limits()], default=1 << 62)

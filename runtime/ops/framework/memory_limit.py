@@ -1,7 +1,8 @@
-"""The limit on the memory of tensors, so that none exceeds the memory of the machine."""
+"""The limit on the memory of tensors, so that none exceeds what the process may have."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Iterable
@@ -11,19 +12,23 @@ import numpy as np
 
 from ...errors import ExecutionError
 from ...ir import Operation
+from ...kernels.launch.free_memory import limits
 from ...types import TensorType, Type
 
 
-def _machine_bytes() -> int:
-    """The bytes of the machine's memory; if unknown, the number of bytes that can be addressed."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return int(np.iinfo(np.intp).max)
+def _usable_bytes() -> int:
+    """The bytes of memory that the process may have; if unknown, the bytes that can be addressed."""
+    totals = [limit.total for limit in limits()]
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        totals.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(totals, default=int(np.iinfo(np.intp).max))
 
 
-PHYSICAL_MEMORY_BYTES: Final = _machine_bytes()
-"""The bytes of the machine's memory, the maximum of a result."""
+USABLE_MEMORY_BYTES: Final = _usable_bytes()
+"""The bytes of memory that the machine, control groups and resource limits let the process have, the maximum
+of a result."""
+MIN_CHECKED_BYTES: Final = 1 << 24
+"""Bytes that a run may take without asking what is left: to ask takes 0.2 ms, to touch so many pages 4 ms."""
 MAX_ELEMENTS: Final = 2**57
 """Maximum number of elements of a tensor. 2^57 elements of 16 bytes take 2^61 bytes, which fit into a signed
 64-bit size, and no processor addresses more than 2^57 bytes."""
@@ -69,9 +74,37 @@ def require_memory(operation: Operation, *types: Type) -> None:
     require_addressable(operation, types)
     for type in types:
         needed = bytes_of(type)
-        if needed > PHYSICAL_MEMORY_BYTES:
+        if needed > USABLE_MEMORY_BYTES:
             raise ExecutionError(
-                f"the result {type} would take {needed} bytes, but the machine has {PHYSICAL_MEMORY_BYTES}",
+                f"the result {type} would take {needed} bytes, "
+                f"but the process may have {USABLE_MEMORY_BYTES}",
                 operation=operation.name,
                 location=operation.location,
             )
+
+
+def require_free_memory(operation: Operation, *types: Type) -> None:
+    """There must be memory for results of an operation that is about to run.
+
+    Raises:
+        ExecutionError: there is not.
+    """
+    require_memory(operation, *types)
+    shortage = shortage_of(sum(map(bytes_of, types)))
+    if shortage:
+        raise ExecutionError(
+            f"the results take {shortage}", operation=operation.name, location=operation.location
+        )
+
+
+def shortage_of(needed: int) -> str | None:
+    """Why a number of bytes cannot be taken now, in words that follow "takes"; None if they can."""
+    if needed < MIN_CHECKED_BYTES:
+        return None
+    smallest = min(limits(), default=None)
+    if smallest is None or needed <= smallest.left:
+        return None
+    return (
+        f"{needed} bytes, but {smallest.source} has only {smallest.left} of its {smallest.total} bytes of "
+        "memory left"
+    )

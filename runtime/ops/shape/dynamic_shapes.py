@@ -28,7 +28,7 @@ from ...types import (
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
-from ..framework.memory_limit import require_memory
+from ..framework.memory_limit import require_free_memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
 from .layout import ReshapeRules
@@ -79,7 +79,7 @@ class RunTimeShaped(Op):
             if field.rank == 1
         }
         rules.check_constraints(view)
-        require_memory(self.operation, *(view.infer() or ()))
+        require_free_memory(self.operation, *(view.infer() or ()))
         return view
 
     def integers(self, name: str) -> tuple[int, ...] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ExecutionError, VerifyError
 from ...ir import Operation
 from ...ops.framework.declaration import Op
-from ...ops.framework.memory_limit import require_memory
+from ...ops.framework.memory_limit import require_free_memory
 from ...ops.framework.verify import verify_inferred, view_of
 from ...types import TensorType, Type
 
@@ -72,7 +72,7 @@ class RunTimeTyped:
                 result_types_ = list(map(more_static, declared_types, inferred))
                 view = view_of(_rebuilt(declared, source, result_types_))
                 view.verify()
-            require_memory(declared, *(result.type for result in view.operation.results))
+            require_free_memory(declared, *(result.type for result in view.operation.results))
         except VerifyError as error:
             raise ExecutionError(
                 error.reason, operation=error.operation, label=error.label, location=error.location

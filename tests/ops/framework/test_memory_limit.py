@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+import numpy as np
 import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, Options, ParseError
-from nimblehlo.ops.framework.memory_limit import MAX_ELEMENTS, is_addressable
+from nimblehlo.kernels.launch.control_groups import MemoryLimit
+from nimblehlo.memory import release_idle
+from nimblehlo.ops.framework import memory_limit
+from nimblehlo.ops.framework.memory_limit import MAX_ELEMENTS, MIN_CHECKED_BYTES, is_addressable
 from nimblehlo.types import TensorType, element_type
 
 BODIES = {
@@ -47,3 +53,79 @@ def test_sizes_of_zero_do_not_hide_others() -> None:
     assert is_addressable(TensorType((0, MAX_ELEMENTS), kind))
     assert not is_addressable(TensorType((MAX_ELEMENTS + 1,), kind))
     assert not is_addressable(TensorType((0, MAX_ELEMENTS, 2), kind))
+
+
+MODES = ["never", "auto", "eager"]
+
+SORTED = """
+func.func @main(%a: tensor<SIZExf32>) -> tensor<SIZExf32> {
+  %0 = stablehlo.reverse %a, dims = [0] : tensor<SIZExf32>
+  %1 = stablehlo.add %0, %a : tensor<SIZExf32>
+  return %1 : tensor<SIZExf32>
+}
+"""
+
+IOTA = """
+func.func @main(%s: tensor<1xi64>) -> tensor<?xi8> {
+  %0 = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi64>) -> tensor<?xi8>
+  return %0 : tensor<?xi8>
+}
+"""
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Sets what is left of the memory."""
+    release_idle()
+    found: list[MemoryLimit] = []
+    monkeypatch.setattr(memory_limit, "limits", lambda: found)
+    yield lambda size: found.append(MemoryLimit(size, 1 << 30, "the control group /a"))
+    release_idle()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_call_that_needs_more_than_is_left_does_not_begin(mode: str, left: Callable[[int], None]) -> None:
+    size = MIN_CHECKED_BYTES // 4
+    operand = np.ones(size, np.float32)
+    executable = nimblehlo.compile(SORTED.replace("SIZE", str(size)), options=Options(compile=mode))  # type: ignore[arg-type]
+    assert executable(operand)[0][0] == 2
+    release_idle()
+    left(MIN_CHECKED_BYTES // 2)
+    reason = f"a call takes {MIN_CHECKED_BYTES} bytes, but the control group /a has only "
+    with pytest.raises(
+        ExecutionError, match=reason + rf"{MIN_CHECKED_BYTES // 2} of its {1 << 30} bytes of memory left"
+    ):
+        executable(operand)
+
+
+def test_a_call_may_use_the_memory_that_the_last_one_left(left: Callable[[int], None]) -> None:
+    size = MIN_CHECKED_BYTES // 4
+    operand = np.ones(size, np.float32)
+    executable = nimblehlo.compile(SORTED.replace("SIZE", str(size)))
+    executable(operand)
+    left(0)
+    result = executable(operand)
+    with pytest.raises(ExecutionError, match="only 0 of its"):
+        executable(operand)
+    del result
+
+
+def test_small_calls_do_not_ask_what_is_left(left: Callable[[int], None]) -> None:
+    size = MIN_CHECKED_BYTES // 4 - 1
+    left(0)
+    (result,) = nimblehlo.execute(SORTED.replace("SIZE", str(size)), [np.ones(size, np.float32)])
+    assert result[0] == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sizes_that_depend_on_data_are_compared_with_what_is_left(
+    mode: str, left: Callable[[int], None]
+) -> None:
+    executable = nimblehlo.compile(IOTA, options=Options(compile=mode))  # type: ignore[arg-type]
+    left(MIN_CHECKED_BYTES)
+    assert executable([MIN_CHECKED_BYTES])[0].size == MIN_CHECKED_BYTES
+    release_idle()
+    with pytest.raises(
+        ExecutionError, match=r"dynamic_iota: .*takes? 16777217 bytes, but the control group /a"
+    ):
+        executable([MIN_CHECKED_BYTES + 1])

@@ -330,7 +330,7 @@ def test_no_more_is_allocated_than_there_is() -> None:
             (OPERAND[0, 0], int64(1 << 50)),
         ),
     ):
-        with pytest.raises(ExecutionError, match="but the machine has"):
+        with pytest.raises(ExecutionError, match="but the process may have"):
             evaluate(text, *inputs)
 
 

@@ -1,0 +1,54 @@
+"""How much memory the process can still take: what the machine, control groups and resource limits leave.
+
+The kernel ends a process that touches more memory than the machine or its control group has, and no error can
+be raised then. So whoever is about to take much memory asks first.
+"""
+
+import contextlib
+import re
+import sys
+from pathlib import Path
+
+from .control_groups import ROOT, MemoryLimit, memory_limits
+
+if sys.platform != "win32":
+    import resource
+
+
+def limits(root: Path = ROOT) -> list[MemoryLimit]:
+    """All limits on the process's memory, as they are now; none where the system does not say.
+
+    Args:
+        root: the folder that holds `proc` and the hierarchies of control groups.
+    """
+    machine = _machine_memory(root)
+    swap = machine.get("SwapFree", 0)
+    found = [*memory_limits(swap, root), *_resource_limits(root)]
+    if {"MemAvailable", "MemTotal"} <= machine.keys():
+        found.append(MemoryLimit(machine["MemAvailable"] + swap, machine["MemTotal"], "the machine"))
+    return found
+
+
+def _machine_memory(root: Path) -> dict[str, int]:
+    """Bytes of the machine's memory, by the names in `/proc/meminfo`."""
+    with contextlib.suppress(OSError, ValueError):
+        text = (root / "proc/meminfo").read_text(encoding="ascii")
+        figures = re.findall(r"^(MemTotal|MemAvailable|SwapFree): +(\d+) kB$", text, re.MULTILINE)
+        return {name: int(kilobytes) << 10 for name, kilobytes in figures}
+    return {}
+
+
+def _resource_limits(root: Path) -> list[MemoryLimit]:
+    """What `ulimit -v` and `ulimit -d` leave."""
+    found: list[MemoryLimit] = []
+    if sys.platform == "win32":
+        return found
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        pages = [int(field) for field in (root / "proc/self/statm").read_text(encoding="ascii").split()]
+        sizes = (("RLIMIT_AS", "ulimit -v", pages[0]), ("RLIMIT_DATA", "ulimit -d", pages[5]))
+        for name, command, used in sizes:
+            total, _ = resource.getrlimit(getattr(resource, name))
+            if total != resource.RLIM_INFINITY:
+                left = max(total - used * resource.getpagesize(), 0)
+                found.append(MemoryLimit(left, total, f"{name} ({command})"))
+    return found
