@@ -1,6 +1,8 @@
 # cython: language_level=3
 """Arrays as DLPack tensors, those of ml_dtypes too, which NumPy does not export.
 
+NumPy 2.0 exports without a version, so that arrays of its own types are exported here as well.
+
 Arrays are copied only on request. Elements of fewer than 8 bits take a byte each, which DLPack 1.1 calls
 padded; a consumer that does not name that version cannot be told so, and is refused.
 
@@ -62,6 +64,11 @@ cdef enum:
 _VERSION = (1, 1)
 """The version whose types and flags are used."""
 _TYPES = {
+    **{f"int{bits}": (0, bits) for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"uint{bits}": (1, bits) for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"float{bits}": (2, bits) for bits in (16, 32, 64)},
+    **{f"complex{bits}": (5, bits) for bits in (64, 128)},
+    "bool": (6, 8),
     "bfloat16": (4, 16),
     "float8_e3m4": (7, 8),
     "float8_e4m3": (8, 8),
@@ -74,12 +81,8 @@ _TYPES = {
     "float6_e2m3fn": (15, 6),
     "float6_e3m2fn": (16, 6),
     "float4_e2m1fn": (17, 4),
-    "int4": (0, 4),
-    "int2": (0, 2),
-    "uint4": (1, 4),
-    "uint2": (1, 2),
 }
-"""DLPack's code and the bits of each type of ml_dtypes."""
+"""DLPack's code and the bits of each type of NumPy and ml_dtypes by the name of its dtype."""
 
 
 class DLPackTensor:
@@ -103,8 +106,6 @@ class DLPackTensor:
             BufferError: the array cannot be exported as requested.
         """
         array = self.array
-        if array.dtype.isbuiltin == 1:
-            return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         if stream is not None:
             raise BufferError("the processor's memory has no streams")
         if dl_device is not None and tuple(dl_device) != (CPU, 0):
@@ -145,7 +146,7 @@ def to_dlpack(array):
         UnsupportedError: DLPack has no code for the element type.
     """
     array = np.asarray(array)
-    if array.dtype.isbuiltin != 1 and array.dtype.name not in _TYPES:
+    if array.dtype.name not in _TYPES or not array.dtype.isnative:
         raise UnsupportedError(f"DLPack has no elements of {array.dtype}")
     return DLPackTensor(array)
 

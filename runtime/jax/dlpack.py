@@ -14,11 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..dlpack import to_dlpack as to_capsule
 from ..types import Array
 from . import compatibility
 from .lowering import PLATFORM
 
 _CPU: Final = "cpu"
+_FIRST_WITH_FLAGS: Final = (1, 0)
+"""The version of DLPack since which a tensor can be marked read-only."""
 Function = Callable[..., Any]
 
 
@@ -38,17 +41,21 @@ def install() -> None:
 
 def _wrap_to_dlpack(export: Function) -> Function:
     def to_dlpack(
-        x: Any, stream: object = None, src_device: Any = None, device: Any = None, copy: bool | None = None
+        x: Any,
+        stream: object = None,
+        src_device: Any = None,
+        device: Any = None,
+        copy: bool | None = None,
+        max_version: tuple[int, int] | None = None,
     ) -> Any:
         if x.platform() != PLATFORM or (device is not None and device.platform not in (PLATFORM, _CPU)):
-            return export(x, stream, src_device, device, copy)
-        values = np.array(x) if copy else np.asarray(x)
-        # NumPy exports its own dtypes. Others, such as bfloat16, go through an array of JAX's CPU client.
-        if values.dtype.isbuiltin == 1:
-            return _Writable(values).array().__dlpack__(stream=stream)
-        import jax
-
-        return export(jax.device_put(values, jax.devices(_CPU)[0]), stream)
+            # Before jax 0.12 the function has no `max_version`.
+            newer = {} if max_version is None else {"max_version": max_version}
+            return export(x, stream, src_device, device, copy, **newer)
+        values = np.asarray(x)
+        if max_version is None or max_version < _FIRST_WITH_FLAGS:
+            values = _Writable(values).array()
+        return to_capsule(values).__dlpack__(stream=stream, max_version=max_version, copy=copy)
 
     return to_dlpack
 
@@ -56,17 +63,18 @@ def _wrap_to_dlpack(export: Function) -> Function:
 class _Writable:
     """A writable view of a read-only array's memory.
 
-    A DLPack tensor of the versions that JAX offers cannot be marked read-only.
+    Before version 1.0 a DLPack tensor cannot be marked read-only, and JAX exports its arrays all the same.
     """
 
     def __init__(self, values: Array) -> None:
         self._values = values
-        address, _ = values.__array_interface__["data"]
-        self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
+        # As bytes: the protocol does not know the types of ml_dtypes.
+        interface = values.view(np.dtype((np.void, values.itemsize))).__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
     def array(self) -> Array:
         """An array that keeps this object, and with it the memory, alive."""
-        return np.asarray(self)
+        return np.asarray(self).view(self._values.dtype)
 
 
 def _wrap_dlpack_device(dlpack_device: Function) -> Function:

@@ -37,6 +37,9 @@ COMPOSITES: Final = {
 }
 """Primitives that become one operation of CHLO, which jaxlib would expand."""
 
+EXPANDED: Final = ("lgamma",)
+"""Primitives of `COMPOSITES` with one operand that JAX's own rule expands: since jax 0.12, in f32."""
+
 BRANCHES: Final = {"platform_index": "platforms", "cond": "branches_platforms"}
 """Primitives that choose a branch by platform, and the parameter with the platforms of the branches."""
 
@@ -80,7 +83,7 @@ def _rule_of(name: str, rule: Rule) -> Rule:
         return _accept_exports_for_cpu(rule)
     if name in BRANCHES:
         return _use_branches_for_cpu(BRANCHES[name], rule)
-    return _as_composite(COMPOSITES[name], rule)
+    return _as_composite(COMPOSITES[name], rule, is_expanded=name in EXPANDED)
 
 
 def _add_cpu_platform() -> None:
@@ -169,16 +172,25 @@ def _use_branches_for_cpu(parameter: str, rule: Rule) -> Rule:
     return lower
 
 
-def _as_composite(name: str, rule: Rule) -> Rule:
+def _as_composite(name: str, rule: Rule, *, is_expanded: bool) -> Rule:
     """A rule that wraps the operation `name` of another rule in a composite of that name.
 
     With several devices it changes nothing: JAX's propagation of shardings does not know composites.
+
+    Args:
+        name: of an operation of CHLO.
+        rule: JAX's.
+        is_expanded: that rule may emit other operations instead, so the operation is made here.
     """
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
-        results = rule(context, *operands, **parameters)
         if getattr(context.module_context.axis_context, "num_devices", None) not in (None, 1):
-            return results
+            return rule(context, *operands, **parameters)
+        if is_expanded and not parameters:
+            (operand,) = operands
+            made = compatibility.IR.get().Operation.create(name, [operand.type], operands)
+            return [_wrapped(context.module_context, made)]
+        results = rule(context, *operands, **parameters)
         (result,) = results
         operation = getattr(result.owner, "operation", None)
         if operation is None or operation.name != name or len(operation.attributes):

@@ -8,10 +8,13 @@ import pytest
 from nimblehlo.errors import NimbleError, ParseError
 from nimblehlo.frontend import parse
 from nimblehlo.frontend.loader import load_ir
+from nimblehlo.ir import Module
 from nimblehlo.ir.fingerprint import fingerprint
 from nimblehlo.ir.printer import print_module
 from nimblehlo.ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, SubAxis, TensorSharding
 from nimblehlo.ir.sharding_rules import ShardingRule, TensorMapping
+from nimblehlo.ops import lookup
+from nimblehlo.ops.framework.fields import REQUIRED
 from tests.frontend.sources import attribute
 from tests.ir.jaxlib_parser import mlir_context, mlir_parse
 from tests.ops.sharding.test_sharding import ACCEPTED, ATTRIBUTES, OTHERS, REJECTED, rule
@@ -151,10 +154,27 @@ def test_mlir_agrees_about_each_program() -> None:
         module = parse(text)
         replay = mlir_parse(print_module(module), context)
         for read in (mlir, replay):
-            assert fingerprint(parse(read.operation.get_asm(print_generic_op_form=True))) == fingerprint(
-                module
-            )
+            assert _structure(parse(read.operation.get_asm(print_generic_op_form=True))) == _structure(module)
     assert accepted > 4
+
+
+def _structure(module: Module) -> str:
+    """The fingerprint of a module without attributes that state defaults, some of which MLIR adds.
+
+    Which ones depends on the version of jaxlib.
+    """
+    for operation in module.walk():
+        declaration = lookup(operation.name)
+        if declaration is not None:
+            stated = {
+                field.key or field.name: field.kind.encode(field.default)
+                for field in declaration.declared_attributes
+                if field.of is None and field.default not in (REQUIRED, None)
+            }
+            operation.attributes = {
+                name: value for name, value in operation.attributes.items() if stated.get(name) != value
+            }
+    return fingerprint(module)
 
 
 def _is_valid(text: str) -> bool:
@@ -172,7 +192,7 @@ def test_bytecode(text: str) -> None:
     module: Any = mlir_parse(text, mlir_context())
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
-    assert fingerprint(load_ir(bytecode.getvalue())) == fingerprint(parse(text))
+    assert _structure(load_ir(bytecode.getvalue())) == _structure(parse(text))
 
 
 @pytest.mark.parametrize("text", ACCEPTED[1:3])

@@ -212,6 +212,9 @@ def _within_accuracy(
         large = np.finfo(np.float64).max / 16
         inside = (operands[0] >= 1) & (operands[0] < large) & (operands[1] >= 0) & (operands[1] < large)
         allowed = allowed | ~inside
+    if name.endswith(("digamma", "polygamma")):
+        # At 0 the pass gives NaN before jaxlib 0.12, and -infinity since then.
+        allowed = allowed | (np.isnan(want) & np.isneginf(got) & (operands[-1] == 0))
     if "polygamma" in name:
         allowed = allowed | ~((operands[1] >= 0) & np.isfinite(operands[0]) & np.isfinite(operands[1]))
     return allowed

@@ -95,7 +95,7 @@ def _lowered(
     """The programs of a function that is given what sums over devices."""
     import jax
 
-    mesh = jax.sharding.AbstractMesh((DEVICES,), (AXIS,))
+    mesh = jax.sharding.AbstractMesh((DEVICES,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
     mapped = jax.shard_map(
         function(lambda tree: jax.lax.psum(tree, AXIS)),
         mesh=mesh,

@@ -215,7 +215,7 @@ func.func @main(%a: !t) -> !t {{
 
 def test_sharded_programs_of_jax() -> None:
     jax = pytest.importorskip("jax")
-    mesh = jax.sharding.AbstractMesh((2, 4), ("x", "y"))
+    mesh = jax.sharding.AbstractMesh((2, 4), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
     spec = jax.sharding.PartitionSpec("x", "y")
 
     def constrained(values: object) -> object:

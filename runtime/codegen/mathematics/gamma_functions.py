@@ -48,9 +48,9 @@ def _positive_lgamma(a: Real) -> Real:
 
 
 def digamma(x: Real) -> Real:
-    """The derivative of lgamma; NaN at its poles; error 3, below 0 absolute, in ulps of the terms.
+    """The derivative of lgamma; error 3, below 0 absolute, in ulps of the terms.
 
-    Below 0 it is digamma(1 - x) - pi cot(pi x).
+    Below 0 it is digamma(1 - x) - pi cot(pi x), and NaN at its poles; at 0 and -0 it is -infinity.
     """
     is_negative = x.compare("<", 0.0)
     above = _positive_digamma(where(is_negative, 1.0 - x, x))
@@ -58,8 +58,9 @@ def digamma(x: Real) -> Real:
     z = rest * rest
     cotangent = z.fma(polynomial(z, COT_PI), 1.0) / rest
     value = where(is_negative, above - cotangent, above)
-    is_pole = x.builder.and_(x.compare("<=", 0.0), rest.compare("==", 0.0))
+    is_pole = x.builder.and_(is_negative, rest.compare("==", 0.0))
     value = where(x.compare("==", math.inf), x, value)
+    value = where(x.compare("==", 0.0), -math.inf, value)
     return where(x.builder.or_(is_pole, x.compare("==", -math.inf)), math.nan, value)
 
 

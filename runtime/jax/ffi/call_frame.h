@@ -1,7 +1,8 @@
 /* What a handler of XLA's foreign function interface is called with, and the functions that it may call back: those of
-   version 0.3, written from xla/ffi/api/c_api.h of openxla/xla.
+   version 0.5, written from xla/ffi/api/c_api.h of openxla/xla.
 
-   A structure begins with its size, by which both sides recognize the version, and a list of extensions. */
+   A structure begins with its size, by which both sides recognize the version, and a list of extensions. Handlers have
+   had a fifth stage since version 0.4, which records commands for a GPU; it is never called here. */
 
 #ifndef NIMBLEHLO_CALL_FRAME_H
 #define NIMBLEHLO_CALL_FRAME_H
@@ -15,7 +16,7 @@
 #define FFI_SIZE_TO(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 #define FFI_HEAD size_t size; struct FfiExtension *extensions
 
-enum { FFI_MAJOR = 0, FFI_MINOR = 3 };
+enum { FFI_MAJOR = 0, FFI_MINOR = 5 };
 enum { FFI_METADATA = 1, FFI_BUFFER = 1 };
 enum { FFI_ARRAY = 1, FFI_DICTIONARY, FFI_SCALAR, FFI_STRING };
 enum { FFI_INSTANTIATE, FFI_PREPARE, FFI_INITIALIZE, FFI_EXECUTE, FFI_STAGES };
@@ -77,6 +78,8 @@ typedef struct { FFI_HEAD; FfiContext *context; int64_t *count; } FfiThreads;
 typedef struct { FFI_HEAD; FfiFuture *future; FfiError *error; } FfiFutureArgs;
 typedef struct { FFI_HEAD; FfiContext *context; int64_t run; } FfiRun;
 typedef struct { FFI_HEAD; FfiContext *context; int32_t number; } FfiDevice;
+typedef struct { FFI_HEAD; FfiContext *context; int64_t kind; const void *extension; } FfiFindExtension;
+typedef struct { FFI_HEAD; FfiContext *context; const FfiAttributes *options; } FfiCustomOptions;
 
 static FfiError *ffi_error_create(FfiErrorCreate *args) { return ffi_error(args->code, args->message); }
 static void ffi_error_message(FfiErrorMessage *args) { args->message = args->error->message; }
@@ -193,13 +196,26 @@ static FfiError *ffi_device(FfiDevice *args) {
     return NULL;
 }
 
+/* Extensions of a context are those of GPUs, such as collectives; a handler that needs one reports that it is absent. */
+static FfiError *ffi_find_extension(FfiFindExtension *args) {
+    args->extension = NULL;
+    return NULL;
+}
+
+/* The options of one execution; JAX passes none, for which the interface asks for an empty dictionary. */
+static FfiError *ffi_custom_options(FfiCustomOptions *args) {
+    static const FfiAttributes none = {.size = FFI_SIZE_TO(FfiAttributes, values)};
+    args->options = &none;
+    return NULL;
+}
+
 typedef struct FfiApi {
     FFI_HEAD;
     FfiVersion version;
     const void *internal;
     void *error_create, *error_message, *error_destroy, *register_handler, *stream, *register_type, *user_data;
     void *state_set, *state_get, *allocate, *free, *schedule, *threads;
-    void *future_create, *future_complete, *future_fail, *run, *device;
+    void *future_create, *future_complete, *future_fail, *run, *device, *find_extension, *custom_options;
 } FfiApi;
 
 static const FfiApi FFI_API = {
@@ -223,6 +239,8 @@ static const FfiApi FFI_API = {
     .future_fail = (void *)ffi_future_fail,
     .run = (void *)ffi_run,
     .device = (void *)ffi_device,
+    .find_extension = (void *)ffi_find_extension,
+    .custom_options = (void *)ffi_custom_options,
 };
 
 /* A frame without buffers and attributes. */

@@ -359,13 +359,14 @@ def _lgamma_coefficients() -> Array:
 
 
 def digamma(operand: Array) -> Array:
-    """The derivative of lgamma; NaN at its poles."""
+    """The derivative of lgamma; NaN at its poles, except for 0 and -0: the limit from above, -infinity."""
     special = _scipy_special()
     operand = np.asarray(operand)
     value = np.asarray(special.digamma(operand))
     if not np.count_nonzero(operand <= 0):
         return value
-    pole = (operand <= 0) & (operand == np.floor(operand))
+    pole = (operand < 0) & (operand == np.floor(operand))
+    value = np.where(operand == 0, -np.inf, value)
     # Near a pole the result depends on the distance from it, which must not be rounded.
     distance = operand - np.rint(operand)
     beside = (operand < -0.5) & (np.abs(distance) < 0.05) & ~pole

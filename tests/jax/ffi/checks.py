@@ -126,6 +126,16 @@ def check_what_calls_are_offered() -> None:
     assert first[:3] == [0, 45, 1] and first[4] == 0 and second[3] != first[3]
 
 
+def check_a_context_without_options_and_extensions() -> None:
+    if not hasattr(LIBRARY, "extended"):
+        return  # jaxlib's header is of an earlier version than 0.5
+    with jax.enable_x64(True):
+        shape = jax.ShapeDtypeStruct((1,), np.int64)
+        assert call("without_options", shape).tolist() == [1]
+        with pytest.raises(jax.errors.JaxRuntimeError, match="Extension Absent not found in context"):
+            call("extended", shape).block_until_ready()
+
+
 def check_results_that_come_later() -> None:
     shape = jax.ShapeDtypeStruct((3,), np.float32)
     x = jnp.arange(3.0)
@@ -192,6 +202,9 @@ def register_all() -> None:
     """Register the handlers, and the type of the states, that the checks call."""
     for name in ("scale", "describe", "attributes", "services", "later", "streaming"):
         register(name)
+    for name in ("without_options", "extended"):
+        if hasattr(LIBRARY, name):
+            register(name)
     # JAX's CPU backend does not start with what it refuses.
     register("other_version", "nimblehlo", api_version=1)
     register("untyped", "nimblehlo", api_version=0)

@@ -162,6 +162,30 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(
     streaming, Streaming,
     ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void *>>().Ret<ffi::Buffer<ffi::F32>>());
 
+// ---- options of one execution, and extensions of its context: 1 where there are none
+
+#if XLA_FFI_API_MAJOR == 0 && XLA_FFI_API_MINOR >= 5
+struct Absent {
+    using CExtension = XLA_FFI_Extension;
+    using Type = int;
+    static constexpr auto kName = "Absent";
+    static constexpr int64_t kExtensionType = 1234567;
+    static constexpr int32_t kMajorVersion = 1, kMinorVersion = 0;
+    static Type Create(const XLA_FFI_Api *, const XLA_FFI_Extension *) { return 0; }
+};
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    extended, ([](int, ffi::ResultBuffer<ffi::S64>) { return ffi::Error::Success(); }),
+    ffi::Ffi::Bind().Ctx<ffi::Extension<Absent>>().Ret<ffi::Buffer<ffi::S64>>());
+
+static ffi::Error WithoutOptions(ffi::Dictionary options, ffi::ResultBuffer<ffi::S64> y) {
+    y->typed_data()[0] = options.size() == 0 && !options.contains("name");
+    return ffi::Error::Success();
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    without_options, WithoutOptions,
+    ffi::Ffi::Bind().Ctx<ffi::CustomOptions>().Ret<ffi::Buffer<ffi::S64>>());
+#endif
+
 // ---- what is no handler of this version
 
 extern "C" XLA_FFI_Error *other_version(XLA_FFI_CallFrame *frame) {
