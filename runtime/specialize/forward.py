@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
 from ..ops.framework.memory_limit import require_addressable, require_memory
+from ..ops.framework.op_registry import APPROX_TOP_K
 from ..ops.framework.verify import TERMINATORS, verify_inferred, view_of
 from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
@@ -88,8 +89,21 @@ class _Pass:
                 self.constants[constant.result] = value
                 operation = self.replace(operation, constant)
             else:
-                operation = self.replace(operation, static_form(operation))
+                static = static_form(operation)
+                results = self.expand(static, builder)
+                if results is not None:
+                    self.values.update(zip(operation.results, results, strict=True))
+                    return
+                operation = self.replace(operation, static)
         builder.block.operations.append(operation)
+
+    def expand(self, operation: Operation, builder: Builder) -> Sequence[Value] | None:
+        """The results of the operations that compute an operation, which are appended; None without any."""
+        if operation.name != APPROX_TOP_K:
+            return None
+        from .replace_calls import expanded
+
+        return expanded(operation, builder)
 
     def replace(self, operation: Operation, by: Operation) -> Operation:
         """Replace the results of one operation by those of another, and return the other."""

@@ -36,7 +36,7 @@ from ..ops.framework.op_registry import (
 )
 
 if TYPE_CHECKING:
-    from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
+    from ..ops.custom_calls.replaced_targets import ReplacedTarget
     from ..ops.sharding.scope import Scope
 
 MAX_REGION_DEPTH = 128
@@ -231,9 +231,9 @@ class _Inliner:
             builder.block.operations.append(copied)
             results: Sequence[Value] = copied.results
         else:
-            from .replace_calls import replace_call
-
-            results = replace_call(call, target, operands, self.called_regions(call), builder)
+            created = target.replacement(call, operands, self.called_regions(call))
+            builder.block.operations.append(created)
+            results = created.results
         values.update(zip(call.results, results, strict=True))
 
     def copy_manual(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
@@ -314,10 +314,10 @@ def _recomposed(operation: Operation) -> Operation | None:
 
 
 def _target(operation: Operation) -> ReplacedTarget | None:
-    """The target that replaces a custom call; None without one."""
+    """The target of a custom call that an operation replaces; None for other operations."""
     if operation.name != "stablehlo.custom_call":
         return None
-    from .replace_calls import replaced_target
+    from ..ops.custom_calls.replaced_targets import replaced_target
 
     return replaced_target(operation)
 

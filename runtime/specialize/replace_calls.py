@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
-
-import numpy as np
+from typing import Final
 
 from ..errors import NimbleError
 from ..ir import (
-    Attribute,
     BoolAttribute,
     Builder,
     DenseArrayAttribute,
-    DenseElementsAttribute,
     DictionaryAttribute,
-    IntegerAttribute,
     Operation,
-    Region,
-    StringAttribute,
     Value,
+    tensor_type,
 )
 from ..ops.control.composite import Composite
-from ..ops.custom_calls.custom_call import CustomCall
-from ..ops.custom_calls.shape_custom_calls import (
-    REPLACED_TARGETS,
-    ReplacedTarget,
-    reduction_dimension,
-    replacing_attributes,
-    shape_operands,
-)
+from ..ops.custom_calls.approx_top_k import ApproxTopK
 from ..ops.framework.op_registry import MODULE_OF_OPERATION
 from ..ops.framework.verify import verify_view, view_of
 from ..types import ELEMENT_TYPES, TensorType
@@ -75,84 +62,34 @@ def recomposed(composite: Operation) -> Operation | None:
     return operation if attributes.keys() <= names else None
 
 
-def replaced_target(operation: Operation) -> ReplacedTarget | None:
-    """The target that replaces a custom call; None without one."""
-    name = operation.attributes.get("call_target_name")
-    if operation.name != "stablehlo.custom_call" or not isinstance(name, StringAttribute):
-        return None
-    return REPLACED_TARGETS.get(name.value)
-
-
-def replace_call(
-    call: Operation,
-    target: ReplacedTarget,
-    operands: Sequence[Value],
-    regions: Sequence[Region],
-    builder: Builder,
-) -> Sequence[Value]:
-    """Append the operations that replace a custom call.
+def expanded(operation: Operation, builder: Builder) -> Sequence[Value] | None:
+    """The results of the operations that compute an `approx_top_k`; None for any other operation, and where
+    sizes are not known.
 
     Args:
-        call: the call.
-        target: from `replaced_target`.
-        operands: the values that replace the call's operands.
-        regions: the computations that it calls.
+        operation: the operation.
         builder: appends the operations.
-
-    Returns:
-        The values that replace the call's results.
     """
-    types = [result.type for result in call.results]
-    if target.operation is not None:
-        attributes = replacing_attributes(call, target.operation)
-        return builder.create(target.operation, operands, types, attributes, regions, call.location).results
-    return _exact_top_k(call, operands, regions, builder)
+    if operation.name != ApproxTopK.name or not all(_is_static(value) for value in operation.results):
+        return None
+    view = ApproxTopK(operation)
+    ordered = view.sort()
+    verify_view(view_of(ordered))
+    builder.block.operations.append(ordered)
+    return [
+        _leading_slice(value, tensor_type(result), builder, operation)
+        for value, result in zip(ordered.results, operation.results, strict=True)
+    ]
 
 
-def _exact_top_k(
-    call: Operation, operands: Sequence[Value], regions: Sequence[Region], builder: Builder
-) -> Sequence[Value]:
-    """`approx_top_k` as an exact sort, whose results are sliced to their shapes."""
-    dimension = reduction_dimension(cast(CustomCall, view_of(call)))
-    assert dimension is not None
-    inputs = operands[: len(call.results)]
-    attributes: dict[str, Attribute] = {
-        "dimension": IntegerAttribute(dimension, _I64),
-        "is_stable": BoolAttribute(True),
-    }
-    ordered = builder.create(
-        "stablehlo.sort", inputs, [value.type for value in inputs], attributes, regions, call.location
-    )
-    positions = shape_operands(call)
-    cut = []
-    for index, (value, result) in enumerate(zip(ordered.results, call.results, strict=True)):
-        type = cast(TensorType, result.type)
-        if positions:
-            cut.append(_leading_dynamic_slice(value, operands[positions[index]], type, builder, call))
-        else:
-            cut.append(_leading_slice(value, type, builder, call))
-    return cut
+def _is_static(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def _leading_slice(value: Value, type: TensorType, builder: Builder, call: Operation) -> Value:
+def _leading_slice(value: Value, type: TensorType, builder: Builder, source: Operation) -> Value:
     """The first elements of `value` in every dimension, as many as the type says."""
     ranges = {"start_indices": (0,) * type.rank, "limit_indices": type.shape, "strides": (1,) * type.rank}
     attributes = {name: DenseArrayAttribute(_I64, sizes) for name, sizes in ranges.items()}
-    return builder.create("stablehlo.slice", [value], [type], attributes, (), call.location).result
-
-
-def _leading_dynamic_slice(
-    value: Value, shape: Value, type: TensorType, builder: Builder, call: Operation
-) -> Value:
-    """The first elements of `value` in every dimension, as many as the operand `shape` says."""
-    vector = cast(TensorType, shape.type).with_shape((type.rank,))
-    constants = []
-    for number in (0, 1):
-        array = np.full((type.rank,), number, vector.dtype)
-        attribute = DenseElementsAttribute(vector, array)
-        constants.append(
-            builder.create("stablehlo.constant", (), [vector], {"value": attribute}, (), call.location).result
-        )
-    start, strides = constants
-    operands = [value, start, shape, strides]
-    return builder.create("stablehlo.real_dynamic_slice", operands, [type], {}, (), call.location).result
+    slice = builder.create("stablehlo.slice", [value], [type], attributes, (), source.location)
+    verify_view(view_of(slice))
+    return slice.result

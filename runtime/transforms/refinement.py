@@ -24,7 +24,7 @@ from ..ir import (
 )
 from ..ops.control.control import While
 from ..ops.custom_calls.custom_call import CustomCall
-from ..ops.custom_calls.shape_custom_calls import shape_operands
+from ..ops.custom_calls.shape_operands import shape_operands
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import at_most, shape_text, shapes_agree
 from ..ops.framework.verify import TERMINATORS, verify, view_of

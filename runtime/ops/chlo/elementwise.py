@@ -246,8 +246,54 @@ def _type_of(value: IrAttribute) -> ElementType | None:
     return value.type if isinstance(value, (IntegerAttribute, FloatAttribute)) else None
 
 
+class TopKRules(Op):
+    """The constraints of `top_k`, whose `k` is an attribute or an operand."""
+
+    operand: Any
+    values: Any
+    indices: Any
+
+    def count(self) -> int:
+        """The value of `k`; DYNAMIC if it is not known."""
+        known = self.integers("k")
+        return DYNAMIC if known is None else known[0]
+
+    def top_type(self) -> TensorType:
+        """The type of the values."""
+        operand: TensorType = self.operand
+        return operand.with_shape((*operand.shape[:-1], self.count()))
+
+    @constraint
+    def C1(self) -> str | None:
+        """1 <= rank(operand)"""
+        return None if self.operand.rank else "operand has rank 0, but must have at least 1 dimension"
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= k <= dim(operand, -1)"""
+        known, size = self.integers("k"), self.operand.shape[-1] if self.operand.rank else 0
+        if known is not None and (known[0] < 0 or (size != DYNAMIC and known[0] > size)):
+            return f"k is {known[0]}, but the last dimension of operand has size {size}"
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """values has elements of the operand's type, indices of type i32, both shape (..., k)"""
+        expected = self.top_type()
+        return rules.first(
+            rules.same_type("values", self.values, "the inferred type", expected),
+            rules.same_type(
+                "indices", self.indices, "the inferred type", expected.with_element_type(ELEMENT_TYPES["i32"])
+            ),
+        )
+
+    def infer(self) -> list[Type] | None:
+        values = self.top_type()
+        return [values, values.with_element_type(ELEMENT_TYPES["i32"])]
+
+
 class TopK(
-    Op,
+    TopKRules,
     name="chlo.top_k",
     assembly=(
         "( $operand , k = $k ( , is_stable = $is_stable )? ) attr-dict"
@@ -264,38 +310,6 @@ class TopK(
     is_stable = Attribute(BOOL, True)
     values = Result(BOOLEAN | INTEGER | FLOAT)
     indices = Result(INTEGER)
-
-    def top_shape(self) -> tuple[int, ...]:
-        """The shape of both results."""
-        return (*self.operand.shape[:-1], self.k)
-
-    @constraint
-    def C1(self) -> str | None:
-        """1 <= rank(operand)"""
-        return None if self.operand.rank else "operand has rank 0, but must have at least 1 dimension"
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= k <= dim(operand, -1)"""
-        size = self.operand.shape[-1] if self.operand.rank else 0
-        if self.k < 0 or (size != DYNAMIC and self.k > size):
-            return f"k is {self.k}, but the last dimension of operand has size {size}"
-        return None
-
-    @constraint
-    def C3(self) -> str | None:
-        """values has elements of the operand's type, indices of type i32, both shape (..., k)"""
-        expected = self.operand.with_shape(self.top_shape())
-        return rules.first(
-            rules.same_type("values", self.values, "the inferred type", expected),
-            rules.same_type(
-                "indices", self.indices, "the inferred type", expected.with_element_type(ELEMENT_TYPES["i32"])
-            ),
-        )
-
-    def infer(self) -> list[Type] | None:
-        values = self.operand.with_shape(self.top_shape())
-        return [values, values.with_element_type(ELEMENT_TYPES["i32"])]
 
     def reference(self, operand: Array) -> tuple[Array, Array]:
         size, count = operand.shape[-1], math.prod(operand.shape[:-1])

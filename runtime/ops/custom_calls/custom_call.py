@@ -9,14 +9,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
+from ...errors import UnsupportedError, VerifyError
+from ...ir import Operation, Region
 from ...types import TensorType, TupleType, Type
 from ..framework.attribute_kinds import plain_value
 from ..framework.declaration import constraint
+from ..framework.memory_limit import require_free_memory
 from ..framework.rules import first, in_range, types_agree
+from ..framework.verify import verify_view, view_of
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from .buffers import aliases_violation
-from .shape_custom_calls import shape_operands, with_operand_sizes
+from .shape_operands import shape_operands, with_operand_sizes, with_shapes
 from .targets import BUILT_IN, Target, attached_target
 from .unsupported_targets import OTHER_PLATFORMS, unsupported_reason
 from .user_functions import Registry, call_user
@@ -148,6 +154,22 @@ class CustomCall(
         elif self.target.verify is not None:
             self.target.verify(self)
 
+    def verify_calls(self, body_of: Callable[[str], Region]) -> None:
+        """Check the operation that replaces the call, if there is one.
+
+        Raises:
+            VerifyError: its declaration rejects operands, attributes, computations or results.
+        """
+        if self.target is None or self.target.replaced is None:
+            return
+        regions = [body_of(symbol) for symbol in self.called_computations]
+        operation = self.operation
+        try:
+            verify_view(view_of(self.target.replaced.replacement(operation, operation.operands, regions)))
+        except (VerifyError, UnsupportedError) as error:
+            error_type = VerifyError if isinstance(error, VerifyError) else UnsupportedError
+            raise self._error(error_type, f"@{self.call_target_name}: {error.reason}", error.label) from None
+
     def require_target(self) -> None:
         """Check that the target exists.
 
@@ -165,7 +187,8 @@ class CustomCall(
     def reference(self, *inputs: Any) -> tuple[Any, ...]:
         self.require_target()
         assert self.target is not None
-        return self.target.run(self, *self._without_shapes(inputs))
+        view = self._with_actual_results(inputs) if self.shape_operands else self
+        return self.target.run(view, *self._without_shapes(inputs))
 
     def bind(self) -> Callable[..., Any]:
         if self.target is None or self.target.bind is None or self.shape_operands:
@@ -186,11 +209,41 @@ class CustomCall(
             return None
         return self.target.native_call(self)
 
+    def _with_actual_results(self, inputs: Sequence[Any]) -> CustomCall:
+        """The view with the shapes of actual operands, and of the results that some of them say.
+
+        Raises:
+            ExecutionError: a size is negative or another than declared, or the target does not serve the
+                shapes.
+        """
+        operation = self.operation
+        operands = [
+            operand.type.with_shape(np.shape(array)) if isinstance(operand.type, TensorType) else operand.type
+            for operand, array in zip(operation.operands, inputs, strict=True)
+        ]
+        try:
+            results = with_shapes(self.results, operation, [inputs[index] for index in self.shape_operands])
+            reason = first(*(_type_violation(*pair) for pair in zip(self.results, results, strict=True)))
+            if reason is not None:
+                raise self.verify_error(reason)
+            require_free_memory(operation, *results)
+            values, attributes = Operation("", (), operands).results, operation.attributes
+            view = CustomCall(Operation(operation.name, values, results, attributes, (), operation.location))
+            view.verify()
+        except VerifyError as error:
+            raise self.execution_error(error.reason, error.label) from None
+        return view
+
     def _without_shapes(self, values: Sequence[object]) -> Sequence[Any]:
         """The values that belong to operands other than result shapes."""
         if not self.shape_operands:
             return values
         return [value for position, value in enumerate(values) if position not in self.shape_operands]
+
+
+def _type_violation(declared: Type, actual: Type) -> str | None:
+    """Why a result of a shape that an operand says is not of the declared type."""
+    return None if types_agree(declared, actual) else f"a result is declared as {declared}, but is {actual}"
 
 
 def _tuple_element(type: Type, indices: Sequence[int]) -> Type | None:

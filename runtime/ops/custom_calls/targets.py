@@ -28,7 +28,7 @@ from ..testing.check import (
 )
 from . import buffers, host_functions, sparse, tridiagonal
 from .lapack import ROUTINES
-from .shape_custom_calls import REPLACED_TARGETS
+from .replaced_targets import REPLACED_TARGETS, ReplacedTarget
 from .view import CustomCallView
 
 ALMOST_EQ_TOLERANCE: Final = 1e-3
@@ -55,6 +55,7 @@ class Target:
         on_threads: as `bind`, for a view and the maximum number of threads to use; None: it has no threads.
         native_call: returns, for a view, a function that prepares a routine which native code calls instead
             of `run`; None if there is none.
+        replaced: the operation that replaces such calls; None: they stay.
     """
 
     run: Callable[..., tuple[Any, ...]]
@@ -63,6 +64,7 @@ class Target:
     bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
     on_threads: Callable[[CustomCallView, int | None], Callable[..., tuple[Any, ...]]] | None = None
     native_call: Callable[[CustomCallView], Callable[[], PreparedCall | Call] | None] | None = None
+    replaced: ReplacedTarget | None = None
 
 
 def attached_target(operation: Operation) -> Target | None:
@@ -174,6 +176,11 @@ def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> 
     raise view.execution_error(re.sub(r"\{(\d{1,9})\}", value_at, message.value))
 
 
+def _replaced(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
+    """Raises ExecutionError: the specializer replaces the call in every program that it has seen."""
+    raise view.execution_error(f"@{view.call_target_name} runs only after the specializer has replaced it")
+
+
 SHARD_BOUNDARIES: Final = ("SPMDFullToShardShape", "SPMDShardToFullShape")
 """Targets that make the shard of a device of a value, and the other way round."""
 
@@ -227,6 +234,6 @@ BUILT_IN: Final[dict[str, Target]] = {
         )
         for name, routine in ROUTINES.items()
     },
-    **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
+    **{name: Target(_replaced, replaced=target) for name, target in REPLACED_TARGETS.items()},
 }
 """The targets of the runtime by name."""

@@ -242,11 +242,17 @@ def shape_is(name: str, what: str, shape: str) -> Constraint:
     return Constraint(check, f"shape({name}) = {what}")
 
 
-def combines(body: str, operands: str, results: str) -> Constraint:
-    """A region must combine pairs of scalars to whose types the operands are promotable."""
+def combines(body: str, operands: str, results: str | None = None) -> Constraint:
+    """A region must combine pairs of scalars to whose types the operands are promotable.
+
+    Args:
+        body, operands: the names of the region and of the operands.
+        results: those results which may have the operands' type again where the region has elements of
+            another kind; None: conversions to another kind are not implied.
+    """
 
     def check(view: Op) -> str | None:
-        named, of_results = named_types(view, [operands]), named_types(view, [results])
+        named, of_results = named_types(view, [operands]), named_types(view, [results] if results else ())
         return rules.body_type_is(
             body, getattr(view, body), [type for _, type in named], [type for _, type in of_results]
         )
@@ -254,11 +260,13 @@ def combines(body: str, operands: str, results: str) -> Constraint:
     return Constraint(check, f"{body} combines pairs of types Ei to which {operands} are promotable")
 
 
-def results_of(body: str, operands: str, results: str) -> Constraint:
-    """Results must have the element types that a region returns, or those of the operands."""
+def results_of(body: str, operands: str | None, results: str) -> Constraint:
+    """Results must have the element types that a region returns, or those of the operands if these are named.
+    """
 
     def check(view: Op) -> str | None:
-        named, of_results = named_types(view, [operands]), named_types(view, [results])
+        named, of_results = named_types(view, [operands] if operands else ()), named_types(view, [results])
         return rules.results_have_types_of(of_results, getattr(view, body), [type for _, type in named])
 
-    return Constraint(check, f"element_type({results}) = Ei, or that of {operands}")
+    rule = f"element_type({results}) = Ei"
+    return Constraint(check, f"{rule}, or that of {operands}" if operands else rule)

@@ -137,6 +137,7 @@ class Op:
         is_internal: whether only the specializer makes it, so that no text and no bytecode may name it.
         takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
             it is given their expressed values.
+        source_name: what programs write for an operation that only the specializer makes; errors name it.
         declared_operands and so on: the declared fields, in order.
     """
 
@@ -148,6 +149,7 @@ class Op:
     binds_by_types: ClassVar[bool] = False
     is_internal: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
+    source_name: ClassVar[str] = ""
     declared_fields: ClassVar[tuple[AnyField | Constraint, ...]] = ()
     declared_operands: ClassVar[tuple[AnyOperand, ...]] = ()
     declared_results: ClassVar[tuple[Result[Any], ...]] = ()
@@ -327,7 +329,7 @@ class Op:
         return self._error(UndefinedBehaviorError, reason)
 
     def _error(self, kind: type[AnyError], reason: str, label: str | None = None) -> AnyError:
-        name = self.name or self.operation.name
+        name = self.source_name or self.name or self.operation.name
         return kind(reason, operation=name, label=label, location=self.operation.location)
 
     def constraints(self) -> Iterator[tuple[str, str, str | None]]:
@@ -348,6 +350,16 @@ class Op:
             reason = declared.check(self)
             if reason is not None:
                 raise self.verify_error(reason, declared.label)
+
+    def verify_calls(self, body_of: Callable[[str], IrRegion]) -> None:
+        """Check the constraints that depend on the functions which the operation calls.
+
+        Args:
+            body_of: gives the body of the function of that name, or raises a VerifyError.
+
+        Raises:
+            VerifyError, UnsupportedError: as `verify`.
+        """
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """The values of an attribute of integers or of a single one; None if it is absent."""
@@ -434,6 +446,12 @@ def lookup(name: str) -> type[Op] | None:
         importlib.import_module(f"..{MODULE_OF_OPERATION[name]}", __package__)
         declaration = _REGISTRY[name]
     return declaration
+
+
+def source_name(operation: Operation) -> str:
+    """The name of an operation in errors: what programs write for it."""
+    declaration = lookup(operation.name)
+    return operation.name if declaration is None else declaration.source_name or operation.name
 
 
 def declarations() -> Iterable[type[Op]]:

@@ -14,6 +14,7 @@ from ...errors import ExecutionError
 from ...ir import Operation
 from ...kernels.launch.free_memory import limits
 from ...types import TensorType, Type
+from .declaration import source_name
 
 
 def _usable_bytes() -> int:
@@ -60,7 +61,7 @@ def require_addressable(operation: Operation, types: Iterable[Type]) -> None:
         if not is_addressable(type):
             raise ExecutionError(
                 f"the result {type} has more elements than can be addressed",
-                operation=operation.name,
+                operation=source_name(operation),
                 location=operation.location,
             )
 
@@ -78,7 +79,7 @@ def require_memory(operation: Operation, *types: Type) -> None:
             raise ExecutionError(
                 f"the result {type} would take {needed} bytes, "
                 f"but the process may have {USABLE_MEMORY_BYTES}",
-                operation=operation.name,
+                operation=source_name(operation),
                 location=operation.location,
             )
 
@@ -93,7 +94,7 @@ def require_free_memory(operation: Operation, *types: Type) -> None:
     shortage = shortage_of(sum(map(bytes_of, types)))
     if shortage:
         raise ExecutionError(
-            f"the results take {shortage}", operation=operation.name, location=operation.location
+            f"the results take {shortage}", operation=source_name(operation), location=operation.location
         )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 REDUCE: Final = "stablehlo.reduce"
 COMPONENT_SCATTER: Final = "nimblehlo.component_scatter"
+APPROX_TOP_K: Final = "nimblehlo.approx_top_k"
 ARG_REDUCE: Final = "nimblehlo.arg_reduce"
 ARG_SORT: Final = "nimblehlo.arg_sort"
 
@@ -67,9 +68,10 @@ _NAMES: Final = {
     "control.composite": {"stablehlo": "composite"},
     "shape.tuples": {"stablehlo": "tuple get_tuple_element"},
     "elementwise.batch_norm": {"stablehlo": "batch_norm_inference batch_norm_training batch_norm_grad"},
-    "custom_calls.shape_custom_calls": {
+    "custom_calls.sized_by_operands": {
         "nimblehlo": "dynamic_reduce_window dynamic_top_k dynamic_rng_bit_generator"
     },
+    "custom_calls.approx_top_k": {"nimblehlo": "approx_top_k dynamic_approx_top_k"},
     "custom_calls.custom_call": {"stablehlo": "custom_call"},
     "chlo.elementwise": {
         "chlo": (

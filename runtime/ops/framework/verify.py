@@ -5,6 +5,7 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
@@ -49,6 +50,8 @@ _LEGACY: Final = frozenset(
 _REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
 
 TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return", "sdy.return"})
+_CALLING: Final = frozenset({"callee", "decomposition", "called_computations"})
+"""Attributes that name functions which an operation calls."""
 _PLAIN_ELEMENTS = frozenset(ELEMENT_TYPES.values())
 
 
@@ -166,7 +169,7 @@ class _Verifier:
         view = view_of(operation)
         if operation.name == MESH:
             raise view.verify_error("must be in a module, not in a function")
-        verify_view(view)
+        verify_view(view, functools.partial(self.body_of, view, function))
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
@@ -177,6 +180,15 @@ class _Verifier:
             self.verify_call(view, self.functions[next(iter(_called_functions(operation)))])
         if key is not None:
             self.verified.add(key)
+
+    def body_of(self, view: Op, caller: Function, symbol: str) -> Region:
+        """The body of a function that an operation in another function calls."""
+        self.calls[caller.name].add(symbol)
+        function = self.functions.get(symbol)
+        if function is None or function.body is None:
+            missing = f"there is no function @{symbol}" if function is None else f"@{symbol} has no body"
+            raise view.verify_error(missing)
+        return function.body
 
     def verify_call(self, view: Op, callee: Function) -> None:
         """Operands and results of a call must be the callee's inputs and outputs."""
@@ -241,8 +253,12 @@ class _Verifier:
                 on_path.add(callee)
 
 
-def verify_view(view: Op) -> None:
+def verify_view(view: Op, body_of: Callable[[str], Region] | None = None) -> None:
     """Check a view's constraints and result types.
+
+    Args:
+        view: the view.
+        body_of: gives the bodies of the functions that operations call; None: calls are not checked.
 
     Raises:
         NimbleError: one of them does not hold.
@@ -250,6 +266,8 @@ def verify_view(view: Op) -> None:
     try:
         view.verify()
         verify_inferred(view)
+        if body_of is not None:
+            view.verify_calls(body_of)
     except NimbleError:
         raise
     except Exception as error:  # a defect of a check must not let the operation pass
@@ -344,8 +362,7 @@ def _region_key(region: Region) -> Hashable | None:
 
 
 def _names_function(operation: Operation) -> bool:
-    attributes = operation.attributes
-    return "callee" in attributes or "decomposition" in attributes or operation.name == RUN_PARALLEL
+    return not _CALLING.isdisjoint(operation.attributes) or operation.name == RUN_PARALLEL
 
 
 def _is_single(attribute: Attribute | None) -> bool:

@@ -95,7 +95,32 @@ class _Windows(Op):
         return tuple([window.count(size) for window, size in sizes])
 
 
-class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
+class ReduceWindowRules(Op):
+    """The constraints of `reduce_window` that do not combine sizes of the operand and of windows.
+
+    Sizes of windows are attributes, or operands where an operation takes them so.
+    """
+
+    inputs: Any
+    init_values: Any
+    body: Any
+    results: Any
+
+    C1 = Constraint(same_positive_counts)
+    C2 = constraints.same_shape("inputs")
+    C3 = constraints.same_element_type_each("init_values", "inputs")
+    C4 = constraints.size_is_rank("window_dimensions", of="inputs[0]")
+    C5 = constraints.positive("window_dimensions")
+    C6 = constraints.size_is_rank("window_strides", of="inputs[0]")
+    C7 = constraints.positive("window_strides")
+    C8 = constraints.size_is_rank("base_dilations", of="inputs[0]")
+    C9 = constraints.positive("base_dilations")
+    C10 = constraints.size_is_rank("window_dilations", of="inputs[0]")
+    C11 = constraints.positive("window_dilations")
+    C14 = constraints.same_shape("results")
+
+
+class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     """Reduces windows of its inputs by a body. Source: specification, section "reduce_window"."""
 
     takes_stored_values = True
@@ -114,20 +139,8 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
     def windowed_type(self) -> TensorType:
         return self.inputs[0] if self.inputs else TensorType((), ELEMENT_TYPES["i1"])
 
-    C1 = Constraint(same_positive_counts)
-    C2 = constraints.same_shape("inputs")
-    C3 = constraints.same_element_type_each("init_values", "inputs")
-    C4 = constraints.size_is_rank("window_dimensions", of="inputs[0]")
-    C5 = constraints.positive("window_dimensions")
-    C6 = constraints.size_is_rank("window_strides", of="inputs[0]")
-    C7 = constraints.positive("window_strides")
-    C8 = constraints.size_is_rank("base_dilations", of="inputs[0]")
-    C9 = constraints.positive("base_dilations")
-    C10 = constraints.size_is_rank("window_dilations", of="inputs[0]")
-    C11 = constraints.positive("window_dilations")
     C12 = Constraint(_Windows.padding_shape)
     C13 = constraints.combines("body", "inputs", "results")
-    C14 = constraints.same_shape("results")
     C15 = constraints.shape_is("results[0]", "num_windows", "num_windows")
     C16 = constraints.results_of("body", "inputs", "results")
 

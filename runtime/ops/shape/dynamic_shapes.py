@@ -58,7 +58,7 @@ class RunTimeShaped(Op):
         for position, field in enumerate(self.declared_operands):
             array = rules.constant_operand(self.operation, position)
             if field.rank == 1 and array is not None:
-                values[field.name] = tuple(map(int, array.tolist()))
+                values[field.name] = integers_of(array)
         return values
 
     def length(self, name: str) -> int:
@@ -74,7 +74,7 @@ class RunTimeShaped(Op):
         """
         view = rules.with_actual_shapes(self, operands)
         view.__dict__["known_values"] = {
-            field.name: tuple(map(int, array.tolist()))
+            field.name: integers_of(array)
             for field, array in zip(self.declared_operands, operands, strict=True)
             if field.rank == 1
         }
@@ -88,22 +88,27 @@ class RunTimeShaped(Op):
         return self.sizes(name) if is_operand else super().integers(name)
 
 
-def is_result_shape(name: str) -> Constraint:
-    """An operand for the result's shape must have its rank, and its sizes if they are known."""
-    has_rank = constraints.size_is_rank(name, of="result")
+def integers_of(array: Array) -> tuple[int, ...]:
+    """The elements of an array of integers, in row-major order, as Python's integers."""
+    return tuple(map(int, array.ravel().tolist()))
+
+
+def is_result_shape(name: str, result: str = "result") -> Constraint:
+    """An operand for a result's shape must have its rank, and its sizes if they are known."""
+    has_rank = constraints.size_is_rank(name, of=result)
 
     def check(view: Any) -> str | None:
-        values = view.sizes(name)
+        values, type = view.sizes(name), getattr(view, result)
         reason = has_rank.check(view)
         if reason is not None or values is None:
             return reason
         return rules.first(
             rules.at_least(0, name, values),
-            rules.same_shape("result", view.result, name, values),
-            rules.at_most(name, values, "bounds of result", view.result.bounds or ()),
+            rules.same_shape(result, type, name, values),
+            rules.at_most(name, values, f"bounds of {result}", type.bounds or ()),
         )
 
-    return Constraint(check, f"{has_rank.rule}, and {name} is the shape of result")
+    return Constraint(check, f"{has_rank.rule}, and {name} is the shape of {result}")
 
 
 class DynamicBroadcastInDim(

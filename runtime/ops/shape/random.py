@@ -56,17 +56,11 @@ class RngDistribution(enum.StrEnum):
     NORMAL = "NORMAL"
 
 
-class RngBitGenerator(
-    Op,
-    name="stablehlo.rng_bit_generator",
-    assembly="$initial_state , algorithm = $rng_algorithm attr-dict : functional-type",
-):
-    """Fills a tensor with uniform random bits and advances the generator's state."""
+class RngBitGeneratorRules(Op):
+    """The constraints of `rng_bit_generator`, which hold whatever says the output's shape."""
 
-    rng_algorithm = Attribute(Enum("rng_algorithm", RngAlgorithm))
-    initial_state = Operand(UNSIGNED, rank=1)
-    output_state = Result(UNSIGNED, rank=1)
-    output = Result(INTEGER | FLOAT)
+    rng_algorithm: Any
+    initial_state: Any
 
     @constraint
     def I2(self) -> str | None:
@@ -85,6 +79,19 @@ class RngBitGenerator(
             return None
         sizes = " or ".join(map(str, allowed))
         return f"initial_state has size {size}, but {self.rng_algorithm} takes {sizes}"
+
+
+class RngBitGenerator(
+    RngBitGeneratorRules,
+    name="stablehlo.rng_bit_generator",
+    assembly="$initial_state , algorithm = $rng_algorithm attr-dict : functional-type",
+):
+    """Fills a tensor with uniform random bits and advances the generator's state."""
+
+    rng_algorithm = Attribute(Enum("rng_algorithm", RngAlgorithm))
+    initial_state = Operand(UNSIGNED, rank=1)
+    output_state = Result(UNSIGNED, rank=1)
+    output = Result(INTEGER | FLOAT)
 
     def verify(self) -> None:
         super().verify()

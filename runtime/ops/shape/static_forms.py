@@ -61,6 +61,7 @@ STATIC_FORMS: Final = {
         _same_names("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"),
     ),
     "nimblehlo.dynamic_top_k": StaticForm("chlo.top_k", _same_names("k")),
+    "nimblehlo.dynamic_approx_top_k": StaticForm("nimblehlo.approx_top_k", _same_names("top_k")),
     "nimblehlo.dynamic_rng_bit_generator": StaticForm(
         "stablehlo.rng_bit_generator", shapes={"output_shape": 1}
     ),
