@@ -152,14 +152,20 @@ INDEX: Final = ElementType("index", SIGNED, 64, np.int64)
 TF32: Final = ElementType("tf32", FLOAT, 19, np.float32)
 """Occurs as a precision type of dot algorithms only."""
 
-_BY_NAME: Final = {**ELEMENT_TYPES, "index": INDEX, "tf32": TF32}
+_BY_NAME: Final = {
+    **ELEMENT_TYPES,
+    # The specification's grammar writes si32, its examples and MLIR's texts write i32.
+    **{f"s{name}": declared for name, declared in ELEMENT_TYPES.items() if declared.category == SIGNED},
+    "index": INDEX,
+    "tf32": TF32,
+}
 _BY_NUMPY_DTYPE: Final = {
     np.dtype(one._numpy_type): one for one in _DECLARED if isinstance(one._numpy_type, type)
 }
 
 
 def element_type(name: str) -> ElementType:
-    """The element type of that name; KeyError where there is none."""
+    """The element type of that name, such as ``i32`` or ``si32``; KeyError where there is none."""
     return _BY_NAME[name]
 
 

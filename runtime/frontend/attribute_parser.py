@@ -25,7 +25,7 @@ from ..ir import (
     UnitAttribute,
 )
 from ..ir.attributes import FieldValue
-from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, OpaqueType
+from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INDEX, INTEGER, ElementType, OpaqueType
 from .dense import DenseParser
 from .lexer import NUMBER, token_pattern
 
@@ -45,6 +45,8 @@ _TYPE_START: Final = token_pattern(
 _ATTRIBUTE_NAME: Final = token_pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
 _SIMPLE_DICTIONARY: Final = token_pattern(r"(\{[^{}\"%@/]*+\})")
 _INTEGER_LIST: Final = token_pattern(r"\[[ \t\r\n\d,\-]*+\]")
+_AFFINE_BODY: Final = token_pattern(r"<(?:[^<>=\-\"]++|->|[<>=]=|-)++>")
+"""What follows ``affine_map`` and ``affine_set``, in which ``>`` and ``<`` also are parts of comparisons."""
 _ENUM_BODY: Final = token_pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
 
 
@@ -133,7 +135,11 @@ class AttributeParser(DenseParser):
             location = self.location()
             self.expect(")")
             return LocationAttribute(location)
-        if word in ("affine_map", "affine_set", "sparse", "distinct", "strided"):
+        if word in ("affine_map", "affine_set"):
+            if self.match(_AFFINE_BODY) is None:
+                self.fail_expecting(f"the functions of an {word}")
+            return OpaqueAttribute(self.text[position : self.position])
+        if word in ("sparse", "distinct", "strided"):
             self.position = position
             return OpaqueAttribute(self.balanced())
         self.position = position
@@ -180,9 +186,7 @@ class AttributeParser(DenseParser):
         value = self.integer_value(integer, start)
         if element_type.category == FLOAT:
             if "0x" not in integer:
-                self.fail(
-                    f"expected a float such as '{value}.0', since the type is {element_type}", start
-                )
+                self.fail(f"expected a float such as '{value}.0', since the type is {element_type}", start)
             return FloatAttribute(self.from_bits(value, element_type, start), element_type)
         value = self.in_range(value, element_type, start)
         return (
@@ -198,9 +202,13 @@ class AttributeParser(DenseParser):
         categories = BOOLEAN | INTEGER | FLOAT
         if not isinstance(element_type, ElementType) or not element_type.category & categories:
             self.fail_expecting("an element type of integers or floats", position)
+        if element_type is INDEX:
+            self.fail_expecting("an integer type with a width", position)
         if self.accept(">"):
             return DenseArrayAttribute(element_type, ())
         self.expect(":")
+        if self.at(">"):
+            self.fail_expecting(f"a value of type {element_type}")
         values = [self._array_value(element_type) for _ in self.items(">")]
         return DenseArrayAttribute(element_type, tuple(values))
 
@@ -218,6 +226,8 @@ class AttributeParser(DenseParser):
         if element_type.category == FLOAT:
             if decimal is not None:
                 return self.rounded(float(decimal), element_type)
+            if "0x" not in integer:
+                self.fail_expecting(f"a float such as '{integer}.0'", start)
             return self.from_bits(self.integer_value(integer, start), element_type, start)
         if integer is None:
             self.fail_expecting("an integer", start)

@@ -171,11 +171,12 @@ def convolution_dimensions(parser: StatementParser, state: OperationState) -> No
 
 
 def window_attributes(parser: StatementParser, state: OperationState) -> None:
-    """``stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]``."""
+    """``stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]``.
+
+    A comma may follow the last one.
+    """
     names: set[str] = set()
-    while not parser.at("}"):
-        if names:
-            parser.expect(",")
+    while not parser.at("}") and (not names or parser.accept(",")) and not parser.at("}"):
         position = parser.skip()
         name = parser.keyword("'stride'")
         if name not in _WINDOW_ATTRIBUTES or name in names:

@@ -216,8 +216,6 @@ class DenseParser(LocationParser):
 
     def _literal_integer(self, literal: str, start: int) -> int:
         literal = literal.strip()
-        if literal in ("true", "false"):
-            return int(literal == "true")
         if not re.fullmatch(r"-?(?:0x[0-9A-Fa-f]+|\d+)", literal):
             self.fail_expecting(f"integers, found '{literal[:40]}'", start)
         return self.integer_value(literal, start)
@@ -322,7 +320,13 @@ class DenseParser(LocationParser):
             self.fail_expecting("']'" if depth > 0 else "'['")
         self.expect(">")
         self.expect(":")
-        return DenseStringsAttribute(self.type(), tuple(values))
+        position = self.skip()
+        type = self.type()
+        if isinstance(type, TensorType):
+            self.fail_expecting(
+                "a type whose elements are strings, or '0x' and digits in the string", position
+            )
+        return DenseStringsAttribute(type, tuple(values))
 
     def dense_resource(self) -> DenseElementsAttribute | DenseResourceAttribute:
         """Consume ``<name> : type`` after ``dense_resource``."""

@@ -11,13 +11,15 @@ import sys
 from typing import Any
 
 PORTABLE = b"StableHLO_v"
-"""First bytes of the producer's name in a portable artifact, which follows the bytecode's magic number."""
+"""First bytes of the name that a portable artifact's producer has since its versions have numbers."""
 NOT_INSTALLED = 3
 MALFORMED = 4
 
 
 def read_module(content: bytes) -> Any:
     """jaxlib's ``ir.Module`` of MLIR text, of bytecode or of a VHLO portable artifact. It is not verified.
+
+    The operations of an artifact are VHLO's; its producer's name may be any.
 
     Raises:
         ImportError: jaxlib is not installed.
@@ -35,9 +37,10 @@ def read_module(content: bytes) -> Any:
     for dialect in (chlo, sdy, stablehlo):
         dialect.register_dialect(context)
     try:
-        if PORTABLE in content[:32]:
+        module = ir.Module.parse(content, context=context)
+        if any(each.operation.name.startswith("vhlo.") for each in module.body.operations):
             return stablehlo.deserialize_portable_artifact(context, content)
-        return ir.Module.parse(content, context=context)
+        return module
     except ir.MLIRError as error:
         raise ValueError(str(error)) from None
 

@@ -24,9 +24,14 @@ from .lexer import SKIP, LazyPattern, token_pattern
 from .type_parser import TypeParser
 
 _LOCATION: Final = token_pattern(r"loc[ ]?+\((?:#([A-Za-z_][\w$]*+)\))?+")
+_NUMBER: Final = r"(0x[0-9A-Fa-f]++|\d++)"
+_COLON: Final = f"{SKIP}:{SKIP}"
 _FILE_LOCATION: Final = token_pattern(
-    rf'"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+'
+    rf'"([^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+)"{_COLON}{_NUMBER}'
+    rf"(?:{_COLON}{_NUMBER}(?:{SKIP}to(?![\w$.]){SKIP}{_NUMBER}?+{_COLON}{_NUMBER})?+)?+"
 )
+_MAX_NUMBER: Final = 2**32 - 1
+"""The greatest line or column that a location of MLIR can hold."""
 _ALIAS: Final = token_pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
 _DEFINITION_LINE: Final = LazyPattern(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=")
 _DEFINITION: Final = token_pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
@@ -70,18 +75,37 @@ class LocationParser(TypeParser):
         return location
 
     def _file_location(self, match: re.Match[str]) -> FileLocation:
+        """The location ``"file":line[:column[ to [line]:column]]``; without a column it is 0."""
         file, line, column, end_line, end_column = match.groups()
-        end = None if end_column is None else (int(end_line or line), int(end_column))
-        return FileLocation(file, int(line), int(column), end)
+        name = self.unescape(file, match.start(1)) if "\\" in file else file
+        first_line = self._number(line, match.start(2))
+        if column is None:
+            return FileLocation(name, first_line, 0)
+        first_column = self._number(column, match.start(3))
+        if end_column is None:
+            return FileLocation(name, first_line, first_column)
+        last_line = first_line if end_line is None else self._number(end_line, match.start(4))
+        return FileLocation(
+            name, first_line, first_column, (last_line, self._number(end_column, match.start(5)))
+        )
+
+    def _number(self, literal: str, position: int) -> int:
+        """The line or column that a literal states.
+
+        Raises:
+            ParseError: it exceeds 32 bits.
+        """
+        value = self.integer_value(literal, position)
+        if value > _MAX_NUMBER:
+            self.fail_expecting("a line or column of at most 32 bits", position)
+        return value
 
     def _nested_location(self) -> Location:
         next_character = self.peek()
         if next_character == '"':
             name = self.string()
             if self.accept(":"):
-                line = self.integer()
-                self.expect(":")
-                return FileLocation(name, line, self.integer())
+                self.fail_expecting("a line")
             if not self.accept("("):
                 return NameLocation(name)
             child = self.location()
@@ -96,11 +120,6 @@ class LocationParser(TypeParser):
         kind = self.keyword("a location")
         if kind == "unknown":
             return UNKNOWN
-        if kind == "loc":
-            self.expect("(")
-            location = self.location()
-            self.expect(")")
-            return location
         if kind == "callsite":
             self.expect("(")
             callee = self.location()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..ops.framework.declaration import lookup
 from .assembly import compile_assembly
+from .legacy_operations import LEGACY
 from .signature import ParseAction, signature_of
 from .statement_parser import OperationState, StatementParser
 
@@ -35,3 +36,9 @@ class OperationParser(StatementParser):
             self.unsupported("the operation is not supported", name, start)
         for action in assembly_format:
             action(self, state)
+
+    def parse_generic(self, state: OperationState) -> None:
+        """Consume what follows the name in the generic form, and replace an operation of former versions."""
+        super().parse_generic(state)
+        if state.name in LEGACY:
+            LEGACY[state.name](self, state)

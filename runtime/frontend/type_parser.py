@@ -11,6 +11,7 @@ from typing import Final
 from ..errors import UnsupportedError
 from ..ir import Attribute, OpaqueAttribute
 from ..types import (
+    BOOLEAN,
     DYNAMIC,
     FLOAT,
     INDEX,
@@ -30,7 +31,7 @@ from ..types import (
     element_type,
     storage_range,
 )
-from .lexer import NUMBER, Cursor, LazyPattern, token_pattern
+from .lexer import NUMBER, SKIP, Cursor, LazyPattern, token_pattern
 
 MAX_DIMENSION_SIZE: Final = 2**63 - 1
 _MAX_RANK: Final = 64
@@ -39,8 +40,8 @@ _PLAIN_TYPE: Final = token_pattern(rf"((?:tensor{_ANGLES}|!stablehlo\.token|i\d+
 _SIMPLE_TENSOR: Final = re.compile(
     r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII
 )
-_SIZE: Final = token_pattern(r"(?:(\?)|(\d++))x")
-_UNRANKED: Final = token_pattern(r"\*x")
+_SIZE: Final = token_pattern(rf"(?:(\?)|(\d++)){SKIP}x")
+_UNRANKED: Final = token_pattern(rf"\*{SKIP}x")
 _NAME: Final = token_pattern(r"([A-Za-z_]\w*+)(?![\w$.])")
 _DIALECT_TYPE: Final = token_pattern(r"!([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
 
@@ -105,19 +106,21 @@ class TypeParser(Cursor):
 
     def _parse_type(self) -> Type:
         simple = _SIMPLE_TENSOR.match(self.text, self.skip())
-        if simple is not None:
-            return self._simple_tensor(simple)
+        tensor = None if simple is None else self._simple_tensor(simple)
+        if tensor is not None:
+            return tensor
         self.descend()
         parsed = self._parse_any_type()
         self.nesting -= 1
         return parsed
 
-    def _simple_tensor(self, match: re.Match[str]) -> TensorType:
+    def _simple_tensor(self, match: re.Match[str]) -> TensorType | None:
+        """The type of a tensor of one of the specification's element types; None for another."""
         sizes, name = match.groups()
         try:
             parsed = element_type(name)
         except KeyError:
-            self.fail(f"unknown element type '{name}'", match.start(2))
+            return None
         shape = [DYNAMIC if size == "?" else int(size) for size in sizes.split("x")[:-1]]
         self._check_rank(shape, match.start())
         self.position = match.end()
@@ -148,18 +151,15 @@ class TypeParser(Cursor):
         if name == "vector":
             self.position = match.start(1)
             return OpaqueType(self.balanced())
-        if name == "none":
-            return OpaqueType(name)
         try:
             return element_type(name)
         except KeyError:
             return self._other_builtin(name, match.start(1))
 
-    def _other_builtin(self, name: str, position: int) -> Type:
-        """A builtin type without an element type here, which attributes of other dialects may have."""
-        if re.fullmatch(r"[su]?i[1-9]\d{0,3}", name):
-            return OpaqueType(name)
-        if name in _OTHER_FLOATS:
+    def _other_builtin(self, name: str, position: int) -> OpaqueType:
+        """A builtin type that the specification lacks, which attributes of other dialects may have."""
+        width = _OTHER_INTEGER.fullmatch(name)
+        if name in _OTHER_TYPES or (width is not None and int(width.group(1)) <= _MAX_INTEGER_WIDTH):
             return OpaqueType(name)
         self.fail_expecting("a type", position)
 
@@ -167,14 +167,19 @@ class TypeParser(Cursor):
         self.expect("<")
         return [self.type() for _ in self.items(">")]
 
-    def _parse_complex(self, position: int) -> ElementType:
+    def _parse_complex(self, position: int) -> ElementType | OpaqueType:
         self.expect("<")
-        component = self.keyword("an element type")
+        component = self.type()
         self.expect(">")
+        name = f"complex<{component}>"
         try:
-            return element_type(f"complex<{component}>")
+            return element_type(name)
         except KeyError:
-            self.fail_expecting("complex<f32> or complex<f64>", position)
+            pass
+        categories = FLOAT | INTEGER | BOOLEAN
+        if isinstance(component, ElementType) and component.category & categories and component is not INDEX:
+            return OpaqueType(name)
+        self.fail_expecting("complex<f32> or complex<f64>", position)
 
     def _parse_sizes(self) -> list[int]:
         shape: list[int] = []
@@ -199,8 +204,8 @@ class TypeParser(Cursor):
         shape = self._parse_sizes()
         element_type = self._tensor_elements()
         bounds = None
-        if self.accept(","):
-            bounds = self._parse_bounds(len(shape))
+        if self.accept(",") and not self.at(">"):
+            bounds = self._parse_bounds(shape)
         self.expect(">")
         if isinstance(element_type, OpaqueType):
             sizes = "".join("?x" if size == DYNAMIC else f"{size}x" for size in shape)
@@ -217,10 +222,11 @@ class TypeParser(Cursor):
     def attribute(self) -> Attribute:
         raise NotImplementedError
 
-    def _parse_bounds(self, rank: int) -> tuple[int, ...]:
+    def _parse_bounds(self, shape: list[int]) -> tuple[int, ...]:
         """Consume a tensor type's encoding and return the bounds of its dimensions.
 
         Raises:
+            ParseError: the bounds do not fit the shape.
             UnsupportedError: the encoding is not StableHLO's.
         """
         position = self.skip()
@@ -235,18 +241,27 @@ class TypeParser(Cursor):
         if not all(_BOUND.fullmatch(size) for size in sizes):
             self.fail_expecting("bounds that are ? or numbers", position)
         bounds = tuple([DYNAMIC if size == "?" else int(size) for size in sizes])
-        if len(bounds) != rank:
-            self.fail_expecting(f"{rank} bounds, one for each dimension", position)
+        if len(bounds) != len(shape):
+            self.fail_expecting(f"{len(shape)} bounds, one for each dimension", position)
+        for size, bound in zip(shape, bounds, strict=True):
+            if DYNAMIC not in (size, bound):
+                self.fail_expecting("a bound of ? for each dimension of known size", position)
         return bounds
 
-    def _parse_buffer(self) -> BufferType:
+    def _parse_buffer(self) -> BufferType | OpaqueType:
+        """Consume a buffer's type; with a layout, a memory space or without a rank it is kept as its text."""
+        start = self.position - len("memref")
         self.expect("<")
-        shape = self._parse_sizes()
-        element_type = self.element_type()
-        if not self.at(">"):
-            self.fail_expecting("'>'; layouts and memory spaces of buffers are not supported")
+        is_ranked = self.match(_UNRANKED) is None
+        shape = self._parse_sizes() if is_ranked else []
+        element_type = self._tensor_elements()
+        is_plain = is_ranked and not isinstance(element_type, OpaqueType) and self.at(">")
+        while self.accept(","):
+            self.attribute()
         self.expect(">")
-        return BufferType(shape, element_type)
+        if is_plain and not isinstance(element_type, OpaqueType):
+            return BufferType(shape, element_type)
+        return OpaqueType(self.text[start : self.position])
 
     def _parse_dialect_type(self) -> Type:
         match = self.match(_DIALECT_TYPE)
@@ -329,9 +344,12 @@ class TypeParser(Cursor):
 _SHAPE_TYPES: Final[dict[str, Type]] = {"shape.shape": TensorType((DYNAMIC,), INDEX), "shape.size": INDEX}
 """The type that values of each type of the shape dialect have here."""
 
-_OTHER_FLOATS: Final = frozenset({"f80", "f128"})
+_OTHER_TYPES: Final = frozenset({"f80", "f128", "none", "token"})
+_OTHER_INTEGER: Final = LazyPattern(r"[su]?i(0|[1-9]\d{0,7})")
+_MAX_INTEGER_WIDTH: Final = (1 << 24) - 1
+"""MLIR's limit on the width of an integer type."""
 _BOUND: Final = LazyPattern(r"\?|[0-9]{1,18}")
 
 _BOUNDS: Final = LazyPattern(
-    r"#stablehlo\.(?:bounds<([\d?, ]*)>|type_extensions<\s*bounds\s*=\s*\[([\d?, ]*)\]\s*>)"
+    r"#stablehlo(?:\.|<)(?:bounds<([\d?, ]*)>|type_extensions<\s*bounds\s*=\s*\[([\d?, ]*)\]\s*>)>?"
 )

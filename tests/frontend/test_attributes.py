@@ -54,7 +54,8 @@ F64 = element_type("f64")
         ("unit", UnitAttribute()),
         ("i32", TypeAttribute(element_type("i32"))),
         ("tf32", TypeAttribute(element_type("tf32"))),
-        ("si8", TypeAttribute(OpaqueType("si8"))),
+        ("si8", TypeAttribute(element_type("i8"))),
+        ("si7", TypeAttribute(OpaqueType("si7"))),
         ("tensor<2xf32>", TypeAttribute(TensorType((2,), F32))),
         ("(f32) -> f32", TypeAttribute(FunctionType([F32], [F32]))),
         ("@f", SymbolAttribute("f")),
@@ -102,6 +103,15 @@ F64 = element_type("f64")
         ("#mhlo.sharding", OpaqueAttribute("#mhlo.sharding")),
         ("#stablehlo.bounds<1, ?>", OpaqueAttribute("#stablehlo.bounds<1, ?>")),
         ("affine_map<(d0) -> (d0)>", OpaqueAttribute("affine_map<(d0) -> (d0)>")),
+        *(
+            (text, OpaqueAttribute(text))
+            for text in (
+                "affine_map<(d0)[s0] -> (d0 floordiv 2 - s0, -d0)>",
+                "affine_set<(d0)[s0] : (d0 >= 0, s0 - d0 - 1 >= 0, d0 mod 2 == 0)>",
+                "affine_set<(d0) : (d0 <= 4)>",
+                "strided<[?, 1], offset: ?>",
+            )
+        ),
         ('loc("x")', LocationAttribute(NameLocation("x"))),
         (
             'dense<["a\\00", "b"]> : tensor<2x!tf_type.string>',
@@ -168,6 +178,10 @@ def test_aliases_before_and_after_their_use() -> None:
         "[1 2]",
         "array<tensor<f32>: 1>",
         "array<i64: 1.5>",
+        "array<i64:>",
+        "array<index: 1>",
+        "array<f32: 1>",
+        "affine_set<(d0) : (d0 >= 0)",
         "#stablehlo.gather<offset_dims = [1], offset_dims = [2]>",
         "#sdy.sharding<[}>",
         "@",

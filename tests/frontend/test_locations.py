@@ -32,6 +32,15 @@ def location(text: str, definitions: str = "") -> Location:
         ('"a.py":3:4', FILE),
         ('"a.py":3:4 to :9', FileLocation("a.py", 3, 4, (3, 9))),
         ('"a.py":3:4 to 5:9', FileLocation("a.py", 3, 4, (5, 9))),
+        ('"a.py":3', FileLocation("a.py", 3, 0)),
+        ('"a.py" : 0x3 : 4 to : 9', FileLocation("a.py", 3, 4, (3, 9))),
+        ('"C:\\\\t b\\\\n.py":3:4', FileLocation("C:\\t b\\n.py", 3, 4)),
+        ('"C:\\\\a.py":3:4 to :9', FileLocation("C:\\a.py", 3, 4, (3, 9))),
+        ('"C:\\\\a.py":3', FileLocation("C:\\a.py", 3, 0)),
+        ('"\\C3\\A9":3:4 to 5:6', FileLocation("é", 3, 4, (5, 6))),
+        ('"x"("a\\22":3:4 to :9)', NameLocation("x", FileLocation('a"', 3, 4, (3, 9)))),
+        ('callsite("a\\22":3 at "b":4)', CallSiteLocation(FileLocation('a"', 3, 0), FileLocation("b", 4, 0))),
+        ('fused["a\\22":3:4 to :9]', FusedLocation((FileLocation('a"', 3, 4, (3, 9)),))),
         ('"x\\22"', NameLocation('x"')),
         ('"x"("a.py":3:4)', NameLocation("x", FILE)),
         ('callsite("f" at "a.py":3:4)', CallSiteLocation(NameLocation("f"), FILE)),
@@ -44,6 +53,10 @@ def location(text: str, definitions: str = "") -> Location:
 )
 def test_forms(text: str, expected: Location) -> None:
     assert location(text, '#there = loc("y"(#here))\n#here = loc("a.py":3:4)') == expected
+
+
+def test_lines_and_columns_have_32_bits() -> None:
+    assert location('"a":4294967295:4294967295') == FileLocation("a", 2**32 - 1, 2**32 - 1)
 
 
 def test_without_a_location_the_place_in_the_text() -> None:
@@ -80,7 +93,24 @@ def test_long_chains_of_aliases() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nowhere", '"a":1', '"a"("b"', "fused[", "callsite(unknown)", "#none", "#loop"]
+    "text",
+    [
+        "",
+        "nowhere",
+        '"a":',
+        '"a":1:',
+        '"a":-1:2',
+        '"a":1:2 to 3',
+        '"a":1:2 to3:4',
+        '"a":4294967296:1',
+        '"a\\q":1:2',
+        '"a"("b"',
+        '"a"(loc("b"))',
+        "fused[",
+        "callsite(unknown)",
+        "#none",
+        "#loop",
+    ],
 )
 def test_malformed(text: str) -> None:
     with pytest.raises(ParseError):

@@ -194,3 +194,20 @@ def test_split() -> None:
 def test_malformed(body: str, reason: str) -> None:
     with pytest.raises((ParseError, UnsupportedError), match=reason):
         program(body)
+
+
+def test_cross_replica_sum_is_an_all_reduce_that_adds() -> None:
+    groups = "replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>"
+    legacy = f'%0 = "stablehlo.cross-replica-sum"(%a) {{{groups}}} : (tensor<2x3xf32>) -> tensor<2x3xf32>'
+    current = f"""%0 = "stablehlo.all_reduce"(%a) ({{
+      ^bb0(%v: tensor<f32>, %w: tensor<f32>):
+        %1 = stablehlo.add %v, %w : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }}) {{{groups}}} : (tensor<2x3xf32>) -> tensor<2x3xf32>"""
+    assert fingerprint(program(legacy)) == fingerprint(program(current))
+    for malformed in (
+        '"stablehlo.cross-replica-sum"() : () -> ()',
+        '"stablehlo.cross-replica-sum"(%t) : (!stablehlo.token) -> !stablehlo.token',
+    ):
+        with pytest.raises(ParseError, match="one tensor"):
+            program(malformed)

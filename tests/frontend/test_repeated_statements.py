@@ -71,7 +71,7 @@ def test_pretty_forms(text: str) -> None:
             'stablehlo.negate %b : tensor<2x3xf32> loc("g":1:2)',
         ),
         (
-            'stablehlo.negate %a : tensor<2x3xf32> loc(callsite("f":1:2 at loc("g":3:4)))',
+            'stablehlo.negate %a : tensor<2x3xf32> loc(callsite("f":1:2 at "g":3:4))',
             "stablehlo.negate %b : tensor<2x3xf32> loc(#place)",
         ),
         (

@@ -34,6 +34,25 @@ def test_element_types(name: str) -> None:
     [
         ("tensor<0x?xf32>", TensorType((0, DYNAMIC), F32)),
         ("tensor< 2x3xf32 >", None),
+        ("tensor<2 x ? x f32>", TensorType((2, DYNAMIC), F32)),
+        ("tensor<* x f32>", UnrankedTensorType(F32)),
+        ("tensor<3xsi8>", TensorType((3,), I8)),
+        ("si64", element_type("i64")),
+        ("tensor<2xi17>", OpaqueType("tensor<2xi17>")),
+        ("tensor<2xcomplex<f16>>", OpaqueType("tensor<2xcomplex<f16>>")),
+        ("i0", OpaqueType("i0")),
+        ("i16777215", OpaqueType("i16777215")),
+        ("tensor<?xf32, #stablehlo<bounds<3>>>", TensorType((DYNAMIC,), F32, (3,))),
+        *(
+            (text, OpaqueType(text))
+            for text in (
+                "memref<2x?xf32, strided<[?, 1], offset: ?>>",
+                "memref<2xf32, affine_map<(d0) -> (d0)>, 1>",
+                'memref<2xf32, "on_device">',
+                "memref<*xf32, 1 : i32>",
+                "memref<2x!foo.bar>",
+            )
+        ),
         ("tensor<3xindex>", TensorType((3,), element_type("index"))),
         ("tensor<?x4xf32, #stablehlo.bounds<3, ?>>", TensorType((DYNAMIC, 4), F32, (3, DYNAMIC))),
         (
@@ -93,10 +112,14 @@ def test_aliases() -> None:
         "tensor<9223372036854775808xf32>",
         f"tensor<{'1x' * 65}f32>",
         f"tensor<{'9' * 5000}xf32>",
-        "complex<i32>",
+        "complex<index>",
         "tensor<2xtensor<f32>>",
-        "memref<2xf32, 1>",
+        "memref<2xf32, 1",
         "tensor<?xf32, #stablehlo.bounds<1, 2>>",
+        "tensor<2xf32, #stablehlo.bounds<2>>",
+        "i16777216",
+        "complex<tensor<f32>>",
+        "memref<2xf32,>",
         "tensor<?x3xf32, #stablehlo.bounds<4, >>",
         "tensor<?xf32, #stablehlo.bounds<4 5>>",
         "tensor<?xf32, #stablehlo.bounds<99999999999999999999>>",

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ExecutionError
 from ...types import ELEMENT_TYPES, TENSOR, TOKEN, UNSIGNED, Array, TensorType, TokenType, Type
-from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64, PADDING, STRING
+from ..framework.attribute_kinds import ATTRIBUTE, BOOL, CHANNEL_PAIRS, I64, STRING
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .base import CommunicatingOp
 from .movement import PairwiseOperation
@@ -88,7 +88,7 @@ class Send(Channel, name="stablehlo.send"):
     channel_id = Attribute(I64, of="channel_handle", field="handle")
     channel_type = Attribute(I64, of="channel_handle", field="type")
     is_host_transfer = Attribute(BOOL, False)
-    source_target_pairs = Attribute(PADDING, None)
+    source_target_pairs = Attribute(CHANNEL_PAIRS, None)
     result = Result(TOKEN)
 
     @constraint
@@ -115,7 +115,7 @@ class Recv(Channel, name="stablehlo.recv"):
     channel_id = Attribute(I64, of="channel_handle", field="handle")
     channel_type = Attribute(I64, of="channel_handle", field="type")
     is_host_transfer = Attribute(BOOL, False)
-    source_target_pairs = Attribute(PADDING, None)
+    source_target_pairs = Attribute(CHANNEL_PAIRS, None)
     results = Result(TENSOR | TOKEN, variadic=True)
 
     @constraint

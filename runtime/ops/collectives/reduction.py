@@ -262,6 +262,8 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
 
     def _divides(self, group_size: int | None) -> str | None:
         size = self.operand.shape[self.scatter_dimension]
+        if group_size == 0:
+            return "replica_groups has groups without ids, so there are no slices of the result"
         if group_size is None or size == DYNAMIC or not size % group_size:
             return None
         return f"operand has size {size} in scatter_dimension, which groups of {group_size} do not divide"
@@ -269,7 +271,7 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
     def _scattered(self, group_size: int | None) -> TensorType:
         axis = self.scatter_dimension
         size = self.operand.shape[axis]
-        divided = DYNAMIC if group_size is None or size == DYNAMIC else size // group_size
+        divided = size // group_size if group_size and size != DYNAMIC else DYNAMIC
         return resized(self.reduced_type(self.operand), {axis: divided})
 
     def _shape_mismatch(self, group_size: int | None) -> str | None:

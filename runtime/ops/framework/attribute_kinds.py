@@ -207,6 +207,16 @@ class _Padding(AttributeKind[Padding]):
         return DenseElementsAttribute(TensorType(array.shape, ELEMENT_TYPES["i64"]), array)
 
 
+class _ChannelPairs(_Padding):
+    """A tuple of (source, target) pairs; exporters write none of them as ``dense<> : tensor<0xi64>`` too."""
+
+    def decode(self, attribute: Attribute) -> Padding:
+        array = attribute.array if isinstance(attribute, DenseElementsAttribute) else None
+        if array is not None and not array.size and array.dtype == np.int64:
+            return ()
+        return super().decode(attribute)
+
+
 class _FloatType(AttributeKind[ElementType]):
     description = "a floating-point element type"
 
@@ -314,6 +324,7 @@ DIMENSIONS = Dimensions("i64")
 SEGMENT_SIZES = Dimensions("i32")
 BOOLEANS = cast(AttributeKind[tuple[bool, ...]], Dimensions("i1"))
 PADDING = _Padding()
+CHANNEL_PAIRS = _ChannelPairs()
 CONSTANT = _Plain[DenseElementsAttribute]("a constant", DenseElementsAttribute)
 """The attribute itself, whose type may differ from that of its array."""
 SYMBOL = _Plain[str]("a symbol", SymbolAttribute, str, SymbolAttribute)

@@ -218,6 +218,24 @@ def test_rejected(declaration: type[Op], label: str, text: str) -> None:
     assert_rejected(declaration, label, text)
 
 
+def test_groups_without_ids_are_rejected() -> None:
+    empty = "replica_groups = dense<0> : tensor<1x0xi64>"
+    assert_rejected(reduction.ReduceScatter, "C1", scatter(empty))
+    # The grid says of the groups of replicas and partitions what their size is.
+    unknown = scatter(f"{empty}, {CHANNEL.format(1)}", result="tensor<4x?xf32>")
+    with pytest.raises(VerifyError, match="0 ids"):
+        nimblehlo.execute(unknown, [np.zeros((4, 6), np.float32)])
+
+
+@pytest.mark.parametrize("shape", ["0", "0x2", "0x0"])
+def test_transfers_with_the_host_may_write_no_pairs_in_any_shape(shape: str) -> None:
+    nimblehlo.load(send("is_host_transfer = true", 2, pairs("", shape)))
+    nimblehlo.load(receive("is_host_transfer = true", 3, pairs("", shape)))
+    wrong = pairs("", shape).replace("i64", "i32")
+    with pytest.raises(VerifyError, match="source_target_pairs"):
+        nimblehlo.load(send("is_host_transfer = true", 2, wrong))
+
+
 def test_each_label_has_a_rejected_program() -> None:
     assert_complete(REJECTED, movement, reduction, channels, asynchronous, parallel)
 
