@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from ...ir import Block, Operation, Value, tensor_type, used_values
@@ -10,6 +10,7 @@ from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DYNAMIC, TensorType
+from ..utils.operation_classes import MOVEMENT_OPS
 from ..utils.rewriter import has_static_unquantized_types
 from .gather_index_map import gathers_elements
 from .groups import (
@@ -220,10 +221,10 @@ class SpaceGrouping(LevelGrouping):
 def _operations_of_gathers(
     block: Block, shape: tuple[int, ...], has_emitter: OperationPredicate
 ) -> set[Operation]:
-    """Operations that the loop of a gather computes, so that it stores narrower values than it gathers.
+    """Operations that the loop of a gather of that shape computes: those on its indices, and on its elements.
 
-    An example is a comparison of gathered elements, and a logical operation on its result. None of their
-    operands depends on a reduction over the shape, which would separate the operations of its group.
+    None of their operands depends on a reduction over the shape, and the gather would separate them from the
+    group's other operations, which do.
     """
     gathers = [
         operation
@@ -237,20 +238,63 @@ def _operations_of_gathers(
     if gathers:
         users, reduced = users_of(block), _values_after_reductions(block, shape)
         for gather in gathers:
-            value, width = gather.result, _element_bytes(gather.result)
-            while len(users.get(value, ())) == 1:
-                user = block.operations[users[value][0]]
-                if len(user.results) != 1 or user.regions:
-                    break
-                if not has_static_unquantized_types(user) or not has_emitter(user):
-                    break
-                shapes = {tensor_type(each).shape for each in (*user.operands, user.result)}
-                is_narrower = _element_bytes(user.result) < width
-                if not (shapes <= {shape, ()} and is_narrower and reduced.isdisjoint(user.operands)):
-                    break
-                of_gathers.add(user)
-                value = user.result
+            of_gathers |= _narrowing_operations(block, gather, users, reduced, has_emitter)
+            of_gathers |= _index_operations(block, gather, users, reduced, has_emitter)
     return of_gathers
+
+
+def _narrowing_operations(
+    block: Block,
+    gather: Operation,
+    users: Mapping[Value, Sequence[int]],
+    reduced: set[Value],
+    has_emitter: OperationPredicate,
+) -> set[Operation]:
+    """Operations on gathered elements whose results are narrower: the loop of the gather stores these.
+
+    An example is a comparison, and a logical operation on its result.
+    """
+    found: set[Operation] = set()
+    value = gather.result
+    shape, width = tensor_type(value).shape, _element_bytes(value)
+    while len(users.get(value, ())) == 1:
+        user = block.operations[users[value][0]]
+        if len(user.results) != 1 or user.regions:
+            break
+        if not has_static_unquantized_types(user) or not has_emitter(user):
+            break
+        shapes = {tensor_type(each).shape for each in (*user.operands, user.result)}
+        is_narrower = _element_bytes(user.result) < width
+        if not (shapes <= {shape, ()} and is_narrower and reduced.isdisjoint(user.operands)):
+            break
+        found.add(user)
+        value = user.result
+    return found
+
+
+def _index_operations(
+    block: Block,
+    gather: Operation,
+    users: Mapping[Value, Sequence[int]],
+    reduced: set[Value],
+    has_emitter: OperationPredicate,
+) -> set[Operation]:
+    """Operations that compute the indices of a gather and nothing else."""
+    found: set[Operation] = set()
+    pending = [gather.operands[1]]
+    while pending:
+        operation = pending.pop().owner
+        if not isinstance(operation, Operation) or operation in found or len(operation.results) != 1:
+            continue
+        if operation.regions or not has_static_unquantized_types(operation):
+            continue
+        if not (has_emitter(operation) or operation.name in MOVEMENT_OPS):
+            continue
+        readers = {block.operations[index] for index in users.get(operation.result, ())}
+        if readers <= found | {gather} and operation.result not in reduced:
+            found.add(operation)
+            pending += operation.operands
+    return found
 
 
 def _values_after_reductions(block: Block, shape: tuple[int, ...]) -> set[Value]:
