@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .boundary import DirectCall
-from .errors import ExecutionError, UnsupportedError, VerifyError
+from .errors import ExecutionError, UnsupportedError, VerifyError, counted
 from .frontend.loader import load_ir
 from .inputs import convert_input
 from .ir import Function, Module, Operation
@@ -189,7 +189,7 @@ class Executable(DirectCall):
         inputs = len(function.type.inputs)
         if options.donate != "all" and max(options.donate, default=-1) >= inputs:
             raise ExecutionError(
-                f"donate names input {max(options.donate)}, but @{entry} takes {inputs} inputs"
+                f"donate names input {max(options.donate)}, but @{entry} takes {counted(inputs, 'input')}"
             )
         if options.cache_bytes is not None:
             from .kernels.launch.cache_limit import set_limit
@@ -239,7 +239,8 @@ class Executable(DirectCall):
         """
         types = self.input_types
         if len(inputs) != len(types):
-            raise ExecutionError(f"@{self._entry} takes {len(types)} inputs, but got {len(inputs)}")
+            takes = counted(len(types), "input")
+            raise ExecutionError(f"@{self._entry} takes {takes}, but got {len(inputs)}")
         if self.fits(inputs):
             return inputs
         return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+INTERNAL_ERROR: Final = "an internal error of NimbleHLO"
+REPORT_IT: Final = "please report the program, its inputs and this message as a bug"
+
 
 class NimbleError(Exception):
     """Base of all errors raised for a program or its inputs.
@@ -27,12 +32,23 @@ class NimbleError(Exception):
 
 
 def failure_reason(error: Exception) -> str:
-    """The error text for an exception that ended a step of a run."""
+    """The error text for an exception that ended a step of a run.
+
+    What a program, its inputs or the machine can cause has a text of its own. Anything else is a defect of
+    this runtime, whose report needs the exception.
+    """
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}"
     if isinstance(error, RecursionError):
         return "regions are nested too deeply for the depth of the calling code"
-    return f"failed with {type(error).__name__}: {error}"
+    if isinstance(error, OSError):
+        return f"the operating system reports: {error}"
+    return f"{INTERNAL_ERROR} ({type(error).__name__}: {error}): {REPORT_IT}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and a noun that agrees with it: ``"1 operand"``, ``"2 operands"``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class ParseError(NimbleError):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ExecutionError
+from .errors import ExecutionError, counted
 from .ops.framework.rules import shape_text, shapes_agree
 from .types import (
     BOOLEAN,
@@ -47,7 +47,7 @@ def convert_input(value: object, type: Type, index: int) -> Any:
         return _convert_array(value, TensorType(type.shape, type.element_type), index)
     if isinstance(type, TupleType):
         if not isinstance(value, tuple) or len(value) != len(type.types):
-            raise _error(index, f"must be a tuple of {len(type.types)} values for {type}")
+            raise _error(index, f"must be a tuple of {counted(len(type.types), 'value')} for {type}")
         return TupleValue(
             [
                 convert_input(member, member_type, index)
@@ -65,7 +65,7 @@ def _convert_array(value: object, type: TensorType, index: int) -> Array:
     array = as_array(value, f"input {index}")
     if array.dtype != type.dtype:
         if array.dtype.newbyteorder("=") != type.dtype:
-            raise _error(index, f"has elements of {array.dtype}, but must have {type.dtype} for {type}")
+            raise _error(index, f"has elements of {array.dtype.name}, but must have {type.dtype} for {type}")
         array = array.astype(type.dtype)
     if not shapes_agree(type.shape, array.shape):
         raise _error(index, f"has shape {shape_text(array.shape)}, but must have {shape_text(type.shape)}")
@@ -100,7 +100,8 @@ def as_array(value: object, what: str) -> Array:
             raise ExecutionError(f"{what} cannot be converted to an array: {error}") from error
         array = key_data
     if array.dtype.hasobject:
-        raise ExecutionError(f"{what} has the type {value.__class__.__name__}, which is not an array")
+        shown = "is None" if value is None else f"has the type {value.__class__.__name__}"
+        raise ExecutionError(f"{what} {shown}, which is not an array")
     return array
 
 

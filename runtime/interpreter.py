@@ -15,6 +15,7 @@ from .api import compile
 from .errors import ExecutionError, UnsupportedError
 from .frontend import parse_attributes
 from .ir import ArrayAttribute, DenseElementsAttribute
+from .ir.description import describe_attribute
 from .ir.printer import Printer
 from .options import Options
 from .types import COMPLEX, TensorType
@@ -92,7 +93,7 @@ def _input(arg: object) -> Any:
 def _array(attribute: object) -> Any:
     if not isinstance(attribute, DenseElementsAttribute):
         reason = "must be a dense attribute, such as dense<1> : tensor<i32>"
-        raise ExecutionError(f"an argument has the kind {type(attribute).__name__}, but {reason}")
+        raise ExecutionError(f"an argument is {describe_attribute(attribute)}, but {reason}")
     return attribute.array
 
 

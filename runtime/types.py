@@ -54,10 +54,21 @@ _CATEGORY_NAMES: Final = {
 }
 
 
+def describe_values(categories: int) -> str:
+    """Words for a value of a set of categories, such as ``"a tensor of integer elements"``."""
+    if categories & ANY == ANY:
+        return "a value of a StableHLO type"
+    elements = categories & TENSOR
+    kinds = [f"a {name}" for category, name in _CATEGORY_NAMES.items() if categories & category & ~TENSOR]
+    if elements == TENSOR:
+        kinds.insert(0, "a tensor")
+    elif elements:
+        kinds.insert(0, f"a tensor of {describe_categories(elements)} elements")
+    return " or ".join(kinds)
+
+
 def describe_categories(categories: int) -> str:
-    """Words for a set of categories, such as ``"integer or floating-point"``."""
-    if categories & TENSOR == TENSOR:
-        return "any tensor" if categories == TENSOR else "any"
+    """Words for the categories of element types, such as ``"integer or floating-point"``."""
     names = []
     if categories & INTEGER == INTEGER:
         names.append("integer")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from nimblehlo import NimbleError
+from nimblehlo.errors import INTERNAL_ERROR
 
-_NAMED = re.compile(r"failed with (\w+): ")
+_NAMED = re.compile(re.escape(INTERNAL_ERROR) + r" \((\w+)")
 
 
 def internal_error(error: BaseException) -> str | None:

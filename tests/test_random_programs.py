@@ -13,6 +13,7 @@ pytest.importorskip("jaxlib")
 
 from nimblehlo import ExecutionError
 from nimblehlo import compile as compile_program
+from nimblehlo.errors import failure_reason
 from nimblehlo.fuzzing.generator import Generator, RandomProgram, is_constant
 from nimblehlo.ir import Operation, Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
@@ -106,7 +107,7 @@ def test_long_programs_that_fail_are_found_and_made_smaller(monkeypatch: pytest.
     ("error", "name"),
     [
         (ValueError("takes 106 operands"), "ValueError"),
-        (ExecutionError("failed with IndexError: no such slot", operation="a.b"), "IndexError"),
+        (ExecutionError(failure_reason(IndexError("no such slot")), operation="a.b"), "IndexError"),
         (ExecutionError("takes more than max_steps = 3 steps"), None),
     ],
 )
@@ -116,7 +117,7 @@ def test_internal_exceptions_that_users_would_see_are_failures(error: Exception,
 
 def test_internal_exceptions_of_long_programs_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, **named: Any) -> Any:
-        raise ExecutionError("failed with KeyError: 5", operation="stablehlo.add")
+        raise ExecutionError(failure_reason(KeyError(5)), operation="stablehlo.add")
 
     monkeypatch.setattr("nimblehlo.compile", fail)
     (failure,) = LongCampaign(10, make=lambda seed: long_program(seed, 10)).run([1]).failures

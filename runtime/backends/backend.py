@@ -62,7 +62,7 @@ class CallableBackend(Backend):
         except NimbleError:
             raise
         except Exception as error:
-            raise BackendError(f"{self.name} failed with {type(error).__name__}: {error}") from error
+            raise BackendError(f"{self.name} raised {type(error).__name__}: {error}") from error
 
 
 class NimbleBackend(Backend):

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from ..errors import counted
 from ..ir import DenseElementsAttribute, DenseResourceAttribute, DenseStringsAttribute
 from ..ops.framework.memory_limit import is_addressable
 from ..ops.numerics.element_types import rounding
@@ -107,7 +108,7 @@ class DenseParser(LocationParser):
         literal = text.strip()
         if not literal:
             if type.size:
-                self.fail_expecting(f"{type.size} elements", start)
+                self.fail_expecting(counted(type.size, "element"), start)
             return np.empty(type.shape, type.dtype)
         if literal[0] != "[":
             return np.broadcast_to(self._convert(text, start, type, 1).reshape(()), type.shape)
@@ -124,7 +125,7 @@ class DenseParser(LocationParser):
         shape = type.shape[: type.shape.index(0) + 1] if 0 in type.shape else type.shape
         min_elements = math.prod(size for size in shape if size)
         if not shape or min_elements > len(text):
-            self.fail(f"expected {min_elements} elements, since the type is {type}", start)
+            self.fail(f"expected {counted(min_elements, 'element')}, since the type is {type}", start)
         expected = "(,)" if type.category == COMPLEX and 0 not in shape else ""
         for size in reversed(shape):
             expected = f"[{','.join([expected] * size)}]"
@@ -154,11 +155,11 @@ class DenseParser(LocationParser):
             return np.empty(0, element_type.dtype)
         if element_type.category == COMPLEX:
             if text.count("(") != count or literals_text.count(",") != 2 * count - 1:
-                self.fail_expecting(f"{count} pairs such as '(1.0, 2.0)'", start)
+                self.fail_expecting(f"{counted(count, 'pair')} such as '(1.0, 2.0)'", start)
             components = self._floats(literals_text, start, _COMPONENT_TYPES[element_type.name])
             return components.view(element_type.dtype)
         if literals_text.count(",") != count - 1 or "(" in text:
-            self.fail_expecting(f"{count} elements of {element_type}", start)
+            self.fail_expecting(f"{counted(count, 'element')} of {element_type}", start)
         if element_type.category == FLOAT:
             return self._floats(literals_text, start, element_type)
         return self._integers(literals_text, start, element_type)
@@ -272,11 +273,18 @@ class DenseParser(LocationParser):
         type = self._static_type(self.type(), type_position)
         return DenseElementsAttribute(type, self._blob(start, quote, type, start))
 
-    def _blob(self, start: int, end: int, type: TensorType, position: int) -> Array:
+    def _blob(self, start: int, end: int, type: TensorType, position: int, *, splat: bool = True) -> Array:
+        """The array of the hexadecimal digits from `start` to `end`.
+
+        Args:
+            position: where an error points to.
+            splat: whether one element may stand for all, as in ``dense<"0x...">``. MLIR has no splat form of
+                resources: it takes the bytes of a blob as they are.
+        """
         digits = end - start
         itemsize = type.dtype.itemsize
         size = type.size
-        if digits == 2 * itemsize:
+        if splat and digits == 2 * itemsize:
             return np.broadcast_to(self._decode_hexadecimal(start, end, type).reshape(()), type.shape)
         if digits == 2 * itemsize * size:
             return self._decode_hexadecimal(start, end, type).reshape(type.shape)
@@ -344,7 +352,7 @@ class DenseParser(LocationParser):
             self.fail(f"expected 4 bytes of alignment and the data in the blob of {name}", position)
         static = self._static_type(type, type_position)
         # The first four bytes of a blob say how it is aligned.
-        return DenseElementsAttribute(static, self._blob(span[0] + 8, span[1], static, span[0]))
+        return DenseElementsAttribute(static, self._blob(span[0] + 8, span[1], static, span[0], splat=False))
 
     def resource_spans(self) -> dict[str, tuple[int, int]]:
         """The offsets (start, end) of the hexadecimal digits of each blob, by the blob's name."""

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from ..errors import counted
 from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, Value
 from ..types import FLOAT, ElementType, Type
 from .attribute_parser import AttributeParser
@@ -215,7 +216,9 @@ class StatementParser(AttributeParser):
                 self.fail_expecting("a result's name")
             count = self.integer_value(match.group(2), match.start(2)) if match.group(2) else 1
             if not 0 < count <= len(values) - bound:
-                self.fail(f"expected names for {len(values)} results of {operation.name}", position)
+                self.fail(
+                    f"expected names for {counted(len(values), 'result')} of {operation.name}", position
+                )
             self._define_value(match.group(1), values[bound], match.start(1))
             if count > 1:
                 for index in range(count):
@@ -224,7 +227,7 @@ class StatementParser(AttributeParser):
             if not self.accept(","):
                 break
         if bound != len(values):
-            self.fail(f"expected names for {len(values)} results of {operation.name}", position)
+            self.fail(f"expected names for {counted(len(values), 'result')} of {operation.name}", position)
         self.position = end
 
     def operand(self) -> Value:
@@ -298,7 +301,7 @@ class StatementParser(AttributeParser):
             ParseError: an operand has another type, or the numbers differ.
         """
         if len(operands) != len(types):
-            self.fail_expecting(f"{len(operands)} operand types, found {len(types)}", position)
+            self.fail_expecting(f"{counted(len(operands), 'operand type')}, found {len(types)}", position)
         for operand, type in zip(operands, types, strict=True):
             if operand.type is not type and operand.type != type:
                 self.fail_expecting(f"an operand of type {type}, found one of type {operand.type}", position)

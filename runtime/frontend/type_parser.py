@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, counted
 from ..ir import Attribute, OpaqueAttribute
 from ..types import (
     BOOLEAN,
@@ -242,7 +242,7 @@ class TypeParser(Cursor):
             self.fail_expecting("bounds that are ? or numbers", position)
         bounds = tuple([DYNAMIC if size == "?" else int(size) for size in sizes])
         if len(bounds) != len(shape):
-            self.fail_expecting(f"{len(shape)} bounds, one for each dimension", position)
+            self.fail_expecting(f"{counted(len(shape), 'bound')}, one for each dimension", position)
         for size, bound in zip(shape, bounds, strict=True):
             if DYNAMIC not in (size, bound):
                 self.fail_expecting("a bound of ? for each dimension of known size", position)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError, NimbleError, UnsupportedError, failure_reason
+from ..errors import ExecutionError, NimbleError, UnsupportedError, counted, failure_reason
 from ..executor import Runner
 from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
 from ..ops.collectives.base import Collective, CommunicatingOp, zeros
@@ -342,7 +342,9 @@ def _checked_values(action: _Infeed | _Recv, values: Values) -> Values:
     """
     types = action.view.results[:-1]
     if len(values) != len(types):
-        raise action.failed(f"got {len(values)} values, but has {len(types)} results and a token")
+        raise action.failed(
+            f"got {counted(len(values), 'value')}, but has {counted(len(types), 'result')} and a token"
+        )
     for index, (value, type) in enumerate(zip(values, types, strict=True)):
         if value.dtype != type.dtype or not type.with_shape(value.shape).shape == _with_actual_sizes(
             type.shape, value.shape

@@ -18,6 +18,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ..errors import counted
+
 MAX_DEVICES: Final = 1 << 20
 """Devices of one sharding: texts of a few bytes name more than memory holds."""
 
@@ -184,7 +186,7 @@ class _Reader:
         sizes = self.integers("]")
         count = math.prod(sizes)
         if not 0 < count <= MAX_DEVICES:
-            raise ValueError(f"is of {count} devices, which must be 1 to {MAX_DEVICES}")
+            raise ValueError(f"is of {counted(count, 'device')}, which must be 1 to {MAX_DEVICES}")
         if self.take_if("<="):
             return sizes, self.iota(count)
         devices = [self.integer()]
@@ -203,9 +205,9 @@ class _Reader:
             self.expect("(")
             permutation = self.integers(")")
         if math.prod(shape) != count:
-            raise ValueError(f"reshapes {count} devices to {shape}")
+            raise ValueError(f"reshapes {counted(count, 'device')} to {shape}")
         if sorted(permutation) != list(range(len(shape))):
-            raise ValueError(f"transposes {len(shape)} dimensions by {permutation}")
+            raise ValueError(f"transposes {counted(len(shape), 'dimension')} by {permutation}")
         if len(shape) > _MAX_IOTA_RANK:
             raise ValueError(
                 f"reshapes the devices to {len(shape)} dimensions; at most {_MAX_IOTA_RANK} are supported"
@@ -250,7 +252,9 @@ def _hlo_sharding(
             raise ValueError(f"is {kind}, which cannot have subgroups")
         return HloSharding(kind, devices=devices)
     if len(subgroup_kinds) > len(sizes):
-        raise ValueError(f"has {len(sizes)} dimensions, but {len(subgroup_kinds)} subgroups")
+        raise ValueError(
+            f"has {counted(len(sizes), 'dimension')}, but {counted(len(subgroup_kinds), 'subgroup')}"
+        )
     rank = len(sizes) - len(subgroup_kinds)
     subgroups = tuple(zip(subgroup_kinds, sizes[rank:], strict=True))
     return HloSharding(TILED, tuple(sizes[:rank]), subgroups, devices)

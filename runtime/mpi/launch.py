@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..api import GridExecutable, load
-from ..errors import NimbleError, UnsupportedError
+from ..errors import NimbleError, UnsupportedError, counted
 from ..grid.host import HostQueues
 from ..ir import Function, Module
 from ..ops.collectives.process_grid import Grid, ProcessId
@@ -56,7 +56,7 @@ def compile(
         loaded, grid = _on_devices(loaded, world.Get_size())
     chosen = grid or Grid(world.Get_size())
     if chosen.size < world.Get_size():
-        raise NimbleError(f"the grid is {chosen}, but there are {world.Get_size()} ranks")
+        raise NimbleError(f"the grid is {chosen}, but there are {counted(world.Get_size(), 'rank')}")
     return MPIExecutable(loaded, entry, options or Options(), chosen, host, world)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from ..errors import counted
 from ..options import Options
 from ..types import INTEGER
 from . import operations as ops
@@ -112,7 +113,9 @@ def _gather(table: Value, indices: Value, gather_dims: object, gather_lengths: o
     _check_indices(indices, len(dims), "gather_dims", pattern, "G")
     if len(lengths) != len(dims):
         raise violation_error(
-            pattern, f"gather_lengths has {len(lengths)} elements, but gather_dims has {len(dims)}", "G4"
+            pattern,
+            f"gather_lengths has {counted(len(lengths), 'element')}, but gather_dims has {len(dims)}",
+            "G4",
         )
     slice_sizes = list(table.shape)
     for position, (d, length) in enumerate(zip(dims, lengths, strict=True)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..api import load
-from ..errors import ExecutionError
+from ..errors import ExecutionError, counted
 from ..frontend import parse_type
 from ..ir import (
     Block,
@@ -107,7 +107,10 @@ def refine(module: object, argument_types: Sequence[object], *, entry: str = "ma
     loaded = load(module)
     declared = entry_function(loaded, entry).type.inputs
     if len(argument_types) != len(declared):
-        raise ExecutionError(f"@{entry} takes {len(declared)} arguments, but got {len(argument_types)} types")
+        raise ExecutionError(
+            f"@{entry} takes {counted(len(declared), 'argument')}, "
+            f"but got {counted(len(argument_types), 'type')}"
+        )
     types = [_bound(type, argument_types[index], index) for index, type in enumerate(declared)]
     function = specialize(loaded, entry, types, rewrite=False)
     _require_static(function, loaded, entry)

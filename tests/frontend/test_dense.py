@@ -132,7 +132,7 @@ def test_resources() -> None:
         "module attributes {a.b = dense_resource<first> : tensor<2xi16>,"
         ' a.d = dense_resource<"third one"> : tensor<3xi8>} {}\n'
         '{-#\n dialect_resources: { builtin: { first: "0x0200000001000200", other: "0x01000000FF",'
-        ' "third one": "0x0100000007" } },\n external_resources: { x: { y: true } }\n#-}\n'
+        ' "third one": "0x01000000070707" } },\n external_resources: { x: { y: true } }\n#-}\n'
     )
     first, third = module.attributes["a.b"], module.attributes["a.d"]
     assert isinstance(first, DenseElementsAttribute)
@@ -165,8 +165,8 @@ def test_resources() -> None:
         ("dense<36893488147419103232> : tensor<i64>", "out of the range"),
         ("dense<2> : tensor<i1>", "true or false"),
         ("dense<0x1FFFF> : tensor<f16>", "more bits"),
-        ("dense<(1.0, 2.0)> : tensor<2xf32>", "1 elements"),
-        ("dense<1.0> : tensor<2xcomplex<f32>>", "pairs"),
+        ("dense<(1.0, 2.0)> : tensor<2xf32>", "1 element"),
+        ("dense<1.0> : tensor<2xcomplex<f32>>", "1 pair such"),
         ("dense<nan> : tensor<f32>", "literal"),
         ("dense<1_0> : tensor<i8>", "literal"),
         ('dense<"0x012"> : tensor<2xi8>', "4 hexadecimal digits"),

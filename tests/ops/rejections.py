@@ -114,7 +114,7 @@ def assert_inputs_rejected(text: str) -> None:
         declaration = lookup(operation.name)
         assert declaration is not None
         view = view_of(operation)
-        for name, changed in _changed_inputs(operation, view):
+        for name, changed in changed_inputs(operation, view):
             with pytest.raises(VerifyError) as caught:
                 view_of(changed)
             assert caught.value.operation == operation.name
@@ -124,7 +124,7 @@ def assert_inputs_rejected(text: str) -> None:
                 view_of(_copy(operation, regions=()))
 
 
-def _changed_inputs(operation: Operation, view: Op) -> Iterator[tuple[str, Operation]]:
+def changed_inputs(operation: Operation, view: Op) -> Iterator[tuple[str, Operation]]:
     """Copies of an operation with one operand or attribute of another kind, each with that input's name."""
     position = 0
     for part in view.declared_operands:

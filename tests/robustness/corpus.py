@@ -43,19 +43,19 @@ def _rejected_and_accepted() -> Iterator[str]:
     """The programs in the tables of the operations' tests: each is one change away from a valid one."""
     for module in modules_of_tests():
         for table in ("REJECTED", "ACCEPTED"):
-            yield from _texts(getattr(module, table, ()))
+            yield from texts_of(getattr(module, table, ()))
 
 
-def _texts(table: object) -> Iterator[str]:
+def texts_of(table: object) -> Iterator[str]:
     """The programs in a table of any form."""
     if isinstance(table, str):
         if "func.func" in table:
             yield table
     elif isinstance(table, Mapping):
-        yield from _texts(list(table.values()))
+        yield from texts_of(list(table.values()))
     elif isinstance(table, Sequence):
         for part in table:
-            yield from _texts(part)
+            yield from texts_of(part)
 
 
 def _conformance() -> Iterator[str]:

@@ -20,6 +20,7 @@ from ...ir import (
     IntegerAttribute,
     StringAttribute,
 )
+from ...ir.description import describe_attribute
 from ...ops.custom_calls.view import CustomCallView
 from ...types import AnyElementType, ElementType
 from .handlers import ARRAY, DICTIONARY, SCALAR, STRING
@@ -100,7 +101,7 @@ def _encoded(view: CustomCallView, name: str, attribute: Attribute) -> tuple[int
     if isinstance(attribute, DenseElementsAttribute):
         number = element_type_number(view, attribute.type.element_type)
         return ARRAY, (number, attribute.array.size, attribute.array.tobytes())
-    kind = type(attribute).__name__.removesuffix("Attribute").lower()
+    described = describe_attribute(attribute)
     raise view.unsupported(
-        f"the handler @{view.call_target_name} cannot take the attribute {name} of kind {kind}"
+        f"the handler @{view.call_target_name} cannot take the attribute {name}, {described}"
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...ir import Attribute as IrAttribute
 from ...ir import BoolAttribute, FloatAttribute, IntegerAttribute
+from ...ir.description import describe_attribute
 from ...types import (
     BOOLEAN,
     COMPLEX,
@@ -227,7 +228,8 @@ class ConstantLike(Op, name="chlo.constant_like"):
         value_type, element_type = _type_of(self.value), self.result.element_type
         if value_type is element_type:
             return None
-        return f"value has type {value_type}, but result has {element_type}"
+        actual = describe_attribute(self.value)
+        return f"value is {actual}, but result has elements {element_type}"
 
     def infer(self) -> list[Type] | None:
         return [TensorType(self.operand.shape, self.result.element_type, self.operand.bounds)]

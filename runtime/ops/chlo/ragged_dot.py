@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...errors import counted
 from ...types import INTEGER, PLAIN, Array
 from ..contraction.base import DotDimensions, same_kind
 from ..contraction.matmul import PRECISION_CONFIG
@@ -117,7 +118,10 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
         for dimension in self.rhs_group_dimensions:
             if not rules.sizes_agree(self.rhs.shape[dimension], count):
                 size = self.rhs.shape[dimension]
-                return f"rhs has size {size} in dimension {dimension}, but group_sizes has {count} groups"
+                return (
+                    f"rhs has size {size} in dimension {dimension}, "
+                    f"but group_sizes has {counted(count, 'group')}"
+                )
         return None
 
     C19 = constraints.shape_is("result", "the shape of the product", "result_shape")

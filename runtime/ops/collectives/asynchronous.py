@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ...errors import counted
 from ...types import FUTURE, TENSOR, FutureType, Type
 from ..framework import rules
 from ..framework.declaration import Evaluate, Operand, Region, Result, constraint
@@ -39,7 +40,7 @@ class AsyncStart(CommunicatingOp, name="stablehlo.async_start"):
     def C1(self) -> str | None:
         """body must contain a single operation and a return"""
         count = len(self.body.block.operations)
-        return None if count == 2 else f"body has {count - 1} operations and a return"
+        return None if count == 2 else f"body has {counted(count - 1, 'operation')} and a return"
 
     @constraint
     def C2(self) -> str | None:
@@ -54,17 +55,19 @@ class AsyncStart(CommunicatingOp, name="stablehlo.async_start"):
         inner = block.operations[0]
         passed = block.arguments or self.operation.operands
         if block.arguments and not rules.all_types_agree([value.type for value in passed], self.operands):
-            return f"body takes {self.body.type.inputs}, but the operands are {self.operands}"
+            inputs, operands = rules.types_text(self.body.type.inputs), rules.types_text(self.operands)
+            return f"body takes {inputs}, but the operands are {operands}"
         if tuple(inner.operands) == tuple(passed):
             return None
-        return f"{inner.name} does not take the {len(passed)} arguments in their order"
+        return f"{inner.name} does not take the {counted(len(passed), 'argument')} in their order"
 
     @constraint
     def C4(self) -> str | None:
         """If the op in body returns type T, then async_start returns future<T>"""
         returned = self.body.type.results
-        types = self.result.types
-        return types_are(types, returned) and f"the result is {self.result}, but body returns {returned}"
+        if rules.all_types_agree(self.result.types, returned):
+            return None
+        return f"the result is {self.result}, but body returns {rules.types_text(returned)}"
 
     def reference(self, *operands: Any, body: Evaluate) -> Any:
         return Future(body(*operands) if self.body.block.arguments else body())

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...errors import counted
 from ...types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
 from ..framework import rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand
@@ -139,7 +140,7 @@ class Collective(GroupOperation):
             )
         if self.size_label != self.range_label and len(ids) != count:
             raise self.verify_error(
-                f"replica_groups has {len(ids)} ids, but {name} is {count}: the grid is {grid}",
+                f"replica_groups has {counted(len(ids), 'id')}, but {name} is {count}: the grid is {grid}",
                 self.size_label,
             )
 
@@ -176,9 +177,9 @@ class Rooted(Collective):
         """The last operand must name a root for each of the others."""
         count = len(self.operands)
         if count < 2:
-            return f"there are {count} operands, but must be at least 2 where has_dynamic_root = true"
+            return f"has {counted(count, 'operand')}, but has_dynamic_root = true asks for at least 2"
         expected = TensorType((count - 1,), ELEMENT_TYPES["i32"])
-        return rules.same_type("the last operand", self.operands[-1], "its type must be", expected)
+        return rules.type_is("the last operand", self.operands[-1], expected)
 
     def roots(self, operands: Values, group_size: int, label: str) -> list[int]:
         """The position of each value's root in the group.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...errors import counted
 from ...types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64, PADDING
@@ -44,14 +45,9 @@ def resized(type: TensorType, sizes: dict[int, int]) -> TensorType:
 def types_are(results: Sequence[Type], expected: Sequence[Type]) -> str | None:
     """The results must have the expected types."""
     if len(results) != len(expected):
-        return f"there are {len(results)} results, but must be {len(expected)}"
+        return f"has {counted(len(results), 'result')}, but must have {len(expected)}"
     pairs = enumerate(zip(results, expected, strict=True))
-    return rules.first(
-        *(
-            rules.same_type(f"results[{index}]", result, "its type must be", type)
-            for index, (result, type) in pairs
-        )
-    )
+    return rules.first(*(rules.type_is(f"results[{index}]", result, type) for index, (result, type) in pairs))
 
 
 class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
@@ -148,7 +144,8 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         size = self.replica_groups.group_size
         if self.replica_groups.rows is None or size == self.split_count:
             return None
-        return f"replica_groups has groups of {size} ids, but split_count is {self.split_count}"
+        ids = "other numbers of ids" if size is None else counted(size, "id")
+        return f"replica_groups has groups of {ids}, but split_count is {self.split_count}"
 
     @constraint
     def C9(self) -> str | None:
@@ -276,7 +273,7 @@ class PairwiseOperation(CommunicatingOp):
         """dim(source_target_pairs, 1) = 2"""
         for pair in self.source_target_pairs or ():
             if len(pair) != 2:
-                return f"source_target_pairs has rows of {len(pair)} ids, but must have rows of 2"
+                return f"source_target_pairs has rows of {counted(len(pair), 'id')}, but must have rows of 2"
         return None
 
     @constraint

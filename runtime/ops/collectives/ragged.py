@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from ...errors import counted
 from ...types import DYNAMIC, INTEGER, PLAIN, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import I64
@@ -69,7 +70,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
     @constraint
     def C2(self) -> str | None:
         """type(result) = type(output)"""
-        return rules.same_type("result", self.result, "its type must be", self.output)
+        return rules.type_is("result", self.result, self.output)
 
     @constraint
     def C3(self) -> str | None:
@@ -77,7 +78,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
         vectors = self._vectors()
         if all(vector == vectors[0] for vector in vectors) and vectors[0].rank == 1:
             return None
-        return f"they are {', '.join(map(str, vectors))}"
+        return f"they are {rules.types_text(vectors)}"
 
     @constraint
     def C4(self) -> str | None:
@@ -88,7 +89,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
         if size is None:
             return "replica_groups has groups of different sizes"
         if count != DYNAMIC and (count % size or not count):
-            return f"there are {count} slices for groups of {size}"
+            return f"has {counted(count, 'slice')} for groups of {size}"
         return None
 
     C5 = unique_ids()
@@ -155,6 +156,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
         for first, count in ranges:
             if count < 0 or not 0 <= first <= size - count:
                 reason = (
-                    f"{name}: a slice of {count} from {first} on is not within {what}, which has {size} rows"
+                    f"{name}: a slice "
+                    f"of {count} from {first} on is not within {what}, which has {counted(size, 'row')}"
                 )
                 raise self.execution_error(reason, "C8")

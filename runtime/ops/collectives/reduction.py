@@ -275,7 +275,7 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
         return resized(self.reduced_type(self.operand), {axis: divided})
 
     def _shape_mismatch(self, group_size: int | None) -> str | None:
-        return rules.same_shape("result", self.result, "its shape must be", self._scattered(group_size).shape)
+        return rules.shape_is("result", self.result, self._scattered(group_size).shape)
 
     def check_grid(self, grid: Grid) -> None:
         super().check_grid(grid)

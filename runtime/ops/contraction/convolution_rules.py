@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...errors import counted
 from ...ir import Operation
 from ...types import DYNAMIC, PLAIN, QUANTIZED, QUANTIZED_PER_AXIS, TensorType, Type
 from ..framework import constraints, rules
@@ -158,7 +159,8 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         groups = self.feature_group_count
         if DYNAMIC in (kernel, features) or groups <= 0 or kernel == features // groups:
             return None
-        return f"rhs has {kernel} input features, but lhs has {features} in {groups} groups"
+        inputs, in_groups = counted(kernel, "input feature"), counted(groups, "group")
+        return f"rhs has {inputs}, but lhs has {features} in {in_groups}"
 
     C15 = _divisible("rhs", "kernel_output_feature_dimension", "batch_group_count")
     C16 = _divisible("rhs", "kernel_output_feature_dimension", "feature_group_count")

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from ...errors import counted
 from ...ir import Operation
 from ...types import (
     DYNAMIC,
@@ -188,7 +189,7 @@ class _Einsum(Op):
         labels = [*before, *(broadcast if dots else ()), *after]
         if len(set(labels)) < len(labels) or not sizes.keys() >= set(labels):
             raise self.verify_error(
-                f"einsum_config has the output {output!r}, whose labels must be others' and unique"
+                f"einsum_config has the output {output!r}, whose labels must be unique and an operand's"
             )
         return tuple([sizes[label] for label in labels])
 
@@ -206,17 +207,20 @@ class _Einsum(Op):
             )
         ):
             raise self.verify_error(
-                f"einsum_config is {config!r}, but must name the dimensions of {len(types)} operands"
+                f"einsum_config is {config!r}, "
+                f"but must name the dimensions of {counted(len(types), 'operand')}"
             )
         for labels_text, type in zip(operand_labels, types, strict=True):
             named = len(labels_text.replace("...", ""))
             if named > type.rank or (named < type.rank and "..." not in labels_text):
-                raise self.verify_error(f"einsum_config names {named} dimensions, but an operand is {type}")
+                names = counted(named, "dimension")
+                raise self.verify_error(f"einsum_config names {names}, but an operand is {type}")
         return operand_labels, output
 
     def verify(self) -> None:
         super().verify()
-        reason = same_kind([("the operand", type) for type in (*self.operand_types(), self.result)])
+        operands = [(f"operand {index}", type) for index, type in enumerate(self.operand_types())]
+        reason = same_kind([*operands, ("result", self.result)])
         if reason is not None:
             raise self.verify_error(reason)
 

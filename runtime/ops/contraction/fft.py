@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import counted
 from ...types import COMPLEX, DYNAMIC, FLOAT, Array, DType, ElementType, TensorType, Type
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
@@ -52,7 +53,10 @@ class Fft(
         """size(fft_length) <= rank(operand)"""
         if len(self.fft_length) <= self.operand.rank:
             return None
-        return f"fft_length has {len(self.fft_length)} elements, but operand has rank {self.operand.rank}"
+        return (
+            f"fft_length has {counted(len(self.fft_length), 'element')}, "
+            f"but operand has rank {self.operand.rank}"
+        )
 
     @constraint
     def C2(self) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import UnsupportedError, VerifyError
+from ...errors import UnsupportedError, VerifyError, counted
 from ...ir import Operation, Region
 from ...types import TensorType, TupleType, Type
 from ..framework.attribute_kinds import plain_value
@@ -258,7 +258,7 @@ def _tuple_element(type: Type, indices: Sequence[int]) -> Type | None:
 def _layouts_violation(name: str, layouts: Sequence[Sequence[int]], types: Sequence[Type]) -> str | None:
     """Why `layouts` are not the layouts of values of these types."""
     if len(layouts) != len(types):
-        return f"{name} has {len(layouts)} elements for {len(types)} values"
+        return f"{name} has {counted(len(layouts), 'element')} for {counted(len(types), 'value')}"
     for index, (layout, type) in enumerate(zip(layouts, types, strict=True)):
         rank = type.rank if isinstance(type, TensorType) else 0
         if sorted(layout) != list(range(rank)):

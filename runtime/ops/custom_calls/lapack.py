@@ -9,6 +9,7 @@ Source: LAPACK Users' Guide; the custom calls' operands, results and parameters 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import ExecutionError, NimbleError, counted
 from ...types import ELEMENT_TYPES, Array, DType, TensorType, Type
-from ..framework.rules import first, same_element_type, same_shape, shapes_agree
+from ..framework.rules import first, same_element_type, same_shape, shape_text, shapes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.fortran import Call, Procedure
 from ..numerics.lapack_library import (
@@ -89,7 +91,8 @@ class Routine:
             ("results", self.results, view.results),
         ):
             if len(expected) != len(actual):
-                raise view.verify_error(f"@{name} has {len(actual)} {what}, but must have {len(expected)}")
+                has = counted(len(actual), what[:-1])
+                raise view.verify_error(f"@{name} has {has}, but must have {len(expected)}")
         reason = first(self._shapes_violation(view), self._parameters_violation(view))
         if reason is not None:
             raise view.verify_error(f"@{name}: {reason}")
@@ -164,7 +167,8 @@ class Routine:
 
         def run(*operands: Array) -> tuple[Any, ...]:
             if self.check is not None:
-                self.check(*operands)
+                with _located(view):
+                    self.check(*operands)
             solved = procedure(*map(_convert_layout, enter, operands))
             return tuple(map(_convert_layout, leave, solved))
 
@@ -232,7 +236,8 @@ class Routine:
             type.shape[type.rank - len(shape.letters) :]
             for type, shape in zip(view.inputs, self.operands, strict=True)
         ]
-        return self.describe(self.library, self._parameters(view), *problem)
+        with _located(view):
+            return self.describe(self.library, self._parameters(view), *problem)
 
     def _call(
         self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]], threads: int | None = None
@@ -243,8 +248,22 @@ class Routine:
             if isinstance(argument, Buffer) and argument.result is not None:
                 shape = declared[argument.result][0][len(batch) :]
                 if argument.shape != shape:
-                    raise ValueError(f"gives {argument.shape} where {shape} is declared")
+                    where = f"results[{argument.result}]"
+                    actual, declares = shape_text(argument.shape), shape_text(shape)
+                    reason = f"@{view.call_target_name}: {where} must have shape {actual}, but has {declares}"
+                    raise view.execution_error(reason)
         return self.library.call(name, arguments, math.prod(batch), declared, threads)
+
+
+@contextlib.contextmanager
+def _located(view: CustomCallView) -> Iterator[None]:
+    """Name the operation in errors about its matrices."""
+    try:
+        yield
+    except NimbleError as error:
+        raise type(error)(
+            f"@{view.call_target_name}: {error.reason}", operation=view.name, location=view.operation.location
+        ) from None
 
 
 def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -> Sequence[int]:
@@ -289,7 +308,7 @@ def _geqrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
 def _orgqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes) -> Problem:
     (m, n), (k,) = x, tau
     if not m >= n >= k:
-        raise ValueError(f"no {m}x{n} matrix is the product of {k} reflectors")
+        raise ExecutionError(f"no {m}x{n} matrix is the product of {k} reflectors")
     name = "orgqr" if library.is_real else "ungqr"
     return name, [m, n, k, Buffer(x, 0, 0), m, Buffer(tau, 1, is_read_only=True), Workspace(), information()]
 
@@ -298,7 +317,7 @@ def _ormqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes, c: Si
     (m, n), (k,) = c, tau
     rows = m if parameters["left"] else n
     if x[0] != rows or not k <= min(rows, x[1]):
-        raise ValueError(f"{k} reflectors in a {x[0]}x{x[1]} matrix do not fit the product")
+        raise ExecutionError(f"{k} reflectors in a {x[0]}x{x[1]} matrix do not fit the product")
     side = "L" if parameters["left"] else "R"
     transpose = ("T" if library.is_real else "C") if parameters["transpose"] else "N"
     name = "ormqr" if library.is_real else "unmqr"
@@ -316,7 +335,7 @@ def _geqp3(library: Library, parameters: Parameters, x: Sizes, pivots: Sizes) ->
 
 def _require_free_columns(x: Array, pivots: Array) -> None:
     if pivots.any():
-        raise ValueError("leading columns (nonzero pivots) are not supported")
+        raise ExecutionError("leading columns (nonzero pivots) are not supported")
 
 
 def _syevd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
@@ -399,7 +418,7 @@ def _gees(library: Library, parameters: Parameters, x: Sizes) -> Problem:
 def _gehrd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
     n, low, high = x[0], parameters["low"], parameters["high"]
     if not 1 <= low <= high <= n:
-        raise ValueError(f"low {low} and high {high} do not bound a block of a matrix of order {n}")
+        raise ExecutionError(f"low {low} and high {high} do not bound a block of a matrix of order {n}")
     results = [Buffer(x, 0, 0), n, Buffer((n - 1,), None, 1)]
     return "gehrd", [n, low, high, *results, Workspace(), information(2)]
 

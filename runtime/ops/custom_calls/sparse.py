@@ -55,7 +55,7 @@ def _violation(data: Any, pointers: Any, columns: Any, rhs: Any, result: Any) ->
         rules.same_shape("result", result, "[rows] and the columns of rhs", shape),
         None
         if rules.sizes_agree(rows, result.shape[0])
-        else f"there are {pointers.shape[0]} row pointers for {result.shape[0]} rows",
+        else f"there are {pointers.shape[0]} row pointers, but must be {result.shape[0] + 1}",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from ...errors import NimbleError, counted
 from ...types import BufferType, TensorType, Type
 from ..framework.declaration import Op
 from ..framework.rules import shapes_agree
@@ -64,12 +65,19 @@ def call_user(
         types: of the results.
 
     Raises:
-        ExecutionError: what it returns has other types.
+        ExecutionError: the function raises, or what it returns has other types.
     """
-    returned = function(*inputs, **options)
+    try:
+        returned = function(*inputs, **options)
+    except (NimbleError, MemoryError):
+        raise
+    except Exception as error:
+        message = f"the function of @{name} raised {type(error).__name__}: {error}"
+        raise view.execution_error(message) from error
     values = returned if type(returned) is tuple else () if returned is None else (returned,)
     if len(values) != len(types):
-        raise view.execution_error(f"@{name} returned {len(values)} values for {len(types)} results")
+        numbers = f"{counted(len(values), 'value')} for {counted(len(types), 'result')}"
+        raise view.execution_error(f"@{name} returned {numbers}")
     return tuple([_checked(view, name, value, type) for value, type in zip(values, types, strict=True)])
 
 

@@ -16,6 +16,7 @@ from ...ir import (
     BoolAttribute,
     DenseArrayAttribute,
     DenseElementsAttribute,
+    DenseResourceAttribute,
     DialectAttribute,
     DictionaryAttribute,
     EnumAttribute,
@@ -26,6 +27,7 @@ from ...ir import (
     TypeAttribute,
     UnitAttribute,
 )
+from ...ir.description import describe_attribute, missing_values
 from ...types import ELEMENT_TYPES, FLOAT, Array, DType, ElementType, TensorType
 
 _MAX_ELEMENTS: Final = 1 << 16
@@ -60,7 +62,11 @@ class AttributeKind(ABC, Generic[Value]):
 
     def mismatch(self, attribute: object) -> ValueError:
         """The error for an attribute of another kind."""
-        return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
+        if isinstance(attribute, DenseResourceAttribute):
+            actual = missing_values(attribute)
+        else:
+            actual = f"is {describe_attribute(attribute)}"
+        return ValueError(f"must be {self.description}, but {actual}")
 
 
 def array_of(attribute: Attribute, rank: int, dtype: DType | type[np.generic]) -> Array | None:

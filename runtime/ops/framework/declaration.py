@@ -29,7 +29,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
 from typing import Any, ClassVar, Final, TypeVar
 
-from ...errors import ExecutionError, NimbleError, UndefinedBehaviorError, UnsupportedError, VerifyError
+from ...errors import (
+    ExecutionError,
+    NimbleError,
+    UndefinedBehaviorError,
+    UnsupportedError,
+    VerifyError,
+    counted,
+)
 from ...ir import DenseElementsAttribute, Operation
 from ...ir import Region as IrRegion
 from ...options import Ordering
@@ -247,8 +254,8 @@ class Op:
                 view[field.name] = type
             return
         for field, group in zip(declared, self._groups(declared, actual, what), strict=True):
-            for type in group:
-                reason = field.violation(type)
+            for index, type in enumerate(group):
+                reason = field.violation(type, index)
                 if reason is not None:
                     raise self.verify_error(reason, self.input_labels.get(field.name))
             if field.variadic:
@@ -260,7 +267,7 @@ class Op:
         """Split operand or result types among the declared fields."""
         counts = self.segment_sizes(what, declared, len(actual))
         if sum(counts) != len(actual):
-            raise self.verify_error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
+            raise self.verify_error(f"has {counted(len(actual), what)}, but must have {sum(counts)}")
         for field, count in zip(declared, counts, strict=True):
             if not field.variadic and count != 1 and not (field.optional and count == 0):
                 raise self.verify_error(f"there must be one {what} {field.name}, but there are {count}")
@@ -284,7 +291,7 @@ class Op:
                 raise self.verify_error(f"{what}SegmentSizes {error}") from None
             if len(values) != len(declared) or min(values, default=0) < 0:
                 raise self.verify_error(
-                    f"{what}SegmentSizes must have {len(declared)} sizes that are not negative"
+                    f"{what}SegmentSizes must have {counted(len(declared), 'size')} that are not negative"
                 )
             return list(values)
         variadic = sum(field.variadic for field in declared)
@@ -296,7 +303,9 @@ class Op:
             return [0 if field in absent else 1 for field in declared]
         share, rest = divmod(total - fixed - len(optional), variadic)
         if share < 0 or rest:
-            raise self.verify_error(f"has {total} {what}s, which its variadic {what}s cannot share equally")
+            raise self.verify_error(
+                f"has {counted(total, what)}, which its variadic {what}s cannot share equally"
+            )
         return [share if field.variadic else 1 for field in declared]
 
     def _assign_regions(self, regions: Sequence[IrRegion], view: dict[str, Any]) -> None:
@@ -304,7 +313,7 @@ class Op:
         if len(declared) == 1 and declared[0].variadic:
             view[declared[0].name] = list(regions)
         elif len(declared) != len(regions):
-            raise self.verify_error(f"has {len(regions)} regions, but must have {len(declared)}")
+            raise self.verify_error(f"has {counted(len(regions), 'region')}, but must have {len(declared)}")
         else:
             for field, region in zip(declared, regions, strict=True):
                 view[field.name] = region

@@ -91,14 +91,17 @@ class Operand(Field[Value]):
         self.optional = optional
         self.scalar = scalar or categories == types.ANY
 
-    def violation(self, type: Type) -> str | None:
-        """Why `type` is not allowed here, or None."""
+    def violation(self, type: Type, index: int = 0) -> str | None:
+        """Why `type` is not allowed here, or None; `index` is its position in a variadic operand."""
         is_other_scalar = not self.scalar and isinstance(type, (types.ElementType, types.QuantizedType))
         if is_other_scalar or not type.category & self.categories:
-            return f"{self.name} must be {types.describe_categories(self.categories)}, but is {type}"
+            return f"{self._name_of(index)} must be {types.describe_values(self.categories)}, but is {type}"
         if self.rank is not None and isinstance(type, TensorType) and type.rank != self.rank:
-            return f"{self.name} must have rank {self.rank}, but is {type}"
+            return f"{self._name_of(index)} must have rank {self.rank}, but is {type}"
         return None
+
+    def _name_of(self, index: int) -> str:
+        return f"{self.name}[{index}]" if self.variadic else self.name
 
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from ...errors import counted
 from ...ir import DenseElementsAttribute, Operation, Region
 from ...types import (
     BOOLEAN,
@@ -69,6 +70,18 @@ def same_type(name: str, type: Type, other: str, other_type: Type) -> str | None
     return f"{name} is {type}, but {other} is {other_type}"
 
 
+def type_is(name: str, type: Type, expected: Type) -> str | None:
+    """The type must agree with `expected`."""
+    return None if types_agree(type, expected) else f"{name} is {type}, but must be {expected}"
+
+
+def shape_is(name: str, type: TensorType, shape: Sequence[int]) -> str | None:
+    """The type's shape must agree with `shape`."""
+    if shapes_agree(type.shape, tuple(shape)):
+        return None
+    return f"{name} has shape {shape_text(type.shape)}, but must have {shape_text(shape)}"
+
+
 def same_shape(name: str, type: TensorType, other: str, shape: Sequence[int]) -> str | None:
     """The type's shape must agree with `shape`."""
     if shapes_agree(type.shape, tuple(shape)):
@@ -92,7 +105,7 @@ def length_is(name: str, length: int, expected: int, what: str) -> str | None:
     """A list of `length` values must have `expected` ones; `what` describes that number."""
     if sizes_agree(length, expected):
         return None
-    return f"{name} has {length} elements, but {what} is {expected}"
+    return f"{name} has {counted(length, 'element')}, but {what} is {expected}"
 
 
 def unique(name: str, values: Sequence[int]) -> str | None:
@@ -256,7 +269,7 @@ def body_type_is(
     actual = body.type
     count = len(operands)
     if len(actual.results) != count or len(actual.inputs) != 2 * count:
-        return f"{name} is {actual}, but must have {2 * count} inputs and {count} outputs"
+        return f"{name} is {actual}, but must have {2 * count} inputs and {counted(count, 'output')}"
     for index, (operand, result) in enumerate(zip(operands, actual.results, strict=True)):
         if not isinstance(result, TensorType) or result.rank != 0:
             return f"output {index} of {name} is {result}, but must be a 0-dimensional tensor"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from ...errors import counted
 from ...ir.record import Record
 from ...types import (
     DYNAMIC,
@@ -47,7 +48,7 @@ def violation(type: Type) -> Violation | None:
 def _tensor_violation(type: TensorType) -> Violation | None:
     elements = type.element_type
     if type.bounds is not None and len(type.bounds) != type.rank:
-        return Violation(f"{type} has {len(type.bounds)} bounds, but rank {type.rank}")
+        return Violation(f"{type} has {counted(len(type.bounds), 'bound')}, but rank {type.rank}")
     if isinstance(elements, ElementType):
         if elements.name in ELEMENT_TYPES or elements.name == "index":
             return None
@@ -58,7 +59,10 @@ def _tensor_violation(type: TensorType) -> Violation | None:
     if axis is not None and axis >= type.rank:
         return Violation(f"{type} is quantized along dimension {axis}, but has rank {type.rank}", "C12")
     if axis is not None and type.shape[axis] not in (DYNAMIC, len(elements.scales)):
-        reason = f"{type} has size {type.shape[axis]} in dimension {axis}, but {len(elements.scales)} scales"
+        reason = (
+            f"{type} has size {type.shape[axis]} in dimension {axis}, "
+            f"but {counted(len(elements.scales), 'scale')}"
+        )
         return Violation(reason, "C13")
     return _quantized_violation(elements)
 

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
-from ...errors import NimbleError, UnsupportedError, VerifyError
+from ...errors import NimbleError, UnsupportedError, VerifyError, failure_reason
 from ...ir import (
     ArrayAttribute,
     Attribute,
@@ -423,8 +423,7 @@ def _leaf_types(type: Type) -> Iterator[Type]:
 
 
 def _malformed(operation: Operation, error: Exception) -> VerifyError:
-    reason = f"is malformed: {type(error).__name__}: {error}"
-    return VerifyError(reason, operation=operation.name, location=operation.location)
+    return VerifyError(failure_reason(error), operation=operation.name, location=operation.location)
 
 
 def _function_error(function: Function, reason: str) -> VerifyError:

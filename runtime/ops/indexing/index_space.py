@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import counted
 from ...ir.affine import row_major_strides
 from ...types import DYNAMIC, Array, TensorType
 from ..framework import constraints, rules
@@ -59,7 +60,7 @@ def rank_is_sum(operand: str, *lists: str) -> Constraint:
             return None
         names = f"{', '.join(lists[:-1])} and {lists[-1]}"
         added = " + ".join(map(str, sizes))
-        return f"{operand} has rank {type.rank}, but {names} have {added} = {sum(sizes)} elements"
+        return f"{operand} has rank {type.rank}, but {names} have {added} = {counted(sum(sizes), 'element')}"
 
     return Constraint(check, f"rank({operand}) = {' + '.join(f'size({name})' for name in lists)}")
 

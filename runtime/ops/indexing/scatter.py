@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...errors import counted
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL
@@ -32,7 +33,9 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
         if what == "result":
             return super().segment_sizes(what, declared, total)
         if total % 2 == 0:
-            raise self.verify_error(f"has {total} operands, but must have as many updates as inputs", "C5")
+            raise self.verify_error(
+                f"has {counted(total, 'operand')}, but must have as many updates as inputs", "C5"
+            )
         sizes = super().segment_sizes(what, declared, total)
         reason = _as_many_updates(sizes[0], sizes[2])
         if reason is not None:
@@ -114,4 +117,7 @@ def _as_many_updates(inputs: int, updates: int) -> str | None:
     """There must be inputs, and an update for each."""
     if 0 < inputs == updates:
         return None
-    return f"there are {inputs} inputs and {updates} updates, but the numbers must be equal and at least 1"
+    return (
+        f"has {counted(inputs, 'input')} and {counted(updates, 'update')}, "
+        "but the numbers must be equal and at least 1"
+    )

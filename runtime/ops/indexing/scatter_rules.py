@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ...errors import counted
 from ...ir import Region as IrRegion
 from ...types import Array, DType, ElementType, TensorType, Type
 from ..framework.attribute_kinds import DIMENSIONS, I64
@@ -153,7 +154,9 @@ class ScatterRules(Op):
         if chosen[:1] == ("random",):
             return np.random.Generator(np.random.PCG64([chosen[1], size])).permutation(size)
         if len(chosen) != size:
-            raise self.unsupported(f"scatter_schedule has {len(chosen)} numbers, but updates have {size}")
+            raise self.unsupported(
+                f"scatter_schedule has {counted(len(chosen), 'number')}, but updates have {size}"
+            )
         return np.array(chosen, np.int64)
 
     def bind_scatter(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import counted
 from ...ir.affine import AffineExpr, identity_map
 from ...types import (
     COMPLEX,
@@ -124,7 +125,10 @@ class ReshapeRules(Op):
         result = self.result_type()
         if not (self.operand.is_static and result.is_static) or self.operand.size == result.size:
             return None
-        return f"operand is {self.operand} with {self.operand.size} elements, but result has {result.size}"
+        return (
+            f"operand is {self.operand} with {counted(self.operand.size, 'element')}, "
+            f"but result has {result.size}"
+        )
 
     @constraint
     def C3(self) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 
+from ...errors import counted
 from ...ir.sharding import AxisRef, DimensionSharding, Mesh, ShardingPerValue, SubAxis, TensorSharding
 from ...types import BufferType, TensorType, TupleType, Type
 from ..framework.rules import first
@@ -103,7 +104,10 @@ def mesh_devices_violation(mesh: Mesh) -> str | None:
     if not mesh.device_ids:
         return None
     if len(mesh.device_ids) != mesh.total_size:
-        return f"there are {len(mesh.device_ids)} device_ids, but the axes have {mesh.total_size} devices"
+        return (
+            f"has {counted(len(mesh.device_ids), 'device_id')}, "
+            f"but the axes have {counted(mesh.total_size, 'device')}"
+        )
     if sorted(mesh.device_ids) != list(range(mesh.total_size)):
         return f"device_ids must be a permutation of 0 to {mesh.total_size - 1}, but are {mesh.device_ids}"
     return None
@@ -186,7 +190,7 @@ def shardings_violation(
         if (mesh is not None and mesh.is_maximal) or shardings[0].is_fully_replicated:
             return sharding_violation(shardings[0], None, mesh, manual_axes)
     if len(shardings) != len(types):
-        return f"there are {len(shardings)} shardings for {len(types)} values"
+        return f"has {counted(len(shardings), 'sharding')} for {counted(len(types), 'value')}"
     for index, (sharding, type, mesh) in enumerate(zip(shardings, types, meshes, strict=True)):
         reason = sharding_violation(sharding, type, mesh, manual_axes)
         if reason is not None:

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from ...errors import counted
 from ...ir.sharding import (
     AllToAllParameters,
     AxisList,
@@ -151,7 +152,8 @@ def _gives_out_sharding(
             return reason
         before, after = view.before().dimensions, view.out_sharding.dimensions
         if len(lists.lists) != len(after):
-            return f"there are axes for {len(lists.lists)} dimensions, but out_sharding has {len(after)}"
+            rank = counted(len(lists.lists), "dimension")
+            return f"has axes for {rank}, but out_sharding has {len(after)}"
         dimensions = enumerate(zip(before, lists.lists, after, strict=True))
         return first(
             *(

@@ -12,6 +12,7 @@ import enum
 from collections.abc import Sequence
 from typing import Final
 
+from ...errors import counted
 from ...ir import Operation, captured_values
 from ...ir import Region as IrRegion
 from ...ir.sharding import ManualAxes, Mesh, ShardingPerValue, TensorSharding
@@ -167,7 +168,7 @@ class Edge(ShardingOp):
     def C2(self) -> str | None:
         """the input has no other use"""
         count = 1 if self.scope is None else self.scope.use_count(self.operation.operands[0])
-        return None if count == 1 else f"the input has {count} uses"
+        return None if count == 1 else f"the input has {counted(count, 'use')}"
 
     def infer(self) -> list[Type]:
         return [self.operation.operands[0].type]
@@ -223,7 +224,7 @@ def body_violation(view: NamedComputation | SdyManualComputation) -> str | None:
     if body.block.terminator.name != "sdy.return":
         return f"body ends with {body.block.terminator.name}"
     captured = captured_values([body])
-    return f"body uses {len(captured)} values from outside" if captured else None
+    return f"body uses {counted(len(captured), 'value')} from outside" if captured else None
 
 
 class NamedComputation(
@@ -318,7 +319,7 @@ class SdyManualComputation(
         """size(tensors) = size(inputs(body)) and size(results) = size(outputs(body))"""
         for name, _, types, inner in self._sides():
             if len(types) != len(inner):
-                return f"{name} are for {len(types)} values, but body has {len(inner)}"
+                return f"{name} are for {counted(len(types), 'value')}, but body has {len(inner)}"
         return None
 
     @constraint

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from ...errors import VerifyError
+from ...errors import VerifyError, counted
 from ...ir import ArrayAttribute, Attribute, Block, Function, Module, Operation, Value
 from ...ir.sharding import ManualAxes, Mesh, ShardingPerValue, TensorSharding
 from ...ir.sharding_rules import EdgeValue, PropagationEdges, ShardingRule, TensorMapping, factor_name
@@ -184,7 +184,7 @@ def rule_violation(rule: ShardingRule, operands: Sequence[Type], results: Sequen
     used: dict[str, set[int]] = {"operand": set(), "result": set()}
     for kind, types, mappings in (("operand", operands, rule.operands), ("result", results, rule.results)):
         if len(types) != len(mappings):
-            return f"there are {len(mappings)} {kind} mappings for {len(types)} {kind}s"
+            return f"has {counted(len(mappings), f'{kind} mapping')} for {counted(len(types), kind)}"
         if not mappings:
             return f"an operation without {kind}s cannot have a sharding rule"
         for index, (type, mapping) in enumerate(zip(types, mappings, strict=True)):

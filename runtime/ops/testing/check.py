@@ -18,7 +18,7 @@ from ..framework import constraints
 from ..framework.attribute_kinds import CONSTANT, F64, I64, STRING, UI64
 from ..framework.call_state import uses_call_state
 from ..framework.declaration import Attribute, Op, Operand, constraint
-from ..framework.rules import same_type
+from ..framework.rules import same_type, shape_text
 from .interpreter import read_probe
 
 Disagreement = Callable[[Array, Array], Array]
@@ -42,7 +42,7 @@ def require_agreement(
         ExecutionError: their shapes differ, or they disagree somewhere.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
-        kinds = [f"{array.dtype} of shape {array.shape}" for array in (actual, expected)]
+        kinds = [f"{array.dtype} of shape {shape_text(array.shape)}" for array in (actual, expected)]
         raise view.execution_error(f"actual is {kinds[0]}, but expected is {kinds[1]}")
     differs = disagreement(actual, expected)
     count = int(np.count_nonzero(differs))

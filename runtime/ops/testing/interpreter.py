@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import counted
 from ...types import BOOLEAN, COMPLEX, FLOAT, TENSOR, Array, TensorType, Type
 from ..framework.attribute_kinds import STRING
 from ..framework.call_state import call_state, uses_call_state
@@ -111,7 +112,8 @@ def read_probe(view: Op, probe_id: str, iteration: int, type: TensorType) -> Arr
         files = [file for name, file in written if name == probe_id]
         if not 0 <= iteration < len(files):
             raise view.execution_error(
-                f"the probe {probe_id!r} has {len(files)} values, but iteration {iteration} needs one"
+                f"the probe {probe_id!r} has {counted(len(files), 'value')}, "
+                f"but iteration {iteration} needs one"
             )
         array: Array = from_file(np.load(files[iteration], allow_pickle=False), type)
     except (OSError, ValueError, EOFError) as error:

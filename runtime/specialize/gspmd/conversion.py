@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ...errors import UnsupportedError, VerifyError
+from ...errors import UnsupportedError, VerifyError, counted
 from ...ir import (
     Attribute,
     Block,
@@ -144,7 +144,8 @@ class _Converter:
             return converted
         shardings = self.parsed[attributes[GSPMD_SHARDING]]
         if len(shardings) != len(types):
-            raise self.error(owner, f"has {len(shardings)} shardings for {len(types)} values")
+            numbers = f"{counted(len(shardings), 'sharding')} for {counted(len(types), 'value')}"
+            raise self.error(owner, f"has {numbers}")
         per_value = [
             self.tensor_sharding(sharding, type, owner)
             for sharding, type in zip(shardings, types, strict=True)
@@ -167,7 +168,7 @@ class _Converter:
         if not isinstance(type, TensorType) or sharding.kind not in (TILED, "replicated"):
             return None
         if sharding.kind == TILED and len(sharding.tiles) != type.rank:
-            raise self.error(owner, f"divides {len(sharding.tiles)} dimensions of {type}")
+            raise self.error(owner, f"divides {counted(len(sharding.tiles), 'dimension')} of {type}")
         return self.meshes.tensor_sharding(sharding, type.rank, mesh or self.meshes.default, open_dimensions)
 
     def error(self, owner: Function | Operation, reason: str) -> VerifyError:

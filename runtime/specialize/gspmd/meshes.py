@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from ...errors import counted
 from ...ir.hlo_sharding import TILED, HloSharding
 from ...ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, TensorSharding
 
@@ -242,5 +243,5 @@ def device_count(shardings: Iterable[HloSharding]) -> int:
     """
     counts = {math.prod(sharding.sizes) for sharding in shardings if sharding.kind == TILED}
     if len(counts) > 1:
-        raise ValueError(f"shardings are of {min(counts)} and of {max(counts)} devices")
+        raise ValueError(f"shardings are of {min(counts)} and of {counted(max(counts), 'device')}")
     return max(counts, default=0)

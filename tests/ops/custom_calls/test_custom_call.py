@@ -116,8 +116,8 @@ def test_constants_in_a_configuration_are_arrays(register: Register) -> None:
     [
         (np.zeros(3, np.float32), r"float32 of shape \(3,\) for tensor<2xf32>"),
         (np.zeros(2, np.float64), "float64"),
-        ((VALUES, VALUES), "2 values for 1 results"),
-        (None, "0 values for 1 results"),
+        ((VALUES, VALUES), "2 values for 1 result"),
+        (None, "0 values for 1 result"),
     ],
 )
 def test_what_a_function_returns_is_checked(register: Register, result: Any, reason: str) -> None:
@@ -133,7 +133,7 @@ def test_what_a_function_raises_is_an_execution_error(register: Register) -> Non
         raise KeyError("absent")
 
     register("tests.raising", function)
-    with pytest.raises(ExecutionError, match=r"KeyError.*absent"):
+    with pytest.raises(ExecutionError, match=r"function of @\S+ raised KeyError: 'absent'"):
         nimblehlo.execute(returning("tests.raising"), [VALUES])
 
 

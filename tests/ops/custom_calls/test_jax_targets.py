@@ -275,7 +275,7 @@ F, P, M = "tensor<3xf32>", "tensor<3xi32>", "tensor<3x2xf32>"
     ("target", "operands", "results", "reason"),
     [
         ("cpu_csr_sparse_dense_ffi", [F, P, P], ["tensor<2xf32>"], "four inputs"),
-        ("cpu_csr_sparse_dense_ffi", [F, P, P, F], ["tensor<3xf32>"], "3 row pointers for 3 rows"),
+        ("cpu_csr_sparse_dense_ffi", [F, P, P, F], ["tensor<3xf32>"], "3 row pointers, but must be 4"),
         ("cpu_csr_sparse_dense_ffi", [F, P, P, M], ["tensor<2xf32>"], "result"),
         ("cpu_csr_sparse_dense_ffi", [P, P, P, F], ["tensor<2xf32>"], "rhs has elements f32"),
         ("cpu_csr_sparse_dense_ffi", [F, F, P, F], ["tensor<2xf32>"], "must be i32 or i64"),

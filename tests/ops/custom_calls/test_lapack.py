@@ -253,7 +253,7 @@ MODE = f"mode = 86 : ui8, {UPLO}"
     ("text", "reason"),
     [
         (call("spotrf", [S, S], [S, "tensor<i32>"], UPLO), "has 2 inputs, but must have 1"),
-        (call("spotrf", [S], [S], UPLO), "has 1 results, but must have 2"),
+        (call("spotrf", [S], [S], UPLO), "has 1 result, but must have 2"),
         (call("spotrf", [Z], [Z, "tensor<i32>"], UPLO), r"inputs\[0\] has elements complex<f64>"),
         (call("spotrf", [V], [V, "tensor<i32>"], UPLO), "rank 2 or more"),
         (call("spotrf", ["!stablehlo.token"], [S, "tensor<i32>"], UPLO), "rank 2 or more"),

@@ -285,7 +285,7 @@ ATTRIBUTES = {
     "another attribute": (on_operation("sdy.sharding = 3"), "must be an attribute #sdy.sharding_per_value"),
     "too few shardings": (
         on_operation("sdy.sharding = #sdy.sharding_per_value<[]>"),
-        "there are 0 shardings for 1 values",
+        "has 0 shardings for 1 value",
     ),
     "no mesh of the name": (body("", '@nothing, [{"x"}, {}]'), "argument 0: there is no mesh @nothing"),
     "a mesh of its own": (body("", 'mesh<["x"=0]>, [{}, {}]'), "a size of at least 1, but has 0"),
@@ -331,7 +331,7 @@ ATTRIBUTES = {
         "only tuples of one value can have a sharding",
     ),
     "another rule": (on_operation("sdy.sharding_rule = 3"), "must be an attribute #sdy.op_sharding_rule"),
-    "a rule for fewer operands": (rule("([i, j])->([i, j]) {i=8, j=8}"), "1 operand mappings for 2"),
+    "a rule for fewer operands": (rule("([i, j])->([i, j]) {i=8, j=8}"), "1 operand mapping for 2"),
     "a rule for no operands": (
         body(
             "%0 = stablehlo.constant {sdy.sharding_rule = #sdy.op_sharding_rule<()->([i, j]) {i=8, j=8}>} "
@@ -429,7 +429,7 @@ OTHERS = {
     "an axis twice in a mesh": (mesh('<["x"=2, "x"=2]>'), "there are several axes 'x'"),
     "a negative device": (mesh("<[], device_ids=[-1]>"), "device -1 is negative"),
     "two devices without axes": (mesh("<[], device_ids=[0, 1]>"), "there are no axes, but 2 device_ids"),
-    "too few devices": (mesh('<["x"=4], device_ids=[1, 0]>'), "there are 2 device_ids, but the axes have 4"),
+    "too few devices": (mesh('<["x"=4], device_ids=[1, 0]>'), "has 2 device_ids, but the axes have 4"),
     "an edge of a region's argument": (
         body(
             """%0 = stablehlo.while(%c = %a) : !t
@@ -445,7 +445,7 @@ OTHERS = {
     ),
     "axes for too few dimensions": (
         collective('sdy.all_gather [{"x"}]', "@mesh, [{}, {}]"),
-        "there are axes for 1 dimensions, but out_sharding has 2",
+        "has axes for 1 dimension, but out_sharding has 2",
     ),
     "an exchange of nothing": (collective("sdy.all_to_all []", '@mesh, [{"x"}, {}]'), "params is empty"),
     "an exchange with itself": (

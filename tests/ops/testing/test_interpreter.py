@@ -90,7 +90,7 @@ def test_each_run_of_a_loop_is_probed(compile: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compile", COMPILE)
 def test_a_check_of_a_run_that_never_was_fails(compile: Any, tmp_path: Path) -> None:
-    with pytest.raises(ExecutionError, match=r"'next' has 1 values, but iteration 1 needs one"):
+    with pytest.raises(ExecutionError, match=r"'next' has 1 value, but iteration 1 needs one"):
         nimblehlo.execute(LOOP, [np.array(1)], options=Options(compile=compile, probe_directory=tmp_path))
 
 

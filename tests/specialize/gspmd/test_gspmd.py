@@ -254,7 +254,7 @@ FULL = f"%r = stablehlo.add %v, %v : {T}"
 HOSTILE: list[tuple[str, type[NimbleError], str]] = [
     (main(call("Sharding", "%r", "%v", "{devices=[4,2]<=[9]}", T)), VerifyError, "reshapes 8 devices"),
     (main(call("Sharding", "%r", "%v", "{wrong}", T)), VerifyError, "not part of a sharding"),
-    (main(call("Sharding", "%r", "%v", "{devices=[8]<=[8]}", T)), VerifyError, "divides 1 dimensions"),
+    (main(call("Sharding", "%r", "%v", "{devices=[8]<=[8]}", T)), VerifyError, "divides 1 dimension of"),
     (
         main(call("Sharding", "%r", "%v", "{{replicated}, {replicated}}", T)),
         VerifyError,
@@ -271,7 +271,7 @@ HOSTILE: list[tuple[str, type[NimbleError], str]] = [
         "not of the form",
     ),
     (main(FULL, attributes=" {mhlo.sharding = 3 : i32}"), VerifyError, "must be a string"),
-    (main(FULL, attributes=' {mhlo.sharding = "{devices=[8]<=[8]}"}'), VerifyError, "divides 1 dimensions"),
+    (main(FULL, attributes=' {mhlo.sharding = "{devices=[8]<=[8]}"}'), VerifyError, "divides 1 dimension of"),
     (
         main(call("Sharding", "%b", "%v", "{devices=[2,1]<=[2]}", T) + entered() + left("%s")),
         VerifyError,
