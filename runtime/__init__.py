@@ -8,6 +8,7 @@ Numba, are imported at their first use.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
@@ -122,10 +123,25 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_DEFINED_IN})
 
 
+def _require_gil() -> None:
+    """Raise UnsupportedError where Python runs without its global lock.
+
+    The lock orders the accesses of threads to shared values. A free-threaded Python enables it when it
+    imports an extension of this package, unless it is told not to.
+    """
+    is_enabled = getattr(sys, "_is_gil_enabled", None)
+    if is_enabled is not None and not is_enabled():
+        raise UnsupportedError(
+            "nimblehlo needs Python's global lock, which PYTHON_GIL=0 or -X gil=0 disables: without these, a"
+            " free-threaded Python enables it when it imports nimblehlo"
+        )
+
+
 @gc_paused
 def _preload() -> None:
     """Import what every program needs; operations import what they need beyond that."""
     importlib.import_module(".api", __name__)
+    _require_gil()
     # While collection is paused: resuming it would collect all that was imported.
     mark_long_lived()
 

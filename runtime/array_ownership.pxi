@@ -1,5 +1,7 @@
 # The arrays that a run may overwrite. The executor includes this file and has `cnp`, `PyObject` and `Py_INCREF`.
 
+include "unique_reference.pxi"
+
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(
         void *subtype, void *stolen_dtype, int rank, cnp.npy_intp *shape, cnp.npy_intp *strides, void *data,
@@ -32,10 +34,10 @@ def donated(array):
     return fresh
 
 
-cdef inline bint _is_uniquely_referenced(PyObject *value):
+cdef inline bint _is_overwritable(PyObject *value):
     """Whether a value that is released is an array to whose memory nothing but its slot refers."""
     cdef PyObject *base
-    if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
+    if not is_uniquely_referenced(value) or type(<object>value) is not cnp.ndarray:
         return False
     cdef cnp.ndarray array = <cnp.ndarray>value
     if not cnp.PyArray_ISCARRAY(array):
@@ -43,7 +45,7 @@ cdef inline bint _is_uniquely_referenced(PyObject *value):
     base = cnp.PyArray_BASE(array)
     if base == NULL:
         return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
-    if base.ob_refcnt != 1:
+    if not is_uniquely_referenced(base):
         return False
     if type(<object>base) is cnp.ndarray:
         return cnp.PyArray_CHKFLAGS(<cnp.ndarray>base, cnp.NPY_ARRAY_OWNDATA)

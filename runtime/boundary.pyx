@@ -21,6 +21,7 @@ cnp.import_array()
 cdef Py_ssize_t MIN_CHECKED_BYTES = _MIN_CHECKED_BYTES
 
 include "launch/vectorcall.pxi"
+include "unique_reference.pxi"
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject *const *arguments, size_t count, PyObject *names)
@@ -290,7 +291,7 @@ cdef class DirectCall:
 
 cdef inline bint _is_uniquely_referenced_result(PyObject *value):
     """Whether a value is a contiguous array with memory of its own that nothing but a list refers to."""
-    if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
+    if not is_uniquely_referenced(value) or type(<object>value) is not cnp.ndarray:
         return False
     return cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and cnp.PyArray_CHKFLAGS(
         <cnp.ndarray>value, cnp.NPY_ARRAY_OWNDATA

@@ -517,7 +517,7 @@ cdef object _call_loop(_Step step, list frame):
     for index in range(step.operands.count):
         operands[index] = PyList_GET_ITEM(frame, step.operands.at[index])
     for index in range(step.reusable_operand_slots.count):
-        if _is_uniquely_referenced(PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])):
+        if _is_overwritable(PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])):
             out = PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])
             break
     return step.ufunc_loop.call(operands, out)
@@ -556,7 +556,7 @@ cdef object _out(_Step step, list frame):
     for index in range(step.reusable_operand_slots.count):
         result = step.reusing_results.at[index]
         value = PyList_GET_ITEM(frame, step.reusable_operand_slots.at[index])
-        if (out is None or out[result] is None) and _is_uniquely_referenced(value):
+        if (out is None or out[result] is None) and _is_overwritable(value):
             if out is None:
                 out = [None] * step.results.count
             # From here on the array has two references, so that no other result gets it.

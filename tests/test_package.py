@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,20 @@ def test_import_moves_its_objects_to_the_oldest_generation() -> None:
     counts = "[len(gc.get_objects(0)) + len(gc.get_objects(1)), len(gc.get_objects(2))]"
     young, old = json.loads(child(f"import gc, json, nimblehlo; print(json.dumps({counts}))"))
     assert young < 0.05 * old
+
+
+def test_a_free_threaded_python_without_its_lock_is_refused() -> None:
+    """As with PYTHON_GIL=0, where extensions do not enable the lock."""
+    code = """
+        import sys
+        sys._is_gil_enabled = lambda: False
+        try:
+            import nimblehlo
+        except Exception as error:
+            print(type(error).__name__, error)
+    """
+    printed = child(textwrap.dedent(code))
+    assert printed.startswith("UnsupportedError nimblehlo needs Python's global lock, which PYTHON_GIL=0")
 
 
 @pytest.mark.parametrize("module", ["nimblehlo", "nimblehlo.api", "nimblehlo.cli"])

@@ -29,6 +29,7 @@ import numpy as np
 
 from . import native
 from .garbage import gc_paused
+from .private_names import require_numba
 from .processor import limit_numba
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
@@ -36,10 +37,9 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastma
 
 def _cached_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
     """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
-    import numba
-
     from .cache import DiskCache
 
+    numba = require_numba()
     limit_numba()
     dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
     dispatcher._cache = DiskCache(name)
@@ -48,8 +48,7 @@ def _cached_dispatcher(function: Callable[..., Any], name: str, **options: Any) 
 
 def _linked_dispatcher(function: Callable[..., Any], name: str, inline: bool) -> Any:
     """Numba's dispatcher of a function that compiled functions alone call (`linked`)."""
-    import numba
-
+    numba = require_numba()
     from .linked import LinkedCompiler
 
     limit_numba()

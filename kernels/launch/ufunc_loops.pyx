@@ -2,14 +2,19 @@
 """The inner loops of NumPy's ufuncs, by the addresses of their functions and of the functions' data.
 
 NumPy has no public function that gives them, so they are read from the object of a ufunc, whose first fields NumPy 2
-declares in ufuncobject.h. NumPy's own declarations for Cython changed in 2.5, hence this module has its own, and
-compares what it reads with the ufunc's public attributes before it follows a pointer. Where they differ a ufunc has no
-loops here, and callers call the ufunc itself.
+declares in ufuncobject.h. NumPy's own declarations for Cython changed in 2.5, hence this module has its own. At import
+it makes a ufunc by NumPy's public function, and looks whether the fields hold what the ufunc was made of. Each ufunc's
+numbers are also compared with its public attributes. Where they differ a ufunc has no loops here, and callers call the
+ufunc itself.
 """
 
+cimport numpy as cnp
 from libc.stddef cimport size_t
 
 import numpy as np
+
+cnp.import_array()
+cnp.import_ufunc()
 
 cdef extern from *:
     """
@@ -29,12 +34,50 @@ cdef extern from *:
         void **functions
         void **data
         int ntypes
+        const char *name
         const char *types
+
+cdef cnp.PyUFuncGenericFunction _probe_functions[1]
+cdef void *_probe_data[1]
+cdef char _probe_types[3]
+cdef const char *_probe_name = "probe"
+
+
+cdef void _do_nothing(char **arrays, const cnp.npy_intp *counts, const cnp.npy_intp *strides, void *data) noexcept:
+    """The inner loop of the ufunc of `probe`."""
+
+
+def probe():
+    """A ufunc that NumPy made of the static arrays of this module."""
+    _probe_functions[0] = <cnp.PyUFuncGenericFunction>_do_nothing
+    _probe_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE]
+    return cnp.PyUFunc_FromFuncAndData(
+        _probe_functions, _probe_data, _probe_types, 1, 2, 1, cnp.PyUFunc_None, _probe_name, "Does nothing.", 0
+    )
+
+
+def has_fields_of_probe(function) -> bool:
+    """Whether the fields of a ufunc, where this module reads them, hold what `probe` was made of."""
+    cdef UfuncFields *fields
+    if np.ufunc.__basicsize__ < sizeof(UfuncFields):
+        return False
+    fields = <UfuncFields *><void *>function
+    return (
+        (fields.nin, fields.nout, fields.nargs, fields.ntypes) == (2, 1, 3, 1)
+        and <void *>fields.functions == <void *>_probe_functions
+        and <void *>fields.data == <void *>_probe_data
+        and fields.name == _probe_name
+        and fields.types == <const char *>_probe_types
+    )
+
+
+HAS_LOOPS = has_fields_of_probe(probe())
+"""Whether the loops of ufuncs can be read with the NumPy that is installed."""
 
 
 def has_known_fields(function) -> bool:
-    """Whether a ufunc's fields lie where this module reads them: its counts and types are the public ones."""
-    if not isinstance(function, np.ufunc) or np.ufunc.__basicsize__ < sizeof(UfuncFields):
+    """Whether a ufunc's fields lie where this module reads them: its numbers and types are the public ones."""
+    if not HAS_LOOPS or not isinstance(function, np.ufunc):
         return False
     cdef UfuncFields *fields = <UfuncFields *><void *>function
     counts = (fields.nin, fields.nout, fields.nargs, fields.ntypes)
@@ -42,13 +85,15 @@ def has_known_fields(function) -> bool:
         return False
     if fields.ntypes and (fields.types == NULL or fields.functions == NULL or fields.data == NULL):
         return False
-    numbers = [number for text in function.types for number in _numbers(text)]
+    try:
+        numbers = [number for text in function.types for number in _numbers(text)]
+    except TypeError:
+        # The character of an element type that another package defines.
+        return False
     return [fields.types[index] for index in range(fields.ntypes * fields.nargs)] == numbers
 
 
-HAS_LOOPS = has_known_fields(np.add) and has_known_fields(np.exp)
-"""Whether the loops of ufuncs can be read with the NumPy that is installed."""
-
+# It refers to the ufuncs: callers keep the addresses, which belong to them.
 cdef dict _loops = {}
 
 

@@ -10,7 +10,7 @@ cdef extern from *:
         ((PyTypeObject *)type)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
         PyType_Modified((PyTypeObject *)type);
     }
-    #define tuple_items(tuple) (((PyTupleObject *)(tuple))->ob_item)
+    #define tuple_items(tuple) ((PyObject *const *)PySequence_Fast_ITEMS(tuple))
     """
     ctypedef object (*Vectorcall "vectorcallfunc")(object, PyObject *const *, size_t, PyObject *)
     # `offset`: of the member of type `Vectorcall` in an instance.

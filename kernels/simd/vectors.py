@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import from_dtype, types
 from numba.core import cgutils as numba_cgutils
 from numba.core.base import BaseContext
 from numba.core.errors import RequireLiteralValue
 from numba.core.typing import Signature
 from numba.extending import intrinsic as numba_intrinsic
-from numba.np.numpy_support import from_dtype
 
 from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
 from .block_sizes import CACHE_LINE_BYTES

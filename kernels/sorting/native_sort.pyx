@@ -11,9 +11,13 @@ from ..launch.native import run_in_order, run_independent
 from ..launch.threads import chosen_threads, division
 
 cdef extern from "radix_sort.h" nogil:
-    ctypedef int (*SortFunction)(void *numbers, intptr_t count, void *scratch)
-    SortFunction numpy_sorts[4]
+    ctypedef int (*NumPySort)(void *numbers, intptr_t count, void *array) noexcept
+    ctypedef struct NumPySortOfSize:
+        NumPySort sort
+        void *array
+    NumPySortOfSize numpy_sorts[4]
     int RADIX_MIN_COUNT
+    int sort_uint8(void *numbers, intptr_t count, void *scratch)
     int sort_uint16(void *numbers, intptr_t count, void *scratch)
     int sort_uint32(void *numbers, intptr_t count, void *scratch)
     int sort_uint64(void *numbers, intptr_t count, void *scratch)
@@ -76,9 +80,9 @@ cdef extern from "grouped_sort.h" nogil:
     void grouped_task(int64_t task, void *closure) noexcept
 
 cdef extern from "numpy/arrayobject.h":
-    ctypedef int (*NumPySort)(void *start, cnp.npy_intp count, void *array) noexcept nogil
+    ctypedef int (*ArraySort)(void *start, cnp.npy_intp count, void *array) noexcept nogil
     ctypedef struct PyArray_ArrFuncs:
-        NumPySort sort[3]
+        ArraySort sort[3]
     PyArray_ArrFuncs *PyDataType_GetArrFuncs(cnp.PyArray_Descr *descriptor)
 
 cnp.import_array()
@@ -103,16 +107,26 @@ MIN_GROUPED_LENGTH = 4 * MIN_CHUNK
 """The shortest row that several threads sort."""
 
 
-cdef SortFunction numpy_sort(dtype) except? NULL:
-    """NumPy's function for unsigned integers of that type, which needs neither the interpreter's lock nor scratch."""
-    cdef cnp.dtype descriptor = np.dtype(dtype)
-    cdef PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(<cnp.PyArray_Descr *>descriptor)
-    # For single bytes the stable sort is a counting sort, and the faster one.
-    return <SortFunction>functions.sort[2 if descriptor.itemsize == 1 else 0] if functions != NULL else NULL
+cdef list _sorted_arrays = []
 
 
-numpy_sorts[0], numpy_sorts[1] = numpy_sort(np.uint8), numpy_sort(np.uint16)
-numpy_sorts[2], numpy_sorts[3] = numpy_sort(np.uint32), numpy_sort(np.uint64)
+cdef int use_numpy_sort(int log2_bytes) except -1:
+    """Enter NumPy's function for unsigned integers of that size, which needs neither the interpreter's lock nor scratch.
+
+    It stays NULL where NumPy has none.
+    """
+    cdef cnp.ndarray array = np.empty(1, f"u{1 << log2_bytes}")
+    cdef PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(cnp.PyArray_DESCR(array))
+    _sorted_arrays.append(array)
+    if functions != NULL:
+        # For single bytes the stable sort is a counting sort, and the faster one.
+        numpy_sorts[log2_bytes].sort = <NumPySort>functions.sort[2 if log2_bytes == 0 else 0]
+        numpy_sorts[log2_bytes].array = <void *>array
+    return 0
+
+
+for _log2_bytes in range(4):
+    use_numpy_sort(_log2_bytes)
 
 
 def sort_address(dtype, bint by_upper_half=False) -> int:
@@ -134,10 +148,10 @@ def sort_address(dtype, bint by_upper_half=False) -> int:
     if descriptor.kind != "u":
         raise ValueError(f"dtype is {descriptor}, but must be an unsigned integer type")
     cdef int log2_bytes = descriptor.itemsize.bit_length() - 1
-    if numpy_sorts[log2_bytes] == NULL:
+    if numpy_sorts[log2_bytes].sort == NULL:
         return 0
     if log2_bytes == 0:
-        return <size_t>numpy_sorts[0]
+        return <size_t>&sort_uint8
     if log2_bytes == 1:
         return <size_t>&sort_uint16
     if log2_bytes == 2:

@@ -18,8 +18,19 @@ enum { RADIX_MIN_COUNT = 1 << 11, RADIX_DIGIT_BITS = 11, RADIX_MAX_DIGITS = 8 };
 /* Sorts `count` numbers, with `scratch` of the same size or NULL. Returns nonzero if it lacks memory. */
 typedef int (*SortFunction)(void *numbers, intptr_t count, void *scratch);
 
-/* NumPy's functions, which need no scratch, by the binary logarithm of the numbers' bytes. */
-static SortFunction numpy_sorts[4];
+/* NumPy's functions by the binary logarithm of the numbers' bytes. They need no scratch; their last argument is an array
+   of the element type, which they may ask for it. */
+typedef int (*NumPySort)(void *numbers, intptr_t count, void *array);
+typedef struct {
+    NumPySort sort;
+    void *array;
+} NumPySortOfSize;
+
+static NumPySortOfSize numpy_sorts[4];
+
+static int sort_by_numpy(int log2_bytes, void *numbers, intptr_t count) {
+    return numpy_sorts[log2_bytes].sort(numbers, count, numpy_sorts[log2_bytes].array);
+}
 
 /* Sorts numbers by `digits` digits of `digit_bits` bits, at most RADIX_DIGIT_BITS, of their differences from `base`,
    from bit `first_bit` on. Both arrays are written; returns the one that has the sorted numbers. */
@@ -54,7 +65,7 @@ static SortFunction numpy_sorts[4];
 #define RADIX_SORT(name, numbers_name, Number, log2_bytes, first_bit, digit_bits, digits)                             \
     static int name(void *numbers, intptr_t count, void *scratch) {                                                   \
         if (!scratch || count < RADIX_MIN_COUNT || count > UINT32_MAX)                                                \
-            return numpy_sorts[log2_bytes](numbers, count, 0);                                                        \
+            return sort_by_numpy(log2_bytes, numbers, count);                                                         \
         Number *sorted = numbers_name##_by_digits(numbers, scratch, count, 0, first_bit, digit_bits, digits);         \
         if (sorted != numbers) memcpy(numbers, sorted, count * sizeof(Number));                                       \
         return 0;                                                                                                     \
@@ -63,7 +74,7 @@ static SortFunction numpy_sorts[4];
 /* A `SortFunction` for single bytes. */
 static int sort_uint8(void *numbers, intptr_t count, void *scratch) {
     (void)scratch;
-    return numpy_sorts[0](numbers, count, 0);
+    return sort_by_numpy(0, numbers, count);
 }
 
 RADIX_DIGITS(uint16, uint16_t)

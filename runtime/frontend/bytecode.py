@@ -47,7 +47,8 @@ def bytecode_to_text(content: bytes, name: str) -> str:
     except subprocess.TimeoutExpired:
         raise ParseError(f"{name}: reading the bytecode takes too long") from None
     if process.returncode == jaxlib_modules.NOT_INSTALLED:
-        raise UnsupportedError("reading bytecode needs jaxlib: install nimblehlo[jax]")
+        reason = _message(process.stderr)
+        raise UnsupportedError(f"reading bytecode needs jaxlib ({reason}): install nimblehlo[jax]")
     if process.returncode:
         _require_reported_version(content, process.stderr, name)
         raise ParseError(f"{name}: {_reason(process.returncode, process.stderr)}")
@@ -83,8 +84,13 @@ def require_version(content: bytes, limit: str, name: str) -> None:
 
 def _reason(status: int, diagnostics: bytes) -> str:
     """The error text for bytecode that jaxlib cannot read."""
-    lines = diagnostics.decode("utf-8", "replace").strip().splitlines()
-    message = next((line.partition("error: ")[2] for line in lines if "error: " in line), "")
+    message = _message(diagnostics)
     if status == jaxlib_modules.MALFORMED:
         return f"malformed bytecode: {message}" if message else "malformed bytecode"
     return f"malformed bytecode: jaxlib ended with status {status}{': ' if message else ''}{message}"
+
+
+def _message(diagnostics: bytes) -> str:
+    """The first error in the reader's diagnostics; empty if there is none."""
+    lines = diagnostics.decode("utf-8", "replace").strip().splitlines()
+    return next((line.partition("error: ")[2] for line in lines if "error: " in line), "")

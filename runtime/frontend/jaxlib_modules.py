@@ -62,7 +62,8 @@ def main() -> int:
     content = sys.stdin.buffer.read()
     try:
         module = read_module(content)
-    except ImportError:
+    except ImportError as error:
+        print(f"error: {error}", file=sys.stderr)
         return NOT_INSTALLED
     except ValueError:
         print("reads " + latest_version(), file=sys.stderr)

@@ -67,8 +67,10 @@ def choose(view: Op, options: Options) -> Implementation:
             return implementation
     elif isinstance(kernel, str):
         return _elementwise(view, f"{kernel}; {code}" if code else kernel, options)
-    if options.compile == "eager" or not kernel.compiles_when_called:
+    if not kernel.compiles_when_called:
         return _prepared(kernel)
+    if options.compile == "eager":
+        return _compiled(kernel, _reference(view, ""), options)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
     key = f"{view.name}, {kernel.reason}: {types}"
     return Tiering(_reference(view, ""), kernel, f"{kernel.reason}, after warm-up", key)
@@ -144,8 +146,8 @@ def _generated(
     return _compiled(code, baseline, options)
 
 
-def _compiled(code: NativeCode, baseline: Prepared, options: Options) -> Implementation:
-    """Generated code, which replaces the baseline once compiling pays; the baseline if there is no code."""
+def _compiled(code: Implementation, baseline: Prepared, options: Options) -> Implementation:
+    """Code or a kernel that replaces the baseline once compiling pays; the baseline if there is none."""
     if options.compile != "eager":
         reason = f"{baseline.reason or code.reason}, after warm-up"
         return Tiering(baseline, code, reason, baseline.key)

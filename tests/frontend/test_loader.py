@@ -59,6 +59,17 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
         load_ir(tmp_path)
 
 
+def test_bytecode_names_what_jaxlib_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a jaxlib whose private module for dialects has another name."""
+    mlir = tmp_path / "jaxlib" / "mlir"
+    (mlir / "_mlir_libs").mkdir(parents=True)
+    for file in ("../__init__.py", "__init__.py", "ir.py", "_mlir_libs/__init__.py"):
+        (mlir / file).touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UnsupportedError, match=r"needs jaxlib \(cannot import name '_jax_mlir_ext'"):
+        load_ir(b"ML\xefR\x01")
+
+
 def test_objects_and_bytecode(tmp_path: Path) -> None:
     jax = pytest.importorskip("jax")
     export = pytest.importorskip("jax.export")

@@ -3,6 +3,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 def capsule_address(capsule: object) -> int: ...
+def capsule_signature(capsule: object) -> str: ...
 
 class Call:
     def __init__(

@@ -63,6 +63,11 @@ def capsule_address(capsule) -> int:
     return <uintptr_t> PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
 
 
+def capsule_signature(capsule) -> str:
+    """The declaration in C of the function in such a capsule: its name, as Cython has it."""
+    return PyCapsule_GetName(capsule).decode()
+
+
 cdef void copy_elements(
     Element *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row_stride,
     Py_ssize_t column_stride,

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import math
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import UnsupportedError
 from ...types import ELEMENT_TYPES, Array
-from .fortran import Call, Procedure, capsule_address
+from .fortran import Call, Procedure, capsule_address, capsule_signature
 
 ELEMENTS: Final = {
     "s": {"T": "f32", "R": "f32", "C": "complex<f32>", "I": "i32"},
@@ -32,6 +34,9 @@ ELEMENTS: Final = {
 _MAX_SINGLE_THREAD_ELEMENTS: Final = 1 << 18
 """Maximum number of elements of a matrix for which only the calling thread is used: more threads gain little,
 and they wait for each other for milliseconds while other processes use the processors."""
+
+_INTEGER: Final = re.compile(r"\bint \*")
+"""An integer of 32 bits in the declaration of a routine of SciPy."""
 
 _MAX_STACK_BYTES: Final = 1 << 14
 """Bytes up to which the arrays of a problem are on the stack; see `fortran.Call`."""
@@ -123,11 +128,24 @@ def _in_numpy(name: str) -> int | None:
 
 
 def _in_scipy(name: str) -> int:
-    """The address of a routine of SciPy, whose integers have 32 bits."""
+    """The address of a routine of SciPy, whose integers have 32 bits.
+
+    Source: SciPy's documentation, "Low-level callback functions" and `scipy.linalg.cython_lapack`.
+
+    Raises:
+        UnsupportedError: SciPy has no such routine, or one with other integers.
+    """
+    import scipy
     from scipy.linalg import cython_blas, cython_lapack
 
-    capsules: dict[str, Any] = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
-    return capsule_address(capsules[name])
+    for module in (cython_lapack, cython_blas):
+        capsule = module.__pyx_capi__.get(name)
+        if capsule is not None and _INTEGER.search(capsule_signature(capsule)):
+            return capsule_address(capsule)
+    raise UnsupportedError(
+        f"neither NumPy's library nor scipy {scipy.__version__} has the routine {name}:"
+        " scipy.linalg.cython_lapack and cython_blas have none with integers of 32 bits"
+    )
 
 
 @functools.cache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..implementation import Cost, Implementation, ImplementationKind, OverwritePairs, Runnable
+from ...kernels.launch.private_names import problem
+from ..implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
 from ..tiering.cost_model import KERNEL_COMPILE_SECONDS
 
 
@@ -38,6 +39,9 @@ class Kernel(Implementation):
         return Cost(compile_seconds=KERNEL_COMPILE_SECONDS)
 
     def prepare(self) -> Runnable:
+        reason = problem() if self.compiles_when_called else None
+        if reason is not None:
+            raise NoCode(reason)
         return self.make()
 
 

@@ -351,8 +351,13 @@ def test_processors_are_those_that_python_was_told_of():
 def run(code):
     """Run code in a child process, which must end well and soon; returns what it prints."""
     prelude = "import os, sys, time\nfrom nimblehlo.kernels.launch import compilation, threads\n"
+    # Since 3.12 Python warns of every fork of a process with threads.
+    options = ["-W", "ignore:This process:DeprecationWarning"]
     child = subprocess.run(
-        [sys.executable, "-c", prelude + textwrap.dedent(code)], capture_output=True, text=True, timeout=100
+        [sys.executable, *options, "-c", prelude + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
     assert child.returncode == 0 and not child.stderr, child.stderr
     return child.stdout.strip()

@@ -42,6 +42,23 @@ def test_what_is_no_ufunc_has_no_known_fields() -> None:
     assert not ufunc_loops.has_known_fields(np.zeros(3))
 
 
+def test_the_probe_compares_the_fields_of_a_ufunc_with_what_it_was_made_of() -> None:
+    assert ufunc_loops.has_fields_of_probe(ufunc_loops.probe())
+    assert not ufunc_loops.has_fields_of_probe(np.add)
+    assert not ufunc_loops.has_fields_of_probe(np.frompyfunc(max, 2, 1))
+
+
+def test_loops_of_objects_are_those_of_their_ufunc() -> None:
+    maximum = np.frompyfunc(max, 2, 1)
+    assert ufunc_loops.has_known_fields(maximum)
+    assert len(ufunc_loops.loops_of(maximum)) == 1
+
+
+def test_no_ufunc_has_known_fields_where_the_probe_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ufunc_loops, "HAS_LOOPS", False)
+    assert not ufunc_loops.has_known_fields(np.add)
+
+
 @pytest.mark.parametrize("compile_mode", ["never", "auto"])
 def test_programs_run_where_the_fields_are_elsewhere(
     monkeypatch: pytest.MonkeyPatch, compile_mode: str

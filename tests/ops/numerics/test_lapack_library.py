@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops.custom_calls import lapack
 from nimblehlo.ops.numerics import lapack_library
 from nimblehlo.ops.numerics.fortran import Call, Procedure
@@ -258,3 +259,20 @@ def test_too_large_an_integer() -> None:
     with pytest.raises(OverflowError):
         Call(0, False, 0, [1 << 31], [])
     Call(0, True, 0, [1 << 31], [])
+
+
+@pytest.mark.parametrize("source", ["SciPy"], indirect=True)
+def test_a_routine_that_no_library_has_is_named(source: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"nor scipy [\d.]+ has the routine dgone"):
+        LIBRARIES["d"].call("gone", [], 1, [])
+
+
+@pytest.mark.parametrize("source", ["SciPy"], indirect=True)
+def test_routines_with_integers_of_other_sizes_are_not_called(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a SciPy whose BLAS has integers of 64 bits."""
+    declaration = "void (char *, blas_int *, double *)"
+    monkeypatch.setattr(lapack_library, "capsule_signature", lambda capsule: declaration)
+    with pytest.raises(UnsupportedError, match="has the routine dpotrf"):
+        LIBRARIES["d"].call("potrf", [], 1, [])
