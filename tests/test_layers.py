@@ -103,7 +103,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "reduction": {"elementwise", "framework", "numerics"},
         "indexing": {"framework", "numerics", "reduction", "shape"},
         "contraction": {"elementwise", "framework", "numerics", "reduction"},
-        "custom_calls": {"chlo", "framework", "numerics", "reduction", "shape", "testing"},
+        "custom_calls": {"chlo", "collectives", "framework", "numerics", "reduction", "shape", "testing"},
         "control": {"custom_calls", "framework"},
         "sharding": {"control", "framework", "shape"},
         "collectives": {"framework", "reduction"},

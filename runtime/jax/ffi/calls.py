@@ -65,6 +65,8 @@ def handlers_of(registered: object) -> Handlers:
 
 def _bind_handlers(view: CustomCallView, stages: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
     """A function that calls the handlers of an operation, with arrays in the order of their layouts."""
+    if any(view.result_tilings):
+        raise view.unsupported(f"@{view.call_target_name} has results in tiled layouts")
     operand_orders = _dimension_orders(view.operand_layouts, len(view.inputs))
     result_orders = _dimension_orders(view.result_layouts, len(view.results))
     operands = [_value_description(view, type) for type in view.inputs]

@@ -137,13 +137,25 @@ class CustomCall(
             return None
         if self.operand_layouts is None or self.result_layouts is None:
             return "layouts must be given for operands and results or for neither"
-        results: Sequence[Type] = self.results
-        if len(results) == 1 and isinstance(results[0], TupleType):
-            results = results[0].types
         return first(
             _layouts_violation("operand_layouts", self.operand_layouts, self.inputs),
-            _layouts_violation("result_layouts", self.result_layouts, results),
+            _layouts_violation("result_layouts", self.result_layouts, self._flat_results()),
         )
+
+    @constraint
+    def I10(self) -> str | None:
+        """result_tilings has a list of tiles for each result, or none at all (StableHLO 1.18)"""
+        count = len(self._flat_results())
+        if len(self.result_tilings) in (0, count):
+            return None
+        return f"result_tilings has {len(self.result_tilings)} elements for {count} results"
+
+    def _flat_results(self) -> Sequence[Type]:
+        """The results, those of a tuple each."""
+        results: Sequence[Type] = self.results
+        if len(results) == 1 and isinstance(results[0], TupleType):
+            return results[0].types
+        return results
 
     def verify(self) -> None:
         super().verify()

@@ -14,6 +14,7 @@ from typing import Final
 from ...ir import Attribute, DictionaryAttribute, Operation, Region, StringAttribute, Value
 from ...ir.record import Record
 from ..framework.declaration import lookup
+from .collective_calls import ASYNC_COLLECTIVES
 from .shape_operands import shape_operands, with_operand_sizes
 
 DICTIONARIES: Final = ("backend_config", "mhlo.backend_config", "mhlo.attributes")
@@ -77,6 +78,10 @@ REPLACED_TARGETS: Final = {
     "stablehlo.dynamic_rng_bit_generator": ReplacedTarget("nimblehlo.dynamic_rng_bit_generator"),
     "stablehlo.dynamic_approx_top_k": ReplacedTarget("nimblehlo.dynamic_approx_top_k"),
     "ApproxTopK": ReplacedTarget("nimblehlo.approx_top_k"),
+    **{
+        f"{name}-start": ReplacedTarget(collective.operation, collective.attributes)
+        for name, collective in ASYNC_COLLECTIVES.items()
+    },
 }
 """The replaced targets by name."""
 

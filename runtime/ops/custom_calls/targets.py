@@ -27,6 +27,7 @@ from ..testing.check import (
     unequal,
 )
 from . import buffers, host_functions, sparse, tridiagonal
+from .collective_calls import ASYNC_COLLECTIVES
 from .lapack import ROUTINES
 from .replaced_targets import REPLACED_TARGETS, ReplacedTarget
 from .view import CustomCallView
@@ -139,6 +140,14 @@ def _verify_identity(view: CustomCallView) -> None:
         )
 
 
+def _verify_done(view: CustomCallView) -> None:
+    """The end of a collective returns what the call that started it gave."""
+    if len(view.inputs) != 1 or not all_types_agree(view.inputs, view.results):
+        raise view.verify_error(
+            f"@{view.call_target_name} must have one input, and a result of its type", "I1"
+        )
+
+
 def _identity(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     return inputs
 
@@ -213,6 +222,7 @@ BUILT_IN: Final[dict[str, Target]] = {
         name: Target(_identity, _verify_identity)
         for name in (*SHARDING_ANNOTATIONS, "LayoutConstraint", "annotate_device_placement")
     },
+    **{f"{name}-done": Target(_identity, _verify_done) for name in ASYNC_COLLECTIVES},
     "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
     "CreateBuffer": Target(buffers.create, buffers.verify_create),
     "AllocateBuffer": Target(buffers.create, buffers.verify_create),

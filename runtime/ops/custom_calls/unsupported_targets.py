@@ -33,6 +33,7 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "hipsparse*": GPU,
     "mgpu_*": GPU,
     "mosaic_gpu*": GPU,
+    "thunky.*": GPU,
     "triton_kernel_call*": GPU,
     "xla_buffer_python_gpu_callback*": GPU,
     "xla_ffi_python_gpu_callback": GPU,

@@ -46,8 +46,10 @@ class _BackendConfig(AttributeKind[BackendConfig]):
         raise NotImplementedError("a decoded backend_config has lost the types of its values")
 
 
-class _Layout(AttributeKind[tuple[int, ...]]):
-    """A tuple of dimensions in minor-to-major order: ``dense<[0, 1]> : tensor<2xindex>``."""
+class _Indices(AttributeKind[tuple[int, ...]]):
+    """A layout, which is a tuple of dimensions in minor-to-major order, or the sizes of a tile:
+    ``dense<[0, 1]> : tensor<2xindex>``.
+    """
 
     description = "a one-dimensional constant of index"
 
@@ -98,8 +100,9 @@ class CustomCallView(Op):
     api_version = Attribute(I32, 1)
     called_computations = Attribute(ArrayOf(SYMBOL), ())
     output_operand_aliases = Attribute(ArrayOf(_Alias()), ())
-    operand_layouts = Attribute(ArrayOf(_Layout()), None)
-    result_layouts = Attribute(ArrayOf(_Layout()), None)
+    operand_layouts = Attribute(ArrayOf(_Indices()), None)
+    result_layouts = Attribute(ArrayOf(_Indices()), None)
+    result_tilings = Attribute(ArrayOf(ArrayOf(_Indices())), ())
     results = Result(ANY, variadic=True)
 
     shape_operands: Collection[int]

@@ -313,6 +313,7 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "I5": call("Sharding", [F], [F], "api_version = 5 : i32"),
         "I7": call("Sharding", [F], [F], alias([], 1, [])),
         "I8_I9": call("Sharding", [MATRIX], [MATRIX], layouts(["0, 1"], ["0, 0"])),
+        "I10": call("Sharding", [MATRIX], [MATRIX], "result_tilings = [[], []]"),
     }
 }
 
@@ -353,6 +354,13 @@ def test_more_rejected(label: str, text: str) -> None:
     [
         call("Sharding", [F, N], [F, N], alias([1], 1, [])),
         call("Sharding", [F], [F], alias([], 0, [])),
+        call("Sharding", [MATRIX], [MATRIX], "result_tilings = []"),
+        call(
+            "LayoutConstraint",
+            [MATRIX],
+            [MATRIX],
+            "result_tilings = [[dense<[16, 128]> : tensor<2xindex>, dense<[2, 1]> : tensor<2xindex>]]",
+        ),
         call(
             "Sharding",
             [MATRIX, "!stablehlo.token"],
