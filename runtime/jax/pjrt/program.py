@@ -21,6 +21,7 @@ from ...ops.collectives.process_grid import Grid
 from ...ops.custom_calls.targets import HANDLER
 from ...specialize.gspmd.annotations import GSPMD_SHARDING
 from ...specialize.gspmd.conversion import to_shardy
+from ...specialize.sharding import attributes_with_known_groups
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import JaxProgram, load_program
 from .client import MEMORY_KINDS, platform_version
@@ -281,8 +282,11 @@ def _local_text(module: Module | None) -> bytes:
         UnsupportedError: there is none, or it has operations of sdy.
     """
     functions = None if module is None else Module(module.functions.values(), name=module.name)
-    if functions is None or any(operation.name.startswith("sdy.") for operation in functions.walk()):
+    if module is None or functions is None or any(one.name.startswith("sdy.") for one in functions.walk()):
         raise UnsupportedError("this program is not partitioned: there is no program of one device")
+    for operation in functions.walk():
+        # The meshes, which groups may name, are operations of sdy.
+        operation.attributes = attributes_with_known_groups(operation, module)
     # jaxlib cannot read what holds a function.
     return str(functions).replace(f", {HANDLER} = #nimblehlo.function", "").encode()
 

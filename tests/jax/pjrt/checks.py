@@ -369,6 +369,24 @@ def check_shard_map_and_pmap() -> None:
     )
     np.testing.assert_array_equal(jax.jit(summed)(whole), [whole[::2].sum(), whole[1::2].sum()])
     np.testing.assert_array_equal(jax.pmap(lambda x: x + 1)(whole[:8]), whole[:8] + 1)
+    # Since jax 0.12 groups may name axes of a mesh, which is no part of a device's program.
+    text = jax.jit(summed).lower(whole).compile().as_text()
+    assert "all-reduce" in text and "replica_groups={{0,1,2,3,4,5,6,7}}" in text
+
+
+def check_collectives_that_are_started_and_ended() -> None:
+    if not hasattr(jax.lax, "psum_scatter_start"):
+        return  # before jax 0.12
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
+    rows = PartitionSpec("d")
+    program = jax.shard_map(
+        lambda x: jax.lax.psum_scatter_start(x, "d", tiled=True).done(),
+        mesh=mesh,
+        in_specs=rows,
+        out_specs=rows,
+    )
+    whole = np.arange(64, dtype=np.float32)
+    np.testing.assert_array_equal(jax.jit(program)(whole), whole.reshape(8, 8).sum(0))
 
 
 def check_shardings_are_told_within_programs() -> None:
