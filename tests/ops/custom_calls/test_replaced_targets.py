@@ -209,7 +209,7 @@ UNLABELLED = {
     "an operand of another kind": (random_bits(shape="tensor<2xf32>"), r"\(I3\).*output_shape must be"),
     "too few operands": (
         greatest().replace("(%a0, %a1)", "(%a0)").replace("xf32>, tensor<i32>)", "xf32>)"),
-        "has 1 operands, but must have 2",
+        "has 1 operand, but must have 2",
     ),
 }
 
