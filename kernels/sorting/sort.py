@@ -41,7 +41,7 @@ def supports(dtypes: Sequence[Any], order: Sequence[Key]) -> bool:
     keys = [np.dtype(dtypes[key.operand]) for key in order if 0 <= key.operand < len(dtypes)]
     if len(keys) < len(order) or not all(supports_element(dtype) and dtype.kind != "c" for dtype in keys):
         return False
-    return all(sort_address(bits_dtype(dtype)) for dtype in (*keys, np.dtype(np.uint64)))
+    return all(sort_address(f"u{itemsize}") for itemsize in (1, 2, 4, 8))
 
 
 def prepare(

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
+import nimblehlo
 from nimblehlo.kernels.sorting import native_sort, sort
 from nimblehlo.kernels.sorting.native_sort import (
     MIN_GROUPED_LENGTH,
@@ -187,3 +188,23 @@ def test_equal_upper_halves_keep_their_order():
     upper = rng.integers(0, 2**32, 700, "uint64")
     numbers = rng.choice(upper, 5000) << np.uint64(32) | np.arange(5000, dtype="uint64")
     np.testing.assert_array_equal(sorted_natively(numbers, numbers.size, True)[0], np.sort(numbers))
+
+
+@pytest.mark.parametrize("missing", DTYPES)
+def test_references_sort_where_numpy_has_no_function_for_some_type(missing, monkeypatch):
+    sorts = """
+    func.func @main(%x: tensor<500xf32>) -> tensor<500xf32> {
+      %0 = "stablehlo.sort"(%x) ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }) {dimension = 0 : i64} : (tensor<500xf32>) -> tensor<500xf32>
+      return %0 : tensor<500xf32>
+    }
+    """
+    assert sort.supports(["float32"], [sort.Key(0)])
+    monkeypatch.setattr(sort, "sort_address", lambda dtype: 0 if dtype == np.dtype(missing).str[1:] else 1)
+    assert not sort.supports(["float32"], [sort.Key(0)])
+    x = np.random.default_rng(2).standard_normal(500).astype(np.float32)
+    (result,) = nimblehlo.execute(sorts, [x], options=nimblehlo.Options(compile="eager"))
+    np.testing.assert_array_equal(result, np.sort(x))
