@@ -15,6 +15,7 @@ from .errors import ExecutionError, UnsupportedError, VerifyError, counted
 from .frontend.loader import load_ir
 from .inputs import convert_input
 from .ir import Function, Module, Operation
+from .kernels.launch.free_memory import as_memory_error
 from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
@@ -280,8 +281,11 @@ class Executable(DirectCall):
                 outlines_subgraphs=self._outlines_subgraphs,
             )
             return self._lowered(function)
-        except MemoryError as error:
-            raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None
+        except (MemoryError, ImportError, OSError) as error:
+            shortage = as_memory_error(error)
+            if not isinstance(shortage, MemoryError):
+                raise
+            raise ExecutionError(f"@{self._entry} cannot be compiled: {shortage}") from None
         except RecursionError:
             reason = f"@{self._entry}: regions are nested too deeply for the depth of the calling code"
             raise UnsupportedError(reason) from None

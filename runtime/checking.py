@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +16,7 @@ from .api import compile
 from .errors import NimbleError, UnsupportedError
 from .frontend import parse, split
 from .ir import Module
+from .kernels.launch.threads import available_threads
 from .ops.framework.verify import verify
 from .options import Options
 
@@ -130,14 +131,27 @@ def _check_functions(module: Module, options: Options) -> None:
         compile(module, entry=name, options=options)()
 
 
+def _process_pool(workers: int) -> ProcessPoolExecutor | None:
+    try:
+        return ProcessPoolExecutor(workers)
+    except (ImportError, NotImplementedError, OSError) as error:
+        warnings.warn(f"one process runs all programs: {error}", RuntimeWarning, stacklevel=3)
+        return None
+
+
 def check_files(
     files: Sequence[str], jobs: int = 1, options: Options | None = None
 ) -> Iterator[list[CaseResult]]:
-    """The results of each file, in order; in `jobs` processes where that is more than one."""
-    if jobs <= 1:
+    """The results of each file, in order; in `jobs` processes where that is more than one.
+
+    Where the system has no semaphores that processes share, as without `/dev/shm`, this process runs all.
+    """
+    workers = min(jobs, len(files), available_threads())
+    pool = _process_pool(workers) if workers > 1 else None
+    if pool is None:
         for file in files:
             yield check_file(file, options)
         return
-    with ProcessPoolExecutor(min(jobs, len(files) or 1, os.cpu_count() or 1)) as pool:
+    with pool:
         chunk = max(1, min(32, len(files) // (4 * jobs)))
         yield from pool.map(check_file, files, [options] * len(files), chunksize=chunk)

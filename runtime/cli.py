@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0 if it succeeded, 1 after an error."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    _escape_unprintable()
     try:
         status: int = options.command(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is None if it was closed
+            sys.stdout.flush()
         return status
     except NimbleError as error:
         print(f"nimblehlo: {type(error).__name__}: {error}", file=sys.stderr)
@@ -35,6 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _escape_unprintable() -> None:
+    """Print characters that the locale cannot encode as escapes, as Python does on the standard error."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -55,7 +55,8 @@ class Options:
     Attributes:
         compile: ``"auto"``: a step is compiled once the time that it has taken exceeds the estimated time to
             compile it; ``"eager"``: at the first call; ``"never"``: steps only run references.
-        threads: maximum number of threads that a kernel may use; None: all that the machine has.
+        threads: maximum number of threads that a kernel may use; None: one for each processor that
+            the process may use, by its affinity and its quota of processor time.
         seed: of the random numbers that ``stablehlo.rng`` draws, from 0 to 2^64 - 1. A draw depends on the
             seed and on the number of earlier draws in the same call.
         probe_directory: the folder into which ``interpreter.probe`` writes; None: probes fail. Each call that

@@ -12,7 +12,7 @@ class StatusLine:
     def __init__(self) -> None:
         self.start = time.monotonic()
         self.shown = 0
-        self.terminal = sys.stderr.isatty()
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def show(self, text: str) -> None:
         """Replace the shown text."""

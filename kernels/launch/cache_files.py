@@ -22,7 +22,11 @@ _DIGEST_BYTES = 32
 
 
 def root() -> pathlib.Path:
-    """The folder that holds all compiled code: `NIMBLEHLO_CACHE_DIR`, or one in the user's cache folder."""
+    """The folder that holds all compiled code: `NIMBLEHLO_CACHE_DIR`, or one in the user's cache folder.
+
+    A user without a home, as in containers that run under an arbitrary number, has one in the folder for
+    temporary files.
+    """
     configured = os.environ.get(ENVIRONMENT_VARIABLE)
     if configured:
         return pathlib.Path(configured)
@@ -32,6 +36,9 @@ def root() -> pathlib.Path:
         base = os.path.expanduser("~/Library/Caches")
     else:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):
+        # Python leaves the tilde where it knows no home.
+        return pathlib.Path(os.environ.get("TMPDIR") or "/tmp", f"nimblehlo-{os.geteuid()}")
     return pathlib.Path(base) / "nimblehlo"
 
 

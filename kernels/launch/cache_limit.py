@@ -112,11 +112,18 @@ def _kind(name: str) -> str | None:
 def evict(root: pathlib.Path, max_bytes: int) -> int:
     """Remove the least recently used entries if all entries take more than `max_bytes`.
 
+    Entries of the future, from before the clock was set back, have not been used since: they go first.
+
     Returns the bytes of the remaining entries.
     """
-    abandoned = time.time_ns() - int(_UNFINISHED_SECONDS * 1e9)
-    by_use = sorted(entries(root), key=lambda entry: entry.used)
-    removed = [entry for entry in by_use if entry.kind == "unfinished" and entry.used < abandoned]
+    now, tolerance = time.time_ns(), int(_UNFINISHED_SECONDS * 1e9)
+
+    def age(entry: Entry) -> int:
+        """Nanoseconds since the last use; clocks of other machines may be somewhat ahead."""
+        return now - entry.used if entry.used <= now + tolerance else now
+
+    by_use = sorted(entries(root), key=age, reverse=True)
+    removed = [entry for entry in by_use if entry.kind == "unfinished" and age(entry) > tolerance]
     finished = [entry for entry in by_use if entry.kind != "unfinished"]
     total = sum(entry.bytes for entry in by_use) - sum(entry.bytes for entry in removed)
     excess = total - (max_bytes - max_bytes // 10) if total > max_bytes else 0

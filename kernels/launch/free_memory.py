@@ -15,6 +15,19 @@ if sys.platform != "win32":
     import resource
 
 
+LIBRARY_BYTES = 1 << 28
+"""Bytes of address space from which any library that the package loads fits; LLVM's takes 180 MB."""
+
+
+def as_memory_error(error: Exception) -> Exception:
+    """The same error, or a MemoryError for one of the dynamic linker where little address space is left."""
+    smallest = min(limits(), default=None)
+    if not isinstance(error, (ImportError, OSError)) or smallest is None or smallest.left > LIBRARY_BYTES:
+        return error
+    reason = f"a library cannot be loaded, as {smallest.source} has only {smallest.left} bytes of memory left"
+    return MemoryError(f"{reason}: {error}")
+
+
 def limits(root: Path = ROOT) -> list[MemoryLimit]:
     """All limits on the process's memory, as they are now; none where the system does not say.
 

@@ -31,7 +31,9 @@ def main(name: str) -> None:
     # Output of libraries must not be mixed with the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    warnings.filterwarnings("ignore", message=".*os.fork", category=RuntimeWarning)
+    # JAX's, and Python's since 3.12: this process starts no thread that could hold a lock of the child's.
+    for category in (DeprecationWarning, RuntimeWarning):
+        warnings.filterwarnings("ignore", message=".*fork", category=category)
     module = _IMPORTS.get(name.partition(":")[0])
     if module is not None:
         importlib.import_module(module)

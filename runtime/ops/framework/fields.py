@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
 
@@ -230,7 +232,21 @@ class Constraint:
 
     @property
     def rule(self) -> str:
-        return " ".join((self._rule or self.check.__doc__ or "").split())
+        return " ".join((self._rule or _docstring(self.check)).split())
+
+
+def _docstring(function: Callable[..., object]) -> str:
+    """The docstring of a function, read from its source if Python dropped it (`python -OO`)."""
+    if function.__doc__ is not None or sys.flags.optimize < 2:
+        return function.__doc__ or ""
+    import ast
+    import inspect
+
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, SyntaxError):
+        return ""
+    return (isinstance(definition, ast.FunctionDef) and ast.get_docstring(definition)) or ""
 
 
 def constraint(check: Callable[[Any], str | None]) -> Any:

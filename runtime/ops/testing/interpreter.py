@@ -5,7 +5,6 @@ Source: the definition of the dialect in the StableHLO project's reference inter
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,8 +35,7 @@ class Print(Op, name="interpreter.print", assembly="$operand attr-dict : type($o
     def reference(self, operand: Array) -> tuple[()]:
         text = tensor_text(self.operand, operand)
         with _PRINTING:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+            print(text, flush=True)
         return ()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ...float_errors import ignoring_float_errors
+from ...kernels.launch.free_memory import as_memory_error
 
 _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
@@ -55,8 +56,11 @@ def _warn(error: Exception) -> None:
     """Log why a job failed."""
     import logging
 
+    error = as_memory_error(error)
     reason = "compiling failed, so the reference continues to run: %s: %s"
-    logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=error)
+    # Where memory is short, no trace says more.
+    trace = None if isinstance(error, MemoryError) else error
+    logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=trace)
 
 
 class Background:

@@ -57,6 +57,21 @@ def test_what_was_used_least_recently_goes(root: Path) -> None:
     assert not (root / SECOND).exists()
 
 
+def test_entries_of_the_future_go_first(root: Path) -> None:
+    """The clock was set back: entries that were used since then are older by their times."""
+    names = [f"{FIRST}/a.bin", f"{FIRST}/b.bin", f"{FIRST}/c.bin", f"{FIRST}/.unfinished-d"]
+    keep(root, *names)
+    for name, seconds in zip(names, (365 * 86400, 60, -60, 365 * 86400), strict=True):
+        os.utime(root / name, ns=(0, time.time_ns() + seconds * 10**9))
+    assert cache_limit.evict(root, 300) == 300
+    assert left(root) == set(names[:3])
+    assert cache_limit.evict(root, 299) == 200
+    assert left(root) == {names[1], names[2]}
+    # The clock of a file server may be somewhat ahead of this machine's.
+    assert cache_limit.evict(root, 199) == 100
+    assert left(root) == {names[1]}
+
+
 def test_an_entry_that_cannot_be_removed_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(root, f"{FIRST}/a.bin", f"{FIRST}/b.bin")
 
