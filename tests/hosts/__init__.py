@@ -1,0 +1,1 @@
+"""Hosts that lack something: a processor, memory, a home, a clock that goes forward."""
