@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final
 
-from ..specialize.replace_calls import RECOMPOSED_VERSION
+from ..ops.custom_calls.encoded_operations import VERSION
 from . import compatibility
 from .callbacks import ModuleCallbacks
 
@@ -216,7 +216,7 @@ def _wrapped(module: Any, operation: Any) -> Any:
         name=ir.StringAttr.get(operation.name),
         decomposition=ir.FlatSymbolRefAttr.get(function.name.value),
         composite_attributes=ir.DictAttr.get({}),
-        version=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), RECOMPOSED_VERSION),
+        version=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), VERSION),
     )
     operation.erase()
     return composite.results[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
 from ..ops.framework.memory_limit import require_addressable, require_memory
-from ..ops.framework.op_registry import APPROX_TOP_K
+from ..ops.framework.op_registry import APPROX_TOP_K, COMPARED_TOP_K
 from ..ops.framework.verify import TERMINATORS, verify_inferred, view_of
 from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
@@ -99,7 +99,7 @@ class _Pass:
 
     def expand(self, operation: Operation, builder: Builder) -> Sequence[Value] | None:
         """The results of the operations that compute an operation, which are appended; None without any."""
-        if operation.name != APPROX_TOP_K:
+        if operation.name not in (APPROX_TOP_K, COMPARED_TOP_K):
             return None
         from .replace_calls import expanded
 

@@ -34,6 +34,7 @@ from ..ops.framework.op_registry import (
     RUN_PARALLEL,
     SHARDING_ATTRIBUTES,
 )
+from ..types import TupleType
 
 if TYPE_CHECKING:
     from ..ops.custom_calls.replaced_targets import ReplacedTarget
@@ -234,6 +235,9 @@ class _Inliner:
             created = target.replacement(call, operands, self.called_regions(call))
             builder.block.operations.append(created)
             results = created.results
+            if len(call.results) == 1 and isinstance(call.results[0].type, TupleType):
+                types = [call.results[0].type]
+                results = builder.create("stablehlo.tuple", results, types, {}, (), call.location).results
         values.update(zip(call.results, results, strict=True))
 
     def copy_manual(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:

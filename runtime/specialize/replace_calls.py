@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ..errors import NimbleError
 from ..ir import (
-    BoolAttribute,
     Builder,
     DenseArrayAttribute,
     DictionaryAttribute,
@@ -17,18 +15,13 @@ from ..ir import (
 )
 from ..ops.control.composite import Composite
 from ..ops.custom_calls.approx_top_k import ApproxTopK
+from ..ops.custom_calls.compared_top_k import ComparedTopK
+from ..ops.custom_calls.encoded_operations import VERSION, without_default_flags
 from ..ops.framework.op_registry import MODULE_OF_OPERATION
 from ..ops.framework.verify import verify_view, view_of
 from ..types import ELEMENT_TYPES, TensorType
 
 _I64 = ELEMENT_TYPES["i64"]
-
-
-RECOMPOSED_VERSION: Final = 1
-"""The version of the composites that XLA uses for CHLO operations."""
-
-_DEFAULT_FLAGS: Final = {"largest": True}
-"""Attributes of such composites that the CHLO operation lacks, with the only value that it implements."""
 
 
 def recomposed(composite: Operation) -> Operation | None:
@@ -43,14 +36,13 @@ def recomposed(composite: Operation) -> Operation | None:
     view = Composite(composite)
     name = view.composite_name
     is_chlo = name.startswith("chlo.") and name in MODULE_OF_OPERATION
-    if not is_chlo or view.registered is not None or view.version != RECOMPOSED_VERSION or composite.regions:
+    if not is_chlo or view.registered is not None or view.version != VERSION or composite.regions:
         return None
     dictionary = composite.attributes.get("composite_attributes")
-    attributes = dict(dictionary.values) if isinstance(dictionary, DictionaryAttribute) else {}
-    for flag, default in _DEFAULT_FLAGS.items():
-        value = attributes.pop(flag, None)
-        if value is not None and value != BoolAttribute(default):
-            return None
+    entries = dictionary.values if isinstance(dictionary, DictionaryAttribute) else {}
+    attributes = without_default_flags(entries)
+    if attributes is None:
+        return None
     types = [result.type for result in composite.results]
     operation = Operation(name, composite.operands, types, attributes, location=composite.location)
     try:
@@ -63,17 +55,23 @@ def recomposed(composite: Operation) -> Operation | None:
 
 
 def expanded(operation: Operation, builder: Builder) -> Sequence[Value] | None:
-    """The results of the operations that compute an `approx_top_k`; None for any other operation, and where
-    sizes are not known.
+    """The results of the operations that compute an `approx_top_k` or a `compared_top_k`; None for any other
+    operation, and where sizes are not known.
 
     Args:
         operation: the operation.
         builder: appends the operations.
     """
-    if operation.name != ApproxTopK.name or not all(_is_static(value) for value in operation.results):
+    names = (ApproxTopK.name, ComparedTopK.name)
+    if operation.name not in names or not all(_is_static(value) for value in operation.results):
         return None
-    view = ApproxTopK(operation)
-    ordered = view.sort()
+    if operation.name == ApproxTopK.name:
+        ordered = ApproxTopK(operation).sort()
+    else:
+        view = ComparedTopK(operation)
+        positions = view.iota()
+        builder.block.operations.append(positions)
+        ordered = view.sort(positions.result)
     verify_view(view_of(ordered))
     builder.block.operations.append(ordered)
     return [

@@ -42,7 +42,7 @@ runtime/explorer/responsibility.py:FAILURE
 runtime/frontend/jaxlib_modules.py:NOT_INSTALLED
 runtime/frontend/jaxlib_modules.py:MALFORMED
 runtime/ops/testing/array_files.py:_NUMPY_OWN
-runtime/ops/custom_calls/custom_call.py:TYPED_FFI
+runtime/ops/custom_calls/view.py:TYPED_FFI
 runtime/ops/numerics/result_accuracy.py:*
 runtime/ops/numerics/special_functions.py:_SPLIT
 runtime/ops/internal/partial_windows.py:OUT_OF_BOUNDS_START

@@ -120,6 +120,26 @@ def check_composites_are_part_of_exported_programs() -> None:
     np.testing.assert_array_equal(exported.call(x), function(x))
 
 
+def check_custom_calls_that_stand_for_operations() -> None:
+    """Under `vmap`, whose batch the operation takes as it is."""
+    erf = jax.ffi.ffi_call("mhlo.erf", jax.ShapeDtypeStruct((4,), np.float32), vmap_method="broadcast_all")
+    np.testing.assert_array_equal(jax.jit(jax.vmap(erf))(MATRIX), jax.scipy.special.erf(MATRIX))
+    pair = (jax.ShapeDtypeStruct((2,), np.float32), jax.ShapeDtypeStruct((2,), np.int32))
+    top = jax.ffi.ffi_call("mhlo.topk", pair, vmap_method="broadcast_all")
+    for got, want in zip(
+        jax.jit(jax.vmap(lambda row: top(row, k=np.int64(2))))(MATRIX), jax.lax.top_k(MATRIX, 2), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+    for target in ("MoveToHost", "MoveToDevice", "mhlo.copy"):
+        move = jax.ffi.ffi_call(target, jax.ShapeDtypeStruct((4, 4), np.float32))
+        np.testing.assert_array_equal(jax.jit(move)(MATRIX), MATRIX)
+    shapes = (jax.ShapeDtypeStruct((4, 4), np.float32), jax.ShapeDtypeStruct((4,), np.float32))
+    packed, taus = jax.jit(jax.ffi.ffi_call("Qr", shapes))(MATRIX)
+    product = jax.ffi.ffi_call("ProductOfElementaryHouseholderReflectors", shapes[0])
+    q = jax.jit(product)(packed, taus)
+    np.testing.assert_allclose(q @ jnp.triu(packed), MATRIX, atol=1e-5)
+
+
 def check_pure_callbacks_in_transformations() -> None:
     def sine(x: Any) -> Any:
         return jax.pure_callback(

@@ -26,10 +26,7 @@ from .shape_operands import shape_operands, with_operand_sizes, with_shapes
 from .targets import BUILT_IN, Target, attached_target
 from .unsupported_targets import OTHER_PLATFORMS, unsupported_reason
 from .user_functions import Registry, call_user
-from .view import CustomCallView
-
-TYPED_FFI: Final = 4
-"""The api_version whose backend_config is a dictionary."""
+from .view import TYPED_FFI, CustomCallView
 
 _REGISTERED: Final = Registry[Target]()
 

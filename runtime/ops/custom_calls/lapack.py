@@ -174,9 +174,7 @@ class Routine:
 
         return run
 
-    def _kernel(
-        self, view: CustomCallView, threads: int | None = None
-    ) -> Callable[[], PreparedCall] | None:
+    def _kernel(self, view: CustomCallView, threads: int | None = None) -> Callable[[], PreparedCall] | None:
         """The function that prepares the kernel which replaces the routine; None without one."""
         prepare = self.prepare
         if prepare is None or not uses_kernels(view.operation):
@@ -494,6 +492,11 @@ _COMPLEX_NAMES: Final = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "
 """Routines that have another name for complex elements."""
 
 
+def routine_name(prefix: str, name: str) -> str:
+    """The custom call target of a routine for the element type with this letter."""
+    return f"lapack_{prefix}{_COMPLEX_NAMES.get(name, name) if prefix in 'cz' else name}_ffi"
+
+
 def _shapes(text: str) -> tuple[Shape, ...]:
     return tuple([Shape(*item.split(":")) for item in text.split()])
 
@@ -507,9 +510,7 @@ def _routines() -> Iterator[tuple[str, Routine]]:
             operands, results = map(_shapes, signature.split("->"))
             check = _require_free_columns if name == "geqp3" else None
             prepare = _KERNELS.get(name)
-            if prefix in "cz":
-                name = _COMPLEX_NAMES.get(name, name)
-            target = f"lapack_{prefix}{name}_ffi"
+            target = routine_name(prefix, name)
             yield target, Routine(library, describe, operands, results, parameters, check, prepare)
 
 

@@ -3,7 +3,8 @@
 The verifier checks the operation with the computations that the call names as its regions, and the
 specializer puts it in the call's place.
 
-Source: JAX, "jax.export" (guaranteed custom call targets), and `jax.lax.ragged_all_to_all`.
+Source: JAX, "jax.export" (guaranteed custom call targets), and `jax.lax.ragged_all_to_all`; XLA's @TopK; and
+see `encoded_operations`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from typing import Final
 
 from ...ir import Attribute, DictionaryAttribute, Operation, Region, StringAttribute, Value
 from ...ir.record import Record
+from ...types import TupleType, Type
 from ..framework.declaration import lookup
 from .collective_calls import ASYNC_COLLECTIVES
+from .encoded_operations import (
+    DICTIONARIES,
+    ENCODED,
+    LAPACK_ROUTINES,
+    encoded_attributes,
+    lapack_attributes,
+)
 from .shape_operands import shape_operands, with_operand_sizes
-
-DICTIONARIES: Final = ("backend_config", "mhlo.backend_config", "mhlo.attributes")
-"""The attributes of a custom call that hold attributes of the operation."""
 
 
 def declared_attributes(call: Operation, name: str) -> dict[str, Attribute]:
@@ -60,7 +66,7 @@ class ReplacedTarget(Record):
             VerifyError: the operands that say shapes are malformed.
         """
         shapes = set(shape_operands(call))
-        types = [result.type for result in call.results]
+        types = result_types(call)
         return Operation(
             self.operation,
             [operand for position, operand in enumerate(operands) if position not in shapes],
@@ -69,6 +75,12 @@ class ReplacedTarget(Record):
             regions,
             call.location,
         )
+
+
+def result_types(call: Operation) -> Sequence[Type]:
+    """The types of a call's results, or of the components of the tuple that is its only result."""
+    types = [result.type for result in call.results]
+    return types[0].types if len(types) == 1 and isinstance(types[0], TupleType) else types
 
 
 REPLACED_TARGETS: Final = {
@@ -82,6 +94,9 @@ REPLACED_TARGETS: Final = {
         f"{name}-start": ReplacedTarget(collective.operation, collective.attributes)
         for name, collective in ASYNC_COLLECTIVES.items()
     },
+    "TopK": ReplacedTarget("nimblehlo.compared_top_k"),
+    **{name: ReplacedTarget(operation, encoded_attributes) for name, operation in ENCODED.items()},
+    **{name: ReplacedTarget("stablehlo.custom_call", lapack_attributes) for name in LAPACK_ROUTINES},
 }
 """The replaced targets by name."""
 

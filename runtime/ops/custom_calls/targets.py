@@ -202,6 +202,15 @@ SHARDING_ANNOTATIONS: Final = (
 )
 """Targets that say how values are sharded over devices, and return their operands on one device."""
 
+PLACEMENTS: Final = (
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "MoveToHost",
+    "MoveToDevice",
+    "mhlo.copy",
+)
+"""Targets that say where or how a value is stored, and return their operands."""
+
 BUILT_IN: Final[dict[str, Target]] = {
     "check.expect_eq": Target(_expect(unequal, "values must be equal"), _verify_pair, pure=False),
     "check.expect_almost_eq": Target(
@@ -218,10 +227,7 @@ BUILT_IN: Final[dict[str, Target]] = {
     ),
     "check.eq": Target(_eq, _verify_eq, pure=False),
     "shape_assertion": Target(_shape_assertion, _verify_shape_assertion, pure=False),
-    **{
-        name: Target(_identity, _verify_identity)
-        for name in (*SHARDING_ANNOTATIONS, "LayoutConstraint", "annotate_device_placement")
-    },
+    **{name: Target(_identity, _verify_identity) for name in (*SHARDING_ANNOTATIONS, *PLACEMENTS)},
     **{f"{name}-done": Target(_identity, _verify_done) for name in ASYNC_COLLECTIVES},
     "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
     "CreateBuffer": Target(buffers.create, buffers.verify_create),

@@ -41,8 +41,6 @@ UNSUPPORTED: Final[dict[str, str]] = {
     # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
     "Eigh": TPU,
     "LuDecomposition": TPU,
-    "ProductOfElementaryHouseholderReflectors": TPU,
-    "Qr": TPU,
     "tpu_custom_call": TPU,
     "xla_python_tpu_callback": TPU,
     # TensorFlow's graph is not part of the module.

@@ -6,7 +6,7 @@ Source: specification, section "custom_call"; attributes that it lacks are those
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ..framework.declaration import Attribute, Op, Operand, Result
 
 BackendConfig = str | dict[str, Any]
 Alias = tuple[tuple[int, ...], int, tuple[int, ...]]
+
+TYPED_FFI: Final = 4
+"""The api_version whose backend_config is a dictionary."""
 
 
 class _BackendConfig(AttributeKind[BackendConfig]):

@@ -10,6 +10,7 @@ from typing import Final
 REDUCE: Final = "stablehlo.reduce"
 COMPONENT_SCATTER: Final = "nimblehlo.component_scatter"
 APPROX_TOP_K: Final = "nimblehlo.approx_top_k"
+COMPARED_TOP_K: Final = "nimblehlo.compared_top_k"
 ARG_REDUCE: Final = "nimblehlo.arg_reduce"
 ARG_SORT: Final = "nimblehlo.arg_sort"
 
@@ -72,6 +73,7 @@ _NAMES: Final = {
         "nimblehlo": "dynamic_reduce_window dynamic_top_k dynamic_rng_bit_generator"
     },
     "custom_calls.approx_top_k": {"nimblehlo": "approx_top_k dynamic_approx_top_k"},
+    "custom_calls.compared_top_k": {"nimblehlo": "compared_top_k"},
     "custom_calls.custom_call": {"stablehlo": "custom_call"},
     "chlo.elementwise": {
         "chlo": (

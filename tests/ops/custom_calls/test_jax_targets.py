@@ -122,7 +122,7 @@ def test_nothing_is_served_and_listed() -> None:
     [
         ("InspectSharding", "several devices"),
         ("cusolver_getrf_ffi", "GPUs"),
-        ("Qr", "TPUs"),
+        ("Eigh", "TPUs"),
         ("tf.call_tf_function", "another process"),
     ],
 )
@@ -135,7 +135,7 @@ def test_why_a_target_is_not_served(target: str, reason: str) -> None:
 
 
 PLATFORMS = {
-    "geqrf": (lambda x: jnp.linalg.qr(x)[1], ["cpu", "tpu"]),
+    "geqrf": (lambda x: jnp.linalg.qr(x)[1], ["cpu", "cuda"]),
     "getrf": (lambda x: lax.linalg.lu(x)[0], ["cuda", "tpu", "cpu"]),
     "syevd": (lambda x: jnp.linalg.eigvalsh(x), ["tpu", "cpu", "cuda"]),
     "no call": (lambda x: x + jax.random.normal(jax.random.key(0), x.shape), ["cuda", "cpu"]),
