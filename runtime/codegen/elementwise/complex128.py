@@ -12,6 +12,7 @@ from llvmlite import ir
 from ..llvm.values import Value
 from ..mathematics.library import library_function
 from ..mathematics.reals import Real, where
+from .complex64 import exp_by_annex_g
 
 _exp, _cos, _sin = (library_function(name) for name in ("exponential", "cosine", "sine"))
 
@@ -30,4 +31,6 @@ def exponential(builder: ir.IRBuilder, z: Value) -> Value:
     factor = where(is_great, power, x.like(1.0))
     real = Real(builder, _cos(builder, y.value)) * power * factor
     imaginary = Real(builder, _sin(builder, y.value)) * power * factor
-    return real.value, where(y.compare("==", 0.0), y, imaginary).value
+    product = real, where(y.compare("==", 0.0), y, imaginary)
+    real, imaginary = exp_by_annex_g(product, (x, y), power)
+    return real.value, imaginary.value

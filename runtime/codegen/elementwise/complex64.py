@@ -120,10 +120,27 @@ def _sign(z: Pair) -> Pair:
 
 
 def _exp(z: Pair) -> Pair:
-    """exp(x) (cos(y), sin(y)); NaN wherever the angle is infinite or NaN."""
+    """exp(x) (cos(y), sin(y))."""
     x, y = z
     size = exp_of_real(x, upper=_EXP_REACH)
-    return size * cos(y), where(y.compare("==", 0.0), y, size * sin(y))
+    return exp_by_annex_g((size * cos(y), where(y.compare("==", 0.0), y, size * sin(y))), z, size)
+
+
+def exp_by_annex_g(product: Pair, z: Pair, size: Real) -> Pair:
+    """exp(x) (cos(y), sin(y)) for a number x + i y; where the angle y is infinite or NaN and x is infinite,
+    zeros or an infinity as annex G says.
+
+    Args:
+        product: exp(x) (cos(y), sin(y)), each factor rounded.
+        z: x and y.
+        size: a number that is zero where exp(x) is, and infinite where it is.
+    """
+    (real, imaginary), (x, y) = product, z
+    builder = x.builder
+    without_angle = builder.and_(_is_infinite(x), builder.not_(abs(y).compare("<", math.inf)))
+    vanishes = builder.and_(without_angle, x.compare("<", 0.0))
+    zero = y.like(0.0).with_sign_of(y)
+    return where(without_angle, size, real), where(vanishes, zero, imaginary)
 
 
 def _log(z: Pair) -> Pair:

@@ -208,17 +208,21 @@ def cbrt_complex(operand: Array) -> Array:
 
 
 def exp_complex(operand: Array) -> Array:
-    """exp(real) * (cos(imag), sin(imag)); NaN wherever the angle is infinite or NaN.
+    """exp(real) * (cos(imag), sin(imag)).
 
-    The power of a great exponent is multiplied in two factors, because alone it may overflow.
+    The power of a great exponent is multiplied in two factors, because alone it may overflow. Where the angle
+    is infinite or NaN, the result is NaN, but zero with the angle's sign for an exponent of -infinity, and
+    (infinity, NaN) for one of infinity.
     """
     x, y = operand.real, operand.imag
     is_great = x > _SPLIT_EXPONENTS
     power = real_functions.exponential(np.where(is_great, x * 0.5, x))
     factor = np.where(is_great, power, 1.0)
     real = real_functions.cosine(y) * power * factor
-    imaginary = real_functions.sine(y) * power * factor
-    return complex_of(real, np.where(y == 0, y, imaginary))
+    imaginary = np.where(y == 0, y, real_functions.sine(y) * power * factor)
+    without_angle = np.isinf(x) & ~np.isfinite(y)
+    real = np.where(without_angle, power, real)
+    return complex_of(real, np.where(without_angle & (x < 0), np.copysign(0.0, y), imaginary))
 
 
 def expm1_complex(operand: Array) -> Array:

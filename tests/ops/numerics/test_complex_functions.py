@@ -11,10 +11,14 @@ import mpmath
 import numpy as np
 import pytest
 
+import nimblehlo
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.references import evaluate
 from tests.ops.rejections import program
 from tests.ops.texts import tensor
+from tests.running import MODES, assert_same_bits
+
+Array = np.ndarray[Any, Any]
 
 INF, NAN = math.inf, math.nan
 TYPES = ["complex<f32>", "complex<f64>"]
@@ -173,7 +177,8 @@ def test_special_values(element_type: str) -> None:
 
     assert one("exponential", complex(-INF, 1)) == 0
     assert one("exponential", complex(INF, 0)) == complex(INF, 0)
-    assert is_nan(one("exponential", complex(-INF, INF)))
+    assert one("exponential", complex(-INF, INF)) == 0
+    assert is_nan(one("exponential", complex(1, INF)))
     assert one("sqrt", complex(1, INF)) == complex(INF, INF)
     assert one("sqrt", complex(-1, -0.0)) == complex(0, -1)
     assert one("log", complex(-1, 0)).imag == pytest.approx(math.pi)
@@ -181,6 +186,117 @@ def test_special_values(element_type: str) -> None:
     assert is_nan(one("sign", complex(NAN, 1)))
     assert one("rsqrt", complex(INF, 0)) == 0
     assert one("tanh", complex(INF, 1)) == 1
+
+
+EDGES = [-INF, -2.0, -0.0, 0.0, 1.5, INF, NAN]
+
+ANNEX_G_EXP = [
+    (-INF, -INF, 0.0, -0.0),
+    (-INF, INF, 0.0, 0.0),
+    (-INF, NAN, 0.0, 0.0),
+    (INF, -INF, INF, NAN),
+    (INF, INF, INF, NAN),
+    (INF, NAN, INF, NAN),
+    (-INF, 0.0, 0.0, 0.0),
+    (-INF, -0.0, 0.0, -0.0),
+    (INF, 0.0, INF, 0.0),
+    (INF, -0.0, INF, -0.0),
+    (NAN, 0.0, NAN, 0.0),
+    (NAN, -0.0, NAN, -0.0),
+    (NAN, 1.5, NAN, NAN),
+    (NAN, NAN, NAN, NAN),
+    (1.5, INF, NAN, NAN),
+    (1.5, NAN, NAN, NAN),
+]
+"""Components of numbers and of their exponentials in C99, G.6.3.1; where a sign is open, that of NumPy."""
+
+
+def edge_numbers(element_type: str) -> Array:
+    return np.array([complex(x, y) for x in EDGES for y in EDGES], ELEMENT_TYPES[element_type].dtype)
+
+
+def at_edges(name: str, element_type: str) -> Array:
+    """A function of all pairs of edges, with the same bits in every mode."""
+    z = edge_numbers(element_type)
+    type = tensor(z.shape, element_type)
+    result = tensor(z.shape, element_type[8:-1]) if name == "stablehlo.abs" else type
+    call = f'"{name}"(%z) : ({type}) -> {result}'
+    text = f"func.func @main(%z: {type}) -> {result} {{ %r = {call} return %r : {result} }}"
+    (want,) = evaluate(program(name, [type], [result]), z)
+    for options in MODES.values():
+        assert_same_bits(nimblehlo.execute(text, [z], options=options)[0], want)
+    return want
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_exponentials_have_the_special_values_of_annex_g(element_type: str) -> None:
+    z, got = edge_numbers(element_type), at_edges("stablehlo.exponential", element_type)
+    for x, y, *want in ANNEX_G_EXP:
+        is_y = np.isnan(z.imag) if math.isnan(y) else (z.imag == y) & (np.signbit(z.imag) == np.signbit(y))
+        (index,) = np.flatnonzero(is_y & (np.isnan(z.real) if math.isnan(x) else z.real == x))
+        np.testing.assert_array_equal([got[index].real, got[index].imag], want, f"exp({x}, {y})")
+        if not any(map(math.isnan, want)):
+            assert np.signbit([got[index].real, got[index].imag]).tolist() == np.signbit(want).tolist(), (
+                x,
+                y,
+            )
+
+
+NUMPY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "stablehlo.abs": np.abs,
+    "stablehlo.cosine": np.cos,
+    "stablehlo.exponential": np.exp,
+    "stablehlo.log": np.log,
+    "stablehlo.log_plus_one": np.log1p,
+    "stablehlo.sine": np.sin,
+    "stablehlo.sqrt": np.sqrt,
+    "stablehlo.tan": np.tan,
+    "stablehlo.tanh": np.tanh,
+    "chlo.acos": np.arccos,
+    "chlo.acosh": np.arccosh,
+    "chlo.asin": np.arcsin,
+    "chlo.asinh": np.arcsinh,
+    "chlo.atan": np.arctan,
+    "chlo.atanh": np.arctanh,
+    "chlo.cosh": np.cosh,
+    "chlo.sinh": np.sinh,
+}
+
+
+@pytest.mark.parametrize("name", NUMPY_FUNCTIONS)
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_special_values_of_functions_are_those_of_numpy(name: str, element_type: str) -> None:
+    """Annex G leaves the sign of a component open beside one that is NaN."""
+    got, want = at_edges(name, element_type), np.asarray(NUMPY_FUNCTIONS[name](edge_numbers(element_type)))
+    tolerance = 8 * np.finfo(got.dtype).eps
+    np.testing.assert_allclose(np.abs(got.real), np.abs(want.real), rtol=tolerance)
+    np.testing.assert_allclose(np.abs(got.imag), np.abs(want.imag), rtol=tolerance)
+    has_signs = ~np.isnan(want.real) & ~np.isnan(want.imag)
+    np.testing.assert_array_equal(np.signbit(got.real)[has_signs], np.signbit(want.real)[has_signs])
+    np.testing.assert_array_equal(np.signbit(got.imag)[has_signs], np.signbit(want.imag)[has_signs])
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_functions_without_an_entry_in_annex_g_follow_its_exponential(element_type: str) -> None:
+    """exp(z) - 1 and 1 / (1 + exp(-z)), where an infinite divisor gives zero; also roots in every mode."""
+    z = edge_numbers(element_type)
+    exponential = at_edges("stablehlo.exponential", element_type)
+    minus_one = at_edges("stablehlo.exponential_minus_one", element_type)
+    is_great = np.isinf(z.real)
+    np.testing.assert_array_equal(minus_one.real[is_great], exponential.real[is_great] - 1)
+    np.testing.assert_array_equal(minus_one.imag, exponential.imag)
+    logistic_values = at_edges("stablehlo.logistic", element_type)
+    assert (logistic_values[z.real == -INF] == 0).all() and (logistic_values[z.real == INF] == 1).all()
+    without_angle = np.isfinite(z.real) & ~np.isfinite(z.imag)
+    assert np.isnan(logistic_values[without_angle].real).all()
+    assert np.isnan(at_edges("stablehlo.sign", element_type)[~np.isfinite(z)]).all()
+    root = at_edges("stablehlo.rsqrt", element_type)
+    assert (root[np.isinf(z.real) | np.isinf(z.imag)] == 0).all()
+    modulus = at_edges("stablehlo.abs", element_type)
+    cube_roots = at_edges("stablehlo.cbrt", element_type)
+    is_number = ~np.isnan(z)
+    assert (np.isinf(cube_roots) == np.isinf(modulus))[is_number].all()
 
 
 def test_powers_keep_their_digits() -> None:
