@@ -4,6 +4,9 @@ A target is named after a routine and the type of its elements: ``lapack_sgetrf_
 Operands and results are batches of matrices and vectors. LAPACK takes the last two dimensions as rows and
 columns of a buffer stored column by column, whatever the layout that the custom call asks for.
 
+Routines that iterate, and one that selects columns by their norms (geqp3), take finite matrices alone: other
+problems of a batch give NaN, and information that is not zero (see `numerics/fortran.pyx`).
+
 Source: LAPACK Users' Guide; the custom calls' operands, results and parameters are those of JAX 0.10.
 """
 
@@ -326,7 +329,7 @@ def _ormqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes, c: Si
 def _geqp3(library: Library, parameters: Parameters, x: Sizes, pivots: Sizes) -> Problem:
     m, n = x
     order = Buffer(pivots, None, 1, "I", is_zero=True)
-    results: list[Argument] = [Buffer(x, 0, 0), m, order, Buffer((min(x),), None, 2)]
+    results: list[Argument] = [Buffer(x, 0, 0, finite="all"), m, order, Buffer((min(x),), None, 2)]
     real_work = [] if library.is_real else [Buffer((2 * n,), kind="R")]
     return "geqp3", [m, n, *results, Workspace(), *real_work, information()]
 
@@ -339,7 +342,7 @@ def _require_free_columns(x: Array, pivots: Array) -> None:
 def _syevd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
     n = x[0]
     name, kinds = ("syevd", "TI") if library.is_real else ("heevd", "TRI")
-    results = [Buffer(x, 0, 0), n, Buffer((n,), None, 1, "R")]
+    results = [Buffer(x, 0, 0, finite=parameters["uplo"]), n, Buffer((n,), None, 1, "R")]
     flags = parameters["mode"], parameters["uplo"]
     return name, [*flags, n, *results, *[Workspace(kind) for kind in kinds], information(2)]
 
@@ -365,7 +368,7 @@ def _singular_values(name: str) -> Describe:
             m,
             Buffer((columns, n), None, vt),
         ]
-        return name, [*flags, m, n, Buffer(x, 0, 0), m, *results, columns, Workspace(), *rest]
+        return name, [*flags, m, n, Buffer(x, 0, 0, finite="all"), m, *results, columns, Workspace(), *rest]
 
     return describe
 
@@ -395,7 +398,7 @@ def _geev(library: Library, parameters: Parameters, x: Sizes) -> Problem:
         for result, mode in enumerate(modes, len(eigenvalues))
     ]
     real_work = [] if library.is_real else [Buffer((2 * n,), kind="R")]
-    results = [Buffer(x, 0), n, *eigenvalues, vectors[0], n, vectors[1], n]
+    results = [Buffer(x, 0, finite="all"), n, *eigenvalues, vectors[0], n, vectors[1], n]
     rest = [*real_work, information(len(eigenvalues) + 2)]
     return "geev", [*modes, n, *results, Workspace(), *rest]
 
@@ -408,7 +411,7 @@ def _gees(library: Library, parameters: Parameters, x: Sizes) -> Problem:
     # Without sorting, LAPACK uses neither the selecting function nor its workspace.
     unused = np.zeros(1)
     vectors = Buffer(x, None, 1 if mode == "V" else None)
-    results = [Buffer(x, 0, 0), n, Buffer((), None, selected, "I"), *eigenvalues, vectors, n]
+    results = [Buffer(x, 0, 0, finite="all"), n, Buffer((), None, selected, "I"), *eigenvalues, vectors, n]
     rest = [*real_work, unused, information(selected + 1)]
     return "gees", [mode, "N", unused, n, *results, Workspace(), *rest]
 

@@ -3,10 +3,17 @@
 
 A Fortran routine takes addresses alone, and after them the lengths of its character arguments. All that does not
 depend on the elements is computed when a call is prepared: a small problem costs little more than the routine.
+
+Some routines iterate, or choose indices by comparisons: with an element that is not finite they may never end, or write
+beyond their arguments. Such a routine is not called for a problem in which an element that must be finite is not. The
+problem's results are then those of a routine that failed: NaN, the permutation that changes nothing, and -i as
+information where argument i is at fault. The results of a problem for which such a routine itself reports a failure are
+NaN as well: it has not computed all of them.
 """
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
@@ -44,6 +51,15 @@ cdef enum Storage:
     IN_WORKSPACE
     IN_RESULT
     IN_OPERAND
+
+# The elements of an array that must be finite.
+cdef enum FiniteElements:
+    NO_ELEMENTS
+    ALL_ELEMENTS
+    LOWER_TRIANGLE
+    UPPER_TRIANGLE
+
+cdef dict _FINITE_ELEMENTS = {None: NO_ELEMENTS, "all": ALL_ELEMENTS, "L": LOWER_TRIANGLE, "U": UPPER_TRIANGLE}
 
 cdef struct Pair:
     uint64_t first, second
@@ -131,10 +147,11 @@ cdef struct Buffer:
     Py_ssize_t source, result
     # The rank of one problem's array, 0 to 2.
     int rank
-    Py_ssize_t rows, columns, item_bytes
+    Py_ssize_t rows, columns, item_bytes, component_bytes
     # In bytes: its offset in the workspace, the skipped elements, and the strides between problems.
     Py_ssize_t offset, skipped, stride, result_stride
-    bint by_columns, is_zero
+    bint by_columns, is_zero, is_integer, is_information
+    FiniteElements finite
     # The argument with the imaginary parts of eigenvalues whose vectors it has; -1: it has no such vectors.
     Py_ssize_t pairs
 
@@ -146,7 +163,7 @@ cdef class Call:
         address: where the routine is.
         has_wide_integers: whether the routine's integers have 64 bits, and not 32.
         count: how many problems there are.
-        arguments: characters, integers, constant arrays, or pairs of the bytes of an element and a
+        arguments: characters, integers, constant arrays, or pairs of an element type and a
             `lapack_library.Buffer`. What the routine writes to is the caller's to have made large enough.
         results: shape and element type of each result; zero where no argument becomes it.
         context: what is entered around the calls; None: nothing.
@@ -163,6 +180,8 @@ cdef class Call:
     cdef int32_t narrow[MAX_ARGUMENTS]
     cdef char characters[MAX_ARGUMENTS]
     cdef bint is_buffer[MAX_ARGUMENTS]
+    # Whether the routine needs finite elements.
+    cdef bint is_guarded
     cdef Buffer buffers[MAX_ARGUMENTS]
     cdef tuple shapes, dtypes, are_zero
     cdef list constants
@@ -180,6 +199,7 @@ cdef class Call:
         are_made = [False] * len(results)
         self.constants = []
         self.context = context
+        self.is_guarded = False
         for argument in arguments:
             self.is_buffer[position] = False
             if isinstance(argument, str):
@@ -197,6 +217,7 @@ cdef class Call:
             else:
                 self.is_buffer[position] = True
                 self.enter(argument[0], argument[1], &self.buffers[position])
+                self.is_guarded |= self.buffers[position].finite != NO_ELEMENTS
                 if self.buffers[position].result >= 0:
                     are_made[self.buffers[position].result] = True
             position += 1
@@ -204,8 +225,8 @@ cdef class Call:
         for position in range(self.used, MAX_ARGUMENTS):
             self.passed[position] = 1
 
-    cdef int enter(self, Py_ssize_t item, declared, Buffer *buffer) except -1:
-        cdef Py_ssize_t size
+    cdef int enter(self, dtype, declared, Buffer *buffer) except -1:
+        cdef Py_ssize_t size, item = dtype.itemsize
         buffer.rank = len(declared.shape)
         buffer.rows = declared.shape[0] if buffer.rank == 2 else 1
         buffer.columns = declared.shape[buffer.rank - 1] if buffer.rank else 1
@@ -214,6 +235,9 @@ cdef class Call:
         buffer.result = -1 if declared.result is None else declared.result
         buffer.pairs = -1 if declared.pairs is None else declared.pairs
         buffer.is_zero = declared.is_zero
+        buffer.component_bytes = item // 2 if dtype.kind == "c" else item
+        buffer.is_integer, buffer.is_information = dtype.kind == "i", declared.is_information
+        buffer.finite = _FINITE_ELEMENTS[declared.finite]
         buffer.by_columns = declared.by_columns and buffer.rows != 1 and buffer.columns != 1
         size = buffer.rows * buffer.columns * item
         buffer.stride = buffer.offset = buffer.result_stride = 0
@@ -277,6 +301,7 @@ cdef class Call:
         """
         cdef uintptr_t passed[MAX_ARGUMENTS]
         cdef Py_ssize_t problem, position
+        cdef bint is_solved
         cdef Buffer *buffer
         workspace += (ALIGNMENT - <uintptr_t> workspace % ALIGNMENT) % ALIGNMENT
         memcpy(passed, self.passed, sizeof(passed))
@@ -289,17 +314,46 @@ cdef class Call:
                 if self.is_buffer[position]:
                     buffer = &self.buffers[position]
                     begin(buffer, <char *> passed[position] - buffer.skipped, sources[position], strides[position])
-            call_routine(self.address, passed)
+            is_solved = self.solve(passed)
             for position in range(self.used):
                 buffer = &self.buffers[position]
-                if self.is_buffer[position] and buffer.result >= 0 and buffer.storage != IN_RESULT:
+                if not self.is_buffer[position] or buffer.result < 0:
+                    continue
+                if not is_solved and not buffer.is_information:
+                    fail(buffer, <char *> passed[position] if buffer.storage == IN_RESULT else targets[position])
+                elif buffer.storage != IN_RESULT:
                     end(buffer, <char *> passed[position] - buffer.skipped, targets[position], passed)
+                if buffer.storage != IN_RESULT:
                     targets[position] += buffer.result_stride
             for position in range(self.used):
                 if self.is_buffer[position]:
                     passed[position] += self.buffers[position].stride
                     if self.buffers[position].source >= 0:
                         sources[position] += strides[position][0]
+
+
+    cdef bint solve(self, const uintptr_t *passed) noexcept nogil:
+        """Call the routine if it can bear the elements. Whether the problem is solved; always if the routine needs no
+        finite elements, since what it reports then is for the program alone."""
+        cdef Py_ssize_t position, faulty = -1
+        cdef Buffer *buffer
+        if self.is_guarded:
+            for position in range(self.used):
+                if self.is_buffer[position] and not are_bearable(&self.buffers[position], <void *> passed[position]):
+                    faulty = position
+                    break
+        if faulty < 0:
+            call_routine(self.address, passed)
+        if not self.is_guarded:
+            return True
+        for position in range(self.used):
+            buffer = &self.buffers[position]
+            if self.is_buffer[position] and buffer.is_information:
+                if faulty >= 0:
+                    set_integer(buffer, <char *> passed[position], -1 - faulty)
+                elif integer(buffer, <char *> passed[position]) != 0:
+                    return False
+        return faulty < 0
 
 
 cdef void solve_contiguous(Call call, char **operands, char **results) noexcept nogil:
@@ -367,6 +421,60 @@ cdef void end(const Buffer *buffer, const char *memory, char *target, const uint
             target, memory, buffer.rows, buffer.columns, buffer.item_bytes, buffer.rows * buffer.item_bytes,
             buffer.item_bytes,
         )
+
+
+cdef bint is_finite(const Buffer *buffer, const Real *memory) noexcept nogil:
+    """Whether the elements that must be finite are. The diagonal of a Hermitian matrix is real: no routine reads its
+    imaginary components."""
+    cdef Py_ssize_t row, column, first, last, components = buffer.item_bytes // sizeof(Real)
+    cdef bint is_triangle = buffer.finite != ALL_ELEMENTS
+    cdef const Real *element
+    cdef Real total = 0
+    for column in range(buffer.columns):
+        first = column if buffer.finite == LOWER_TRIANGLE else 0
+        last = column + 1 if buffer.finite == UPPER_TRIANGLE else buffer.rows
+        for row in range(first, last):
+            element = memory + components * (column * buffer.rows + row)
+            # A product with zero is zero, or NaN.
+            total += element[0] * 0
+            if components == 2 and not (is_triangle and row == column):
+                total += element[1] * 0
+    return total == 0
+
+
+cdef bint are_bearable(const Buffer *buffer, const void *memory) noexcept nogil:
+    """Whether the routine can be given the initial elements of a buffer."""
+    if buffer.finite == NO_ELEMENTS:
+        return True
+    if buffer.component_bytes == sizeof(float):
+        return is_finite(buffer, <const float *> memory)
+    return is_finite(buffer, <const double *> memory)
+
+
+cdef int64_t integer(const Buffer *buffer, const char *memory) noexcept nogil:
+    """The value of an argument that is an integer."""
+    return (<const int64_t *> memory)[0] if buffer.item_bytes == sizeof(int64_t) else (<const int32_t *> memory)[0]
+
+
+cdef void set_integer(const Buffer *buffer, char *memory, int64_t value) noexcept nogil:
+    if buffer.item_bytes == sizeof(int64_t):
+        (<int64_t *> memory)[0] = value
+    else:
+        (<int32_t *> memory)[0] = <int32_t> value
+
+
+cdef void fail(const Buffer *buffer, char *target) noexcept nogil:
+    """Make a result of a problem that is not solved: NaN; for integers 1, 2, 3, ..., or 0 as the only one."""
+    cdef Py_ssize_t index
+    if buffer.is_integer:
+        for index in range(buffer.columns):
+            (<int32_t *> target)[index] = <int32_t> (index + 1 if buffer.rank else 0)
+    elif buffer.component_bytes == sizeof(float):
+        for index in range(buffer.result_stride // <Py_ssize_t> sizeof(float)):
+            (<float *> target)[index] = NAN
+    else:
+        for index in range(buffer.result_stride // <Py_ssize_t> sizeof(double)):
+            (<double *> target)[index] = NAN
 
 
 cdef cnp.ndarray _by_problems(cnp.ndarray array, const Buffer *buffer, Py_ssize_t *strides):

@@ -13,14 +13,14 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ...errors import UnsupportedError
-from ...types import ELEMENT_TYPES, Array
+from ...types import ELEMENT_TYPES, Array, DType
 from .fortran import Call, Procedure, capsule_address, capsule_signature
 
 ELEMENTS: Final = {
@@ -41,6 +41,10 @@ _INTEGER: Final = re.compile(r"\bint \*")
 _MAX_STACK_BYTES: Final = 1 << 14
 """Bytes up to which the arrays of a problem are on the stack; see `fortran.Call`."""
 
+_MAX_WORKSPACE_RATIO: Final = 8
+"""Maximum elements of a workspace for each element of a matrix: gesdd takes 4 n^2 + 7 n. If that overflows
+the integers of a routine, it ends the process."""
+
 _MAX_SERIAL_CALL_ELEMENTS: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""
 
@@ -58,6 +62,10 @@ class Buffer:
         is_read_only: whether the routine only reads it, so that it may be the operand itself.
         is_zero: whether its initial elements are zeros.
         skipped: the number of elements before the address that the routine takes.
+        finite: the initial elements that must be finite, without which the routine is not called: "all", or
+            those of the lower ("L") or upper ("U") triangle of a symmetric or Hermitian matrix, which is
+            stored column by column; see `fortran`. None: the routine bears any elements.
+        is_information: whether the routine reports in it whether it failed.
         pairs: the argument with the imaginary parts of the eigenvalues whose eigenvectors the array has; the
             result has these vectors unpacked. None: it has no eigenvectors.
     """
@@ -70,6 +78,8 @@ class Buffer:
     is_read_only: bool = False
     is_zero: bool = False
     skipped: int = 0
+    finite: str | None = None
+    is_information: bool = False
     pairs: int | None = None
 
 
@@ -82,7 +92,7 @@ class Workspace:
 
 def information(result: int | None = None) -> Buffer:
     """The argument in which a routine reports success."""
-    return Buffer((), None, result, "I")
+    return Buffer((), None, result, "I", is_information=True)
 
 
 Argument = Buffer | Workspace | Array | str | int
@@ -236,19 +246,23 @@ class Library:
             count: how many problems there are.
             results: shape and element type of each result, batch dimensions included.
             threads: the maximum number of threads to use; None: all.
+
+        Raises:
+            ValueError: the problem is too large for the library's integers.
         """
         address, integer = _native(self.prefix + name)
-        sizes = {kind: ELEMENT_TYPES[type].dtype.itemsize for kind, type in ELEMENTS[self.prefix].items()}
-        sizes["I"] = np.dtype(integer).itemsize
-        workspaces = self._workspaces(address, integer, arguments)
+        types = {kind: ELEMENT_TYPES[type].dtype for kind, type in ELEMENTS[self.prefix].items()}
+        types["I"] = np.dtype(integer)
+        _check_sizes(arguments, integer)
+        workspaces = self._workspaces(address, integer, types, arguments)
         passed: list[Any] = []
         largest = 0
         for argument in arguments:
             if isinstance(argument, Workspace):
                 size = next(workspaces)
-                passed += [(sizes[argument.kind], Buffer((size,))), size]
+                passed += [(types[argument.kind], Buffer((size,))), size]
             elif isinstance(argument, Buffer):
-                passed.append((sizes[argument.kind], argument))
+                passed.append((types[argument.kind], argument))
                 if len(argument.shape) == 2:
                     largest = max(largest, math.prod(argument.shape))
             else:
@@ -257,13 +271,13 @@ class Library:
         context = None if largest <= _MAX_SERIAL_CALL_ELEMENTS or limit is None else _ThreadLimit(limit)
         return Call(address, integer is np.int64, count, passed, results, context)
 
-    def _workspaces(self, address: int, integer: Any, arguments: Sequence[Argument]) -> Iterator[int]:
+    def _workspaces(
+        self, address: int, integer: Any, types: Mapping[str, DType], arguments: Sequence[Argument]
+    ) -> Iterator[int]:
         """The sizes that a routine requests."""
         kinds = [argument.kind for argument in arguments if isinstance(argument, Workspace)]
         if not kinds:
             return
-        types = {kind: ELEMENT_TYPES[type].dtype for kind, type in ELEMENTS[self.prefix].items()}
-        types["I"] = np.dtype(integer)
         arrays = [np.zeros(1, types[kind]) for kind in kinds]
         # A routine that computes these sizes reads and writes no other array.
         nothing, answers, asked = np.zeros(16), iter(arrays), []
@@ -274,6 +288,18 @@ class Library:
                 asked.append(nothing if isinstance(argument, Buffer) else argument)
         Procedure(lambda: Call(address, integer is np.int64, 1, asked, []))()
         yield from [max(1, _rounded_up(work[0])) for work in arrays]
+
+
+def _check_sizes(arguments: Sequence[Argument], integer: Any) -> None:
+    """Refuse arrays whose size, or that of the workspace for them, the library's integers cannot count.
+
+    Raises:
+        ValueError: an array is too large.
+    """
+    limit = int(np.iinfo(integer).max) // _MAX_WORKSPACE_RATIO
+    sizes = [math.prod(argument.shape) for argument in arguments if isinstance(argument, Buffer)]
+    if max(sizes, default=0) > limit:
+        raise ValueError(f"LAPACK can take arrays of {limit} elements, but not of {max(sizes)}")
 
 
 def _rounded_up(size: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -208,6 +209,94 @@ def test_results_that_nothing_becomes_are_zero() -> None:
     assert not left.any() and right.any()
 
 
+def guarded_routines(dtype: str) -> Iterator[tuple[str, list[Any], dict[str, str], int]]:
+    """Routines that need finite matrices of order 4: their results, parameters, and the number of the matrix
+    among their arguments."""
+    order, prefix = 4, library_of(dtype).prefix
+    is_real, real = prefix in "sd", np.empty(0, dtype).real.dtype
+    matrix, vector, reals = ((order, order), dtype), ((order,), dtype), ((order,), real)
+    wide, number = ((order, order), np.result_type(dtype, np.complex64)), ((), np.int32)
+    values = [vector] * (2 if is_real else 1)
+    yield "geev", [*values, wide, wide, number], {"compute_left": "V", "compute_right": "V"}, 4
+    yield "gees", [matrix, matrix, *values, number, number], {"mode": "V"}, 5
+    yield "gesdd", [matrix, reals, matrix, matrix, number], {"mode": "A"}, 4
+    yield "gesvd", [matrix, reals, matrix, matrix, number], {"mode": "S"}, 5
+    for uplo in "LU":
+        name = "syevd" if is_real else "heevd"
+        yield name, [matrix, reals, number], {"mode": "V", "uplo": uplo}, 4
+
+
+def unbearable(dtype: str) -> Array:
+    """Matrices of order 4 with elements that are not finite, in both triangles."""
+    a = np.stack([np.eye(4, dtype=dtype)] * 6)
+    a[0] = np.inf
+    a[1, ::2], a[1, 1::2] = np.inf, -np.inf
+    a[2] = np.nan
+    a[3, 1, 1] = np.inf
+    a[4, 0, 3] = a[4, 3, 0] = -np.inf
+    a[5, 2, 2] = np.nan
+    return a
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_iterates_is_never_given_elements_that_are_not_finite(source: str, dtype: str) -> None:
+    """Such a problem gives NaN and the number of the argument; its neighbours keep their bits."""
+    a = np.concatenate([definite((2, 4, 4), dtype), unbearable(dtype)])
+    for name, results, parameters, argument in guarded_routines(dtype):
+        *found, info = solved(library_of(dtype).prefix + name, a, results=results, **parameters)
+        *alone, _ = solved(library_of(dtype).prefix + name, a[:2], results=results, **parameters)
+        np.testing.assert_array_equal(info, [0] * 2 + [-argument] * 6, name)
+        for array, want in zip(found, alone, strict=True):
+            np.testing.assert_array_equal(array[:2], want)
+            assert array.dtype.kind == "i" or np.isnan(array[2:]).all(), name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_that_a_routine_does_not_read_may_be_anything(source: str, dtype: str) -> None:
+    prefix, a = library_of(dtype).prefix, definite((1, 4, 4), dtype)
+    name = prefix + ("syevd" if prefix in "sd" else "heevd")
+    results = [((4, 4), dtype), ((4,), a.real.dtype), ((), np.int32)]
+    for uplo, unread in (("L", np.triu_indices(4, 1)), ("U", np.tril_indices(4, -1))):
+        want = solved(name, a, results=results, mode="V", uplo=uplo)
+        spoiled = a.copy()
+        spoiled[0][unread] = np.nan
+        if prefix in "cz":
+            spoiled.imag[0][np.diag_indices(4)] = np.inf
+        got = solved(name, spoiled, results=results, mode="V", uplo=uplo)
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_column_norms_that_are_not_finite_choose_no_column(source: str, dtype: str) -> None:
+    a = unbearable(dtype)
+    results = [((4, 4), dtype), ((4,), np.int32), ((4,), dtype)]
+    routine = lapack.ROUTINES[f"lapack_{library_of(dtype).prefix}geqp3_ffi"]
+    name, arguments = routine.describe(routine.library, {}, (4, 4), (4,))
+    declared = [((6, *shape), dtype) for shape, dtype in results]
+    call = Procedure(lambda: routine.library.call(name, arguments, 6, declared))
+    factor, pivots, tau = call(a, np.zeros((6, 4), np.int32))
+    assert np.isnan(factor).all() and np.isnan(tau).all() and (pivots == [1, 2, 3, 4]).all()
+
+
+def test_a_failure_leaves_no_uninitialized_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the routine itself reports counts as well: a stand-in reports a failure and computes nothing."""
+    address = ctypes.CFUNCTYPE(None, *[ctypes.POINTER(ctypes.c_int64)] * 11)
+
+    @address
+    def failing(*arguments: Any) -> None:
+        arguments[10][0] = 3
+
+    name, parameters = "syevd", {"mode": "V", "uplo": "L"}
+    results = [((3, 3), "f8"), ((3,), "f8"), ((), np.int32)]
+    monkeypatch.setattr(
+        lapack_library, "_native", lambda name: (ctypes.cast(failing, ctypes.c_void_p).value, np.int64)
+    )
+    monkeypatch.setattr(lapack_library.Library, "_workspaces", lambda *_: iter([99, 99]))
+    vectors, values, info = solved("d" + name, definite((2, 3, 3), "f8"), results=results, **parameters)
+    assert np.isnan(vectors).all() and np.isnan(values).all() and (info == 3).all()
+
+
 def test_small_problems_take_one_thread() -> None:
     """The library's own number of threads is as before afterwards, also from within another limit."""
     get, _ = lapack_library._thread_limits.functions
@@ -253,6 +342,18 @@ def test_a_fork_leaves_the_limits() -> None:
 def test_too_many_arguments() -> None:
     with pytest.raises(ValueError, match="a routine has 17 arguments"):
         Call(0, True, 1, [np.zeros(1)] * 17, [])
+
+
+def test_a_problem_beyond_the_integers_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lapack_library, "_in_numpy", lambda name: None)
+    lapack_library._native.cache_clear()
+    routine = lapack.ROUTINES["lapack_ssyevd_ffi"]
+    # 2 n^2 elements of workspace: SciPy's routine ends the process when it is asked for their number.
+    name, arguments = routine.describe(routine.library, {"mode": "V", "uplo": "L"}, (40000, 40000))
+    with pytest.raises(ValueError, match="arrays of 268435455 elements, but not of 1600000000"):
+        routine.library.call(name, arguments, 1, [])
+    lapack_library._native.cache_clear()
+    lapack_library._check_sizes(arguments, np.int64)
 
 
 def test_too_large_an_integer() -> None:
