@@ -22,8 +22,6 @@ guard or to an idle block aborts the process. With `exact`, no block is recycled
 an allocator below this one can guard its end.
 """
 
-import os
-
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.pythread cimport (
@@ -48,7 +46,14 @@ cdef extern from *:
     static void *aligned_block(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
     static void free_aligned(void *block) { _aligned_free(block); }
     static void forget_pages(void *first, size_t bytes) { (void)first; (void)bytes; }
+    static void watch_forks(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+        (void)before; (void)in_parent; (void)in_child;
+    }
     #else
+    #include <pthread.h>
+    static void watch_forks(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+        pthread_atfork(before, in_parent, in_child);
+    }
     #include <sys/mman.h>
     static void *aligned_block(size_t alignment, size_t bytes) {
         void *block = NULL;
@@ -107,6 +112,8 @@ cdef extern from *:
     void *aligned_block(size_t alignment, size_t bytes) noexcept nogil
     void free_aligned(void *block) noexcept nogil
     void forget_pages(void *first, size_t bytes) noexcept nogil
+    ctypedef void (*ForkHandler)() noexcept nogil
+    void watch_forks(ForkHandler before, ForkHandler in_parent, ForkHandler in_child) noexcept
     enum:
         NEW_WORD
         FREED_WORD
@@ -608,15 +615,14 @@ def release_idle():
     _release_idle()
 
 
-def _lock_for_fork():
+cdef void _lock_for_fork() noexcept nogil:
     PyThread_acquire_lock(_lock, 1)
 
 
-def _unlock_after_fork():
+cdef void _unlock_after_fork() noexcept nogil:
     PyThread_release_lock(_lock)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_lock_for_fork, after_in_parent=_unlock_after_fork, after_in_child=_unlock_after_fork
-    )
+# The system's own handlers: in a child process Python frees the arrays of other threads' locals before it calls the
+# functions of `os.register_at_fork`.
+watch_forks(_lock_for_fork, _unlock_after_fork, _unlock_after_fork)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -190,6 +193,36 @@ def test_arrays_may_be_freed_by_another_thread(retention: memory.Retention) -> N
     arrays = [make(number) for number in range(50)]
     on_threads(len(arrays), lambda _: arrays.pop())
     assert not arrays and (make(3) == 3).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_frees_arrays_of_other_threads(retention: memory.Retention) -> None:
+    """Python frees a thread's locals in the child before any function of `os.register_at_fork`."""
+    local, has_array, ends = threading.local(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        local.array = make(1)
+        has_array.set()
+        ends.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    has_array.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    deadline = time.monotonic() + 10
+    ended = (0, 0)
+    while ended[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+        ended = os.waitpid(child, os.WNOHANG)
+    if ended[0] == 0:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    ends.set()
+    thread.join()
+    assert ended == (child, 0)
 
 
 def test_a_forked_child_can_use_it(retention: memory.Retention) -> None:
