@@ -86,7 +86,7 @@ def run(view: CustomCallView, data: Array, pointers: Array, columns: Array, rhs:
 
 def _undefined(pointers: Array, columns: Array, size: int) -> str | None:
     """The reason why the arrays do not describe a matrix with `size` columns."""
-    if pointers[0] < 0 or pointers[-1] > len(columns) or (np.diff(pointers) < 0).any():
+    if pointers[0] < 0 or pointers[-1] > len(columns) or (pointers[1:] < pointers[:-1]).any():
         return f"row pointers do not ascend from 0 to at most {len(columns)}"
     used = columns[int(pointers[0]) : int(pointers[-1])]
     if used.size and not 0 <= int(used.min()) <= int(used.max()) < size:

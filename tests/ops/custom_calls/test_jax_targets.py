@@ -268,6 +268,18 @@ def test_storage_that_is_no_matrix_is_undefined(pointers: Any, columns: Any, rea
         nimblehlo.execute(CSR, [data, np.int32(pointers), np.int32(columns), x])
 
 
+def test_differences_of_row_pointers_do_not_wrap() -> None:
+    """Each pointer is the one before and a number that is not negative, modulo 2^32."""
+    text = CSR.replace("%p: tensor<3xi32>", "%p: tensor<5xi32>").replace("tensor<2xf32>", "tensor<4xf32>")
+    text = text.replace("(tensor<3xf32>, tensor<3xi32>", "(tensor<3xf32>, tensor<5xi32>")
+    pointers = np.int32([0, 2**31 - 1, -(2**31), -1, 2])
+    assert (np.diff(pointers) >= 0).all()
+    with pytest.raises(nimblehlo.UndefinedBehaviorError, match="row pointers do not ascend"):
+        nimblehlo.execute(
+            text, [np.ones(3, np.float32), pointers, np.int32([0, 1, 2]), np.ones(4, np.float32)]
+        )
+
+
 F, P, M = "tensor<3xf32>", "tensor<3xi32>", "tensor<3x2xf32>"
 
 
