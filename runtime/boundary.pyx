@@ -7,6 +7,8 @@ from cpython.list cimport PyList_GET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
+from functools import partial
+
 import numpy as np
 
 from .errors import ExecutionError
@@ -14,6 +16,7 @@ from .executor import Donated, Runner, donated
 from .float_errors import ERRSTATE, ignoring_float_errors
 from .memory import idle_bytes, limited, run_with
 from .ops.framework.memory_limit import MIN_CHECKED_BYTES as _MIN_CHECKED_BYTES, shortage_of
+from .timed_calls import Abandoned, call_until
 from .types import TokenType, TupleType, TupleValue
 
 cnp.import_array()
@@ -70,6 +73,24 @@ def with_donations(tuple inputs, numbers):
     return passed
 
 
+cdef bint _is_immutable(object value):
+    """Whether nothing can write to an array: neither it nor an array whose memory it has is writeable."""
+    cdef PyObject *base
+    while isinstance(value, cnp.ndarray):
+        if cnp.PyArray_ISWRITEABLE(<cnp.ndarray>value):
+            return False
+        base = cnp.PyArray_BASE(<cnp.ndarray>value)
+        value = None if base == NULL else <object>base
+    return True
+
+
+cdef object _own_copy(object value):
+    """A copy of a value to which others may write."""
+    if type(value) is cnp.ndarray:
+        return value if _is_immutable(value) else cnp.PyArray_NewCopy(<cnp.ndarray>value, cnp.NPY_CORDER)
+    return TupleValue([_own_copy(one) for one in value]) if isinstance(value, TupleValue) else value
+
+
 def base_addresses(values):
     """The addresses of the objects that own the memory of values, which `_owned_all` compares."""
     cdef set roots = set()
@@ -117,10 +138,12 @@ cdef class ProgramCall:
         needed_bytes: the memory that a run takes for results and temporaries; there must be as much before it begins.
         new_state: makes the context in which a run has its `call_state`; None: it needs none.
         new_limits: makes the `Limits` of a run; None: there are none.
+        may_be_abandoned: whether a run with a deadline is called on a thread that is abandoned where native code does
+            not end in time; see `timed_calls`.
     """
 
     # Whether the runner is called with the arguments as they are, and whether a run needs nothing besides that call.
-    cdef bint is_direct, needs_no_setup
+    cdef bint is_direct, needs_no_setup, may_be_abandoned
     cdef object runner, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
     cdef Py_ssize_t needed_bytes
     cdef tuple types
@@ -129,11 +152,12 @@ cdef class ProgramCall:
 
     def __init__(
         self, runner, types, constants, *, donated=(), wake=None, handler=None, retention=None, max_bytes=None,
-        needed_bytes=0, new_state=None, new_limits=None,
+        needed_bytes=0, new_state=None, new_limits=None, may_be_abandoned=False,
     ):
         self.runner, self.types, self.constants, self.donated = runner, types, constants, list(donated)
         self.wake, self.handler, self.retention, self.max_bytes = wake, handler, retention, max_bytes
         self.new_state, self.new_limits, self.needed_bytes = new_state, new_limits, needed_bytes
+        self.may_be_abandoned = may_be_abandoned
         self.variable, self.ignored = ERRSTATE or (None, None)
         self.is_direct = type(runner) is Runner and not self.donated and new_limits is None
         self.needs_no_setup = (
@@ -145,7 +169,7 @@ cdef class ProgramCall:
         return ProgramCall(
             self.runner, self.types, self.constants, donated=self.donated, wake=self.wake, handler=self.handler,
             retention=self.retention, max_bytes=self.max_bytes, needed_bytes=self.needed_bytes,
-            new_state=self.new_state, new_limits=new_limits,
+            new_state=self.new_state, new_limits=new_limits, may_be_abandoned=self.may_be_abandoned,
         )
 
     cpdef list run(self, tuple arguments):
@@ -159,29 +183,51 @@ cdef class ProgramCall:
         if self.wake is not None:
             self.wake()
         if self.is_direct:
-            return self._results(arguments)
+            return self._results(arguments, None)
+        limits = None if self.new_limits is None else self.new_limits()
+        if self.may_be_abandoned and limits.deadline:
+            return self._results_until(limits, arguments)
+        return self._results_without_float_errors(arguments, limits)
+
+    cdef list _results_until(self, object limits, tuple arguments):
+        """The results of a run on a thread that may be abandoned."""
+        try:
+            return call_until(limits.deadline, partial(self._results_from_copies, arguments, limits))
+        except Abandoned:
+            raise limits.late_in_running_step() from None
+
+    cpdef list _results_from_copies(self, tuple arguments, object limits):
+        """The results from inputs to which no other thread writes: the caller may, once it has its error."""
+        try:
+            arguments = tuple([_own_copy(value) for value in arguments])
+        except MemoryError as error:
+            raise ExecutionError(f"no memory for copies of the inputs: {error}") from error
+        return self._results_without_float_errors(arguments, limits)
+
+    cpdef list _results_without_float_errors(self, tuple arguments, object limits):
+        """The results; NumPy ignores floating-point errors meanwhile."""
         if self.variable is None:
-            return ignoring_float_errors(self._results, arguments)
+            return ignoring_float_errors(partial(self._results, arguments), limits)
         before = PyContextVar_Set(self.variable, self.ignored)
         try:
-            return self._results(arguments)
+            return self._results(arguments, limits)
         finally:
             PyContextVar_Reset(self.variable, before)
 
-    cpdef list _results(self, tuple arguments):
+    cpdef list _results(self, tuple arguments, object limits):
         """The results, with the state of a call if it needs one."""
         if self.new_state is None:
-            return self._results_within_memory(arguments)
+            return self._results_within_memory(arguments, limits)
         with self.new_state():
-            return self._results_within_memory(arguments)
+            return self._results_within_memory(arguments, limits)
 
-    cdef list _results_within_memory(self, tuple arguments):
+    cdef list _results_within_memory(self, tuple arguments, object limits):
         cdef object handler = self.handler if self.max_bytes is None else limited(self.max_bytes)
         if handler is None:
-            return self._owned_results(arguments)
+            return self._owned_results(arguments, limits)
         if self.needed_bytes >= MIN_CHECKED_BYTES:
             self.require_free_memory()
-        return run_with(handler, self._owned_results, arguments, self.retention)
+        return run_with(handler, partial(self._owned_results, arguments), limits, self.retention)
 
     cdef int require_free_memory(self) except -1:
         """Raise where a run would take more memory than there is, since the kernel may end the process that tries."""
@@ -190,13 +236,13 @@ cdef class ProgramCall:
             raise ExecutionError(f"a call takes {shortage}")
         return 0
 
-    cpdef list _owned_results(self, tuple arguments):
+    cpdef list _owned_results(self, tuple arguments, object limits=None):
         cdef list results
         if self.is_direct:
             results = <list>PyObject_Vectorcall(self.runner, tuple_items(arguments), len(arguments), NULL)
         else:
             inputs = with_donations(arguments, self.donated) if self.donated else arguments
-            results = self.runner.run(inputs, None if self.new_limits is None else self.new_limits())
+            results = self.runner.run(inputs, limits)
             del inputs
         try:
             return _owned_all(results, self.types, arguments, self.constants)

@@ -1,5 +1,6 @@
 from typing import Any, NamedTuple
 
+from .errors import ExecutionError
 from .plan import Plan, Step
 from .types import Array
 
@@ -7,6 +8,9 @@ class Limits:
     def __init__(
         self, max_steps: int | None = None, timeout: float | None = None, max_bytes: int | None = None
     ) -> None: ...
+    @property
+    def deadline(self) -> float: ...
+    def late_in_running_step(self) -> ExecutionError: ...
 
 class StepTiming(NamedTuple):
     step: Step

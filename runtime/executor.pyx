@@ -24,7 +24,7 @@ import numpy as np
 
 from .errors import ExecutionError, NimbleError, failure_reason
 from .float_errors import ERRSTATE, ignoring_float_errors
-from .kernels.launch.native import NativeFunction
+from .kernels.launch.native import LaunchStopped, NativeFunction
 from .kernels.launch.ufunc_loops import loop_for
 
 cnp.import_array()
@@ -112,7 +112,9 @@ cdef class Limits:
 
     cdef object max_steps, timeout, max_bytes
     cdef long long steps_left
-    cdef double deadline
+    cdef readonly double deadline
+    # The step that began last; None before the first.
+    cdef _Step running
 
     def __cinit__(self, max_steps=None, timeout=None, max_bytes=None):
         self.max_steps, self.timeout, self.max_bytes = max_steps, timeout, max_bytes
@@ -129,6 +131,7 @@ cdef class Limits:
 
     cdef int begin(self, _Step step) except -1:
         """Called before each step."""
+        self.running = step
         return self.count(step, 1)
 
     cdef int end(self, _Step step, Py_ssize_t index) except -1:
@@ -137,8 +140,16 @@ cdef class Limits:
 
     cdef int check_deadline(self, _Step step) except -1:
         if self.deadline and perf_counter() > self.deadline:
-            raise self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
+            raise self.late(step)
         return 0
+
+    cdef object late(self, _Step step):
+        """The error of a run that a step keeps from ending in time."""
+        return self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
+
+    def late_in_running_step(self):
+        """The error of a run that did not end in time; it names the step that began last."""
+        return self.late(self.running)
 
     cdef bint is_short_of_memory(self, object error):
         """Whether an error reports that memory could not be allocated."""
@@ -148,6 +159,8 @@ cdef class Limits:
         return f"the run needs more than max_bytes = {self.max_bytes}: {error}"
 
     cdef object exceeded(self, str reason, _Step step):
+        if step is None:
+            return ExecutionError(f"the run {reason}")
         return ExecutionError(
             f"the run {reason}", operation=step.plan_step.operation, location=step.plan_step.location
         )
@@ -445,6 +458,8 @@ cdef class Runner:
             ) from error
         except Exception as error:
             step = self.steps[index]
+            if limits is not None and isinstance(error, LaunchStopped):
+                raise limits.late(step) from None
             reason = failure_reason(error)
             if limits is not None and limits.is_short_of_memory(error):
                 reason = limits.shortage(error)

@@ -20,6 +20,7 @@ from .ops.framework.memory_limit import USABLE_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
 from .plan import Choose, MemoryEstimate, Plan, all_steps, choose, lower, memory_use
+from .types import TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 MIN_WAKE_BYTES = 1 << 21
 """Bytes of a program's values from which a call wakes worker threads at once: waking takes 30 us."""
 
+
+MAX_UNGUARDED_ELEMENTS = 1 << 13
+"""Maximum elements of a value for which the native code of any operation takes less than about a second: a
+convolution of all by all takes n^2 operations, and a decomposition 25 n^1.5 at most."""
 
 MAX_RETAINED_BYTES = USABLE_MEMORY_BYTES // 4
 """Maximum bytes of idle memory that a program keeps for its next run."""
@@ -90,6 +95,25 @@ def _runner_of(
     return verification.verified_runner(function, plan, options, on_grid or runner, checks_steps=checks_steps)
 
 
+def _may_be_abandoned(function: Function, placement: Placement | None) -> bool:
+    """Whether a call with a time limit runs on a thread that can be abandoned (`timed_calls`): its native
+    functions may be long, and no communication between ranks needs this thread.
+    """
+    if placement is not None and placement.connect is not None:
+        return False
+    bodies = [item.body for item in (function, *function.callees) if item.body is not None]
+    operations = (operation for body in bodies for operation in body.walk())
+    values = (value for operation in operations for value in (*operation.operands, *operation.results))
+    return any(_element_count(value.type) > MAX_UNGUARDED_ELEMENTS for value in values)
+
+
+def _element_count(type: Type) -> float:
+    """The elements of a value; infinite where its sizes are unknown."""
+    if isinstance(type, TupleType):
+        return sum(map(_element_count, type.types))
+    return type.size if isinstance(type, TensorType) else 0
+
+
 class Program:
     """A specialized function, lowered.
 
@@ -144,6 +168,7 @@ class Program:
             needed_bytes=needed - memory.aliased * processes,
             new_state=functools.partial(new_call, options) if has_call_state else None,
             new_limits=None if limits == (None, None, None) else functools.partial(Limits, *limits),
+            may_be_abandoned=options.timeout is not None and _may_be_abandoned(function, placement),
         )
 
     @functools.cached_property

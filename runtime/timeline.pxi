@@ -147,6 +147,7 @@ cdef class Timeline(Limits):
 
     cdef int begin(self, _Step step) except -1:
         cdef OpenStep *grown
+        self.running = step
         if self.max_steps is not None or self.deadline:
             Limits.count(self, step, 1)
         if self.depth == self.open_capacity:

@@ -74,6 +74,7 @@ TOP = {
     "progress",
     "sanitizer",
     "testing",
+    "timed_calls",
     "transforms",
     "verification",
 }

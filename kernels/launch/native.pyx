@@ -39,6 +39,8 @@ cdef extern from "task_pool.h" nogil:
     ) noexcept
 
 cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
+    void PyErr_SetNone(object type) noexcept
     # Without Cython's check of its result: the exception is raised where the launch ends.
     int PyErr_CheckSignals() noexcept
 
@@ -84,16 +86,42 @@ cdef int launch_length(double seconds) noexcept nogil:
     return POOL_LONG if seconds > LONG_SECONDS else POOL_SHORT if seconds > SHORT_SECONDS else POOL_BRIEF
 
 
+class LaunchStopped(Exception):
+    """Another thread asked for the end of this thread's launches."""
+
+
+# The identifiers of threads whose launches are to stop.
+cdef set _stopped_threads = set()
+
+
+def request_stop(ident):
+    """Let no further task of a thread's launches begin: they end with `LaunchStopped`.
+
+    Args:
+        ident: the thread's identifier.
+    """
+    _stopped_threads.add(ident)
+
+
+def withdraw_stop(ident):
+    """Let a thread's launches run again."""
+    _stopped_threads.discard(ident)
+
+
 cdef bint is_interrupted() noexcept nogil:
-    """Whether a signal handler raised an exception. Only Python's main thread runs handlers."""
+    """Whether a signal handler raised an exception, or a stop was requested; an exception is set then. Only Python's
+    main thread runs handlers."""
     with gil:
+        if _stopped_threads and <object>PyThread_get_thread_ident() in _stopped_threads:
+            PyErr_SetNone(LaunchStopped)
+            return True
         return PyErr_CheckSignals() != 0
 
 
 cdef int run_pooled(
     Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds, bint in_order
 ) except -1:
-    """Run all tasks by the pool; raise what a signal handler raised meanwhile."""
+    """Run all tasks by the pool; raise what a signal handler raised meanwhile, or LaunchStopped."""
     cdef bint is_stopped
     cdef StopCheck stop_check = is_interrupted
     if seconds < LONG_SECONDS:

@@ -7,12 +7,12 @@ errors alone.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ..sanitizer import Finding, Findings
 from .settings import configured
@@ -51,20 +51,18 @@ class ProgramExploration:
         return f"{self.program}: {self.exploration}"
 
 
-class _Contexts(threading.local):
-    """The open contexts of a thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.findings: list[Findings] = []
-        self.explorations: list[list[ProgramExploration]] = []
-
-
-_CONTEXTS = _Contexts()
+_FINDINGS: Final[ContextVar[tuple[Findings, ...]]] = ContextVar("findings", default=())
+"""The open contexts of `sanitize`, the innermost last. A call with a time limit runs on another thread, in a
+copy of the caller's context (`timed_calls`)."""
+_EXPLORATIONS: Final[ContextVar[tuple[list[ProgramExploration], ...]]] = ContextVar(
+    "explorations", default=()
+)
+"""The open contexts of `explore`, the innermost last."""
 
 
 def report(finding: Finding) -> None:
     """Add a finding to the contexts of this thread."""
-    for context in _CONTEXTS.findings:
+    for context in _FINDINGS.get():
         context.report(finding)
 
 
@@ -73,9 +71,9 @@ def report_exploration(program: str, exploration: Exploration) -> None:
     order.
     """
     record = ProgramExploration(program, exploration)
-    for context in _CONTEXTS.explorations:
+    for context in _EXPLORATIONS.get():
         context.append(record)
-    if not _CONTEXTS.explorations and record.depends:
+    if not _EXPLORATIONS.get() and record.depends:
         warnings.warn(str(record), ScheduleWarning, stacklevel=2)
 
 
@@ -103,11 +101,11 @@ def sanitize(
     """
     findings = Findings("collect")
     with configured(sanitize=checks or True, sanitize_action=action, **settings):
-        _CONTEXTS.findings.append(findings)
+        _FINDINGS.set((*_FINDINGS.get(), findings))
         try:
             yield findings
         finally:
-            _CONTEXTS.findings[:] = [other for other in _CONTEXTS.findings if other is not findings]
+            _FINDINGS.set(tuple([other for other in _FINDINGS.get() if other is not findings]))
 
 
 @contextmanager
@@ -130,8 +128,8 @@ def explore(*, schedules: int = 32, seed: int = 0, **settings: object) -> Iterat
     """
     records: list[ProgramExploration] = []
     with configured(explore=schedules, explore_seed=seed, **settings):
-        _CONTEXTS.explorations.append(records)
+        _EXPLORATIONS.set((*_EXPLORATIONS.get(), records))
         try:
             yield records
         finally:
-            _CONTEXTS.explorations[:] = [other for other in _CONTEXTS.explorations if other is not records]
+            _EXPLORATIONS.set(tuple([other for other in _EXPLORATIONS.get() if other is not records]))
