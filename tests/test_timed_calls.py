@@ -139,6 +139,18 @@ def test_threads_that_wait_for_calls_are_few() -> None:
     assert threads.take() in taken and not threads.busy - {*taken}
 
 
+def test_without_further_threads_calls_stay_on_theirs(
+    native: Native, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(timed_calls._threads, "idle", [])
+    monkeypatch.setattr(threading.Thread, "start", start)
+    nimblehlo.execute(calling(), [np.ones(COUNT, np.float32)], options=Options(compile="never", timeout=60))
+    assert native.threads == [threading.get_ident()]
+
+
 def test_the_limit_of_memory_holds_on_the_other_thread(native: Native) -> None:
     a = np.ones(COUNT, np.float32)
     with pytest.raises(ExecutionError, match="max_bytes = 100"):
