@@ -26,7 +26,7 @@ from ...ir import (
     Operation,
     StringAttribute,
 )
-from ...types import ELEMENT_TYPES, INDEX, TensorType, Type
+from ...types import ELEMENT_TYPES, INDEX, TensorType, TupleType, Type
 from ..framework.declaration import lookup
 from ..numerics.lapack_library import ELEMENTS
 from .lapack import ROUTINES, Shape, routine_name
@@ -107,6 +107,12 @@ def _unsupported(call: Operation, reason: str) -> UnsupportedError:
     return UnsupportedError(reason, operation=call.name, location=call.location)
 
 
+def result_types(call: Operation) -> Sequence[Type]:
+    """The types of a call's results, or of the components of the tuple that is its only result."""
+    types = [result.type for result in call.results]
+    return types[0].types if len(types) == 1 and isinstance(types[0], TupleType) else types
+
+
 def lapack_attributes(call: Operation, _: str) -> dict[str, Attribute]:
     """The attributes of the call of LAPACK that a call of a TPU stands for.
 
@@ -132,7 +138,7 @@ def lapack_attributes(call: Operation, _: str) -> dict[str, Attribute]:
         "call_target_name": StringAttribute(name),
         "api_version": IntegerAttribute(TYPED_FFI, ELEMENT_TYPES["i32"]),
         "operand_layouts": _layouts(routine.operands, [operand.type for operand in call.operands]),
-        "result_layouts": _layouts(routine.results, [result.type for result in call.results]),
+        "result_layouts": _layouts(routine.results, result_types(call)),
     }
 
 

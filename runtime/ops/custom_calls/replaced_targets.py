@@ -14,7 +14,6 @@ from typing import Final
 
 from ...ir import Attribute, DictionaryAttribute, Operation, Region, StringAttribute, Value
 from ...ir.record import Record
-from ...types import TupleType, Type
 from ..framework.declaration import lookup
 from .collective_calls import ASYNC_COLLECTIVES
 from .encoded_operations import (
@@ -23,6 +22,7 @@ from .encoded_operations import (
     LAPACK_ROUTINES,
     encoded_attributes,
     lapack_attributes,
+    result_types,
 )
 from .shape_operands import shape_operands, with_operand_sizes
 
@@ -75,12 +75,6 @@ class ReplacedTarget(Record):
             regions,
             call.location,
         )
-
-
-def result_types(call: Operation) -> Sequence[Type]:
-    """The types of a call's results, or of the components of the tuple that is its only result."""
-    types = [result.type for result in call.results]
-    return types[0].types if len(types) == 1 and isinstance(types[0], TupleType) else types
 
 
 REPLACED_TARGETS: Final = {

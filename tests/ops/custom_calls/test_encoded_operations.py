@@ -145,9 +145,12 @@ def test_placements_return_their_operand(target: str) -> None:
 @pytest.mark.parametrize("element", ["f32", "f64", "complex<f32>", "complex<f64>"])
 def test_reflectors_of_tpus(element: str) -> None:
     matrices, taus = f"tensor<2x4x3x{element}>", f"tensor<2x3x{element}>"
+    factors = f"tuple<{matrices}, {taus}>"
     text = f"""func.func @main(%a: {matrices}) -> ({matrices}, {matrices}) {{
       %r:2 = stablehlo.custom_call @Qr(%a) : ({matrices}) -> ({matrices}, {taus})
-      %q = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%r#0, %r#1)
+      %t = stablehlo.custom_call @Qr(%a) : ({matrices}) -> {factors}
+      %taus = stablehlo.get_tuple_element %t[1] : ({factors}) -> {taus}
+      %q = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%r#0, %taus)
         {{api_version = 1 : i32}} : ({matrices}, {taus}) -> {matrices}
       return %r#0, %q : {matrices}, {matrices}
     }}"""
