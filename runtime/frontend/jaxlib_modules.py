@@ -1,19 +1,8 @@
-"""Convert MLIR text or bytecode to a module of jaxlib.
-
-`bytecode.py` runs this file as a script, in a process that does not import this package. The script reads
-bytecode from the standard input and writes the module's text to the standard output. Its exit status is 0,
-`NOT_INSTALLED` or `MALFORMED`.
-"""
+"""Convert MLIR text or bytecode to a module of jaxlib."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
-
-PORTABLE = b"StableHLO_v"
-"""First bytes of the name that a portable artifact's producer has since its versions have numbers."""
-NOT_INSTALLED = 3
-MALFORMED = 4
 
 
 def read_module(content: bytes) -> Any:
@@ -55,26 +44,3 @@ def latest_version() -> str:
 
     version: str = stablehlo.get_current_version()
     return version
-
-
-def main() -> int:
-    """Convert the bytecode on the standard input to text; the exit status."""
-    content = sys.stdin.buffer.read()
-    try:
-        module = read_module(content)
-    except ImportError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return NOT_INSTALLED
-    except ValueError:
-        print("reads " + latest_version(), file=sys.stderr)
-        return MALFORMED
-    # The parser verifies the module, so jaxlib need not.
-    text = module.operation.get_asm(
-        binary=True, enable_debug_info=True, print_generic_op_form=True, assume_verified=True
-    )
-    sys.stdout.buffer.write(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

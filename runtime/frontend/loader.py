@@ -25,7 +25,7 @@ def load_ir(module: object) -> Module:
 
     Raises:
         ParseError: text or bytecode is malformed, or a file cannot be read.
-        UnsupportedError: jaxlib is needed but not installed, or the argument has another type.
+        UnsupportedError: bytecode is of a later version, or the argument has another type.
     """
     if isinstance(module, str):
         return _read(module) if _is_file_path(module) else _parse_text(module)
@@ -61,9 +61,9 @@ def _read(path: str | bytes) -> Module:
 
 def _parse_bytes(content: bytes, name: str) -> Module:
     if content.startswith(MAGIC):
-        from .bytecode import bytecode_to_text
+        from .bytecode import read_bytecode
 
-        return parse(bytecode_to_text(content, name), name)
+        return read_bytecode(content, name)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -6,27 +6,21 @@ Source: MLIR language reference, "Modules"; the func and builtin dialects.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from ..errors import ParseError
 from ..ir import (
     Attribute,
-    DictionaryAttribute,
     Function,
     Module,
     Operation,
     Source,
-    StringAttribute,
-    TypeAttribute,
 )
-from ..ir.attributes import ArrayAttribute
 from ..types import FunctionType, Type
 from .lexer import parse_error
+from .module_items import module_item, module_of
 from .operation_parser import OperationParser
 from .resources import OPENING, parse_resources
 from .statement_parser import BUILTIN_NAMES, NAME, STATEMENT
-
-_ITEM_KINDS: Final = ("builtin.module", "func.func")
 
 
 def parse(text: str, name: str = "<text>") -> Module:
@@ -119,9 +113,7 @@ class Parser(OperationParser):
                 parse_resources(self)
                 continue
             items.append(self._item())
-        if len(items) == 1 and isinstance(items[0], Module):
-            return items[0]
-        return Module(items)
+        return module_of(items)
 
     def _item(self) -> Function | Module | Operation:
         """Consume a module, a function or another operation of a module."""
@@ -138,9 +130,7 @@ class Parser(OperationParser):
         operation = self.operation()
         if operation is None:
             self.fail_expecting("an operation")
-        if operation.name in _ITEM_KINDS:
-            return self._from_generic(operation)
-        return operation
+        return module_item(operation)
 
     def _nested_module(self, start: int) -> Module:
         name = self.symbol() if self.peek() == "@" else None
@@ -221,38 +211,6 @@ class Parser(OperationParser):
             attributes.append(self.optional_attribute_dictionary())
         return types, attributes
 
-    def _from_generic(self, operation: Operation) -> Function | Module:
-        """Convert ``"func.func"`` or ``"builtin.module"`` in generic form to a function or a module."""
-        attributes = dict(operation.attributes)
-        symbol = attributes.pop("sym_name", None)
-        name = symbol.value if isinstance(symbol, StringAttribute) else None
-        if operation.name == "builtin.module":
-            nested = [
-                each for region in operation.regions for block in region.blocks for each in block.operations
-            ]
-            items = [self._nested_item(each) for each in nested]
-            return Module(items, name=name, attributes=attributes, location=operation.location)
-        type = attributes.pop("function_type", None)
-        if name is None or not isinstance(type, TypeAttribute) or not isinstance(type.type, FunctionType):
-            raise ParseError(
-                "must have sym_name and function_type", operation="func.func", location=operation.location
-            )
-        visibility = attributes.pop("sym_visibility", None)
-        body = operation.regions[0] if operation.regions and operation.regions[0].blocks else None
-        return Function(
-            name,
-            type.type,
-            body,
-            visibility=visibility.value if isinstance(visibility, StringAttribute) else None,
-            argument_attributes=_dictionaries(attributes.pop("arg_attrs", None)),
-            result_attributes=_dictionaries(attributes.pop("res_attrs", None)),
-            attributes=attributes,
-            location=operation.location,
-        )
-
-    def _nested_item(self, operation: Operation) -> Function | Module | Operation:
-        return self._from_generic(operation) if operation.name in _ITEM_KINDS else operation
-
     def resource_spans(self) -> dict[str, tuple[int, int]]:
         if self._resources is None:
             start = self.text.rfind(OPENING)
@@ -263,10 +221,3 @@ class Parser(OperationParser):
                 self._resources = parse_resources(self)
                 self.position = saved
         return self._resources
-
-
-def _dictionaries(attribute: Attribute | None) -> list[Mapping[str, Attribute]] | None:
-    """The dictionaries of an attribute ``[{...}, {...}]``; None for another attribute or none."""
-    if not isinstance(attribute, ArrayAttribute):
-        return None
-    return [each.values if isinstance(each, DictionaryAttribute) else {} for each in attribute]

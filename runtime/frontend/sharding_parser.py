@@ -23,6 +23,7 @@ from ..ir.sharding import (
     ShardingPerValue,
     SubAxis,
     TensorSharding,
+    mesh_of,
 )
 from ..ir.sharding_rules import (
     FIRST_FACTOR,
@@ -108,10 +109,7 @@ class ShardingParser:
             cursor.expect("=")
             device_ids = self._integers()
         cursor.expect(">")
-        mesh = Mesh(axes, device_ids)
-        if axes and mesh.total_size == len(device_ids) and device_ids == tuple(range(len(device_ids))):
-            return Mesh(axes)
-        return mesh
+        return mesh_of(axes, device_ids)
 
     def mesh_axis(self) -> MeshAxis:
         """``"x"=2``."""

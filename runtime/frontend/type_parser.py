@@ -34,7 +34,7 @@ from ..types import (
 from .lexer import NUMBER, SKIP, Cursor, LazyPattern, token_pattern
 
 MAX_DIMENSION_SIZE: Final = 2**63 - 1
-_MAX_RANK: Final = 64
+MAX_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
 _PLAIN_TYPE: Final = token_pattern(rf"((?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.]))")
 _SIMPLE_TENSOR: Final = re.compile(
@@ -127,8 +127,8 @@ class TypeParser(Cursor):
         return TensorType(shape, parsed)
 
     def _check_rank(self, shape: list[int], position: int) -> None:
-        if len(shape) > _MAX_RANK:
-            self.fail(f"a rank of {len(shape)}; at most {_MAX_RANK} is supported", position)
+        if len(shape) > MAX_RANK:
+            self.fail(f"a rank of {len(shape)}; at most {MAX_RANK} is supported", position)
 
     def _parse_any_type(self) -> Type:
         next_character = self.peek()

@@ -94,6 +94,14 @@ class Mesh(SdyAttribute):
         return tuple(merged)
 
 
+def mesh_of(axes: tuple[MeshAxis, ...], device_ids: tuple[int, ...]) -> Mesh:
+    """The mesh of these axes; the device ids 0, 1, ... are omitted."""
+    mesh = Mesh(axes, device_ids)
+    if axes and mesh.total_size == len(device_ids) and device_ids == tuple(range(len(device_ids))):
+        return Mesh(axes)
+    return mesh
+
+
 class SubAxis(SdyAttribute):
     """``(m)k``: the sub-axis of size k that comes after sub-axes of m devices in all."""
 

@@ -39,8 +39,15 @@ runtime/codegen/regions/sort.py:_NO_INSERTION
 runtime/codegen/llvm/values.py:_*
 runtime/explorer/comparison.py:NO_DISTANCE
 runtime/explorer/responsibility.py:FAILURE
-runtime/frontend/jaxlib_modules.py:NOT_INSTALLED
-runtime/frontend/jaxlib_modules.py:MALFORMED
+runtime/frontend/bytecode/builtin.py:_UNIFORM*
+runtime/frontend/bytecode/container.py:DIALECT_VERSIONS
+runtime/frontend/bytecode/container.py:LAZY_REGIONS
+runtime/frontend/bytecode/container.py:USE_LIST_ORDERS
+runtime/frontend/bytecode/container.py:OPTIONAL_ARGUMENT_LOCATIONS
+runtime/frontend/bytecode/container.py:NATIVE_*
+runtime/frontend/bytecode/container.py:_IS_ALIGNED
+runtime/frontend/bytecode/container.py:_BLOB
+runtime/frontend/bytecode/values.py:_DYNAMIC_SIZE
 runtime/ops/testing/array_files.py:_NUMPY_OWN
 runtime/ops/custom_calls/view.py:TYPED_FFI
 runtime/ops/numerics/result_accuracy.py:*

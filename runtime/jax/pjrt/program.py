@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +12,7 @@ from typing import Any, Final
 
 from ...api import Executable
 from ...errors import ParseError, UnsupportedError
-from ...frontend.bytecode import require_version
-from ...frontend.jaxlib_modules import latest_version, read_module
+from ...frontend.jaxlib_modules import read_module
 from ...frontend.loader import MAGIC, load_ir
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...ops.collectives.process_grid import Grid
@@ -228,11 +226,9 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
 
 
 def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
-    """Load a program. jaxlib reads bytecode in this process, because it also wrote it."""
+    """Load a program; Shardy, which propagates shardings, works on jaxlib's modules."""
     if is_partitioned:
         return load_program(propagated(_with_shardy(_bytecode_module(code), code)), report_shardings)
-    if code.startswith(MAGIC) and "jaxlib" in sys.modules:
-        return load_program(_bytecode_module(code))
     return load_program(code)
 
 
@@ -248,7 +244,6 @@ def _bytecode_module(code: bytes) -> Any:
     try:
         return read_module(code)
     except ValueError as error:
-        require_version(code, latest_version(), "the program")
         raise ParseError(f"malformed bytecode: {error}") from None
 
 
