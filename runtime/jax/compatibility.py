@@ -1,6 +1,6 @@
 """The private names of JAX that this package uses.
 
-jax 0.7 to 0.10 have them, unless `since` or `until` says otherwise. Each is looked up when it is used, so
+jax 0.7 to 0.12 have them, unless `since` or `until` says otherwise. Each is looked up when it is used, so
 that the error names a missing one, and the other backends of JAX stay usable.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import UnsupportedError
 
-SUPPORTED: Final = "jax 0.7 to 0.10 are supported"
+SUPPORTED: Final = "jax 0.7 to 0.12 are supported"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
 from ..ops.collectives.replica_groups import resolved_groups
 from ..ops.framework.verify import view_of
 from ..ops.sharding.checks import common_mesh
-from ..ops.sharding.collectives import SdyCollective
+from ..ops.sharding.collectives import Reduction, SdyCollective, SdyReducing
 from ..ops.sharding.operations import SdyManualComputation
 from ..ops.sharding.scope import Scope, mesh_of, meshes_of
 
@@ -20,7 +20,7 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
     """Check that one device can do what an operation of sdy asks for.
 
     A program holds the reduced value of an unreduced tensor, so a collective that reduces along unreduced
-    axes returns its operand.
+    axes returns its operand. So does a maximum or minimum of equal values.
 
     Args:
         operation: the operation, verified.
@@ -36,6 +36,8 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
         shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
         what = "its body is for each device along the axes"
     elif isinstance(view, SdyCollective):
+        if isinstance(view, SdyReducing) and view.reduction_op is not Reduction.sum:
+            return
         view.scope = scope
         unreduced = view.before().unreduced
         axes = [axis for axis in view.reduced_axes() if not any(each.contains(axis) for each in unreduced)]

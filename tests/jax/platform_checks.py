@@ -24,6 +24,7 @@ import nimblehlo.jax
 from nimblehlo.jax import running
 from nimblehlo.jax.lowering import COMPOSITES
 from tests.jax.children import run_checks
+from tests.test_dlpack import tensor_of
 from tests.threads import on_threads
 
 CPU = jax.local_devices(backend="cpu")[0]
@@ -279,6 +280,40 @@ def check_arrays_leave_by_dlpack() -> None:
         narrow = jax.jit(lambda a: a + a)(jnp.ones(3, dtype))
         again = jax.dlpack.from_dlpack(narrow)
         assert again.dtype == dtype and again.platform() == "nimblehlo" and again[0] == 2
+
+
+def check_floats_of_6_bits() -> None:
+    if not hasattr(jnp, "float6_e2m3fn"):
+        return  # before jax 0.11
+    for dtype, doubled in ((jnp.float6_e2m3fn, 7.5), (jnp.float6_e3m2fn, 10)):
+        x = jnp.array([0.5, 1, -1.5, 5]).astype(dtype)
+        compiled = jax.jit(lambda x: (x + x, x[::-1], jnp.sort(x), x.astype(jnp.bfloat16))).lower(x).compile()
+        sums, turned, ordered, wide = compiled(x)
+        assert sums.dtype == turned.dtype == dtype and wide.dtype == jnp.bfloat16
+        np.testing.assert_array_equal(np.asarray(sums).astype(float), [1, 2, -3, doubled])
+        np.testing.assert_array_equal(np.asarray(turned).astype(float), [5, -1.5, 1, 0.5])
+        np.testing.assert_array_equal(np.asarray(ordered).astype(float), [-1.5, 0.5, 1, 5])
+        np.testing.assert_array_equal(np.asarray(wide).astype(float), [0.5, 1, -1.5, 5])
+        # XLA would end the process, as JAX's CPU backend does for such a program.
+        constant = np.ones(4, dtype)
+        assert jax.jit(lambda x: x + constant).lower(x).compile().as_text() is None  # noqa: B023
+
+
+def check_exported_arrays_are_marked_read_only() -> None:
+    if jax.__version_info__ < (0, 12):
+        return  # which does not pass on what version the consumer knows
+    for dtype in (jnp.float32, jnp.bfloat16):
+        x = jnp.ones(4, dtype)
+        assert flags_of(x.__dlpack__(max_version=(1, 0))) == 1
+        assert flags_of(x.__dlpack__(max_version=(1, 0), copy=True)) == 2
+    assert flags_of(jnp.ones(4, jnp.int4).__dlpack__(max_version=(1, 3))) == 1 | 4
+    with pytest.raises(BufferError, match=r"need DLPack 1\.1"):
+        jnp.ones(4, jnp.int4).__dlpack__()
+    assert not np.from_dlpack(jnp.ones(4)).flags.writeable
+
+
+def flags_of(capsule: Any) -> int:
+    return tensor_of(capsule).flags
 
 
 def check_arrays_come_by_dlpack() -> None:

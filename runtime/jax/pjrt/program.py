@@ -40,6 +40,10 @@ _SERIALIZED: Final = b"NimbleHLO program 1\n"
 """The first bytes of a serialized program."""
 
 
+_WITHOUT_LITERALS: Final = ("f6E2M3FN", "f6E3M2FN")
+"""Element types that XLA has, but no literals of them."""
+
+
 class LoadedProgram:
     """A compiled program, and the properties that callers query.
 
@@ -129,9 +133,11 @@ class LoadedProgram:
         """The program in MLIR's text; if it is partitioned, the program of one device.
 
         Raises:
-            UnsupportedError: the program is for several devices, and is not partitioned.
+            UnsupportedError: the program is for several devices, and is not partitioned; or it has constants
+                for which XLA, which makes its own text of this one, ends the process.
         """
         if self._text is None:
+            _require_literals(self._module)
             text = _local_text(self._local) if self.partitions > 1 else _portable_text(self._code)
             self._text = with_layouts(text, self._module, self.argument_layouts, self.result_layouts)
         return self._text
@@ -284,6 +290,19 @@ def _local_text(module: Module | None) -> bytes:
         operation.attributes = attributes_with_known_groups(operation, module)
     # jaxlib cannot read what holds a function.
     return str(functions).replace(f", {HANDLER} = #nimblehlo.function", "").encode()
+
+
+def _require_literals(module: Module) -> None:
+    """Check that XLA has literals of the program's constants: it has none of 6-bit floats.
+
+    Raises:
+        UnsupportedError: it has not.
+    """
+    for operation in module.walk():
+        for result in operation.results if operation.name == "stablehlo.constant" else ():
+            type = result.type
+            if isinstance(type, TensorType) and str(type.element_type) in _WITHOUT_LITERALS:
+                raise UnsupportedError(f"XLA has no text of a program with constants of {type.element_type}")
 
 
 def _donated_arguments(function: Function) -> tuple[int, ...]:

@@ -20,7 +20,8 @@ from . import wire
 
 Slices = tuple[slice, ...]
 
-_KIND, _TILE_DIMENSIONS, _TILE_DEVICES, _REPLICATES_LAST, _SUBGROUP_KINDS = 1, 3, 4, 6, 8
+_KIND, _TILE_DIMENSIONS, _TILE_DEVICES, _REPLICATES_LAST, _METADATA, _SUBGROUP_KINDS = 1, 3, 4, 6, 7, 8
+_OPERATION_TYPE, _OPERATION_NAME = 1, 2
 _REPLICATED, _OTHER, _UNREDUCED = 0, 3, 6
 
 REPLICATED: Final = wire.encode([(_KIND, _REPLICATED)])
@@ -64,7 +65,7 @@ class Shards:
                 raise UnsupportedError(f"dimension {axis} of size {size} does not divide into {count} shards")
         self.shard_shape = tuple([size // count for size, count in zip(shape, counts, strict=True)])
         self.slices = [self._slices(tile) for tile in tiles]
-        self.op_sharding = _op_sharding(counts, tiles, partials)
+        self.op_sharding = _op_sharding(counts, tiles, partials, self._reduction)
         self._holds_zeros = [self._reduction == "sum" and any(partial) for partial in partials]
         pairs = list(zip(tiles, partials, strict=True))
         self._holders: dict[tuple[int, ...], list[int]] = {}
@@ -145,9 +146,15 @@ def _position(coordinates: Mapping[str, int], axis: AxisRef, mesh: Mesh) -> int:
 
 
 def _op_sharding(
-    counts: Sequence[int], tiles: Sequence[tuple[int, ...]], partials: Sequence[tuple[int, ...]]
+    counts: Sequence[int],
+    tiles: Sequence[tuple[int, ...]],
+    partials: Sequence[tuple[int, ...]],
+    reduction: str,
 ) -> bytes:
-    """The OpSharding: devices tile by tile, and within a tile the devices of its partial results in turn."""
+    """The OpSharding: devices tile by tile, and within a tile the devices of its partial results in turn.
+
+    The metadata names the reduction of partial results that are no terms of a sum.
+    """
     holders: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}
     for device, (tile, partial) in enumerate(zip(tiles, partials, strict=True)):
         holders.setdefault(tile, {}).setdefault(partial, []).append(device)
@@ -167,6 +174,9 @@ def _op_sharding(
     fields: list[tuple[int, int | bytes]] = [(_KIND, _OTHER)]
     fields.append((_TILE_DIMENSIONS, wire.pack([*counts, *(size for size, _ in subgroups)])))
     fields.append((_TILE_DEVICES, wire.pack(devices)))
+    if partial_count > 1 and reduction != "sum":
+        names = [(_OPERATION_TYPE, b"sdy::reduction_op"), (_OPERATION_NAME, reduction.upper().encode())]
+        fields.append((_METADATA, wire.encode(names)))
     if partial_count > 1:
         fields.append((_SUBGROUP_KINDS, wire.pack([kind for _, kind in subgroups])))
     elif replicas > 1:

@@ -1,6 +1,6 @@
 """The custom call ``cpu_csr_sparse_dense_ffi``: a sparse matrix in compressed rows times a dense one.
 
-JAX emits it on a CPU for `jax.experimental.sparse.CSR` and for BCSR matrices (jax 0.7 to 0.10).
+JAX emits it on a CPU for `jax.experimental.sparse.CSR` and for BCSR matrices (jax 0.7 to 0.12).
 
 Source: JAX, `csr_matvec` and `csr_matmat`; R. Barrett et al., "Templates for the Solution of Linear Systems"
 (SIAM 1994), section 4.3.1, for the storage.

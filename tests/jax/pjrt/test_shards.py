@@ -38,6 +38,17 @@ def test_an_unreduced_scalar() -> None:
     assert [float(shard) for shard in shards.cut(np.array(6.0))] == [6, 0, 0, 0]
 
 
+def test_partial_maxima_are_named_and_may_all_be_the_maximum() -> None:
+    sharding = TensorSharding(MESH, (), unreduced=(AxisRef("x"), AxisRef("y")), reduction="max")
+    shards = Shards((), sharding, {}, 4)
+    assert [float(shard) for shard in shards.cut(np.array(6.0))] == [6] * 4
+    assert shards.assembled([np.array(number) for number in range(4)]) == 3
+    # xla/xla_data.proto: metadata, whose op_type and op_name are the key and the value
+    metadata = wire.encode([(1, b"sdy::reduction_op"), (2, b"MAX")])
+    fields = [(1, 3), (3, wire.pack([4])), (4, wire.pack([0, 1, 2, 3])), (7, metadata), (8, wire.pack([6]))]
+    assert shards.op_sharding == wire.encode(fields)
+
+
 def test_a_mesh_without_axes_divides_nothing() -> None:
     sharding = TensorSharding(Mesh(()), (DimensionSharding((), True),))
     shards = Shards((4,), sharding, {}, 2)
