@@ -11,8 +11,8 @@ from ..ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
 from ..ops.collectives.replica_groups import resolved_groups
 from ..ops.framework.verify import view_of
 from ..ops.sharding.checks import common_mesh
-from ..ops.sharding.collectives import Reduction, SdyCollective, SdyReducing
-from ..ops.sharding.operations import SdyManualComputation
+from ..ops.sharding.collectives import SdyCollective, SdyReducing
+from ..ops.sharding.operations import Reduction, SdyManualComputation
 from ..ops.sharding.scope import Scope, mesh_of, meshes_of
 
 

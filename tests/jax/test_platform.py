@@ -85,6 +85,43 @@ def test_other_backends_stay_usable_where_a_name_is_missing() -> None:
     assert done.stderr.splitlines()[-1].startswith("RuntimeError: Unknown backend")
 
 
+EACH_MISSING_SCRIPT = """
+import nimblehlo.jax
+from nimblehlo import UnsupportedError
+from nimblehlo.jax import compatibility
+
+names = [one for one in (*vars(compatibility).values(), *compatibility.PRIMITIVES.values())
+         if isinstance(one, compatibility.PrivateName) and one.is_required]
+find = compatibility.PrivateName.get
+
+
+def get(private):
+    if private == absent:
+        private = compatibility.PrivateName(private.module, "absent." + private.name, private.purpose)
+    return (lambda *_, **__: None) if private == compatibility.REGISTER_PLUGIN else find(private)
+
+
+compatibility.PrivateName.get = get
+told = 0
+for absent in names:
+    try:
+        nimblehlo.jax.initialize()
+    except UnsupportedError as error:
+        told += 1
+        text = str(error)
+        assert f"{absent.module}.absent.{absent.name}, which is needed for {absent.purpose};" in text, text
+        assert "\\n" not in text
+print(told)
+"""
+
+
+def test_each_missing_name_is_an_error_of_one_line() -> None:
+    """As in a version of JAX that nobody has seen: whatever the start lacks, it says so."""
+    done = run_on_platform("-c", EACH_MISSING_SCRIPT, platforms="cpu")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 10
+
+
 def test_a_missing_name_is_named() -> None:
     missing = PrivateName("jax._src.xla_bridge", "no_such_name", "a test")
     with pytest.raises(UnsupportedError, match=r"has no jax\._src\.xla_bridge\.no_such_name, .*for a test"):

@@ -9,6 +9,7 @@ cdef enum:
     API_MAJOR = 0
     API_MINOR = 112
     SLOTS = 138
+    LATER_SLOTS = 64
 
 cdef enum ErrorCode:
     CODE_OK = 0
@@ -60,6 +61,8 @@ cdef struct Api:
     Header header
     Version version
     void *slots[SLOTS]
+    # Functions of later versions, beyond the size that the table states: for callers that do not look at it.
+    void *later_slots[LATER_SLOTS]
 
 # ---- errors
 

@@ -287,13 +287,15 @@ cdef void _fill_plugin_slots() except *:
 
 cdef void _fill_table() except *:
     cdef int index
-    API.header.struct_size = sizeof(Api)
+    API.header.struct_size = <size_t>&API.later_slots - <size_t>&API
     API.version.header.struct_size = <size_t>(&API.version.minor + 1) - <size_t>&API.version
     API.version.major = API_MAJOR
     API.version.minor = API_MINOR
     begin_table(API.slots, <void *>short_structure, <void *>begin_python)
     for index in range(SLOTS):
         API.slots[index] = <void *>unimplemented
+    for index in range(LATER_SLOTS):
+        API.later_slots[index] = <void *>unimplemented
     for index in range(len(_DTYPES)):
         ITEM_BYTES[index] = 0 if _DTYPES[index] is None else _DTYPES[index].itemsize
     fill_error_table()

@@ -25,6 +25,9 @@ NO_ARGUMENTS = {3, 113, 132}
 """Plugin_Initialize, Client_UpdateGlobalProcessInfo and Error_ForEachPayload read no argument."""
 
 
+PLUGIN_ATTRIBUTES = 4
+
+
 class Error(ctypes.Structure):
     """The head of PJRT_Error here: a table, then the code."""
 
@@ -75,6 +78,21 @@ def call_every_function_with_a_short_structure(path: str) -> None:
             assert error.contents.code in (3, 12), f"function {slot} fails with {error.contents.code}"
 
 
+def act_as_a_client_of_a_later_version(path: str) -> None:
+    """Longer structures are served, and functions beyond the table's end return errors."""
+    library = ctypes.CDLL(path)
+    library.GetPjrtApi.restype = ctypes.c_void_p
+    table = library.GetPjrtApi()
+    prototype = ctypes.CFUNCTYPE(ctypes.POINTER(Error), ctypes.c_void_p)
+    structure = (ctypes.c_size_t * 64)(64 * 8)
+    attributes = ctypes.c_void_p.from_address(table + 40 + 8 * PLUGIN_ATTRIBUTES).value
+    assert not prototype(attributes)(ctypes.addressof(structure))
+    assert structure[3] == 1 and list(structure)[4:] == [0] * 60
+    for slot in range(138, 138 + 64):
+        function = ctypes.c_void_p.from_address(table + 40 + 8 * slot).value
+        assert prototype(function)(ctypes.addressof(structure)).contents.code == 12
+
+
 def functions_of_extensions(table: int) -> list[int | None]:
     """The functions of all extensions, whose structures begin with their size, number and the next one."""
     functions = []
@@ -90,4 +108,5 @@ def functions_of_extensions(table: int) -> list[int | None]:
 if __name__ == "__main__":
     run_a_program(sys.argv[1])
     call_every_function_with_a_short_structure(sys.argv[1])
+    act_as_a_client_of_a_later_version(sys.argv[1])
     assert "jax" not in sys.modules
