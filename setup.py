@@ -10,9 +10,14 @@ from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
+# pip runs this file with a search path that does not name its folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from tools.build_folder import build_folder, build_inputs, building
+
 PACKAGE_DIR = {"nimblehlo": "runtime", "nimblehlo.kernels": "kernels"}
 
-EDITABLE_BUILD = "build/editable"
+BUILD = build_folder(build_inputs())
 
 # The extensions that take longest to compile, by far. They come first: one that comes last is compiled alone.
 LONGEST = (
@@ -28,7 +33,20 @@ LONGEST = (
 # A fused multiply-add rounds once where the source rounds twice: results would depend on the machine.
 # That sqrt sets errno, which nothing reads, would keep it out of vectors.
 # Python's own flags ask for debugging information, which takes a quarter of the compile time.
-UNIX_ARGUMENTS = ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
+# A function that no header declares is an error: C would assume that it returns an int, and cut pointers off.
+UNIX_ARGUMENTS = [
+    "-O3",
+    "-g0",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-Werror=implicit-function-declaration",
+]
+# NumPy's headers declare the functions of the oldest version that pyproject.toml allows: no more, so that an
+# extension loads there whichever version it is built with, and no less.
+NUMPY_API = [
+    ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+    ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
+]
 COMPILE_ARGUMENTS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX_ARGUMENTS
 # More arguments of the compiler and of the linker, as tools/address_sanitizer.py sets them.
 COMPILE_ARGUMENTS = COMPILE_ARGUMENTS + os.environ.get("NIMBLEHLO_COMPILE_ARGUMENTS", "").split()
@@ -57,7 +75,7 @@ def extensions() -> list[Extension]:
                     [source.as_posix()],
                     depends=[*headers, "setup.py"],
                     include_dirs=[numpy.get_include(), source.parent.as_posix(), folder],
-                    define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+                    define_macros=NUMPY_API,
                     extra_compile_args=COMPILE_ARGUMENTS,
                     extra_link_args=LINK_ARGUMENTS,
                 )
@@ -72,30 +90,50 @@ class BuildExtensions(build_ext):
     An import that finds no bytecode takes three times as long and more, and each process does so again where
     PYTHONDONTWRITEBYTECODE is set. For an ordinary installation pip makes it.
 
-    In place they are built in `EDITABLE_BUILD`: for an editable installation pip gives new folders each time,
-    in which all would be compiled again, and a wheel would take all that lies in build/lib.
+    In place they are built in a folder of their own: for an editable installation pip gives new folders each
+    time, in which all would be compiled again, and a wheel would take all that lies in its folder.
     """
 
     def run(self) -> None:
         if self.inplace:
-            self.build_lib, self.build_temp = f"{EDITABLE_BUILD}/lib", f"{EDITABLE_BUILD}/temp"
+            self.build_lib, self.build_temp = f"{BUILD}/editable/lib", f"{BUILD}/editable/temp"
         super().run()
         if self.inplace:
             # In a process of its own, whose workers do not import this file again.
             command = [sys.executable, "-m", "compileall", "-q", "-j", "0", *PACKAGE_DIR.values()]
             subprocess.run(command, check=True)
 
+    def build_extensions(self) -> None:
+        """Build with the compiler that CC names, also on Windows, where setuptools does not read it."""
+        if self.compiler.compiler_type == "msvc" and os.environ.get("CC"):
+            self.compiler.initialize()
+            self.compiler.cc = os.environ["CC"]
+        super().build_extensions()
 
-setup(
-    cmdclass={"build_ext": BuildExtensions},
-    package_dir=PACKAGE_DIR,
-    packages=packages(),
-    # What pytest loads in every project lies outside of the package, which takes 0.1 s to import.
-    py_modules=["nimblehlo_pytest"],
-    include_package_data=False,
-    package_data={"": ["py.typed", "*.pyi", "*.pxd"]},
-    ext_modules=cythonize(
-        extensions(), build_dir="build/cython", language_level=3, include_path=list(PACKAGE_DIR.values())
-    ),
-    options={"build_ext": {"parallel": os.cpu_count()}},
-)
+    def copy_extensions_to_source(self) -> None:
+        """Copy the extensions, also over newer ones: those may be of a build with other inputs."""
+        self.force, force = True, self.force
+        super().copy_extensions_to_source()
+        self.force = force
+
+
+with building(BUILD):
+    setup(
+        cmdclass={"build_ext": BuildExtensions},
+        package_dir=PACKAGE_DIR,
+        packages=packages(),
+        # What pytest loads in every project lies outside of the package, which takes 0.1 s to import.
+        py_modules=["nimblehlo_pytest"],
+        include_package_data=False,
+        package_data={"": ["py.typed", "*.pyi", "*.pxd"]},
+        ext_modules=cythonize(
+            extensions(),
+            build_dir=f"{BUILD}/cython",
+            language_level=3,
+            include_path=list(PACKAGE_DIR.values()),
+        ),
+        options={
+            "build": {"build_base": str(BUILD), "build_lib": f"{BUILD}/lib", "build_temp": f"{BUILD}/temp"},
+            "build_ext": {"parallel": os.cpu_count()},
+        },
+    )

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import textwrap
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.differences import Report
+from tools.build_folder import build_folder, build_inputs
 
 HEAVY = ("jax", "jaxlib", "llvmlite", "numba", "scipy")
 
@@ -148,14 +148,9 @@ def build_wheel(project_root: Path, folder: Path) -> Path:
     source = folder / "source"
     unwanted = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests", "examples")
     shutil.copytree(project_root, source, ignore=unwanted)
-    shutil.copytree(project_root / "build" / "cython", source / "build" / "cython")
-    folder_of_extensions = f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
-    library = source / "build" / folder_of_extensions / "nimblehlo"
-    for package, target in (("runtime", library), ("kernels", library / "kernels")):
-        for path in (project_root / package).rglob("*.so"):
-            copy = target / path.relative_to(project_root / package)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, copy)
+    build = build_folder(build_inputs())
+    shutil.copytree(project_root / build / "cython", source / build / "cython")
+    shutil.copytree(project_root / build / "editable" / "lib", source / build / "lib")
     command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--wheel-dir", str(folder), str(source)], check=True, timeout=500)
     (wheel,) = folder.glob("nimblehlo-*.whl")

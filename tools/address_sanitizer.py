@@ -43,9 +43,9 @@ def build() -> None:
             for path in (COPY / package).rglob(pattern):
                 if path.relative_to(COPY) not in wanted:
                     path.unlink()
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        if (ROOT / name).exists():
-            shutil.copy2(ROOT / name, COPY / name)
+    (COPY / "tools").mkdir(exist_ok=True)
+    for name in ("setup.py", "tools/build_folder.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / name, COPY / name)
     links = {COPY / "site" / "nimblehlo": COPY / "runtime", COPY / "runtime" / "kernels": COPY / "kernels"}
     for link, folder in links.items():
         link.parent.mkdir(exist_ok=True)

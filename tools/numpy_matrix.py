@@ -27,7 +27,15 @@ VERSIONS = ("2.0", "2.4", "2.5")
 RUN_REQUIREMENTS = ("ml_dtypes", "numba", "scipy", "pytest", "hypothesis")
 BUILD_REQUIREMENTS = ("Cython>=3.1", "setuptools>=77")
 # What a wheel is made of.
-SOURCES = ("kernels", "runtime", "nimblehlo_pytest.py", "pyproject.toml", "setup.py", "README.md")
+SOURCES = (
+    "kernels",
+    "runtime",
+    "nimblehlo_pytest.py",
+    "pyproject.toml",
+    "setup.py",
+    "tools/build_folder.py",
+    "README.md",
+)
 
 
 class Output(NamedTuple):
