@@ -56,12 +56,16 @@ def _resource_limits(root: Path) -> list[MemoryLimit]:
     found: list[MemoryLimit] = []
     if sys.platform == "win32":
         return found
+    kinds = (("RLIMIT_AS", "ulimit -v", 0), ("RLIMIT_DATA", "ulimit -d", 5))
+    named = [name for name, _, _ in kinds if hasattr(resource, name)]
+    totals = {name: resource.getrlimit(getattr(resource, name))[0] for name in named}
+    limited = {name: total for name, total in totals.items() if total != resource.RLIM_INFINITY}
+    if not limited:
+        return found
     with contextlib.suppress(OSError, ValueError, IndexError):
         pages = [int(field) for field in (root / "proc/self/statm").read_text(encoding="ascii").split()]
-        sizes = (("RLIMIT_AS", "ulimit -v", pages[0]), ("RLIMIT_DATA", "ulimit -d", pages[5]))
-        for name, command, used in sizes:
-            total, _ = resource.getrlimit(getattr(resource, name))
-            if total != resource.RLIM_INFINITY:
-                left = max(total - used * resource.getpagesize(), 0)
-                found.append(MemoryLimit(left, total, f"{name} ({command})"))
+        for name, command, field in kinds:
+            if name in limited:
+                left = max(limited[name] - pages[field] * resource.getpagesize(), 0)
+                found.append(MemoryLimit(left, limited[name], f"{name} ({command})"))
     return found

@@ -126,6 +126,6 @@ def test_sizes_that_depend_on_data_are_compared_with_what_is_left(
     assert executable([MIN_CHECKED_BYTES])[0].size == MIN_CHECKED_BYTES
     release_idle()
     with pytest.raises(
-        ExecutionError, match=r"dynamic_iota: .*takes? 16777217 bytes, but the control group /a"
+        ExecutionError, match=r"dynamic_iota: .*takes? 67108865 bytes, but the control group /a"
     ):
         executable([MIN_CHECKED_BYTES + 1])
