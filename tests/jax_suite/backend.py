@@ -85,6 +85,7 @@ REASONS: Mapping[str, str] = {
     "test_reduce_max_min_unreduced_basic": "the devices hold other partial maxima than by XLA",
     "test_reduce_max_unreduced_partial_reduction": "the devices hold other partial maxima than by XLA",
     "test_check_rep_false_grads": "finite differences, whose sums are added in another order",
+    "test_one_input_sharded_another_reduced": "jaxlib's propagation refuses the unreduced axes of a call",
     "test_print_token_buffer_error": "a token is an empty boolean array, whose value can be read",
     "test_vmap_vectorized_callback_errors": "the error comes with the results; the test waits for effects",
     "test_callback_with_wrong": "the error comes with the results; the test waits for effects",
@@ -114,12 +115,12 @@ def main() -> int:
         for file in options.files:
             for platform in options.platforms.split(","):
                 _run(options, platform, file)
-    files = DEVICE_FILES if options.devices else FILES
+    files = options.files
     outcomes = [one for one in map(FileOutcome.read, [options.output] * len(files), files) if one.is_complete]
     if options.devices:
         text = "\n".join(devices_section(outcomes, options.cases, options.devices, options.commit)) + "\n"
     else:
-        text = "\n".join(table(outcomes, options.cases, options.commits)) + "\n"
+        text = "\n".join(table(outcomes, options.cases, options.commits, options.sources)) + "\n"
     if options.table:
         page, heading, section = TABLE.read_text().partition(DEVICES_HEADING)
         TABLE.write_text(
@@ -222,20 +223,26 @@ def _entries(folder: Path) -> Entries:
     return entries
 
 
-def table(outcomes: Sequence[FileOutcome], cases: int, commits: str) -> Iterator[str]:
+def table(
+    outcomes: Sequence[FileOutcome], cases: int, commits: str, sources: str | None = None
+) -> Iterator[str]:
     """The lines of docs/jax_tests.md.
 
     Args:
         outcomes: what came of each file.
         cases: the value of `JAX_NUM_GENERATED_CASES` of the campaign.
         commits: on which commits the campaign ran; nothing is said where it is empty.
+        sources: which checkout has the test files; None: the one of the installed version.
     """
     import jax
 
+    version = f"jax {jax.__version__}"
+
     yield "# JAX's own tests"
     yield ""
-    yield f"The test files of jax {jax.__version__} on NimbleHLO (`JAX_PLATFORMS=nimblehlo,cpu`) and"
-    yield "on JAX's CPU backend, both with the flag `--jax_test_dut=cpu`, so that both run the same tests."
+    yield f"The test files of {sources or version} with {version} on NimbleHLO"
+    yield "(`JAX_PLATFORMS=nimblehlo,cpu`) and on JAX's CPU backend, both with `--jax_test_dut=cpu`, so"
+    yield "that both run the same tests."
     yield "`python -m tests.jax_suite.backend` runs them, and `--table` writes this page."
     yield ""
     yield f"With `JAX_NUM_GENERATED_CASES={cases}`; `share` is the part of a file's tests that was run, and"
@@ -329,6 +336,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, default=300, help="most seconds of one test method")
     parser.add_argument("--tests-per-process", type=int, default=300, help="test methods for each process")
     parser.add_argument("--commits", default="", help="with --table: on which commits the tests ran")
+    parser.add_argument("--sources", help="with --table: what the checkout is, if not the installed version")
     parser.add_argument("--output", type=Path, help="folder of the journals: build/jax_backend or _devices")
     parser.add_argument("--again", action="store_true", help="run tests that failed again")
     parser.add_argument("--commit", help="with --devices and --table: the commit that ran all files")
