@@ -22,6 +22,12 @@ guard or to an idle block aborts the process. With `exact`, no block is recycled
 an allocator below this one can guard its end.
 """
 
+cdef extern from *:
+    """
+    /* The headers of NumPy 2.0 declare by default what NumPy 1.19 has; memory handlers (NEP 49) came with 1.22. */
+    #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+    """
+
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.pythread cimport (
