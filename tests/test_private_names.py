@@ -24,8 +24,8 @@ CYTHON = sorted(
 PACKAGES = ("jax", "jaxlib", "llvmlite", "ml_dtypes", "mpi4py", "numba", "numpy", "scipy")
 DOCUMENTED_MODULES = ("llvmlite.binding", "llvmlite.ir", "numba.core.event", "numba.extending", "numba.types")
 """Modules of Numba and llvmlite that their documentation names; others below these packages are private."""
-DOCUMENTED = {"os._exit", "sys._current_frames", "sys._getframe", "_asdict", "_fields", "_make", "_replace"}
-"""Names with an underscore that Python documents."""
+DOCUMENTED = {"_exit", "sys._current_frames", "sys._getframe", "_asdict", "_fields", "_make", "_replace"}
+"""Names with an underscore that Python or POSIX documents."""
 
 C_NAME = re.compile(
     r"\b(?:_Py\w+|PyUnstable_\w+|Py_REFCNT|PyObject_HEAD|Py(?:Type|Tuple|List|Array|UFunc)Object|PyArray_ArrFuncs)\b"
