@@ -68,6 +68,11 @@ ONLY_FRONTEND: Final[tuple[tuple[str, str], ...]] = (
 """Patterns of jaxlib's messages, and why the frontend accepts such programs."""
 
 ONLY_JAXLIB: Final[tuple[tuple[str, str], ...]] = (
+    (r"returns \(.*declared to return", "a function returns values of other types than it declares"),
+    (
+        r"indices_of_shape_operands|@stablehlo\.dynamic_",
+        "custom calls that JAX guarantees are verified as the operations that they stand for",
+    ),
     (r"there is no target @", "the runtime has no such custom call target, and no user registered one"),
     (r"unranked types", "the specification has no unranked tensors"),
     (
