@@ -4,7 +4,9 @@
 - `nests`, `ufunc_programs`: loops of generated code stay within their arrays, write each element of their
   results once, and never store two live values in the same memory.
 - `translation`: the steps of a plan read and write the values of the program's operations.
-- `steps`: a running step reads, writes and shares only what it declares.
+- `operations`: the operations of the specialized program satisfy their constraints and have the inferred types.
+- `steps`: the results of a running step have the declared types, shapes and layout, and it reads, writes and
+  shares only what it declares.
 
 All checks are off by default.
 """
@@ -62,13 +64,16 @@ def verified_runner(
         checks_steps: whether steps can be checked as they run: one at a time runs the plan.
 
     Raises:
+        InvalidOperation: the specializer made an operation that violates its declaration.
         InvalidPlan: a step of the plan may see another value than the one that it means.
     """
     from .nests import verify_generated_nests
+    from .operations import verify_operations
     from .plans import verify_plan
     from .translation import verify_translation
     from .ufunc_programs import verify_ufunc_programs
 
+    verify_operations(function)
     verify_plan(plan)
     verify_translation(function, plan)
     if options.compile != "never":

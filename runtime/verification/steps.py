@@ -1,4 +1,5 @@
-"""Checks at run time that steps change, share and overwrite no more memory than they declare.
+"""Checks at run time that steps return what their types say, and change, share and overwrite no more memory
+than they declare.
 
 The checks wrap the functions of the steps, so that the executor decides as usual which memory a step may
 overwrite. A checksum of each value is taken when it is written, or first read, and compared at each later
@@ -21,7 +22,8 @@ from ..errors import ExecutionError
 from ..executor import Limits
 from ..plan import Plan, Prepared, Step
 from ..plan.buffer_uses import BufferUses, buffer_uses
-from ..types import Array, TupleValue
+from ..types import Array, TupleValue, Type
+from .declared_types import layout_violation, type_violation
 
 MAX_BYTES: Final = 1 << 22
 """The checksum of a larger array covers this many bytes, half from its beginning and half from its end."""
@@ -30,7 +32,9 @@ FLAT_DIMENSIONS: Final = 32
 
 
 class InvalidStep(AssertionError):
-    """A step changed, shared or overwrote memory that it does not declare; a defect of its implementation."""
+    """A step returned another type than declared, or changed, shared or overwrote memory that it does not
+    declare; a defect of its implementation.
+    """
 
 
 class CheckedRunner:
@@ -42,8 +46,9 @@ class CheckedRunner:
     """
 
     def __init__(self, plan: Plan, runner: Callable[[Plan], Any]) -> None:
+        self.result_types = _types_of_slots(plan, plan.results)
         self.constants = [(value, _checksum(value)) for value in _constants(plan) if _is_array(value)]
-        self.runner = runner(_checked(plan, {}))
+        self.runner = runner(_checked(plan, {}, is_vectorized=False))
 
     def run(self, arguments: Any, limits: Limits | None = None) -> list[Any]:
         """See `nimblehlo.executor.Runner.run`.
@@ -65,7 +70,20 @@ class CheckedRunner:
         for value, checksum in self.constants:
             if _checksum(value) != checksum:
                 raise InvalidStep(f"a constant of shape {value.shape} was changed")
+        for number, (value, type) in enumerate(zip(results, self.result_types, strict=True)):
+            reason = None if type is None else type_violation(type, value)
+            if reason is not None:
+                raise InvalidStep(f"result {number} {reason}")
         return results
+
+
+def _types_of_slots(plan: Plan, slots: Sequence[int]) -> list[Type | None]:
+    """The types with which the steps of a plan read or write slots; None for those that no step uses."""
+    types: dict[int, Type] = {}
+    for step in plan.steps:
+        for step_slots, step_types in zip((step.operands, step.results), step.types, strict=True):
+            types.update(zip(step_slots, step_types, strict=False))
+    return [types.get(slot) for slot in slots]
 
 
 def _constants(plan: Plan) -> list[Any]:
@@ -76,28 +94,38 @@ def _constants(plan: Plan) -> list[Any]:
     return constants
 
 
-def _checked(plan: Plan, checked_plans: dict[int, Plan]) -> Plan:
-    """The plan with checked functions, also in regions; a plan that occurs again is checked once."""
-    checked = checked_plans.get(id(plan))
+def _checked(plan: Plan, checked_plans: dict[tuple[int, bool], Plan], *, is_vectorized: bool) -> Plan:
+    """The plan with checked functions, also in regions; a plan that occurs again is checked once.
+
+    Args:
+        plan: the plan.
+        checked_plans: those that are checked already, by identity and `is_vectorized`.
+        is_vectorized: whether the plan may be run on arrays of many values of its types: it belongs to a region
+            which the function of a step calls.
+    """
+    checked = checked_plans.get((id(plan), is_vectorized))
     if checked is None:
-        checked = checked_plans[id(plan)] = copy.copy(plan)
-        frames = _Frames(plan)
+        checked = checked_plans[id(plan), is_vectorized] = copy.copy(plan)
+        frames = _Frames(plan, is_vectorized)
         checked.steps = [
             _checked_step(step, number, frames, checked_plans) for number, step in enumerate(plan.steps)
         ]
     return checked
 
 
-def _checked_step(step: Step, number: int, frames: _Frames, checked_plans: dict[int, Plan]) -> Step:
+def _checked_step(
+    step: Step, number: int, frames: _Frames, checked_plans: dict[tuple[int, bool], Plan]
+) -> Step:
+    is_vectorized = frames.is_vectorized or step.control is None
     checked = copy.copy(step)
     implementation = step.implementation
     checked.implementation = Prepared(
         _CheckedFunction(step, number, frames), implementation.kind, implementation.reason
     )
     checked.regions = {
-        name: _checked(regions, checked_plans)
+        name: _checked(regions, checked_plans, is_vectorized=is_vectorized)
         if isinstance(regions, Plan)
-        else [_checked(region, checked_plans) for region in regions]
+        else [_checked(region, checked_plans, is_vectorized=is_vectorized) for region in regions]
         for name, regions in step.regions.items()
     }
     return checked
@@ -148,8 +176,9 @@ class _Frame:
 class _Frames:
     """The runs of a plan, of which each thread has at most one at a time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, is_vectorized: bool) -> None:
         self.slot_count = plan.slot_count
+        self.is_vectorized = is_vectorized
         self.releases = [step.releases for step in plan.steps]
         self.local = threading.local()
 
@@ -173,9 +202,11 @@ class _CheckedFunction:
         self.function = step.function
         self.uses: BufferUses = buffer_uses(step)
         self.where = f"step {number}, {step.operation} at {step.location},"
+        self.operand_types, self.result_types = step.types
 
     def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
         frame = self.frames.begin(self.number)
+        self.check_types("operand", self.operand_types, operands)
         read = dict(zip(self.step.operands, operands, strict=True))
         read.update(zip(self.step.captures, _captures(regions), strict=False))
         for slot, value in read.items():
@@ -186,8 +217,27 @@ class _CheckedFunction:
         for slot, value in read.items():
             if slot not in overwritten:
                 self.check_unchanged(slot, value, frame, "changed")
-        self.check_results(result if type(result) is tuple else (result,), read, overwritten, frame)
+        results = result if type(result) is tuple else (result,)
+        self.check_types("result", self.result_types, results)
+        self.check_layouts(results)
+        self.check_results(results, read, overwritten, frame)
         return result
+
+    def check_types(self, what: str, types: Sequence[Type], values: Sequence[Any]) -> None:
+        """Values must have the element types and the shapes that the step declares."""
+        if types and len(types) != len(values):
+            raise InvalidStep(f"{self.where} has {len(values)} {what}s for {len(types)} types")
+        for number, (type, value) in enumerate(zip(types, values, strict=False)):
+            reason = type_violation(type, value, is_vectorized=self.frames.is_vectorized)
+            if reason is not None:
+                raise InvalidStep(f"{self.where} {what} {number} {reason}")
+
+    def check_layouts(self, results: Sequence[Any]) -> None:
+        """Results must lie in memory as other steps read arrays."""
+        for number, value in enumerate(results):
+            reason = layout_violation(value)
+            if reason is not None:
+                raise InvalidStep(f"{self.where} result {number} {reason}")
 
     def check_unchanged(self, slot: int, value: Any, frame: _Frame, verb: str) -> None:
         """A slot's value must have the elements that it was written with."""

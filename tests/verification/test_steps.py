@@ -11,6 +11,7 @@ import nimblehlo
 from nimblehlo.executor import Runner
 from nimblehlo.plan import Plan, Prepared, Step
 from nimblehlo.plan.buffer_uses import BufferUses
+from nimblehlo.types import DYNAMIC, ELEMENT_TYPES, TensorType, TupleType, TupleValue
 from nimblehlo.verification import verification_level
 from nimblehlo.verification.steps import CheckedRunner, InvalidStep
 
@@ -185,3 +186,67 @@ def test_programs_are_checked_where_that_is_asked_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr(choice, "reference_for", lambda view: wrong)
     with verification_level("steps"), pytest.raises(InvalidStep):
         nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))(array)
+
+
+F32, I32 = ELEMENT_TYPES["f32"], ELEMENT_TYPES["i32"]
+
+
+@pytest.mark.parametrize(
+    ("type", "result", "reason"),
+    [
+        (TensorType((3,), F32), np.zeros(2, np.float32), r"result 0 has shape \[2\]"),
+        (TensorType((DYNAMIC, 2), F32), np.zeros((5, 3), np.float32), r"result 0 has shape \[5, 3\]"),
+        (TensorType((DYNAMIC,), F32, (4,)), np.zeros(5, np.float32), "beyond the bounds"),
+        (TensorType((2,), I32), np.zeros(2, np.float32), "result 0 has elements float32"),
+        (TensorType((2,), F32), np.zeros(2, ">f4"), "result 0 has elements >f4"),
+        (TensorType((2,), F32), np.zeros(9, np.uint8)[1:].view(np.float32), "result 0 is not aligned"),
+        (TensorType((), F32), 1.0, "result 0 is no array"),
+        (TupleType((TensorType((2,), F32),)), TupleValue([zeros()]), r"result 0 has shape \[2000\]"),
+    ],
+)
+def test_results_of_other_types_than_declared_are_found(type: Any, result: Any, reason: str) -> None:
+    broken = step(lambda: result, (), (0,))
+    broken.types = ((), (type,))
+    with pytest.raises(InvalidStep, match=reason):
+        run([broken], 1, (), (0,))
+
+
+def test_results_of_declared_types_pass() -> None:
+    good = step(lambda: (np.zeros((3, 2), np.float32).T, np.float32(1)), (), (0, 1))
+    good.types = ((), (TensorType((DYNAMIC, 3), F32, (2, DYNAMIC)), TensorType((), F32)))
+    assert run([good], 2, (), (1,)) == [1]
+
+
+def test_results_of_loops_are_compared_with_their_types() -> None:
+    """The executor runs loops itself: the step that reads such a result, or the end of the run, finds it."""
+    body = Plan([step(lambda a: a[:2], (0,), (1,), name="stablehlo.slice")], 2, (0,), (1,), {})
+    cond = Plan([step(lambda a: np.bool_(len(a) > 2), (0,), (1,))], 2, (0,), (1,), {})
+    loop = step(None, (0,), (1,), regions={"cond": cond, "body": body}, control="while", releases=(0,))
+    loop.types = ((TensorType((2000,), F32),), (TensorType((2000,), F32),))
+    with pytest.raises(InvalidStep, match=r"result 0 has shape \[2\]"):
+        run([loop], 2, (zeros(),), (1,))
+
+
+def test_regions_that_references_call_may_run_on_arrays() -> None:
+    """Only element types are compared there."""
+    region = Plan([step(np.add, (0, 1), (2,))], 3, (0, 1), (2,), {})
+    scalar = TensorType((), F32)
+    region.steps[0].types = ((scalar, scalar), (scalar,))
+    steps = [step(lambda a, body: body(a, a)[0], (0,), (1,), regions={"body": region})]
+    assert run(steps, 2, (zeros(),), (1,))[0].shape == (2000,)
+    with pytest.raises(InvalidStep, match="operand 0 has elements float64"):
+        run(steps, 2, (zeros().astype(np.float64),), (1,))
+
+
+def test_programs_whose_reference_returns_another_shape_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+    func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.sine %a : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    """
+    from nimblehlo.plan import choice
+
+    monkeypatch.setattr(choice, "reference_for", lambda view: lambda operand: np.sin(operand)[:3])
+    with verification_level("steps"), pytest.raises(InvalidStep, match=r"sine .* result 0 has shape \[3\]"):
+        nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))(np.ones(4, np.float32))
