@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import counted
 from ...types import COMPLEX, DYNAMIC, FLOAT, Array, DType, ElementType, TensorType, Type
+from ..framework import constraints
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_shape, shape_text, shapes_agree, sizes_agree
@@ -150,6 +151,8 @@ class FftOfReal(Op, name=FFT_OF_REAL):
 
     operand = Operand(FLOAT)
     result = Result(COMPLEX)
+
+    C1 = constraints.same_shape("operand", "result")
 
     def reference(self, operand: Array) -> Array:
         return self.bind_fft(operand.shape, 1)(operand)

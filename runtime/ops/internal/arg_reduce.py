@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import Operation
-from ...types import INTEGER, PLAIN, Array, DType, TensorType
+from ...types import INTEGER, PLAIN, Array, DType, TensorType, Type
+from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import ARG_REDUCE
 from ..reduction.bodies import arg_reducer
 from ..reduction.reduce import Reduce
@@ -69,6 +70,14 @@ class ArgReduce(Op, name=ARG_REDUCE):
                 self.operation.location,
             )
         )
+
+    @constraint
+    def C1(self) -> str | None:
+        """the constraints of `reduce` on the operand and the positions hold"""
+        return rules.first(*(reason for _, _, reason in self.reduction.constraints()))
+
+    def infer(self) -> list[Type]:
+        return self.reduction.infer()
 
     def reference(self, operand: Array, init_value: Any, init_position: Any, *, body: Evaluate) -> Arrays:
         reduction = self.reduction

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...types import PLAIN, Array
+from ...types import PLAIN, Array, Type
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import ARG_SORT
 from ..reduction.bodies import SortKey, comparator
 from ..reduction.reducer import Arrays
@@ -37,6 +38,18 @@ class ArgSort(Op, name=ARG_SORT):
         keys = comparator(self.comparator)
         assert keys is not None
         return keys
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= returned < size(inputs)"""
+        return rules.in_range("returned", self.returned, 0, len(self.inputs), "the number of inputs")
+
+    C2 = constraints.same_shape("inputs", "results")
+    C3 = constraints.dimensions_of("dimension", "inputs[0]")
+
+    def infer(self) -> list[Type]:
+        positions = self.inputs[0].with_element_type(self.results[-1].element_type)
+        return [*[self.inputs[number] for number in self.returned], positions]
 
     def reference(self, *inputs: Array, comparator: Evaluate) -> Arrays:
         element_types = [type.element_type for type in self.inputs]

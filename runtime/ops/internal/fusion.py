@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...types import TENSOR, Array
-from ..framework.declaration import Evaluate, Op, Operand, Region, Result
+from ...types import TENSOR, Array, Type
+from ..framework import rules
+from ..framework.declaration import Evaluate, Op, Operand, Region, Result, constraint
 
 FUSION: Final = "nimblehlo.fusion"
 ROW_FUSION: Final = "nimblehlo.row_fusion"
@@ -24,6 +25,14 @@ class _FusionBase(Op):
     operands = Operand(TENSOR, variadic=True)
     body = Region()
     results = Result(TENSOR, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """body takes values of the operands' types, and returns those of the results"""
+        return rules.function_type_is("body", self.body, self.operands, self.results)
+
+    def infer(self) -> list[Type]:
+        return list(self.body.type.results)
 
     def reference(self, *operands: Array, body: Evaluate) -> tuple[Any, ...]:
         return body(*operands)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import ANY, INTEGER, Array
+from ...types import ANY, ELEMENT_TYPES, INTEGER, Array, Type
 from ..framework.declaration import Operand, Result
 from ..framework.rules import constant_operand
 from ..indexing import index_space
@@ -36,6 +36,9 @@ class ExcludePartialWindows(RunTimeShaped, ScatterNumbers, name=EXCLUDE_PARTIAL_
     scatter_indices = Operand(INTEGER)
     update = Operand(ANY)
     result = Result(INTEGER)
+
+    def infer(self) -> list[Type]:
+        return [self.scatter_indices.with_element_type(ELEMENT_TYPES["i64"])]
 
     def reference(self, input: Array, scatter_indices: Array, update: Array) -> Array:
         return indices_without_partial_windows(self, input.shape, scatter_indices, update.shape)
