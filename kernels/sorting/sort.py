@@ -26,7 +26,7 @@ from .sort_encoding import Key, bits_dtype, encoding_of
 
 __all__ = ["Key", "prepare", "supports"]
 
-_MAX_POSITIONS = 1 << 32
+MAX_POSITIONS = 1 << 32
 _KEY_BITS = 32
 
 Sorting = Callable[..., tuple[np.ndarray, ...]]
@@ -74,7 +74,7 @@ def prepare(
     types = [np.dtype(dtype) for dtype in dtypes]
     if not -len(shape) <= dimension < len(shape):
         raise ValueError(f"dimension {dimension} does not fit the shape {tuple(shape)}")
-    if not supports(types, order) or shape[dimension] >= _MAX_POSITIONS:
+    if not supports(types, order) or shape[dimension] >= MAX_POSITIONS:
         raise ValueError(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
     length = shape[dimension]
     result_operands = range(len(types)) if returned is None else returned

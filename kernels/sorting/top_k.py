@@ -25,7 +25,7 @@ _MAX_SHARE = 64  # of the elements of a chunk, at most one in 64 is collected
 _SPARE_CAPACITY = 512  # candidates collected beyond 2 * k
 _MIN_WORK_ITEMS = 16  # rows are split into chunks if there are fewer
 _MIN_CHUNK = 1 << 14  # elements
-_MAX_POSITIONS = 1 << 31
+MAX_POSITIONS = 1 << 31
 
 TopK = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -48,7 +48,7 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
         ValueError: no kernel supports the operands, or rows have fewer than `k` elements.
     """
     dtype = np.dtype(dtype)
-    if not supports(dtype) or not shape or shape[-1] >= _MAX_POSITIONS:
+    if not supports(dtype) or not shape or shape[-1] >= MAX_POSITIONS:
         raise ValueError(f"no kernel finds the largest {dtype.name} values of the shape {tuple(shape)}")
     if not 0 <= k <= shape[-1]:
         raise ValueError(f"k is {k}, but the last dimension has size {shape[-1]}")

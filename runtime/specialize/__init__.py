@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..errors import NimbleError
 from ..ir import Function, Module, Region
+from ..ops.framework.memory_limit import require_addressable_arguments
 from ..ops.framework.op_registry import PROGRAM_PER_PROCESS, REDUCE
 from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
@@ -120,6 +121,7 @@ def bind(
 
         module = to_shardy(module)
     function = inline_calls(module, entry_function(module, entry))
+    require_addressable_arguments(function)
     assert function.body is not None
     make_conversions_explicit(function.body)
     block = function.body.block

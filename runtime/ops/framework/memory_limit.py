@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import ExecutionError
-from ...ir import Operation
+from ...ir import Function, Operation
 from ...kernels.launch.free_memory import limits
 from ...types import TensorType, Type
 from .declaration import source_name
@@ -63,6 +63,20 @@ def require_addressable(operation: Operation, types: Iterable[Type]) -> None:
                 f"the result {type} has more elements than can be addressed",
                 operation=source_name(operation),
                 location=operation.location,
+            )
+
+
+def require_addressable_arguments(function: Function) -> None:
+    """There must be arrays of the types of a function's arguments.
+
+    Raises:
+        ExecutionError: none can have one of them.
+    """
+    for index, type in enumerate(function.type.inputs):
+        if not is_addressable(type):
+            raise ExecutionError(
+                f"argument {index} of @{function.name}, {type}, has more elements than can be addressed",
+                location=function.location,
             )
 
 

@@ -63,6 +63,22 @@ def all_types_agree(a: Sequence[Type], b: Sequence[Type]) -> bool:
     return len(a) == len(b) and all(map(types_agree, a, b))
 
 
+def accepts(declared: Type, actual: Type) -> bool:
+    """Whether each value of a type is one of the declared type, whatever its unknown sizes are."""
+    if not types_agree(declared, actual):
+        return False
+    if not isinstance(declared, TensorType) or not isinstance(actual, TensorType):
+        return True
+    return all(
+        known == DYNAMIC or size != DYNAMIC for known, size in zip(declared.shape, actual.shape, strict=True)
+    )
+
+
+def all_accept(declared: Sequence[Type], actual: Sequence[Type]) -> bool:
+    """Whether `accepts` holds pairwise for two sequences of types."""
+    return len(declared) == len(actual) and all(map(accepts, declared, actual))
+
+
 def same_type(name: str, type: Type, other: str, other_type: Type) -> str | None:
     """Both types must agree, where a scalar's type counts as that of a tensor of rank 0."""
     if types_agree(as_tensor(type), as_tensor(other_type)):

@@ -28,7 +28,7 @@ from ...options import Ordering
 from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
 from .op_registry import MESH, RUN_PARALLEL, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
-from .rules import all_types_agree, types_text
+from .rules import all_accept, all_types_agree, types_text
 from .type_constraints import violation
 
 _LEGACY: Final = frozenset(
@@ -122,7 +122,7 @@ class _Verifier:
         if not all_types_agree(inputs, function.type.inputs):
             raise _function_error(function, "the block's arguments differ from the function's inputs")
         outputs = [operand.type for operand in block.terminator.operands]
-        if not all_types_agree(outputs, function.type.results):
+        if not all_accept(function.type.results, outputs):
             declared = ", ".join(map(str, function.type.results))
             returned = ", ".join(map(str, outputs))
             raise VerifyError(
@@ -196,12 +196,12 @@ class _Verifier:
         actual = FunctionType([o.type for o in operation.operands], [r.type for r in operation.results])
         if callee.body is None:
             raise view.verify_error(f"@{callee.name} has no body")
-        if not all_types_agree(actual.inputs, callee.type.inputs):
+        if not all_accept(callee.type.inputs, actual.inputs):
             raise view.verify_error(
                 f"passes {types_text(actual.inputs)}, "
                 f"but @{callee.name} takes {types_text(callee.type.inputs)}"
             )
-        if not all_types_agree(actual.results, callee.type.results):
+        if not all_accept(actual.results, callee.type.results):
             raise view.verify_error(
                 f"has results {types_text(actual.results)}, "
                 f"but @{callee.name} returns {types_text(callee.type.results)}"

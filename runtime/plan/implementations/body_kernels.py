@@ -185,6 +185,8 @@ def _sort_by(
     if not sort.supports(dtypes, order):
         return "no kernel for these element types"
     shape = inputs[0].shape
+    if shape[dimension] >= sort.MAX_POSITIONS:
+        return "positions need more than 32 bits"
     return Kernel(
         lambda: sort.prepare(
             shape, dtypes, dimension, order, returned=returned, positions=positions, threads=threads

@@ -51,6 +51,8 @@ def _top_k(view: TopK, threads: int | None) -> KernelMatch:
     from ...kernels.sorting import top_k
 
     operand: TensorType = view.operand
+    if operand.shape[-1] >= top_k.MAX_POSITIONS:
+        return "indices need more than 32 bits"
     if not top_k.supports(operand.dtype) or view.indices.plain_element_type.name != "i32":
         return f"no kernel on {operand.element_type}"
     return Kernel(
