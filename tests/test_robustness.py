@@ -17,12 +17,20 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, NimbleError, Options
+from nimblehlo.ops.contraction.fft import FftOfReal
+from nimblehlo.verification import verification_level
+from nimblehlo.verification.steps import InvalidStep
 from tests.conftest import ROOT
+from tests.robustness import comparison
+from tests.robustness.comparison import compare
 from tests.robustness.mutation import Mutator, cut
+from tests.robustness.seeds import TARGETS, seeds
+from tests.robustness.trial import Phase
 
 pytest.importorskip("resource", reason="this system does not limit the memory of a process")
 
 MUTANTS = 6000
+REPLACEMENTS = 400
 
 PROGRAM = """func.func @main(%a: tensor<2x3xf32>) -> tensor<3x2xf32> {
   %0 = "stablehlo.transpose"(%a) <{permutation = array<i64: 1, 0>}> : (tensor<2x3xf32>) -> tensor<3x2xf32>
@@ -38,6 +46,41 @@ def test_mutants() -> None:
     assert f"{MUTANTS} mutants of" in finished.stdout, finished.stdout
     found = re.search(r"rejected when loaded: (\d+).* fine: (\d+)", finished.stdout)
     assert found is not None and all(int(number) > MUTANTS // 100 for number in found.groups())
+
+
+def test_mutants_of_replacements() -> None:
+    """Each mutant of a custom call or the like is rejected, or gives the declared results in all modes."""
+    command = [sys.executable, "-m", "tests.robustness", "--own", "--jobs", "2", "--target", *TARGETS]
+    command += ["--count", str(REPLACEMENTS)]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    found = re.search(r"rejected when loaded: (\d+).* fine: (\d+)", finished.stdout)
+    assert found is not None and all(int(number) > REPLACEMENTS // 100 for number in found.groups())
+
+
+def test_a_wrong_replacement_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An accepted program whose result is of another shape than declared, or differs between modes."""
+    text = seeds("internal")[3]
+    assert compare(text, lambda phase: None).phase == Phase.DONE
+    monkeypatch.setattr(FftOfReal, "bind", lambda self: lambda operand: self.reference(operand)[:1])
+    with pytest.raises(InvalidStep, match=r"fft_of_real .* has shape"):
+        compare(text, lambda phase: None)
+    with monkeypatch.context() as patched:
+        patched.setattr(comparison, "verification_level", lambda level: verification_level("off"))
+        with pytest.raises(comparison.WrongResult, match="result 0 has shape"):
+            compare(text, lambda phase: None)
+    monkeypatch.undo()
+    monkeypatch.setattr(comparison, "MODES", {"never": Options(compile="never"), "window": Options(seed=1)})
+    draws = program(
+        """  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %o = stablehlo.constant dense<1.0> : tensor<f32>
+  %n = stablehlo.constant dense<3> : tensor<1xi64>
+  %r = stablehlo.rng %z, %o, %n, distribution = UNIFORM
+    : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<3xf32>""",
+        "tensor<3xf32>",
+    )
+    with pytest.raises(comparison.WrongResult, match="differs between never and window"):
+        compare(draws, lambda phase: None)
 
 
 def test_tokens_are_the_text() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, referenced_functions
 from ..ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
 from ..ops.framework.op_registry import MESH
+from ..ops.framework.verify import verify
 from ..ops.sharding.scope import Scope, meshes_of
 from ..specialize.inline import without_shardings
 from ..types import FunctionType
@@ -40,11 +41,16 @@ def device_program(module: Module, partitions: int) -> Module | None:
     Returns:
         A module whose `main` takes and returns the shards of a device, and is run by the processes (0, d) of
         a grid; None if there is no rule for an operation, or devices would repeat too much work.
+
+    Raises:
+        VerifyError: the program of a device violates a constraint; a defect of the rules.
     """
     try:
-        return _Partitioner(module, partitions).partitioned_module()
+        local = _Partitioner(module, partitions).partitioned_module()
     except CannotPartition:
         return None
+    verify(local)
+    return local
 
 
 def device_count(module: Module) -> int:

@@ -4,7 +4,7 @@
 - `nests`, `ufunc_programs`: loops of generated code stay within their arrays, write each element of their
   results once, and never store two live values in the same memory.
 - `translation`: the steps of a plan read and write the values of the program's operations.
-- `operations`: the operations of the specialized program satisfy their constraints and have the inferred types.
+- `operations`: the operations of the specialized program satisfy their constraints and have inferred types.
 - `steps`: the results of a running step have the declared types, shapes and layout, and it reads, writes and
   shares only what it declares.
 

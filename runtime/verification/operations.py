@@ -1,4 +1,4 @@
-"""Verifies the operations that the specializer has made, the internal ones included, by their declarations."""
+"""Verifies the operations that the specializer has made, internal ones included, by their declarations."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ def _checked(plan: Plan, checked_plans: dict[tuple[int, bool], Plan], *, is_vect
     Args:
         plan: the plan.
         checked_plans: those that are checked already, by identity and `is_vectorized`.
-        is_vectorized: whether the plan may be run on arrays of many values of its types: it belongs to a region
-            which the function of a step calls.
+        is_vectorized: whether the plan may be run on arrays of many values of its types: it belongs to a
+            region which the function of a step calls.
     """
     checked = checked_plans.get((id(plan), is_vectorized))
     if checked is None:

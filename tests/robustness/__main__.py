@@ -14,9 +14,11 @@ from pathlib import Path
 
 from nimblehlo import Options
 
+from .comparison import compare
 from .corpus import programs
 from .mutation import Mutator
-from .supervisor import Finding, Limits, Summary, run
+from .seeds import TARGETS, seeds
+from .supervisor import Finding, Limits, Summary, Trial, run
 from .trial import Phase, attempt
 
 
@@ -24,20 +26,23 @@ def main() -> int:
     """Run the command; the exit status."""
     options = _arguments()
     texts = list(programs(not options.own))
+    if options.target:
+        texts = [text for target in options.target for text in seeds(target, not options.own)]
     if not texts:
         print("no programs to start from")
         return 1
     how = Options(compile=options.compile)
+    trial: Trial = compare if options.target else lambda text, enter: attempt(text, how, enter)
     if options.only is not None:
         text = Mutator(texts).mutant(options.seed, options.only)
         print(text)
-        print("//", attempt(text, how, lambda phase: None))
+        print("//", trial(text, lambda phase: None))
         return 0
     started = time.monotonic()
     limits = Limits(options.seconds, options.bytes)
     shown = _Progress(options.count)
     summary = run(
-        texts, options.count, options.seed, options.jobs, how, limits, first=options.first, progress=shown
+        texts, options.count, options.seed, options.jobs, trial, limits, first=options.first, progress=shown
     )
     _print(summary, time.monotonic() - started, texts, options)
     return 1 if summary.findings else 0
@@ -57,6 +62,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=Limits.seconds, help="processor time of one mutant")
     parser.add_argument("--bytes", type=int, default=Limits.bytes, help="memory of one mutant")
     parser.add_argument("--own", action="store_true", help="without the conformance programs")
+    parser.add_argument(
+        "--target",
+        nargs="+",
+        choices=TARGETS,
+        help="mutate programs of these kinds of replacements, and compare the results of every mode",
+    )
     parser.add_argument("--only", type=int, help="print this mutant and try it in this process")
     parser.add_argument("--keep", type=Path, help="folder for one mutant of each kind of finding")
     return parser.parse_args()

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from nimblehlo import Options
-
 from .mutation import Mutator
-from .trial import Phase, attempt
+from .trial import Outcome, Phase
+
+Trial = Callable[[str, Callable[[Phase], None]], Outcome]
+"""What is done with a mutant: it raises an exception that is a defect, and calls its second argument as each
+phase begins."""
 
 CHUNK = 500
 """Mutants that a process is given at a time."""
@@ -90,7 +92,7 @@ def run(
     count: int,
     seed: int,
     jobs: int,
-    options: Options,
+    trial: Trial,
     limits: Limits,
     *,
     first: int = 0,
@@ -102,7 +104,7 @@ def run(
         texts: the corpus.
         count, seed: how many mutants of which series.
         jobs: processes.
-        options: how mutants are compiled.
+        trial: what is done with each mutant.
         limits: for each mutant.
         first: number of the first.
         progress: called now and then.
@@ -110,7 +112,7 @@ def run(
     summary = Summary()
     mutator = Mutator(texts)
     chunks = iter([(n, min(n + CHUNK, first + count)) for n in range(first, first + count, CHUNK)])
-    workers = [_Worker(mutator, seed, options, limits) for _ in range(jobs)]
+    workers = [_Worker(mutator, seed, trial, limits) for _ in range(jobs)]
     busy = [worker for worker in workers if worker.take(chunks)]
     while busy:
         wait([worker.connection for worker in busy], timeout=0.5)
@@ -126,8 +128,8 @@ def run(
 class _Worker:
     """A child process, replaced when it ends or hangs."""
 
-    def __init__(self, mutator: Mutator, seed: int, options: Options, limits: Limits) -> None:
-        self.arguments = (mutator, seed, options, limits)
+    def __init__(self, mutator: Mutator, seed: int, trial: Trial, limits: Limits) -> None:
+        self.arguments = (mutator, seed, trial, limits)
         self.limits = limits
         self.context = multiprocessing.get_context("fork")
         self.state = self.context.RawArray("d", 3)
@@ -193,7 +195,7 @@ class _Worker:
 
 
 def _work(
-    connection: Connection, state: Any, mutator: Mutator, seed: int, options: Options, limits: Limits
+    connection: Connection, state: Any, mutator: Mutator, seed: int, trial: Trial, limits: Limits
 ) -> None:
     """Try the chunks that come over the connection."""
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -211,13 +213,13 @@ def _work(
         }
         for index in range(start, end):
             state[0], state[2] = index, time.monotonic()
-            _try_one(mutator.mutant(seed, index), index, state, options, limits, report)
+            _try_one(mutator.mutant(seed, index), index, state, trial, limits, report)
         report["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - base
         connection.send(report)
 
 
 def _try_one(
-    text: str, index: int, state: Any, options: Options, limits: Limits, report: dict[str, Any]
+    text: str, index: int, state: Any, trial: Trial, limits: Limits, report: dict[str, Any]
 ) -> None:
     started = time.process_time()
     entered = [started] * len(Phase)
@@ -227,7 +229,7 @@ def _try_one(
         entered[phase] = time.process_time()
 
     try:
-        outcome = attempt(text, options, enter)
+        outcome = trial(text, enter)
         report["phases"][outcome.phase] += 1
         if outcome.cause is not None:
             report["failures"].setdefault(_cause(outcome.cause), index)
@@ -245,6 +247,8 @@ def _try_one(
 def _cause(error: BaseException) -> str:
     """The kind of an exception and the last line of the runtime that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, AssertionError):
+        return f"{type(error).__name__}: {error}"
     own = [frame for frame in frames if "/runtime/" in frame.filename or "/kernels/" in frame.filename]
     where = f"{own[-1].filename.rpartition('/runtime/')[2]}:{own[-1].lineno}" if own else "outside"
     return f"{type(error).__name__} at {where}"

@@ -71,12 +71,12 @@ def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Outc
         for name, function in module.functions.items():
             if function.body is not None:
                 executable = compile(module, entry=name, options=options)
-                inputs = [_value(type) for type in executable.input_types]
+                inputs = [value_of(type) for type in executable.input_types]
                 if all(value is not None for value in inputs):
                     phase = Phase.RUN
                     enter(phase)
-                    if _is_cheap(module):
-                        _run(executable, inputs)
+                    if is_cheap(module):
+                        run(executable, inputs)
     except NimbleError as error:
         is_hidden = phase < Phase.RUN and error.__cause__ is not None
         if is_hidden or internal_error(error) is not None:
@@ -85,7 +85,7 @@ def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Outc
     return Outcome(Phase.DONE)
 
 
-def _value(type: Type) -> Any:
+def value_of(type: Type) -> Any:
     """A small value of a type, None if there is none."""
     if isinstance(type, TensorType):
         shape = [2 if size == DYNAMIC else size for size in type.shape]
@@ -93,12 +93,12 @@ def _value(type: Type) -> Any:
             return None
         return (np.arange(math.prod(shape)) % 2).reshape(shape).astype(type.dtype)
     if isinstance(type, TupleType):
-        values = [_value(part) for part in type.types]
+        values = [value_of(part) for part in type.types]
         return None if any(value is None for value in values) else TupleValue(values)
     return TOKEN_VALUE if isinstance(type, TokenType) else None
 
 
-def _is_cheap(module: Module) -> bool:
+def is_cheap(module: Module) -> bool:
     """Whether all values are small, or one is so large that the run must fail."""
     largest = 0
     for operation in module.walk():
@@ -108,9 +108,11 @@ def _is_cheap(module: Module) -> bool:
     return largest <= LARGEST_RUN or largest >= ABSURD
 
 
-def _run(executable: Callable[..., object], inputs: list[Any]) -> None:
-    with contextlib.suppress(_Stopped), _stopped_after(LONGEST_RUN):
-        executable(*inputs)
+def run(executable: Callable[..., Any], inputs: list[Any], seconds: float = LONGEST_RUN) -> Any:
+    """The results of a run; None if it takes more than these seconds."""
+    with contextlib.suppress(_Stopped), _stopped_after(seconds):
+        return executable(*inputs)
+    return None
 
 
 @contextlib.contextmanager

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import nimblehlo
 from nimblehlo.ir import Function, Operation
-from nimblehlo.ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
 from nimblehlo.specialize import specialize
 from nimblehlo.verification import verification_level
 from nimblehlo.verification.operations import InvalidOperation, verify_operations
