@@ -100,8 +100,9 @@ class Options:
             None: no limit. Inputs and constants do not count.
         timeout: seconds after which a call is stopped; None: never. Steps, loops and launches of tasks notice
             it. A native function that goes on, such as a decomposition, is abandoned, and ends in the
-            background. So a program with a value of more than 8192 elements runs on another thread, with
-            copies of writeable inputs, and so do the functions of the user that it calls.
+            background. So a program with a value of more than 8192 elements, or with kernels that a call
+            compiles, runs on another thread, with copies of writeable inputs, and so do the functions of the
+            user that it calls.
         donate: numbers of the inputs that a call may consume, or ``"all"``: it may overwrite them, and
             results may use their memory. Their contents are undefined after the call. Inputs that share
             memory with another one, or are not C-contiguous and writeable, are not overwritten.

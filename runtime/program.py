@@ -95,12 +95,14 @@ def _runner_of(
     return verification.verified_runner(function, plan, options, on_grid or runner, checks_steps=checks_steps)
 
 
-def _may_be_abandoned(function: Function, placement: Placement | None) -> bool:
+def _may_be_abandoned(function: Function, plan: Plan, placement: Placement | None) -> bool:
     """Whether a call with a time limit runs on a thread that can be abandoned (`timed_calls`): its native
-    functions may be long, and no communication between ranks needs this thread.
+    functions may be long or are compiled by the call, and no communication between ranks needs this thread.
     """
     if placement is not None and placement.connect is not None:
         return False
+    if any(step.implementation.compiles_when_called for step in all_steps(plan)):
+        return True
     bodies = [item.body for item in (function, *function.callees) if item.body is not None]
     operations = (operation for body in bodies for operation in body.walk())
     values = (value for operation in operations for value in (*operation.operands, *operation.results))
@@ -168,7 +170,8 @@ class Program:
             needed_bytes=needed - memory.aliased * processes,
             new_state=functools.partial(new_call, options) if has_call_state else None,
             new_limits=None if limits == (None, None, None) else functools.partial(Limits, *limits),
-            may_be_abandoned=options.timeout is not None and _may_be_abandoned(function, placement),
+            may_be_abandoned=options.timeout is not None
+            and _may_be_abandoned(function, self.plan, placement),
         )
 
     @functools.cached_property

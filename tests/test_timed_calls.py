@@ -131,6 +131,27 @@ def test_calls_on_small_arrays_stay_on_their_thread(native: Native) -> None:
     assert first == second != threading.get_ident()
 
 
+@pytest.mark.parametrize(("mode", "threads"), [("never", 0), ("eager", 1)])
+def test_calls_that_compile_kernels_may_be_abandoned(
+    mode: Any, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiling takes seconds, however small the arrays are."""
+    text = """
+    func.func @main(%a: tensor<2x3xf16>, %zero: tensor<f16>) -> tensor<2x2xf16> {
+      %0 = "stablehlo.reduce_window"(%a, %zero) ({
+      ^bb0(%x: tensor<f16>, %y: tensor<f16>):
+        %sum = stablehlo.add %x, %y : tensor<f16>
+        stablehlo.return %sum : tensor<f16>
+      }) {window_dimensions = array<i64: 1, 2>} : (tensor<2x3xf16>, tensor<f16>) -> tensor<2x2xf16>
+      return %0 : tensor<2x2xf16>
+    }
+    """
+    monkeypatch.setattr(timed_calls._threads, "idle", [])
+    options = Options(compile=mode, timeout=600)
+    (result,) = nimblehlo.execute(text, [np.ones((2, 3), np.float16), np.float16(0)], options=options)
+    assert (result == 2).all() and len(timed_calls._threads.idle) == threads
+
+
 def test_threads_that_wait_for_calls_are_few() -> None:
     threads = timed_calls._Threads()
     taken = [threads.take() for _ in range(timed_calls._MAX_IDLE_THREADS + 1)]

@@ -102,7 +102,13 @@ def _prepared(code: Implementation) -> Prepared:
         NoCode: it cannot be prepared.
     """
     return Prepared(
-        code.prepare(), code.kind, code.reason, code.takes_regions, code.may_overwrite, code.may_alias
+        code.prepare(),
+        code.kind,
+        code.reason,
+        code.takes_regions,
+        code.may_overwrite,
+        code.may_alias,
+        compiles_when_called=code.compiles_when_called,
     )
 
 

@@ -137,7 +137,16 @@ def operands_of(implementation: Implementation, operation: Operation) -> tuple[V
 class Prepared(Implementation):
     """An existing function: a reference, or prepared code."""
 
-    __slots__ = ("_function", "_key", "kind", "may_alias", "may_overwrite", "reason", "takes_regions")
+    __slots__ = (
+        "_function",
+        "_key",
+        "compiles_when_called",
+        "kind",
+        "may_alias",
+        "may_overwrite",
+        "reason",
+        "takes_regions",
+    )
 
     def __init__(
         self,
@@ -148,8 +157,10 @@ class Prepared(Implementation):
         may_overwrite: OverwritePairs = (),
         may_alias: bool = True,
         key: Hashable = None,
+        compiles_when_called: bool = False,
     ) -> None:
         self._function = function
+        self.compiles_when_called = compiles_when_called
         self.kind = kind
         self.reason = reason
         self.takes_regions = takes_regions
