@@ -48,6 +48,7 @@ class Tally:
         return (
             f"{self.cases} programs ({self.rejected} of them invalid), {self.calls} calls, "
             f"{self.operands} operands, {len(self.types)} element types; {kinds['ended']} processes ended, "
+            f"{kinds['stopped']} calls stopped by the time limit, "
             f"{kinds['late']} calls beyond the time limit plus a second, {kinds['wrong']} wrong, "
             f"{kinds['internal']} internal errors"
         )
@@ -118,6 +119,8 @@ def _watched(process: subprocess.Popen[str], tally: Tally) -> tuple[str, int, st
             tally.rejected += calls == "0"
             tally.types |= {type for type in types.split(",") if type}
             name = ""
+        elif kind == "stopped":
+            tally.kinds[kind] += 1
         else:
             tally.add(kind, text)
     timer.cancel()
