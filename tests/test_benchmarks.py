@@ -26,7 +26,7 @@ from nimblehlo.plan import fusion_passes
 from nimblehlo.plan.tiering.background import BACKGROUND, Job
 from tests.jax.children import run_on_platform
 from tests.running import run_xla
-from tools.comparison import Array, difference
+from tools.comparison import Array, difference, weakness
 
 pytestmark = pytest.mark.models
 
@@ -60,6 +60,10 @@ def test_programs_give_the_results_of_xla_and_of_numpy(program: Program) -> None
         expected = lowered.compile()(*inputs)
     results: list[Array] = nimblehlo.execute(lowered.as_text(), inputs)
     assert not disagreements(results, expected, program.bound)
+    for result in results:
+        assert weakness(result, program.bound) is None and np.isfinite(result).all()
+        wrong = np.roll(result.reshape(-1), 1) if result.size > 1 else result.reshape(-1) * 2
+        assert disagreements([wrong.reshape(result.shape)], [result], program.bound)
     if program.numpy is not None:
         assert not disagreements(program.numpy(*inputs), results[0], program.bound)
 

@@ -15,7 +15,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from benchmarks.libraries import measurement
+from benchmarks.libraries import haiku_models, measurement, onnx_runtime
 from benchmarks.libraries.__main__ import row, summary
 from benchmarks.libraries.declaration import LibraryProgram, Workload, library_programs
 
@@ -83,3 +83,26 @@ def test_failures_are_counted() -> None:
     one = library_programs()["optax_many_parameters"]
     assert "FAILED it broke" in row(one, "it broke")
     assert summary({one.name: "it broke"}) == "0 programs measured, 1 failed"
+
+
+def test_results_that_could_not_differ_are_told() -> None:
+    one = program(lambda x: 0 * x, np.linspace(0, 1, 8, dtype=np.float32))
+    measured = measurement.measure(one)
+    assert "no result could tell a wrong program" in (measured.disagreement or "")
+
+
+def test_the_logits_of_onnx_runtime_must_spread() -> None:
+    logits = np.linspace(-1, 1, 1000, dtype=np.float32)[None]
+    assert onnx_runtime.disagreement(logits, logits) is None
+    for wrong in (logits[:, ::-1], logits * np.float32(1 + 2 * onnx_runtime.BOUND), 0 * logits):
+        assert "differs" in (onnx_runtime.disagreement(wrong, logits) or "")
+    for constant in (0 * logits, 0 * logits + 3, 3 + onnx_runtime.BOUND * logits):
+        assert "no result could tell" in (onnx_runtime.disagreement(constant, constant) or "")
+
+
+def test_the_last_layer_of_haikus_networks_is_not_zero() -> None:
+    hk = pytest.importorskip("haiku", reason="dm-haiku is not installed")
+    config = haiku_models.logits_of_random_parameters()
+    model = hk.transform(lambda x: hk.Linear(4, **config)(x))
+    parameters = model.init(jax.random.key(0), jnp.ones((1, 16)))
+    assert np.asarray(parameters["linear"]["w"]).std() > 0

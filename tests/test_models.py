@@ -9,7 +9,7 @@ import nimblehlo
 from nimblehlo.error_bounds.ulps import is_inexact
 from tests.models import MODELS, Model
 from tests.running import run_every_way
-from tools.comparison import Array, difference
+from tools.comparison import Array, difference, weakness
 
 pytestmark = pytest.mark.models
 
@@ -25,6 +25,25 @@ def check(results: list[Array], expected: list[Array], bound: float, form: str) 
     assert not reasons, "\n".join(reasons)
 
 
+def swapped_extremes(result: Array) -> Array:
+    """A wrong result: the most different elements have changed places, or the only one is doubled."""
+    wrong = result.copy()
+    flat, values = wrong.reshape(-1), result.reshape(-1)
+    if is_inexact(result.dtype):
+        values = np.where(np.isfinite(values), values, values[np.isfinite(values)][0])
+        values = values.astype(np.complex128 if result.dtype.kind == "c" else np.float64)
+        distances = np.abs(values - values[0])
+    else:
+        distances = values != values[0]
+    if result.size == 1:
+        flat[0] = flat[0] + flat[0] if is_inexact(result.dtype) else not flat[0]
+    else:
+        other = int(np.argmax(distances))
+        first = int(np.flatnonzero(values == values[0])[0])
+        flat[first], flat[other] = result.reshape(-1)[other], result.reshape(-1)[first]
+    return wrong
+
+
 @pytest.fixture(params=sorted(MODELS))
 def model(request: pytest.FixtureRequest) -> Model:
     """Each model in turn."""
@@ -35,6 +54,11 @@ def test_results_equal_those_of_xla(model: Model) -> None:
     expected, inputs = model.expected(), model.inputs()
     finite = [np.isfinite(result).all() for result in expected if is_inexact(result.dtype)]
     assert model.not_finite or all(finite)
+    weak = {index for index, result in enumerate(expected) if weakness(result, model.bound) is not None}
+    assert weak == set(model.constant), "results that could not show a wrong program"
+    for index in set(range(len(expected))) - weak:
+        wrong = swapped_extremes(expected[index])
+        assert difference(wrong, expected[index], model.bound) is not None, f"result {index}"
 
     lowered = model.lowered()
     module, other = nimblehlo.load(lowered.as_text()), nimblehlo.load(lowered)

@@ -9,6 +9,20 @@ import jax.numpy as jnp
 
 from .declaration import Workload, integers, library_program, normal
 
+LOGITS_SCALE = 0.01
+"""Standard deviation of the last layer's parameters.
+
+haiku starts them at zero: all logits, and the gradients of all other layers, would be zero, and a comparison
+of them could not fail.
+"""
+
+
+def logits_of_random_parameters() -> dict[str, Any]:
+    """What haiku's networks take to start their last layer at random numbers."""
+    import haiku as hk
+
+    return {"w_init": hk.initializers.RandomNormal(LOGITS_SCALE)}
+
 
 @library_program("dm-haiku", bound=2e-3)
 def haiku_resnet_training() -> Workload:
@@ -16,7 +30,8 @@ def haiku_resnet_training() -> Workload:
     import optax
 
     def network(images: Any) -> Any:
-        return hk.nets.ResNet18(10, resnet_v2=True)(images, is_training=True)
+        last = logits_of_random_parameters()
+        return hk.nets.ResNet18(10, resnet_v2=True, logits_config=last)(images, is_training=True)
 
     model = hk.transform_with_state(network)
     images, labels = normal(4, 64, 64, 3), integers(10, 4)
@@ -40,7 +55,7 @@ def haiku_resnet50_inference() -> Workload:
     import haiku as hk
 
     def network(images: Any, is_training: bool = False) -> Any:
-        return hk.nets.ResNet50(1000)(images, is_training)
+        return hk.nets.ResNet50(1000, logits_config=logits_of_random_parameters())(images, is_training)
 
     model = hk.transform_with_state(network)
     images = normal(1, 224, 224, 3)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import nimblehlo
-from tools.comparison import difference
+from tools.comparison import difference, no_telling_result
 
 from ..measuring import seconds, side_by_side, warm_up
 from .declaration import LibraryProgram
@@ -27,7 +27,7 @@ class Measurement:
     Attributes:
         program: name of the program.
         operations: number of operations of the program as JAX lowers it.
-        disagreement: what tells the results from those of XLA:CPU; None if they agree.
+        disagreement: what tells the results from those of XLA:CPU, or why nothing could; None if they agree.
         compile, xla_compile: time of compiling, nothing being compiled before.
         first, xla_first: time from the lowered program to the first results.
         warm, xla_warm: median time of a later call, the two systems being called in turn.
@@ -88,6 +88,7 @@ def measure(program: LibraryProgram) -> Measurement:
         compared = side_by_side(ours, xla, for_seconds=2.0, min_pairs=min_pairs)
         if disagreement is not None and _are_both_right(lowered, inputs, warm_results, expected):
             disagreement = None
+        disagreement = no_telling_result(map(_output, expected), program.bound) or disagreement
     return Measurement(
         program.name,
         sum(1 for _ in nimblehlo.load(lowered).walk()),
@@ -119,12 +120,16 @@ def _input(array: Any) -> Any:
     return array if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key) else np.asarray(array)
 
 
+def _output(array: Any) -> np.ndarray[Any, Any]:
+    """A result of JAX as an array of NumPy; a typed random key as its data."""
+    is_key = jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(array) if is_key else array)
+
+
 def _disagreement(results: list[Any], expected: list[Any], bound: float) -> str | None:
     """The first difference that counts, with the number of the result."""
     for number, (result, other) in enumerate(zip(results, expected, strict=True)):
-        if jax.dtypes.issubdtype(other.dtype, jax.dtypes.prng_key):
-            other = jax.random.key_data(other)
-        reason = difference(np.asarray(result), np.asarray(other), bound)
+        reason = difference(np.asarray(result), _output(other), bound)
         if reason is not None:
             return f"result {number}: {reason}"
     return None

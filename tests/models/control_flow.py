@@ -18,7 +18,7 @@ def cond(predicate, x):
 
 @model(integers(5, low=-3, high=6), normal(3), bound=1e-6)
 def switch(branches, x):
-    functions = (jnp.sin, jnp.cos, lambda y: y**2, jnp.zeros_like)
+    functions = (jnp.sin, jnp.cos, lambda y: y**2, lambda y: -y)
     return [lax.switch(branches[i], functions, x) for i in range(5)]
 
 
@@ -38,7 +38,7 @@ def while_loop(start):
 
 @model(normal(3, 3), bound=5e-6)
 def fori_loop(x):
-    return lax.fori_loop(0, 12, lambda i, carry: jnp.tanh(carry @ carry.T) + i * 0.1, x)
+    return lax.fori_loop(0, 12, lambda i, carry: jnp.tanh(0.5 * carry @ carry.T) + 0.1 * jnp.cos(i * x), x)
 
 
 @model(np.int32(5), normal(4), bound=1e-6)

@@ -20,6 +20,7 @@ class Model:
     result; 0 where they must be equal. Integers are always compared exactly.
     `symbolic`: for each argument its shape as `jax.export.symbolic_shape` reads it; empty for a static one.
     `not_finite`: infinities or NaN are wanted among the results.
+    `constant`: the results that are zero, constant or empty on purpose, and so cannot show a wrong program.
     `reference`: what XLA:CPU runs instead where it cannot run the function itself.
     """
 
@@ -29,6 +30,7 @@ class Model:
     x64: bool
     symbolic: tuple[str, ...]
     not_finite: bool
+    constant: tuple[int, ...]
     reference: Callable[..., Any] | None
 
     def precision(self) -> AbstractContextManager[None]:
@@ -81,6 +83,7 @@ def model(
     x64: bool = False,
     symbolic: tuple[str, ...] = (),
     not_finite: bool = False,
+    constant: tuple[int, ...] = (),
     reference: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the decorated function as a model, under its own name."""
@@ -88,7 +91,9 @@ def model(
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         if function.__name__ in MODELS:
             raise ValueError(f"two models are named {function.__name__}")
-        MODELS[function.__name__] = Model(function, arguments, bound, x64, symbolic, not_finite, reference)
+        MODELS[function.__name__] = Model(
+            function, arguments, bound, x64, symbolic, not_finite, constant, reference
+        )
         return function
 
     return declare

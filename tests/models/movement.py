@@ -64,7 +64,7 @@ def iotas(n):
     return counted, jnp.eye(3, 4, k=1), jnp.indices((2, 3))
 
 
-@model(np.zeros((0, 4), np.float32), normal(3, 4))
+@model(np.zeros((0, 4), np.float32), normal(3, 4), constant=(1, 2, 3, 4, 5))
 def empty_dimensions(empty, x):
     return (
         jnp.concatenate([empty, x]),
