@@ -1,7 +1,8 @@
 # run: build, install, run the examples.  test: everything that continuous integration checks.
 # bench: some benchmarks, in minutes.  dashboard: pages of all benchmark figures that are stored.
 # docs: the pages of docs/ as HTML.
-.PHONY: run test lint bench dashboard docs clean
+# wheels: the source distribution and a wheel for each Python of this machine, tested, in dist/.
+.PHONY: run test lint bench dashboard docs wheels clean
 
 SHELL := /bin/sh
 VENV_PYTHON := .venv/bin/python
@@ -33,7 +34,11 @@ docs:
 	@$(VENV_PYTHON) -m sphinx -j auto -W --keep-going -b html docs build/docs
 	@echo "look at it: build/docs/index.html"
 
+wheels:
+	@$(SET_UP) wheels
+	@$(VENV_PYTHON) tools/wheels.py
+
 clean:
-	rm -rf .venv build dist .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info runtime/*.egg-info
+	rm -rf .venv build dist .asv .hypothesis .mypy_cache .nox .pytest_cache .ruff_cache *.egg-info runtime/*.egg-info
 	find runtime kernels tests tools examples -name __pycache__ -type d -prune -exec rm -rf {} +
 	find runtime kernels -name '*.so' -delete

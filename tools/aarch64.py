@@ -1,12 +1,16 @@
 """Run Python as on an aarch64 machine, by user-mode emulation, with the extensions compiled for it.
 
     python tools/aarch64.py [ARGUMENT ...]
+    python tools/aarch64.py --wheel
 
 The arguments are those of Python, such as `-m tests.processors --verify FILE`, which runs what
 `python -m tests.processors --record FILE` wrote on this machine; without any all is only built. It lies in
 build/aarch64 and is brought up to date first: a Debian with Python and its headers, the packages that
 NimbleHLO needs as wheels, and a copy of the packages with cross-compiled extensions. Emulated code takes 10
 to 50 times as long, and processes cannot start others.
+
+`--wheel` builds a wheel of the working tree in dist/, repairs it with auditwheel, and runs an example with it
+alone.
 
 Needs Linux, root for debootstrap, and of Debian's packages debootstrap, qemu-user-static and
 g++-aarch64-linux-gnu. The Python that runs this must have the version of Debian's.
@@ -62,15 +66,15 @@ def unpack_wheels() -> None:
     mark.write_text("\n".join(wanted))
 
 
-def compile_extensions() -> None:
-    """Cross-compile the extensions whose sources have changed, and copy all packages."""
+def cross_compilation() -> dict[str, str]:
+    """The variables with which setup.py compiles for aarch64."""
     headers, library = SYSTEM / "usr/include", SYSTEM / "usr/lib" / PYTHON
     configuration = FOLDER / "configuration"
     configuration.mkdir(exist_ok=True)
     name = f"_sysconfigdata__{TRIPLET}"
     shutil.copy(library / f"{name}.py", configuration)
     compiler = f"{TRIPLET}-gcc"
-    variables = {
+    return {
         **os.environ,
         "_PYTHON_HOST_PLATFORM": "linux-aarch64",
         "_PYTHON_SYSCONFIGDATA_NAME": name,
@@ -79,13 +83,52 @@ def compile_extensions() -> None:
         "LDSHARED": f"{compiler} -shared",
         "CFLAGS": f"-I{headers} -I{headers / PYTHON} -DNDEBUG -fPIC",
     }
+
+
+def compile_extensions() -> None:
+    """Cross-compile the extensions whose sources have changed, and copy all packages."""
     folders = [f"--build-lib={EXTENSIONS}", f"--build-temp={FOLDER}/temp"]
-    subprocess.run([sys.executable, "setup.py", "build_ext", *folders], cwd=ROOT, env=variables, check=True)
+    command = [sys.executable, "setup.py", "build_ext", *folders]
+    subprocess.run(command, cwd=ROOT, env=cross_compilation(), check=True)
     shutil.rmtree(APPLICATION, ignore_errors=True)
     for source, target in PACKAGES.items():
         ignored = shutil.ignore_patterns("*.so", "__pycache__")
         shutil.copytree(ROOT / source, APPLICATION / target, ignore=ignored, dirs_exist_ok=True)
     shutil.copytree(EXTENSIONS / "nimblehlo", APPLICATION / "nimblehlo", dirs_exist_ok=True)
+
+
+def build_wheel() -> Path:
+    """Build a wheel with cross-compiled extensions, and repair it; returns the repaired one."""
+    raw, repaired = FOLDER / "raw", FOLDER / "repaired"
+    for folder in (raw, repaired):
+        shutil.rmtree(folder, ignore_errors=True)
+    scripts = str(Path(sys.executable).parent)
+    variables = {**cross_compilation(), "PATH": os.pathsep.join([scripts, os.environ["PATH"]])}
+    command = [sys.executable, "setup.py", "-q", "bdist_wheel", f"--dist-dir={raw}"]
+    subprocess.run(command, cwd=ROOT, env=variables, check=True)
+    (wheel,) = raw.glob("*.whl")
+    (FOLDER / "bin").mkdir(exist_ok=True)
+    strip = FOLDER / "bin" / "strip"
+    strip.unlink(missing_ok=True)
+    strip.symlink_to(shutil.which(f"{TRIPLET}-strip") or "")
+    variables["PATH"] = os.pathsep.join([str(strip.parent), variables["PATH"]])
+    repair = [sys.executable, "-m", "auditwheel", "repair", "--strip", f"--wheel-dir={repaired}", str(wheel)]
+    subprocess.run(repair, env=variables, check=True)
+    (result,) = repaired.glob("*.whl")
+    (ROOT / "dist").mkdir(exist_ok=True)
+    return Path(shutil.copy2(result, ROOT / "dist" / result.name))
+
+
+def emulate(arguments: list[str], packages: Path) -> int:
+    """The exit status of the emulated Python, which finds NimbleHLO in the folder `packages`."""
+    variables = {
+        **os.environ,
+        "PYTHONPATH": f"{packages}:{SITE}",
+        "QEMU_LD_PREFIX": str(SYSTEM),
+        "NIMBLEHLO_CACHE_DIR": str(FOLDER / "cache"),
+    }
+    command = ["qemu-aarch64-static", str(SYSTEM / "usr/bin" / PYTHON), *arguments]
+    return subprocess.run(command, env=variables, check=False).returncode
 
 
 def main() -> int:
@@ -97,17 +140,16 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     unpack_system()
     unpack_wheels()
+    if sys.argv[1:] == ["--wheel"]:
+        wheel, installed = build_wheel(), FOLDER / "installed"
+        print(f"{wheel.relative_to(ROOT)}  {wheel.stat().st_size / 1e6:.2f} MB", flush=True)
+        shutil.rmtree(installed, ignore_errors=True)
+        shutil.unpack_archive(wheel, installed, "zip")
+        return emulate(["-m", "nimblehlo", "run", str(ROOT / "examples" / "kmeans.mlir")], installed)
     compile_extensions()
     if len(sys.argv) == 1:
         return 0
-    variables = {
-        **os.environ,
-        "PYTHONPATH": f"{APPLICATION}:{SITE}",
-        "QEMU_LD_PREFIX": str(SYSTEM),
-        "NIMBLEHLO_CACHE_DIR": str(FOLDER / "cache"),
-    }
-    command = ["qemu-aarch64-static", str(SYSTEM / "usr/bin" / PYTHON), *sys.argv[1:]]
-    return subprocess.run(command, env=variables, check=False).returncode
+    return emulate(sys.argv[1:], APPLICATION)
 
 
 if __name__ == "__main__":
