@@ -46,9 +46,11 @@ def same_as_xla(function: Callable[..., Any], *inputs: Array) -> None:
         lowered = jax.jit(function).lower(*inputs)
         want = [np.asarray(value) for value in jax.tree.leaves(lowered.compile()(*inputs))]
         text = lowered.as_text()
-    got = nimblehlo.execute(text, inputs)
-    precision = 1e-12 if inputs[0].dtype in (np.float64, np.complex128) else 1e-5
-    assert_close(got, want, precision)
+    assert_close(nimblehlo.execute(text, inputs), want, precision_of(inputs[0].dtype))
+
+
+def precision_of(dtype: Any) -> float:
+    return 1e-12 if dtype in (np.float64, np.complex128) else 1e-5
 
 
 FACTORIZATIONS: dict[str, tuple[Callable[[Array], Any], Callable[..., Array], list[tuple[int, ...]]]] = {
@@ -57,10 +59,7 @@ FACTORIZATIONS: dict[str, tuple[Callable[[Array], Any], Callable[..., Array], li
     "geqrf, orgqr, full": (lax.linalg.qr, general, RECTANGULAR),
     "syevd": (lambda x: lax.linalg.eigh(x, symmetrize_input=False), hermitian, SQUARE),
     "syevd, upper": (lambda x: lax.linalg.eigh(x, lower=False, symmetrize_input=False), hermitian, SQUARE),
-    "gesdd": (lax.linalg.svd, general, RECTANGULAR),
-    "gesdd, thin": (lambda x: lax.linalg.svd(x, full_matrices=False), general, RECTANGULAR),
     "gesdd, values": (lambda x: lax.linalg.svd(x, compute_uv=False), general, RECTANGULAR),
-    "gesvd": (lambda x: lax.linalg.svd(x, algorithm=lax.linalg.SvdAlgorithm.QR), general, RECTANGULAR),
     "gesvd, values": (
         lambda x: lax.linalg.svd(x, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR),
         general,
@@ -68,15 +67,6 @@ FACTORIZATIONS: dict[str, tuple[Callable[[Array], Any], Callable[..., Array], li
     ),
     "geqp3": (lambda x: lax.linalg.qr(x, pivoting=True), general, RECTANGULAR),
     "getrf": (lambda x: lax.linalg.lu(x)[:2], general, RECTANGULAR),
-    "geev": (lax.linalg.eig, general, SQUARE),
-    "geev, right": (lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False), general, SQUARE),
-    "geev, values": (
-        lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False),
-        general,
-        SQUARE,
-    ),
-    "gees": (lax.linalg.schur, general, SQUARE),
-    "gees, form": (lambda x: lax.linalg.schur(x, compute_schur_vectors=False), general, SQUARE),
     "gehrd": (lax.linalg.hessenberg, general, SQUARE),
     "sytrd": (lax.linalg.tridiagonal, hermitian, SQUARE),
     "sytrd, upper": (lambda x: lax.linalg.tridiagonal(x, lower=False), hermitian, SQUARE),
@@ -91,6 +81,108 @@ def test_factorization(name: str, dtype: Any) -> None:
     if dtype == np.float32:
         inputs += [make(shape, dtype) for shape in EDGES]
     same_as_xla(lambda *arrays: [function(array) for array in arrays], *inputs)
+
+
+def adjoint(array: Array) -> Array:
+    return array.swapaxes(-1, -2).conj()
+
+
+def is_unitary(array: Array) -> bool:
+    """Whether the columns are orthonormal."""
+    columns = array.shape[-1]
+    return np.allclose(
+        adjoint(array) @ array, np.eye(columns), atol=100 * columns * np.finfo(array.dtype).eps
+    )
+
+
+def check_singular_vectors(a: Array, u: Array, s: Array, vh: Array) -> list[Array]:
+    assert is_unitary(u)
+    assert is_unitary(adjoint(vh))
+    count = s.shape[-1]
+    return [(u[..., :count] * s[..., None, :]) @ vh[..., :count, :] - a]
+
+
+def check_eigenvectors(a: Array, w: Array, *vectors: Array) -> list[Array]:
+    *left, right = vectors
+    assert all(np.allclose(np.linalg.norm(each, axis=-2), 1, atol=1e-5) for each in vectors)
+    residuals = [a @ right - right * w[..., None, :]]
+    return residuals + [adjoint(each) @ a - w[..., :, None] * adjoint(each) for each in left]
+
+
+def check_schur_vectors(a: Array, t: Array, z: Array) -> list[Array]:
+    assert is_unitary(z)
+    assert not np.tril(t, -2).any()
+    return [z @ t @ adjoint(z) - a]
+
+
+def sorted_values(values: Array) -> Array:
+    """Eigenvalues by their real parts; those of a conjugate pair by their imaginary parts."""
+    digits = 3
+    order = np.lexsort((values.imag, values.real.round(digits)), axis=-1)
+    return np.take_along_axis(values, order, -1)
+
+
+def eigenvalues_of_schur_form(t: Array, *vectors: Array) -> Array:
+    return sorted_values(np.linalg.eigvals(t.astype(np.complex128)))
+
+
+NOT_UNIQUE: dict[
+    str, tuple[Callable[[Array], Any], Callable[..., list[Array]] | None, Callable[..., Array]]
+] = {
+    "gesdd": (lax.linalg.svd, check_singular_vectors, lambda u, s, vh: s),
+    "gesdd, thin": (
+        lambda x: lax.linalg.svd(x, full_matrices=False),
+        check_singular_vectors,
+        lambda u, s, vh: s,
+    ),
+    "gesvd": (
+        lambda x: lax.linalg.svd(x, algorithm=lax.linalg.SvdAlgorithm.QR),
+        check_singular_vectors,
+        lambda u, s, vh: s,
+    ),
+    "geev": (lax.linalg.eig, check_eigenvectors, lambda w, *vectors: sorted_values(w)),
+    "geev, right": (
+        lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False),
+        check_eigenvectors,
+        lambda w, *vectors: sorted_values(w),
+    ),
+    "geev, values": (
+        lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False),
+        None,
+        sorted_values,
+    ),
+    "gees": (lax.linalg.schur, check_schur_vectors, eigenvalues_of_schur_form),
+    "gees, form": (
+        lambda x: lax.linalg.schur(x, compute_schur_vectors=False),
+        None,
+        eigenvalues_of_schur_form,
+    ),
+}
+"""The function, the residuals of its results, and the part of them that is unique.
+
+Two versions of LAPACK may give vectors of other signs or phases, and eigenvalues in another order.
+"""
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NOT_UNIQUE)
+def test_factors_that_are_not_unique(name: str, dtype: Any) -> None:
+    function, residuals_of, unique_part = NOT_UNIQUE[name]
+    shapes = RECTANGULAR if name.startswith(("gesdd", "gesvd")) else SQUARE
+    for shape in [*shapes, *(EDGES if dtype == np.float32 else [])]:
+        a = general(shape, dtype)
+        with jax.enable_x64(True):
+            lowered = jax.jit(lambda x: jax.tree.leaves(function(x))).lower(a)
+            want = [np.asarray(value) for value in lowered.compile()(a)]
+            text = lowered.as_text()
+        got = nimblehlo.execute(text, [a])
+        assert [(each.shape, each.dtype) for each in got] == [(each.shape, each.dtype) for each in want]
+        size = np.abs(a).max(initial=1) * shape[-1]
+        tolerance = 10 * shape[-1] * precision_of(dtype)
+        assert np.allclose(unique_part(*got), unique_part(*want), rtol=0, atol=tolerance)
+        if residuals_of is not None:
+            for residual in residuals_of(a, *got):
+                assert np.abs(residual).max(initial=0) <= size * precision_of(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
