@@ -37,6 +37,7 @@ from ...types import (
 )
 from ..type_parser import MAX_RANK
 from .container import EntryReader
+from .cursor import ByteCursor
 
 _DYNAMIC_SIZE: Final = -(1 << 63)
 """How MLIR represents a size or a bound that is unknown."""
@@ -57,7 +58,7 @@ def sizes(reader: EntryReader) -> tuple[int, ...]:
     return checked_sizes(reader, encoded)
 
 
-def checked_sizes(reader: EntryReader, encoded: Sequence[int]) -> tuple[int, ...]:
+def checked_sizes(reader: ByteCursor, encoded: Sequence[int]) -> tuple[int, ...]:
     """Dimension sizes, or bounds of them, as types have them."""
     for size in encoded:
         if size < 0 and size != _DYNAMIC_SIZE:
@@ -66,7 +67,7 @@ def checked_sizes(reader: EntryReader, encoded: Sequence[int]) -> tuple[int, ...
 
 
 def ranked_tensor(
-    reader: EntryReader, shape: tuple[int, ...], elements: Type, encoding: Attribute | None = None
+    reader: ByteCursor, shape: tuple[int, ...], elements: Type, encoding: Attribute | None = None
 ) -> Type:
     """A tensor type; its encoding states bounds, if it has one."""
     if isinstance(elements, OpaqueType):
@@ -81,10 +82,12 @@ def ranked_tensor(
         bounds = checked_sizes(reader, encoding.integers("bounds"))
         if len(bounds) != len(shape):
             reader.fail(f"{len(bounds)} bounds for {len(shape)} dimensions")
+        if any(DYNAMIC not in pair for pair in zip(shape, bounds, strict=True)):
+            reader.fail("a bound for a dimension of known size")
     return TensorType(shape, tensor_elements(reader, elements), bounds)
 
 
-def tensor_elements(reader: EntryReader, type: Type) -> AnyElementType:
+def tensor_elements(reader: ByteCursor, type: Type) -> AnyElementType:
     """The type, which must be an element type."""
     if not isinstance(type, (ElementType, QuantizedType)):
         reader.fail(f"expected an element type, found {type}")

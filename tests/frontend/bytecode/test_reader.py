@@ -12,10 +12,12 @@ import pytest
 import nimblehlo
 from nimblehlo import ParseError, UnsupportedError
 from nimblehlo.frontend import jaxlib_modules
-from nimblehlo.frontend.bytecode import read_bytecode
+from nimblehlo.frontend.bytecode import read_bytecode, values
+from nimblehlo.frontend.bytecode.cursor import ByteCursor
 from nimblehlo.frontend.loader import load_ir
 from nimblehlo.frontend.parser import parse
 from nimblehlo.ir.printer import print_module
+from nimblehlo.types import DYNAMIC, element_type
 
 stablehlo = pytest.importorskip("jaxlib.mlir.dialects.stablehlo")
 
@@ -127,3 +129,14 @@ def test_numbers_of_items_are_checked_before_anything_is_made_of_them() -> None:
     content = b"ML\xefR\x0dx\0" + bytes([0, 2 * 9 + 1]) + b"\0" + (1 << 62).to_bytes(8, "little")
     with pytest.raises(ParseError, match=r"4611686018427387904 items do not fit into 0 bytes"):
         load_ir(content + b"".join(bytes([section, 1]) for section in (1, 2, 3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [([4], "1 bounds for 2 dimensions"), ([4, 5], "a bound for a dimension of known size")],
+)
+def test_bounds_fit_the_dimensions(bounds: list[int], reason: str) -> None:
+    cursor = ByteCursor(b"", 0, 0, "file")
+    encoding = values.bounds_encoding(bounds)
+    with pytest.raises(ParseError, match=reason):
+        values.ranked_tensor(cursor, (DYNAMIC, 3), element_type("f32"), encoding)
