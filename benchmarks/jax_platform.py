@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from tools.comparison import no_telling_result
-
 from .measuring import Action, Comparison, figures, report, rounded, side_by_side, warm_up
 from .programs import PROGRAMS, SIZES, representatives
 
@@ -110,6 +108,8 @@ def compare(case: Case) -> Comparison:
     ours: Action = call_on(case, arguments, jax.devices("nimblehlo")[0])
     other: Action = call_on(case, arguments, cpu)
     expected = other()
+    from tools.comparison import no_telling_result
+
     reason = no_telling_result(map(np.asarray, jax.tree.leaves(expected)), BOUND)
     reason = reason or disagreement(ours(), expected)
     if reason is not None:

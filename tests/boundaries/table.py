@@ -89,8 +89,8 @@ kernels/indexing/scatter_tables.py:*
 kernels/indexing/scatter_locations.py:*
 kernels/simd/searches.py:*
 kernels/reduction/select_and_scatter_rows.py:*
-kernels/sorting/sort.py:_MAX_POSITIONS
-kernels/sorting/top_k.py:_MAX_POSITIONS
+kernels/sorting/sort.py:MAX_POSITIONS
+kernels/sorting/top_k.py:MAX_POSITIONS
 kernels/sorting/top_k.py:_SPARE_CAPACITY
 kernels/reduction/reduce_window.py:CHUNK
 runtime/codegen/nests/contiguous_copy.py:*

@@ -70,7 +70,7 @@ def test_steps_and_their_nesting() -> None:
     assert profile.outside_steps == pytest.approx(profile.seconds - nested)
 
 
-def test_times_are_those_of_the_clock() -> None:
+def test_times_are_those_of_the_clock(unverified: None) -> None:
     """Steps are timed by the processor's counter, calls by the clock."""
     text = """
     func.func @main(%a: tensor<400000xf32>) -> tensor<400000xf32> {

@@ -53,8 +53,8 @@ class ComparedTopK(Op, name=COMPARED_TOP_K):
         shape = (*self.operand.shape[:-1], self.values.shape[-1] if self.values.rank else 0)
         expected = self.operand.with_shape(shape)
         return rules.first(
-            rules.same_type("values", self.values, "its type must be", expected),
-            rules.same_type("indices", self.indices, "its type must be", expected.with_element_type(_I32)),
+            rules.type_is("values", self.values, expected),
+            rules.type_is("indices", self.indices, expected.with_element_type(_I32)),
         )
 
     @constraint

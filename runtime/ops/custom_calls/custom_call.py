@@ -145,7 +145,7 @@ class CustomCall(
         count = len(self._flat_results())
         if len(self.result_tilings) in (0, count):
             return None
-        return f"result_tilings has {len(self.result_tilings)} elements for {count} results"
+        return f"result_tilings has {len(self.result_tilings)} elements for {counted(count, 'result')}"
 
     def _flat_results(self) -> Sequence[Type]:
         """The results, those of a tuple each."""

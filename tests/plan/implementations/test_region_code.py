@@ -174,10 +174,9 @@ def reduction(name: str, shape: Sequence[int], dimensions: Sequence[int]) -> str
     kept = [size for d, size in enumerate(shape) if d not in dimensions]
     operands = {f"x{k}": tensor(shape, element) for k, element in enumerate(elements)}
     operands |= {f"i{k}": tensor((), element) for k, element in enumerate(elements)}
-    listed = ", ".join(map(str, dimensions))
     operation = (
         f'"stablehlo.reduce"({", ".join(f"%{name}" for name in operands)}) {region} '
-        f"{{dimensions = array<i64: {listed}>}}"
+        f"{{dimensions = {sizes(dimensions)}}}"
     )
     return function(operands, operation, [tensor(kept, element) for element in elements])
 
@@ -457,7 +456,7 @@ def pairs(padding: Sequence[Window]) -> str:
 
 
 def sizes(numbers: Sequence[int]) -> str:
-    return f"array<i64: {', '.join(map(str, numbers))}>"
+    return f"array<i64: {', '.join(map(str, numbers))}>" if numbers else "array<i64>"
 
 
 @pytest.mark.parametrize(("shape", "windows"), WINDOWS, ids=str)
