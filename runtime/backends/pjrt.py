@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend import backend as jax_backend
 
 from ..ir import Module
-from ..jax.compatibility import INITIALIZE_LAPACK, XLA_CLIENT
+from ..jax.compatibility import INITIALIZE_LAPACK, XLA_CLIENT, enable_x64
 from ..lru_cache import LRUCache
 from ..types import Array
 from .backend import Backend, BackendError
@@ -44,7 +44,7 @@ class PjrtBackend(Backend):
             if executable is None:
                 executable = self._compiled(text)
                 self._programs.put(text, executable)
-            with jax.enable_x64(True):
+            with enable_x64():
                 buffers = [jax.device_put(np.array(value), self._device) for value in inputs]
                 outputs = executable.execute_sharded(buffers)
                 return [np.array(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]

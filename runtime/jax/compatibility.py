@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -199,6 +199,17 @@ class StateContext:
             yield
         finally:
             self._state.set_local(previous)
+
+
+def enable_x64() -> AbstractContextManager[None]:
+    """A context in which JAX's arrays may have elements of 64 bits; jax 0.7 has the function elsewhere."""
+    import jax
+    import jax.experimental
+
+    name = "enable_x64"
+    enable: Any = getattr(jax, name, None) or getattr(jax.experimental, name)
+    context: AbstractContextManager[None] = enable(True)
+    return context
 
 
 def wrap(private: PrivateName, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
