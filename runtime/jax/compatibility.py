@@ -207,7 +207,7 @@ def enable_x64() -> AbstractContextManager[None]:
     import jax.experimental
 
     name = "enable_x64"
-    enable: Any = getattr(jax, name, None) or getattr(jax.experimental, name)
+    enable: Any = getattr(jax if hasattr(jax, name) else jax.experimental, name)
     context: AbstractContextManager[None] = enable(True)
     return context
 
