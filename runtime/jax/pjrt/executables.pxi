@@ -278,12 +278,22 @@ cdef Error *executable_result_types(ListArgs *args) noexcept nogil:
 
 
 cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept with gil:
-    """Return a copy of the bytes that a method of the program returns."""
-    cdef bytes data
-    try:
-        data = getattr(_program(args.handle), name.decode())()
-    except BaseException as exception:
-        return error_of(exception)
+    """Return a copy of the bytes that a method of the program returns.
+
+    jaxlib ends the process where it gets an error, so an exception that another thread raised in this one, as at
+    the end of the process, does not become one: it comes again when this thread runs Python.
+    """
+    cdef bytes data = None
+    cdef object interruption = None
+    while data is None:
+        try:
+            data = getattr(_program(args.handle), name.decode())()
+        except Exception as exception:
+            return error_of(exception)
+        except BaseException as exception:
+            interruption = type(exception)
+    if interruption is not None:
+        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), <PyObject *>interruption)
     args.size = len(data)
     args.holder = allocate(args.size)
     memcpy(args.holder, <const char *>data, args.size)

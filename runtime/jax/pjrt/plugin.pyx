@@ -140,6 +140,7 @@ cdef extern from "Python.h":
     void PyThread_release_lock(PyThread_type_lock lock) nogil
     int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interruptible) nogil
     unsigned long PyThread_get_thread_ident() nogil
+    int PyThreadState_SetAsyncExc(unsigned long thread, PyObject *exception)
     unsigned long PyThread_start_new_thread(void (*function)(void *) noexcept nogil, void *argument) nogil
     object PyObject_Call(object function, object arguments, PyObject *keywords)
     int PyGILState_Check() nogil
