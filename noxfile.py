@@ -70,6 +70,8 @@ def install(session: nox.Session, dependencies: str) -> None:
     session.install(
         *("--resolution", RESOLUTIONS[dependencies]),
         *("--requirements", "pyproject.toml", "--extra", "test", "--only-binary", ":all:"),
+        # A test builds a wheel.
+        "pip",
         *PROJECT["build-system"]["requires"],
     )
     session.install("--no-build-isolation", "--no-deps", "--editable", ".")

@@ -45,6 +45,9 @@ def properties(name: str, reader: EntryReader) -> Mapping[str, Attribute]:
     """
     decoded: dict[str, Attribute] = {}
     for attribute, is_optional in _property_names(name):
+        if is_optional and reader.is_empty:
+            # Earlier versions of the operation end before attributes that came later.
+            break
         value = reader.optional_attribute() if is_optional else reader.attribute()
         if value is not None:
             decoded[attribute] = value
