@@ -71,7 +71,7 @@ def install(session: nox.Session, dependencies: str) -> None:
         *("--resolution", RESOLUTIONS[dependencies]),
         *("--requirements", "pyproject.toml", "--extra", "test", "--only-binary", ":all:"),
         # A test builds a wheel.
-        "pip",
+        "pip>=24",
         *PROJECT["build-system"]["requires"],
     )
     session.install("--no-build-isolation", "--no-deps", "--editable", ".")
