@@ -16,7 +16,7 @@ import numpy as np
 
 from nimblehlo.ir import Function, Module, Operation, Value
 from nimblehlo.ops.contraction.convolution_algorithms import convolve_by_im2col, grouped, ungrouped
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.reduction.window_geometry import Window, window_positions
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +58,7 @@ def _call(module: Module, function: Function, operands: Sequence[Array]) -> list
 def _evaluate(module: Module, operation: Operation, values: dict[Value, Array]) -> None:
     """Add the results of an operation to the values."""
     operands = [values[operand] for operand in operation.operands]
-    view = view_of(operation)
+    view = Op.of(operation)
     if operation.name == "func.call":
         results = _call(module, module.functions[view.callee], operands)
     elif operation.name in _ELEMENTWISE:

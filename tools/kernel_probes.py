@@ -7,7 +7,7 @@ from itertools import product
 
 import nimblehlo
 from nimblehlo import NimbleError
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.implementations import kernels
 from nimblehlo.types import ELEMENT_TYPES
 
@@ -205,7 +205,7 @@ def is_served(name: str, text: str) -> bool:
     except NimbleError:
         return False
     (operation,) = (operation for operation in module.walk() if operation.name == name)
-    return not isinstance(kernels.kernel_for(view_of(operation), None), str)
+    return not isinstance(kernels.kernel_for(Op.of(operation), None), str)
 
 
 def served_element_types(name: str) -> list[str]:

@@ -9,13 +9,10 @@ Source: specification, section "Ops"; the definition of CHLO.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
-
-ViewOf = Callable[[Operation], Any]
-"""Returns an operation's declared view: its attributes and regions under the specification's names."""
 
 INTEGERS: Final[dict[str, tuple[int, str]]] = {
     "stablehlo.abs": (SIGNED, "absolute"),

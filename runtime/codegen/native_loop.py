@@ -41,7 +41,6 @@ from .blocks import (
     is_plain,
     store_elements,
 )
-from .coverage import ViewOf
 from .llvm.functions import begin_function
 from .llvm.values import I64, POINTER
 
@@ -52,26 +51,25 @@ WORKSPACE_BYTES = "workspace_bytes"
 
 
 def check_native_loop(
-    operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, max_multiplications: int | None = None
+    operation: Operation, captured: Sequence[IrValue], max_multiplications: int | None = None
 ) -> str | None:
     """Why a `while` does not become a native loop; None if it does.
 
     Args:
         captured: the values that its regions capture.
-        view_of: gives an operation's view.
         max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
             them as fast as several.
     """
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
-    reason = _check_scalar_loop(operation, view_of)
-    return reason if reason is None else check_while(operation, view_of, max_multiplications)
+    reason = _check_scalar_loop(operation)
+    return reason if reason is None else check_while(operation, max_multiplications)
 
 
-def _check_scalar_loop(operation: Operation, view_of: ViewOf) -> str | None:
+def _check_scalar_loop(operation: Operation) -> str | None:
     """Why a `while` is not a loop of scalar work, whose small tensors stay in registers."""
-    reason = check_loop(operation, view_of)
+    reason = check_loop(operation)
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
@@ -104,27 +102,27 @@ def updates_in_place_type(operation: Operation, type: IrType) -> bool:
     return bool(updated_in_place(operation)(type))
 
 
-def iteration_work(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
+def iteration_work(operation: Operation) -> tuple[int, int]:
     """The approximate bytes of arrays that an iteration of a `while` computes, and its multiplications."""
-    if _check_scalar_loop(operation, view_of) is None:
+    if _check_scalar_loop(operation) is None:
         return 0, 0
-    return computed_bytes(operation), multiplication_count(operation.regions[1].block, view_of)
+    return computed_bytes(operation), multiplication_count(operation.regions[1].block)
 
 
-def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> ir.Module:
+def native_loop(operation: Operation, captured: Sequence[IrValue]) -> ir.Module:
     """The module with the native functions of a `while` that `check_native_loop` accepts."""
-    module, workspace_bytes = _generated(operation, captured, view_of)
+    module, workspace_bytes = _generated(operation, captured)
     function = ir.Function(module, WORKSPACE_BYTES_TYPE, WORKSPACE_BYTES)
     ir.IRBuilder(function.append_basic_block()).ret(I64(workspace_bytes))
     return module
 
 
-def workspace_bytes(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> int:
+def workspace_bytes(operation: Operation, captured: Sequence[IrValue]) -> int:
     """The bytes of a native loop's workspace, from code that is generated but not compiled."""
-    return _generated(operation, captured, view_of)[1]
+    return _generated(operation, captured)[1]
 
 
-def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> tuple[ir.Module, int]:
+def _generated(operation: Operation, captured: Sequence[IrValue]) -> tuple[ir.Module, int]:
     """The module with the native function `NAME`, and the bytes of its workspace."""
     module = ir.Module(NAME)
     function = ir.Function(module, FUNCTION_TYPE, NAME)
@@ -133,18 +131,18 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     captured_storages = [_storage(builder, captured_pointers, k, value) for k, value in enumerate(captured)]
     workspace = None
-    if _check_scalar_loop(operation, view_of) is None:
-        emitter = Emitter(builder, view_of)
+    if _check_scalar_loop(operation) is None:
+        emitter = Emitter(builder)
     else:
         with builder.goto_entry_block():
             address = _pointer(builder, captured_pointers, len(captured))
         workspace = Workspace(builder, address)
-        emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
+        emitter = ArrayEmitter(builder, workspace, updated_in_place(operation))
         emitter.read_only_values.update(captured)
     emitter.bindings.update(zip(captured, map(emitter.result, captured_storages), strict=True))
     if not runs_uninterrupted(operation):
         monitor = _pointer(builder, captured_pointers, len(captured) + 1)
-        emitter.interruption = Interruption(builder, view_of, monitor)
+        emitter.interruption = Interruption(builder, monitor)
     initial = [emitter.result(home) for home in homes]
     results, continues = emit_while(emitter, operation, initial, max_iterations)
     body = operation.regions[1].block

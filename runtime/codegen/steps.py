@@ -12,25 +12,24 @@ from .arrays import ArrayEmitter, Workspace, check_block
 from .arrays.emitter import is_in_memory
 from .blocks import Storage, check_interruption
 from .blocks.boxes import copy_all
-from .coverage import ViewOf
 from .llvm.tasks import define_task
 from .regions.region_function import FunctionBuilder
 
 NAME = "steps"
 
 
-def check_steps(block: Block, view_of: ViewOf) -> str | None:
+def check_steps(block: Block) -> str | None:
     """Why a block of small steps cannot be generated, or None if it can."""
-    return check_interruption(block.operations) or check_block(block, view_of)
+    return check_interruption(block.operations) or check_block(block)
 
 
-def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
+def steps_module(block: Block) -> ir.Module:
     """The module with the task `NAME` of a block that `check_steps` accepts."""
     module = ir.Module(NAME)
     results = block.terminator.operands
     function = FunctionBuilder(module, "run_steps", 1, len(block.arguments) + len(results))
     workspace = Workspace(function.builder)
-    emitter = ArrayEmitter(function.builder, view_of, workspace)
+    emitter = ArrayEmitter(function.builder, workspace)
     storages = [
         Storage(tensor_type(value), pointer)
         for value, pointer in zip((*block.arguments, *results), function.pointers, strict=True)

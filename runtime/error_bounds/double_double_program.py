@@ -32,7 +32,6 @@ from ..ir import (
 )
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.framework.declaration import Op
-from ..ops.framework.verify import view_of
 from ..ops.reduction.bodies import monoid
 from ..ops.reduction.reduce import Reduce
 from ..options import Options
@@ -203,7 +202,7 @@ class _DoubleDoubleProgram:
 
     def _evaluator(self, operation: Operation) -> Evaluate:
         """The function that an operation applies to its operands."""
-        name, view = base_name(operation), view_of(operation)
+        name, view = base_name(operation), Op.of(operation)
         if name in _BASIC and not operation.regions:
             return _BASIC[name]
         if name == "compare":
@@ -224,7 +223,7 @@ class _DoubleDoubleProgram:
 
     def _function(self, operation: Operation, *operands: Array) -> Array:
         """A function of elements, by mpmath; f64's result where that is not finite."""
-        plain = np.asarray(view_of(operation).reference(*[one.real for one in operands]))
+        plain = np.asarray(Op.of(operation).reference(*[one.real for one in operands]))
         self._remaining -= plain.size
         if self._remaining < 0:
             raise UnsupportedError(
@@ -299,7 +298,7 @@ def _convert(operation: Operation, operand: Array) -> Array:
     if _is_f64(result):
         return operand
     truncated = operand if result.dtype == np.bool_ else double_double.truncate(operand)
-    return np.asarray(view_of(operation).reference(truncated.real))
+    return np.asarray(Op.of(operation).reference(truncated.real))
 
 
 def _reduce(view: Reduce, combine: Evaluate, operand: Array, init_value: Array) -> Array:

@@ -385,9 +385,8 @@ class NoisyProgram:
 
 def _fold_integers(operation: Operation, operands: Sequence[Array]) -> Any:
     """Constants of integers are folded, so that sizes are known; floats are left to the run."""
-    from ..ops.framework.verify import view_of
 
     if operation.regions or any(is_inexact(np.asarray(operand).dtype) for operand in operands):
         return None
-    result = view_of(operation).reference(*operands)
+    result = Op.of(operation).reference(*operands)
     return None if is_inexact(np.asarray(result).dtype) else result

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Value
 from ..ops.framework.declaration import Op
-from ..ops.framework.verify import view_of
 from ..ops.indexing.index_space import batch_sizes
 from ..ops.indexing.scatter import Scatter
 from ..ops.reduction.reducer import Body
@@ -74,7 +73,7 @@ def _constant(value: Value) -> Any:
 def contains_open_order(operation: Operation) -> bool:
     """Whether an operation in the regions of another one has an open order."""
     return any(
-        order_option_of(view_of(inner)) is not None
+        order_option_of(Op.of(inner)) is not None
         for region in operation.regions
         for inner in region.walk()
         if inner.name in _EXPLORED
@@ -108,7 +107,7 @@ def _is_unexplored(operation: Operation) -> bool:
     if operation.name == "stablehlo.rng":
         return True
     if operation.name == "stablehlo.sort":
-        return not getattr(view_of(operation), "is_stable", True)
+        return not getattr(Op.of(operation), "is_stable", True)
     return operation.name in _OPEN_SUMS and any(
         isinstance(result.type, TensorType) and result.type.category & (FLOAT | COMPLEX)
         for result in operation.results

@@ -184,7 +184,7 @@ class _Communication(_Action):
         types = [value.type for value in (*self.view.operation.operands, *self.view.operation.results)]
         self.is_static = all(type.is_static for type in types if isinstance(type, TensorType))
 
-    def view_of(self, operands: Values) -> Any:
+    def actual_view(self, operands: Values) -> Any:
         """The view with the operands' sizes.
 
         Raises:
@@ -212,7 +212,7 @@ class _CollectiveAction(_Communication):
 
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         operands = self.operands(frame)
-        view: Collective = self.view_of(operands)
+        view: Collective = self.actual_view(operands)
         group = self.group_of(process.id, process.grid)
         if group is None:
             return list(view.results_outside(process.id))
@@ -258,7 +258,7 @@ class _Permute(_PointToPointAction):
 
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         operands = self.operands(frame)
-        view = self.view_of(operands)
+        view = self.actual_view(operands)
         targets, sources = self.routes(process.grid)
         target, source = targets.get(process.id), sources.get(process.id)
         if target is not None:

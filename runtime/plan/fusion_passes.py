@@ -7,7 +7,6 @@ import functools
 from ..ir import Block, Function, Operation
 from ..ops.control.control import While
 from ..ops.framework.declaration import Op
-from ..ops.framework.verify import view_of
 from ..ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
 from ..options import Options, Ordering
 from ..specialize.fusion.elementwise import form_fusions
@@ -68,4 +67,4 @@ def is_small_step(operation: Operation) -> bool:
     """Whether native code on small arrays can be generated for an operation of a step fusion."""
     from ..codegen.arrays import check_step
 
-    return check_step(operation, view_of) is None
+    return check_step(operation) is None

@@ -10,7 +10,7 @@ from ..ir import Attribute, DenseElementsAttribute, Function, Operation, Region,
 from ..ops.control.control import Call, Case, If, While
 from ..ops.framework.declaration import Op
 from ..ops.framework.memory_limit import bytes_of
-from ..ops.framework.verify import TERMINATORS, view_of
+from ..ops.framework.verify import TERMINATORS
 from ..ops.internal.fusion import StepFusion
 from ..options import Options
 from ..types import Type
@@ -141,7 +141,7 @@ class _Lowering:
             operands = tuple([slots[operand] for operand in operation.operands])
             results = tuple([slots[result] for result in operation.results])
             return cached.copied_to(operands, results, operation.location)
-        view = view_of(operation)
+        view = Op.of(operation)
         view.ordering = self.ordering
         step = self.new_step(view, slots)
         is_reference = self.choose is choose and step.implementation.kind is ImplementationKind.REFERENCE

@@ -19,7 +19,6 @@ from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import SHARDING_ANNOTATIONS
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import with_actual_shapes
-from ..ops.framework.verify import view_of
 from ..ops.indexing.scatter import Scatter
 from ..ops.reduction.bodies import overwrites
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
@@ -68,7 +67,7 @@ def may_be_unwritten(function: Function) -> bool:
 def _creates(operation: Operation) -> bool:
     if operation.name == SetDimensionSize.name:
         return True
-    view = view_of(operation) if operation.name == CustomCall.name else None
+    view = Op.of(operation) if operation.name == CustomCall.name else None
     return isinstance(view, CustomCall) and view.call_target_name in _CREATING
 
 

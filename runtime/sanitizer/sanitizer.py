@@ -15,7 +15,7 @@ from ..ops.control.control import Case, If, While
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import BUILT_IN
 from ..ops.framework.declaration import Op
-from ..ops.framework.verify import TERMINATORS, view_of
+from ..ops.framework.verify import TERMINATORS
 from ..ops.indexing.scatter import Scatter
 from ..ops.internal.partial_windows import indices_without_partial_windows, may_drop_windows
 from ..ops.numerics.quantized_operation import has_quantized_types
@@ -93,7 +93,7 @@ class Sanitizer:
 
     def _on_constants(self, operation: Operation, operands: Sequence[Array]) -> Any:
         """The result of an operation on constants; None if there is a finding, so that it has to run."""
-        view = view_of(operation)
+        view = Op.of(operation)
         if operation.regions:
             return self._trial(operation, operands) if _is_cheap(operation, operands) else None
         results = _as_tuple(view.reference(*operands))
@@ -215,7 +215,7 @@ class SanitizedFunction:
             return True
         regions = [region for region in view.operation.regions if not _is_one_operation(region)]
         inner = [one for region in regions for one in region.walk()]
-        return any(self.sanitizer.inspections(view_of(one)) for one in inner if one.name not in TERMINATORS)
+        return any(self.sanitizer.inspections(Op.of(one)) for one in inner if one.name not in TERMINATORS)
 
     def runner(self, plan: Plan) -> Any:
         """The `Runner` of a plan, and the observer of its results."""

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ..errors import NimbleError
 from ..ir import Function, Module, Region
+from ..ops.framework.declaration import Op
 from ..ops.framework.memory_limit import require_addressable_arguments
 from ..ops.framework.op_registry import PROGRAM_PER_PROCESS, REDUCE
-from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
 from .forward import propagate
 from .gspmd.annotations import uses_gspmd
@@ -144,7 +144,7 @@ def require_targets(region: Region) -> None:
     """
     for operation in region.block.operations:
         if operation.name == "stablehlo.custom_call":
-            call: Any = view_of(operation)
+            call: Any = Op.of(operation)
             call.require_target()
         if operation.name != "stablehlo.case":
             for inner in operation.regions:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
+from ..ops.framework.declaration import Op
 from ..ops.framework.memory_limit import require_addressable, require_memory
 from ..ops.framework.op_registry import APPROX_TOP_K, COMPARED_TOP_K
-from ..ops.framework.verify import TERMINATORS, verify_inferred, view_of
+from ..ops.framework.verify import TERMINATORS, verify_inferred
 from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
 from .rewrites.identities import asserted_condition, identity_operand, raise_failed_assertion
@@ -143,7 +144,7 @@ class _Pass:
         try:
             for result, type in zip(operation.results, result_types(operation), strict=False):
                 result.type = more_static(result.type, type)
-            view = view_of(operation)
+            view = Op.of(operation)
             view.verify()
             verify_inferred(view)
         except VerifyError as error:
@@ -159,7 +160,7 @@ def static_form(operation: Operation) -> Operation:
     """
     if operation.name not in STATIC_FORMS:
         return operation
-    view = view_of(operation)
+    view = Op.of(operation)
     values = constant_sizes(view)
     if values is None:
         return operation
@@ -168,7 +169,7 @@ def static_form(operation: Operation) -> Operation:
     static = static_operation(view, values)
     try:
         view.verify()
-        declared = view_of(static)
+        declared = Op.of(static)
         declared.verify()
         verify_inferred(declared)
         require_memory(operation, *(result.type for result in static.results))

@@ -17,8 +17,9 @@ from ..ops.control.composite import Composite
 from ..ops.custom_calls.approx_top_k import ApproxTopK
 from ..ops.custom_calls.compared_top_k import ComparedTopK
 from ..ops.custom_calls.encoded_operations import VERSION, without_default_flags
+from ..ops.framework.declaration import Op
 from ..ops.framework.op_registry import MODULE_OF_OPERATION
-from ..ops.framework.verify import verify_view, view_of
+from ..ops.framework.verify import verify_view
 from ..types import ELEMENT_TYPES, TensorType
 
 _I64 = ELEMENT_TYPES["i64"]
@@ -46,7 +47,7 @@ def recomposed(composite: Operation) -> Operation | None:
     types = [result.type for result in composite.results]
     operation = Operation(name, composite.operands, types, attributes, location=composite.location)
     try:
-        declared = view_of(operation)
+        declared = Op.of(operation)
         verify_view(declared)
     except NimbleError:
         return None
@@ -72,7 +73,7 @@ def expanded(operation: Operation, builder: Builder) -> Sequence[Value] | None:
         positions = view.iota()
         builder.block.operations.append(positions)
         ordered = view.sort(positions.result)
-    verify_view(view_of(ordered))
+    verify_view(Op.of(ordered))
     builder.block.operations.append(ordered)
     return [
         _leading_slice(value, tensor_type(result), builder, operation)
@@ -89,5 +90,5 @@ def _leading_slice(value: Value, type: TensorType, builder: Builder, source: Ope
     ranges = {"start_indices": (0,) * type.rank, "limit_indices": type.shape, "strides": (1,) * type.rank}
     attributes = {name: DenseArrayAttribute(_I64, sizes) for name, sizes in ranges.items()}
     slice = builder.create("stablehlo.slice", [value], [type], attributes, (), source.location)
-    verify_view(view_of(slice))
+    verify_view(Op.of(slice))
     return slice.result

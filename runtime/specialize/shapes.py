@@ -11,7 +11,6 @@ from ..ops.elementwise.base import Elementwise
 from ..ops.elementwise.conversion import BitcastConvert
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import constant_operand
-from ..ops.framework.verify import view_of
 from ..ops.shape.broadcasting import BroadcastInDim
 from ..ops.shape.layout import Reshape
 from ..types import DYNAMIC, TensorType, Type
@@ -32,7 +31,7 @@ def result_types(operation: Operation) -> Sequence[Type]:
     if operation.name in ("stablehlo.if", "stablehlo.case"):
         branches = [region.type.results for region in operation.regions]
         return branches[0] if all(branch == branches[0] for branch in branches) else ()
-    view = view_of(operation)
+    view = Op.of(operation)
     return view.infer() or _with_operands_shapes(view)
 
 

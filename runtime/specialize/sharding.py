@@ -9,7 +9,7 @@ from ..errors import VerifyError
 from ..ir import Attribute, BoolAttribute, Module, Operation, StructAttribute, SymbolAttribute
 from ..ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
 from ..ops.collectives.replica_groups import resolved_groups
-from ..ops.framework.verify import view_of
+from ..ops.framework.declaration import Op
 from ..ops.sharding.checks import common_mesh
 from ..ops.sharding.collectives import SdyCollective, SdyReducing
 from ..ops.sharding.operations import Reduction, SdyManualComputation
@@ -30,7 +30,7 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
     Raises:
         UnsupportedError: it needs several devices.
     """
-    view = view_of(operation)
+    view = Op.of(operation)
     if isinstance(view, SdyManualComputation):
         axes = [AxisRef(name) for name in view.manual_axes.names]
         shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
@@ -70,7 +70,7 @@ def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tu
 
 def runs_on_devices(operation: Operation, module: Module) -> bool:
     """Whether the body of a `sdy.manual_computation` runs on several devices of a mesh that is known."""
-    view = view_of(operation)
+    view = Op.of(operation)
     assert isinstance(view, SdyManualComputation)
     mesh = _manual_mesh(view, module)
     return mesh is not None and math.prod([mesh.sizes[name] for name in view.manual_axes.names]) > 1
@@ -78,7 +78,7 @@ def runs_on_devices(operation: Operation, module: Module) -> bool:
 
 def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) -> Mapping[str, Attribute]:
     """The attributes of the `nimblehlo.manual_computation` that a `sdy.manual_computation` becomes."""
-    view = view_of(operation)
+    view = Op.of(operation)
     assert isinstance(view, SdyManualComputation)
     mesh = _manual_mesh(view, module)
     assert mesh is not None

@@ -26,7 +26,8 @@ from ..ir import (
     copy_region,
     tensor_type,
 )
-from ..ops.framework.verify import verify, view_of
+from ..ops.framework.declaration import Op
+from ..ops.framework.verify import verify
 from ..types import DYNAMIC, ELEMENT_TYPES, ElementType, TensorType, storage_range
 
 _I32: Final = ELEMENT_TYPES["i32"]
@@ -126,7 +127,7 @@ _NAMES: Final = {
 
 def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operation]:
     """Remove an operation's batching dimensions, in place; returns the operations to insert before it."""
-    view: Any = view_of(operation)
+    view: Any = Op.of(operation)
     batching_dims: tuple[int, ...] = getattr(view, names.operand_batching_dims)
     struct = operation.attributes.get(names.struct)
     if not isinstance(struct, StructAttribute):

@@ -27,7 +27,7 @@ from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.shape_operands import shape_operands
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import at_most, shape_text, shapes_agree
-from ..ops.framework.verify import TERMINATORS, verify, view_of
+from ..ops.framework.verify import TERMINATORS, verify
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.shape.random import Rng
 from ..ops.shape.static_forms import STATIC_FORMS, operand_positions
@@ -183,7 +183,7 @@ class _Analysis:
         for operation in block.operations:
             if operation.name in TERMINATORS:
                 continue
-            view = view_of(operation)
+            view = Op.of(operation)
             self.check_sizes(view)
             for results in self.results_of(view):
                 self.data.update(results)

@@ -16,7 +16,7 @@ import numpy as np
 from ..codegen.nests.nest import Access, Gather, Load, Nest
 from ..ir import Block, Function
 from ..ir.affine import AffineExpr, index_range
-from ..ops.framework.verify import view_of
+from ..ops.framework.declaration import Op
 from ..options import Options
 from ..plan.implementation import NoCode
 from ..plan.implementations.elementwise_operations import block_of, runs_as_loop_nest
@@ -37,7 +37,7 @@ def verify_generated_nests(function: Function, options: Options) -> None:
     for one in (function, *function.callees):
         assert one.body is not None
         for operation in one.body.walk():
-            view = view_of(operation)
+            view = Op.of(operation)
             if runs_as_loop_nest(view):
                 block = block_of(view)
                 try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir import Function, Operation
+from ..ops.framework.declaration import Op
 from ..ops.framework.rules import all_types_agree, types_text
-from ..ops.framework.verify import TERMINATORS, view_of
+from ..ops.framework.verify import TERMINATORS
 from ..ops.shape.static_forms import STATIC_FORMS
 
 _CONVERTED: Final = {"stablehlo.select_and_scatter": "C10"}
@@ -36,7 +37,7 @@ def verify_operations(function: Function) -> None:
 
 
 def _verify(operation: Operation) -> None:
-    view = view_of(operation)
+    view = Op.of(operation)
     where = f"{operation.name} at {operation.location}"
     for label, rule, reason in view.constraints():
         if reason is not None and _CONVERTED.get(operation.name) != label:

@@ -12,7 +12,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, Options
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan import all_steps
 from nimblehlo.plan.implementations import native_loops
 from nimblehlo.plan.tiering import cost_model
@@ -69,7 +69,7 @@ def loop_to_compile_of(text: str, threads: int | None = None) -> native_loops.Lo
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-    view: Any = view_of(loop)
+    view: Any = Op.of(loop)
     return native_loops.loop_to_compile(view, threads)
 
 
@@ -513,14 +513,14 @@ def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_long
         )
         assert function.body is not None
         (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-        assert native_loops.is_long(view_of(loop)) == expected  # type: ignore[arg-type]
+        assert native_loops.is_long(Op.of(loop)) == expected  # type: ignore[arg-type]
     arrays = "tensor<40xf32>"
     function = specialize(
         nimblehlo.load(counted(2100, body.format(arrays), {"x0": ("a", arrays)}, "%x12")), "main"
     )
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-    assert native_loops.blocking_wait_seconds(view_of(loop)) > cost_model.LOOP_COMPILE_SECONDS  # type: ignore[arg-type]
+    assert native_loops.blocking_wait_seconds(Op.of(loop)) > cost_model.LOOP_COMPILE_SECONDS  # type: ignore[arg-type]
 
 
 INNER = """

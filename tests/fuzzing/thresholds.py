@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nimblehlo.ir import Value
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.types import COMPLEX, FLOAT, ElementType
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def wrong_product(program: RandomProgram, values: Mapping[Value, Array]) -> tupl
     for operation in program.block.operations:
         if operation.name != "stablehlo.dot_general" or operation.result not in values:
             continue
-        view: Any = view_of(operation)
+        view: Any = Op.of(operation)
         types = [view.lhs.element_type, view.rhs.element_type, view.result.element_type]
         if types[0] != types[1] or types[0] != types[2] or not isinstance(types[0], ElementType):
             continue

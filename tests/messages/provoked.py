@@ -9,7 +9,8 @@ from typing import Any, Final
 from unittest import mock
 
 from nimblehlo import NimbleError, Options, execute, load
-from nimblehlo.ops.framework.verify import verify_view, view_of
+from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import verify_view
 from tests.ops.rejections import changed_inputs, modules_of_tests, parse_and_verify
 from tests.robustness.corpus import programs, texts_of
 from tests.robustness.mutation import Mutator
@@ -40,9 +41,9 @@ def of_wrong_inputs() -> Iterator[str]:
     for module in modules_of_tests():
         for text in getattr(module, "ACCEPTED", ()):
             for operation in parse_and_verify(text).walk():
-                for _, changed in changed_inputs(operation, view_of(operation)):
+                for _, changed in changed_inputs(operation, Op.of(operation)):
                     try:
-                        verify_view(view_of(changed))
+                        verify_view(Op.of(changed))
                     except NimbleError as error:
                         yield str(error)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nimblehlo.ir import Block, Region, Value
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.types import TensorType
 from tests.ops.rejections import parse_and_verify
 
@@ -36,7 +36,7 @@ def _read_only(value: Any) -> Array:
 def _run(block: Block, values: dict[Value, Any], check: bool) -> tuple[Any, ...]:
     """Run a block's operations; the values that it returns."""
     for operation in block.operations[:-1]:
-        view = view_of(operation)
+        view = Op.of(operation)
         operands = [values[operand] for operand in operation.operands]
         regions = {part.name: _function(getattr(view, part.name), values) for part in view.declared_regions}
         with np.errstate(all="ignore"):

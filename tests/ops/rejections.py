@@ -30,7 +30,7 @@ from nimblehlo.ir import Attribute, Module, Operation, StringAttribute, StructAt
 from nimblehlo.ops import declarations, lookup
 from nimblehlo.ops.framework.attribute_kinds import ATTRIBUTE
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import verify, view_of
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.types import OpaqueType
 
 Rejected = Mapping[type[Op], Mapping[str, str]]
@@ -116,15 +116,15 @@ def assert_inputs_rejected(text: str) -> None:
     for operation in module.walk():
         declaration = lookup(operation.name)
         assert declaration is not None
-        view = view_of(operation)
+        view = Op.of(operation)
         for name, changed in changed_inputs(operation, view):
             with pytest.raises(VerifyError) as caught:
-                view_of(changed)
+                Op.of(changed)
             assert caught.value.operation == operation.name
             assert caught.value.label == declaration.input_labels[name], str(caught.value)
         if operation.regions:
             with pytest.raises(VerifyError):
-                view_of(_copy(operation, regions=()))
+                Op.of(_copy(operation, regions=()))
 
 
 def changed_inputs(operation: Operation, view: Op) -> Iterator[tuple[str, Operation]]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Function
-from nimblehlo.ops.framework.verify import TERMINATORS, verify, view_of
+from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import TERMINATORS, verify
 from nimblehlo.options import Options
 from nimblehlo.program import Program
 from nimblehlo.specialize import specialize
@@ -35,7 +36,7 @@ def simplified(text: str, *, rewrite: bool = True) -> Function:
     assert made.body is not None
     for operation in made.body.walk():
         if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):
-            view_of(operation).verify()
+            Op.of(operation).verify()
     return made
 
 

@@ -12,7 +12,7 @@ from nimblehlo.codegen.native_loop import check_native_loop, native_loop
 from nimblehlo.codegen.steps import check_steps, steps_module
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Block, captured_values
-from nimblehlo.ops.framework.verify import verify, view_of
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.verification.plans import InvalidPlan
 from tests.verification.storage import verifying_storage
 
@@ -63,18 +63,18 @@ def block_of(text: str) -> Block:
 
 def generate_steps() -> None:
     block = block_of(STEPS)
-    assert check_steps(block, view_of) is None
+    assert check_steps(block) is None
     with verifying_storage():
-        steps_module(block, view_of)
+        steps_module(block)
 
 
 def generate_loop() -> None:
     block = block_of(LOOP)
     (operation,) = [one for one in block.operations if one.name == "stablehlo.while"]
     captured = captured_values(operation.regions)
-    assert check_native_loop(operation, captured, view_of) is None
+    assert check_native_loop(operation, captured) is None
     with verifying_storage():
-        native_loop(operation, captured, view_of)
+        native_loop(operation, captured)
 
 
 @pytest.mark.parametrize("generate", [generate_steps, generate_loop])

@@ -6,7 +6,6 @@ from ...ir import Operation
 from ..blocks import IsInPlace, check_in_place_updates
 from ..blocks.emitter import check_types
 from ..blocks.in_place_updates import UPDATES
-from ..coverage import ViewOf
 from .emitter import (
     array_bytes,
     check_block,
@@ -25,7 +24,7 @@ MAX_LARGE_ELEMENTS_PER_OP = 1 << 12
 """Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
 
 
-def check_while(operation: Operation, view_of: ViewOf, max_multiplications: int | None = None) -> str | None:
+def check_while(operation: Operation, max_multiplications: int | None = None) -> str | None:
     """Why a `while` cannot be generated, or None if it can.
 
     Args:
@@ -44,8 +43,8 @@ def check_while(operation: Operation, view_of: ViewOf, max_multiplications: int 
     if large_array_work(body) > max_large_elements:
         return f"computes more than {max_large_elements} elements of large arrays"
     return (
-        check_block(cond, view_of)
-        or check_block(body, view_of, UPDATES, MAX_LOOP_BYTES, max_multiplications)
+        check_block(cond)
+        or check_block(body, UPDATES, MAX_LOOP_BYTES, max_multiplications)
         or _check_loop_in_place(operation, must_update_in_place)
     )
 

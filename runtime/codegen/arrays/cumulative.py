@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from ...ir import Operation
+from ...ops.framework.declaration import Op
 from ..blocks import Binding, Mode
 from ..blocks.emitter import EMIT_RULES, EmitRule
-from ..blocks.small_reductions import check_order
-from ..coverage import ViewOf
+from ..blocks.small_reductions import check_tree, check_types
 from ..llvm.values import I64
 from ..regions.cumulative import ScanFunctions
 from ..regions.region_function import captured_arguments, check_region
 from .emitter import ArrayEmitter
 
+if TYPE_CHECKING:
+    from ...ops.reduction.reduce_window import ReduceWindow
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    view = view_of(operation)
+
+def _check(operation: Operation, mode: Mode) -> str | None:
+    view = cast("ReduceWindow", Op.of(operation))
     if view.scan_layout is None:
         return "is not generated"
     if captured_arguments([view.body]):
         return "its body captures values"
-    return check_order(view) or check_region(view.body, view_of)
+    return check_types(view) or check_region(view.body)
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
-    view, builder = emitter.view_of(operation), emitter.builder
+    view, builder = cast("ReduceWindow", Op.of(operation)), emitter.builder
     layout = view.scan_layout
-    functions = ScanFunctions(builder.module, view, (), layout, emitter.view_of)
+    assert layout is not None
+    functions = ScanFunctions(builder.module, view, (), layout)
     operands = [emitter.storage(value) for value in operation.operands]
     targets = [emitter.allocate_result(result) for result in operation.results]
     padding = [emitter.allocate_scratch(type.with_shape((layout.length,))) for type in view.inputs]
@@ -39,4 +44,6 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(target) for target in targets]
 
 
-EMIT_RULES["stablehlo.reduce_window"] = EmitRule(_check, _emit)
+EMIT_RULES["stablehlo.reduce_window"] = EmitRule(
+    _check, _emit, check_ordering=lambda operation, ordering: check_tree(ordering)
+)

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
+from ...ops.shape.movement import MovementOp
 from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import Binding, Emitter, Mode, Storage, check_interruption, is_plain
@@ -24,7 +25,7 @@ from ..blocks.emitter import (
 from ..blocks.in_place_updates import BRANCHES, CONSTANTS, UPDATES
 from ..blocks.movement import is_splat
 from ..cost import FUNCTION_COST
-from ..coverage import MATHEMATICS, ViewOf
+from ..coverage import MATHEMATICS
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, begin_function, opaque
 from ..llvm.loops import Loop
@@ -72,7 +73,6 @@ def is_in_memory(type: Type) -> bool:
 
 def check_block(
     block: Block,
-    view_of: ViewOf,
     in_place: frozenset[str] = frozenset(),
     max_bytes: int = MAX_BLOCK_STACK_BYTES,
     max_multiplications: int = MAX_BLOCK_MULTIPLICATIONS,
@@ -87,8 +87,8 @@ def check_block(
         return f"has more than {MAX_BLOCK_OPS} operations"
     if array_bytes(block) > max_bytes:
         return f"computes arrays of more than {max_bytes} bytes"
-    reason = blocks.check_block(block, view_of, Mode.ARRAYS, in_place)
-    if reason is None and multiplication_count(block, view_of) > max_multiplications:
+    reason = blocks.check_block(block, Mode.ARRAYS, in_place)
+    if reason is None and multiplication_count(block) > max_multiplications:
         return f"has more than {max_multiplications} multiplications"
     return reason
 
@@ -98,9 +98,9 @@ def operation_count(block: Block) -> int:
     return sum(1 for _ in _walk(block))
 
 
-def multiplication_count(block: Block, view_of: ViewOf) -> int:
+def multiplication_count(block: Block) -> int:
     """The approximate number of multiplications of a block that `check_block` accepts."""
-    return sum(emit_rule_of(operation).multiplications(operation, view_of) for operation in _walk(block))
+    return sum(emit_rule_of(operation).multiplications(operation) for operation in _walk(block))
 
 
 def large_array_work(block: Block) -> int:
@@ -119,14 +119,14 @@ def large_array_work(block: Block) -> int:
     )
 
 
-def check_step(operation: Operation, view_of: ViewOf) -> str | None:
+def check_step(operation: Operation) -> str | None:
     """Why an operation cannot be generated in a block of several steps; None if it can."""
-    reason = check_interruption([operation]) or check_operation(operation, view_of, Mode.ARRAYS)
+    reason = check_interruption([operation]) or check_operation(operation, Mode.ARRAYS)
     if reason is not None:
         return reason
     if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):
         return f"has a result of more than {MAX_STEP_ELEMENTS} elements"
-    multiplications = sum(emit_rule_of(inner).multiplications(inner, view_of) for inner in operation.walk())
+    multiplications = sum(emit_rule_of(inner).multiplications(inner) for inner in operation.walk())
     if multiplications > MAX_BLOCK_MULTIPLICATIONS:
         return f"has more than {MAX_BLOCK_MULTIPLICATIONS} multiplications"
     return None
@@ -164,11 +164,10 @@ class ArrayEmitter(Emitter):
     def __init__(
         self,
         builder: ir.IRBuilder,
-        view_of: ViewOf,
         workspace: Workspace | None = None,
         is_in_place: Callable[[Type], bool] = is_large,
     ) -> None:
-        super().__init__(builder, view_of)
+        super().__init__(builder)
         self.workspace = workspace
         self.is_in_place = is_in_place
         self.functions: dict[str, ir.Function] = {}
@@ -213,14 +212,14 @@ class ArrayEmitter(Emitter):
         if not isinstance(owner, Operation):
             return False
         if operation.name == "stablehlo.reshape":
-            return self._is_view(owner) and self.view_of(operation).movement_maps() is not None
+            return self._is_view(owner) and MovementOp.of(operation).movement_maps() is not None
         return True
 
     def _has_elements(self, operation: Operation) -> bool:
         """Whether the loop of another operation can compute the elements of an operation's result."""
         if len(operation.results) != 1 or not is_in_memory(operation.result.type):
             return False
-        return emit_rule_of(operation).element(operation, self.view_of) is not None
+        return emit_rule_of(operation).element(operation) is not None
 
     def liveness_of(self, block: Block) -> Liveness | None:
         """The last uses of a block's values; None if arrays do not share a workspace."""
@@ -400,7 +399,7 @@ class ArrayEmitter(Emitter):
         function.attributes.add("noinline")
         builder = begin_function(function)
         function_args = [function.args[position] for position in positions]
-        emitter = ArrayEmitter(builder, self.view_of)
+        emitter = ArrayEmitter(builder)
         emitter.fused_operations = self.fused_operations
         for value in operands:
             emitter.bindings[value] = self.mode.bind(tensor_type(value), function_args)
@@ -445,7 +444,7 @@ class ArrayEmitter(Emitter):
         return is_in_memory(type) and not is_large(type)
 
     def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
-        return Emitter(self.builder, self.view_of).apply_scalar_body(block, items)
+        return Emitter(self.builder).apply_scalar_body(block, items)
 
     def loop(self, count: int, first: int = 0) -> Iterator[ir.Value]:
         """A loop over the nonempty range [first, count); its body is generated once."""

@@ -13,9 +13,9 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...kernels.launch.cache_files import digest
+from ...ops.framework.declaration import Op
 from ..blocks import Binding, Mode
 from ..blocks.emitter import EMIT_RULES, EmitRule
-from ..coverage import ViewOf
 from ..description import operations_description
 from ..llvm.functions import opaque
 from ..llvm.values import I8, I64, POINTER
@@ -29,7 +29,7 @@ _calls: dict[str, Any] = {}
 """Maps symbols to prepared calls, which are never freed because loaded code has their addresses."""
 
 
-def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[str, int]:
+def library_symbols(operations: Sequence[Operation]) -> dict[str, int]:
     """Maps the symbols that the code of operations and their regions needs to addresses."""
     symbols: dict[str, int] = {}
     for operation in [inner for outer in operations for inner in outer.walk() if inner.name in _NAMES]:
@@ -37,9 +37,15 @@ def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[st
         call = _calls.get(symbol)
         if call is None:
             # Another thread may have prepared the same call meanwhile.
-            call = _calls.setdefault(symbol, view_of(operation).native_call()())
+            call = _calls.setdefault(symbol, _native_call(operation)())
         symbols[symbol], symbols[solve] = id(call), call.solver
     return symbols
+
+
+def _native_call(operation: Operation) -> Any:
+    """See `native_call` of the declarations."""
+    view: Any = Op.of(operation)
+    return view.native_call()
 
 
 def _symbols(operation: Operation) -> tuple[str, str]:
@@ -48,8 +54,8 @@ def _symbols(operation: Operation) -> tuple[str, str]:
     return f"call_{name}", f"solve_{name}"
 
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    return None if view_of(operation).native_call() is not None else "is not generated"
+def _check(operation: Operation, mode: Mode) -> str | None:
+    return None if _native_call(operation) is not None else "is not generated"
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:

@@ -111,9 +111,7 @@ class _Block:
             order, moves = other, self.moves(other, peak_position)
         return best
 
-    def moves(
-        self, order: Sequence[int], position: int
-    ) -> Iterator[tuple[tuple[int, bool], Sequence[int]]]:
+    def moves(self, order: Sequence[int], position: int) -> Iterator[tuple[tuple[int, bool], Sequence[int]]]:
         """Orders in which an array that is live, but unused, at a position is no longer live there.
 
         Either the statement that defines it moves to its first reader, or its readers move before the

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from llvmlite import ir
 
-from ...ir import Operation, tensor_type
+from ...ir import Operation, plain_element_type, tensor_type
 from ...ir.affine import AffineExpr, identity_map, row_major_strides
 from ...kernels.launch.processor import register_bytes
+from ...ops.framework.declaration import Op
 from ...types import FLOAT, TensorType
 from ..blocks import Binding, Storage
 from ..blocks.boxes import Side, copy, merged_dimensions, window
 from ..blocks.elements import element_pointer
 from ..blocks.emitter import EMIT_RULES, ElementRule, EmitRule, Mode
-from ..coverage import ViewOf
 from ..llvm.lanes import splat
 from ..llvm.values import I64, Value, call, stored_type
-from ..views import Contraction
 from .emitter import ArrayEmitter
 from .vector_products import GemvEmitter, MatrixLayout
+
+if TYPE_CHECKING:
+    from ...ops.contraction.dot_general import DotGeneral
 
 MAX_ELEMENTS = 1 << 14
 """Maximum elements of an operand that must be transposed into scratch memory."""
@@ -44,11 +46,22 @@ class _Sizes(NamedTuple):
     columns: int
 
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    view = view_of(operation)
-    types = {type.element_type for type in (view.lhs, view.rhs, view.result)}
-    (type,) = types if len(types) == 1 else (None,)
-    if type is None or type.category != FLOAT or type.width < 32 or view.algorithm is not None:
+def _product(operation: Operation) -> DotGeneral:
+    return cast("DotGeneral", Op.of(operation))
+
+
+def _summation_order(view: DotGeneral) -> tuple[int, int]:
+    """The `summation_order` of a product for which `_check` finds no reason."""
+    order = view.summation_order
+    assert order is not None
+    return order
+
+
+def _check(operation: Operation, mode: Mode) -> str | None:
+    view = _product(operation)
+    types = {plain_element_type(value) for value in (*operation.operands, operation.result)}
+    is_plain_float = all(type.category == FLOAT and type.width >= 32 for type in types)
+    if len(types) > 1 or not is_plain_float or view.algorithm is not None:
         return "has element types that are not generated"
     order = view.summation_order
     if order is None:
@@ -60,11 +73,11 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return f"sums more than {k_block} products" if chain_bytes and _sizes(view).k > k_block else None
 
 
-def _multiplications(operation: Operation, view_of: ViewOf) -> int:
-    return math.prod(_sizes(view_of(operation)))
+def _multiplications(operation: Operation) -> int:
+    return math.prod(_sizes(_product(operation)))
 
 
-def _sizes(view: Contraction) -> _Sizes:
+def _sizes(view: DotGeneral) -> _Sizes:
     def of(shape: Sequence[int], dimensions: Sequence[int]) -> int:
         return math.prod([shape[d] for d in dimensions])
 
@@ -77,10 +90,10 @@ def _sizes(view: Contraction) -> _Sizes:
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
-    view = emitter.view_of(operation)
+    view = _product(operation)
     operands, orders = [emitter.storage(operand) for operand in view.operation.operands], _orders(view)
     result = emitter.allocate_result(operation.result)
-    sizes, (k_block, chain_bytes) = _sizes(view), view.summation_order
+    sizes, (k_block, chain_bytes) = _sizes(view), _summation_order(view)
     if not chain_bytes:
         left, right = [_in_order(emitter, *pair) for pair in zip(operands, orders, strict=True)]
         _Product(emitter, sizes, left, right, result).emit(k_block)
@@ -97,7 +110,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(result)]
 
 
-def _orders(view: Contraction) -> tuple[Sequence[int], Sequence[int]]:
+def _orders(view: DotGeneral) -> tuple[Sequence[int], Sequence[int]]:
     """The dimensions of both operands, ordered as stacks of [row, k] and of [k, column]."""
     return (
         (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions),
@@ -105,26 +118,26 @@ def _orders(view: Contraction) -> tuple[Sequence[int], Sequence[int]]:
     )
 
 
-def _is_copied(view: Contraction, side: int, chain_bytes: int) -> bool:
+def _is_copied(view: DotGeneral, side: int, chain_bytes: int) -> bool:
     """Whether the code copies an operand: 0 for lhs, 1 for rhs; `chain_bytes` as in `summation_order`."""
     if chain_bytes and side == _matrix_side(view):
         return _matrix_layout(view) is None
     return not _is_in_order((view.lhs, view.rhs)[side].shape, _orders(view)[side])
 
 
-def _matrix_side(view: Contraction) -> int:
+def _matrix_side(view: DotGeneral) -> int:
     """The operand of a product with vectors that has the matrices: 0 for lhs, 1 for rhs."""
     return 0 if _sizes(view).columns == 1 else 1
 
 
-def _matrix_dimensions(view: Contraction) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+def _matrix_dimensions(view: DotGeneral) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """The dimensions of the matrices of a product with vectors: batching, rows, and the contracted ones."""
     if _matrix_side(view) == 0:
         return view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions
     return view.rhs_batching_dimensions, view.rhs_result_dimensions, view.rhs_contracting_dimensions
 
 
-def _matrix_layout(view: Contraction) -> MatrixLayout | None:
+def _matrix_layout(view: DotGeneral) -> MatrixLayout | None:
     """The layout in memory of the matrices of a product with vectors; None if they must be copied."""
     shape = (view.lhs, view.rhs)[_matrix_side(view)].shape
     strides = row_major_strides(shape)
@@ -250,18 +263,18 @@ def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     return results
 
 
-def _outer_product(operation: Operation, view_of: ViewOf) -> ElementRule | None:
+def _outer_product(operation: Operation) -> ElementRule | None:
     """The rule of an element of a product that contracts one element: it is one product of two elements."""
-    view = view_of(operation)
-    _, chain_bytes = view.summation_order
+    view = _product(operation)
+    _, chain_bytes = _summation_order(view)
     if chain_bytes or _sizes(view).k != 1 or _is_copied(view, 0, 0) or _is_copied(view, 1, 0):
         return None
     return ElementRule(_factor_maps, _emit_factors)
 
 
-def _factor_maps(operation: Operation, view_of: ViewOf) -> tuple[Sequence[AffineExpr], Sequence[AffineExpr]]:
+def _factor_maps(operation: Operation) -> tuple[Sequence[AffineExpr], Sequence[AffineExpr]]:
     """The indices of the elements of both operands that an outer product multiplies."""
-    view, rank = view_of(operation), tensor_type(operation.result).rank
+    view, rank = _product(operation), tensor_type(operation.result).rank
     batching = len(view.lhs_batching_dimensions)
     result, zero = identity_map(rank), AffineExpr(0, (0,) * rank)
     split = batching + len(view.lhs_result_dimensions)

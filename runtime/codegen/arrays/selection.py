@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from llvmlite import ir
 
-from ...ir import Operation
+from ...ir import Operation, plain_element_type
+from ...ops.framework.declaration import Op
 from ...types import FLOAT, SIGNED, ElementType
 from ..blocks import Binding, Storage
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
-from ..coverage import ViewOf
 from ..elementwise.floats import total_order
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I32, I64, Value
 from .emitter import ArrayEmitter
 
+if TYPE_CHECKING:
+    from ...ops.chlo.elementwise import TopK
+
 MAX_COMPARISONS = 1 << 15
 """Elements times k."""
 
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    view = view_of(operation)
-    type = view.operand.element_type
+def _check(operation: Operation, mode: Mode) -> str | None:
+    view = cast("TopK", Op.of(operation))
+    type = plain_element_type(operation.operands[0])
     if type.category == FLOAT and type.name not in ("f32", "f64", "bf16"):
         return f"selects {type}"
-    if view.indices.element_type.name != "i32":
+    if plain_element_type(operation.results[1]).name != "i32":
         return f"has indices of {view.indices.element_type}"
     return "has many elements" if view.operand.size * view.k > MAX_COMPARISONS else None
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
-    view, builder = emitter.view_of(operation), emitter.builder
-    length, k = view.operand.shape[-1], view.k
+    view, builder = cast("TopK", Op.of(operation)), emitter.builder
+    length, k, type = view.operand.shape[-1], view.k, plain_element_type(operation.operands[0])
     operand = emitter.storage(operation.operands[0])
     values, indices = map(emitter.allocate_result, operation.results)
     for row in emitter.loop(view.operand.size // length):
         first, best = builder.mul(row, I64(length)), builder.mul(row, I64(k))
-        selection = _Selection(emitter, view.operand.element_type, k, indices, best)
+        selection = _Selection(emitter, type, k, indices, best)
         for index in emitter.loop(length):
             selection.insert(emitter.at(operand, builder.add(first, index)), index)
         for number in emitter.loop(k):

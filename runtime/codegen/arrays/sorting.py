@@ -7,41 +7,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from ...ir import Operation
+from ...ops.framework.declaration import Op
 from ...types import ELEMENT_TYPES, TensorType
 from ..blocks import Binding, Mode, Storage
 from ..blocks.boxes import Side, copy
 from ..blocks.emitter import EMIT_RULES, EmitRule, Index
-from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.region_function import captured_arguments, check_region
 from ..regions.sort import MergeSort, SortPlan
-from ..views import Sort
 from .emitter import ArrayEmitter
+
+if TYPE_CHECKING:
+    from ...ops.reduction.sort import Sort
 
 _OPERATIONS_PER_PROBE = 4
 """Cost of comparing two elements, in multiplications."""
 
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    view = view_of(operation)
+def _check(operation: Operation, mode: Mode) -> str | None:
+    view = cast("Sort", Op.of(operation))
     if not view.follows_comparator:
         return "sorts NaN behind all numbers"
     if view.length < 2:
         return "has nothing to sort"
     if captured_arguments([view.comparator]):
         return "its comparator captures values"
-    return check_region(view.comparator, view_of)
+    return check_region(view.comparator)
 
 
-def _multiplications(operation: Operation, view_of: ViewOf) -> int:
+def _multiplications(operation: Operation) -> int:
     """The approximate number of multiplications that take as long as the comparisons of a sort."""
-    return int(view_of(operation).comparisons) * _OPERATIONS_PER_PROBE
+    return int(cast("Sort", Op.of(operation)).comparisons) * _OPERATIONS_PER_PROBE
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
-    view = emitter.view_of(operation)
+    view = cast("Sort", Op.of(operation))
     shape, axis, length = view.inputs[0].shape, view.adjusted_dimension, view.length
     inner = math.prod(shape[axis + 1 :])
     outer = view.inputs[0].size // (length * inner)
@@ -61,9 +64,7 @@ class _Rows:
     def __init__(self, emitter: ArrayEmitter, view: Sort, length: int) -> None:
         self.emitter, self.length = emitter, length
         plan = SortPlan(1, length, 1 << (length - 1).bit_length())
-        self.function = MergeSort(
-            emitter.builder.module, view.comparator, (), plan, emitter.view_of
-        ).chunks()
+        self.function = MergeSort(emitter.builder.module, view.comparator, (), plan).chunks()
         types = [type.with_shape((length,)) for type in view.inputs]
         self.before, self.after, self.between = (
             [emitter.allocate_scratch(type) for type in types] for _ in range(3)

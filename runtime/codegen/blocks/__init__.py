@@ -9,7 +9,7 @@ from . import control, elementwise, indexing, movement, small_reductions
 from .control import check_loop, emit_while
 from .counting import count_limit
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
-from .emitter import Binding, Emitter, Mode, check_block
+from .emitter import Binding, Emitter, Mode, check_block, check_ordering
 from .in_place_updates import IsInPlace, check_in_place_updates
 from .interruption import Interruption, check_interruption
 
@@ -26,6 +26,7 @@ __all__ = [
     "check_in_place_updates",
     "check_interruption",
     "check_loop",
+    "check_ordering",
     "control",
     "count_limit",
     "elementwise",

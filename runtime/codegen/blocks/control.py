@@ -8,7 +8,6 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
@@ -32,7 +31,7 @@ MAX_INSTRUCTIONS = 4000
 """Maximum instructions of a loop of scalar work; more take seconds to compile."""
 
 
-def check_body(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
+def check_body(region: Region, mode: Mode) -> str | None:
     """Why the body of a reduction or an update of single elements cannot be generated.
 
     In blocks on arrays it may be part of an outlined function.
@@ -44,7 +43,7 @@ def check_body(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
                 return f"its body has {value.type}"
         if captured_values([region]):
             return "its body captures values"
-    return check_interruption(block.operations) or check_block(block, view_of)
+    return check_interruption(block.operations) or check_block(block)
 
 
 def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
@@ -117,21 +116,21 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Binding], blocks: Sequence[i
     return Elements(tuple(values))
 
 
-def check_loop(operation: Operation, view_of: ViewOf) -> str | None:
+def check_loop(operation: Operation) -> str | None:
     """Why a `while` cannot be generated on scalars; None if it can, except for updates of arrays."""
     for operand in operation.operands:
         if not is_plain(operand.type):
             return f"carries {operand.type}"
-    reason = check_regions(operation, view_of, Mode.SCALARS)
+    reason = check_regions(operation, Mode.SCALARS)
     if reason is None and sum(instructions(region.block) for region in operation.regions) > MAX_INSTRUCTIONS:
         return f"has more than {MAX_INSTRUCTIONS} instructions"
     return reason
 
 
-def _check_inner_loop(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_inner_loop(operation: Operation, mode: Mode) -> str | None:
     if mode is Mode.SCALARS:
-        return check_loop(operation, view_of)
-    return check_regions(operation, view_of, mode)
+        return check_loop(operation)
+    return check_regions(operation, mode)
 
 
 def emit_while(

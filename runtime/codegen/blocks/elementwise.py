@@ -14,7 +14,8 @@ from types import MappingProxyType
 from ...ir import Operation, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import AffineExpr, identity_map, row_major_offset, row_major_strides
-from ..coverage import ViewOf, emits
+from ...ops.shape.movement import MovementOp
+from ..coverage import emits
 from ..elementwise.elementwise import emit
 from ..llvm.values import Value, constant_element
 from .boxes import Side, merged_dimensions
@@ -44,7 +45,7 @@ TILE_ELEMENTS = 64
 """Elements of shorter rows that become one loop."""
 
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, mode: Mode) -> str | None:
     if len(operation.results) != 1 or operation.regions or not emits(operation):
         return "is not generated"
     shape = tensor_type(operation.result).shape
@@ -99,9 +100,7 @@ def _emit_tiles(
             copies[number] = emitter.allocate_scratch(tensor_type(source).with_shape((count,)))
     for indices in emitter.box([*sizes[:split], sizes[split] // rows]):
         steps = [(*side.strides[:split], side.strides[split] * rows) for side in sides]
-        starts = [
-            emitter.offset(indices, step, side.offset) for side, step in zip(sides, steps, strict=True)
-        ]
+        starts = [emitter.offset(indices, step, side.offset) for side, step in zip(sides, steps, strict=True)]
         for number, copied in copies.items():
             binding = emitter.bindings[sources[number]]
             of_source = sides[number + 1].strides[split:]
@@ -141,7 +140,7 @@ class _Chain:
         self.views = {fused.result: fused for fused in operations if fused.name in VIEWS}
         self.splats = {fused.result: fused for fused in operations if is_splat(fused)}
         self.operations = [fused for fused in operations if fused.name not in VIEWS and not is_splat(fused)]
-        self.rules = {fused: emit_rule_of(fused).element(fused, emitter.view_of) for fused in self.operations}
+        self.rules = {fused: emit_rule_of(fused).element(fused) for fused in self.operations}
         self.sources: list[IrValue] = []
         self.loads: list[AffineExpr] = []
         self.operand_loads: dict[Operation, list[int | None]] = {}
@@ -157,7 +156,7 @@ class _Chain:
         rule = self.rules[operation]
         if rule is None:
             return [identity_map(tensor_type(self.result).rank)] * len(operation.operands)
-        return rule.operand_maps(operation, self.emitter.view_of)
+        return rule.operand_maps(operation)
 
     def _load(
         self, value: IrValue, indices: Sequence[AffineExpr], numbers: dict[tuple[IrValue, AffineExpr], int]
@@ -166,7 +165,7 @@ class _Chain:
         rank = tensor_type(self.result).rank
         while value in self.views:
             view = self.views[value]
-            (movement_map,) = self.emitter.view_of(view).movement_maps()
+            movement_map = MovementOp.of(view).only_map()
             indices = tuple([index.compose(indices, rank) for index in movement_map.indices])
             value = view.operands[0]
         offset = row_major_offset(tensor_type(value).shape, indices, rank)

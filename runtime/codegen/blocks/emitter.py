@@ -3,9 +3,6 @@
 An `Emitter` generates blocks of scalar work: tensors of few elements are LLVM values, and loops over elements
 are unrolled. `nimblehlo.codegen.arrays.ArrayEmitter` generates blocks on small arrays, which are in memory,
 by the same rules: a rule asks its emitter for the elements of tensors, for memory and for loops.
-
-Callers pass `view_of`, which returns an operation's declared view (its attributes under the specification's
-names), so this layer does not depend on declarations.
 """
 
 from __future__ import annotations
@@ -16,13 +13,14 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, captured_values, plain_element_type, tensor_type
+from ...ir import Block, Operation, Region, captured_values, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import AffineExpr
 from ...ir.record import Record
+from ...options import Ordering
 from ...types import TensorType, Type
 from ..cost import FUNCTION_COST
-from ..coverage import MATHEMATICS, ViewOf
+from ..coverage import MATHEMATICS
 from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
@@ -73,7 +71,7 @@ class ElementRule(Record):
         emit: emits the result's element, computed from those of the operands.
     """
 
-    operand_maps: Callable[[Operation, ViewOf], Sequence[Sequence[AffineExpr]]]
+    operand_maps: Callable[[Operation], Sequence[Sequence[AffineExpr]]]
     emit: Callable[[ir.IRBuilder, Operation, Sequence[Value]], Value]
 
 
@@ -90,18 +88,20 @@ class EmitRule(Record):
         multiplications: returns the approximate number of multiplications, or of what takes as long.
         alias: returns the storage of the result if the result is a view of an operand, or None; called in
             blocks on arrays.
+        check_ordering: returns the reason why the operation cannot be generated for an evaluation order,
+            or None; `check` assumes the default one.
         element: returns the rule by which the loop of an elementwise user, in blocks on arrays, computes the
             elements of the result; None if it cannot.
     """
 
-    check: Callable[[Operation, ViewOf, Mode], str | None]
+    check: Callable[[Operation, Mode], str | None]
     emit: Callable[[Any, Operation], Sequence[Binding]]
     small_values: Callable[[Operation], Iterable[IrValue]] | None = None
     is_outlined: bool = True
-    multiplications: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
+    multiplications: Callable[[Operation], int] = lambda operation: 0
     alias: Callable[[Any, Operation], Storage | None] = lambda emitter, operation: None
-    element: Callable[[Operation, ViewOf], ElementRule | None] = lambda operation, view_of: None
-
+    check_ordering: Callable[[Operation, Ordering], str | None] = lambda operation, ordering: None
+    element: Callable[[Operation], ElementRule | None] = lambda operation: None
 
 
 EMIT_RULES: dict[str, EmitRule] = {}
@@ -146,7 +146,6 @@ class Emitter:
 
     Args:
         builder: inserts the instructions.
-        view_of: gives an operation's view.
         captured_bindings: the bindings of captured values.
 
     Attributes:
@@ -162,11 +161,9 @@ class Emitter:
     def __init__(
         self,
         builder: ir.IRBuilder,
-        view_of: ViewOf,
         captured_bindings: Mapping[IrValue, Binding] | None = None,
     ) -> None:
         self.builder = builder
-        self.view_of = view_of
         self.bindings: dict[IrValue, Binding] = dict(captured_bindings or {})
         self.result_storage: dict[IrValue, Storage] = {}
         self.interruption: LoopCheck | None = None
@@ -352,13 +349,13 @@ def as_value(index: Index) -> ir.Value:
     return I64(index) if isinstance(index, int) else index
 
 
-def accept_always(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def accept_always(operation: Operation, mode: Mode) -> str | None:
     """Accept every operation."""
     return None
 
 
 def check_block(
-    block: Block, view_of: ViewOf, mode: Mode = Mode.SCALARS, in_place: frozenset[str] = frozenset()
+    block: Block, mode: Mode = Mode.SCALARS, in_place: frozenset[str] = frozenset()
 ) -> str | None:
     """Why a block of operations cannot be generated; None if it can.
 
@@ -366,26 +363,35 @@ def check_block(
         in_place: names of operations that may update large operands and return them, in blocks on arrays.
     """
     for operation in block.operations[:-1]:
-        reason = check_operation(operation, view_of, mode, in_place)
+        reason = check_operation(operation, mode, in_place)
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None
 
 
-def check_operation(
-    operation: Operation, view_of: ViewOf, mode: Mode, in_place: frozenset[str] = frozenset()
-) -> str | None:
+def check_operation(operation: Operation, mode: Mode, in_place: frozenset[str] = frozenset()) -> str | None:
     """Why an operation cannot be generated within a block; see `check_block`."""
     rule = emit_rule_of(operation)
     is_scalar = mode is Mode.SCALARS
     reason = _check_scalars(operation, rule) if is_scalar else check_types(operation, in_place)
-    return reason or rule.check(operation, view_of, mode)
+    return reason or rule.check(operation, mode)
 
 
-def check_regions(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def check_regions(operation: Operation, mode: Mode) -> str | None:
     """Why the blocks of an operation's regions cannot be generated within another block."""
-    reasons = (check_block(region.block, view_of, mode) for region in operation.regions)
+    reasons = (check_block(region.block, mode) for region in operation.regions)
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def check_ordering(regions: Iterable[Region], ordering: Ordering) -> str | None:
+    """Why the operations in regions cannot be generated for an evaluation order; None if they can."""
+    if ordering == Ordering():
+        return None
+    for operation in [operation for region in regions for operation in region.walk()]:
+        reason = emit_rule_of(operation).check_ordering(operation, ordering)
+        if reason is not None:
+            return f"{operation.name}: {reason}"
+    return None
 
 
 def _check_scalars(operation: Operation, rule: EmitRule) -> str | None:

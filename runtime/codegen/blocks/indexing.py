@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llvmlite import ir
 
 from ...ir import Operation, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
+from ...ops.framework.declaration import Op
+from ...options import Ordering
 from ...types import TensorType
-from ..coverage import ViewOf
 from ..llvm.values import BIT, I64
-from ..views import Scatter
 from .boxes import Side, copy, window
 from .control import check_body
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
 from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Index, Mode, accept_always, as_value
+
+if TYPE_CHECKING:
+    from ...ops.indexing.dynamic_slice import DynamicSlice
+    from ...ops.indexing.gather import Gather
+    from ...ops.indexing.scatter import Scatter
 
 
 def _window_start(
@@ -36,7 +41,7 @@ def _window_start(
 def _emit_dynamic_slice(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     operand, *starts = operation.operands
     storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
-    shape, sizes = storage.type.shape, emitter.view_of(operation).slice_sizes
+    shape, sizes = storage.type.shape, cast("DynamicSlice", Op.of(operation)).slice_sizes
     first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
     copy(emitter, window(target, sizes), window(storage, shape, first), sizes)
     return [emitter.result(target)]
@@ -45,7 +50,7 @@ def _emit_dynamic_slice(emitter: Emitter, operation: Operation) -> Sequence[Bind
 def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
     """The window where it lies, if its elements lie side by side in memory that nothing changes."""
     operand, *starts = operation.operands
-    sizes = emitter.view_of(operation).slice_sizes
+    sizes = cast("DynamicSlice", Op.of(operation)).slice_sizes
     binding, result_type = emitter.bindings[operand], tensor_type(operation.result)
     if (
         operand not in emitter.read_only_values
@@ -96,14 +101,14 @@ def _check_single_index_vector(indices: TensorType, components: Sequence[int], m
     return None if is_one or mode is Mode.ARRAYS else "has several index vectors"
 
 
-def _check_gather(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    view = view_of(operation)
+def _check_gather(operation: Operation, mode: Mode) -> str | None:
+    view = cast("Gather", Op.of(operation))
     return _check_single_index_vector(view.start_indices, view.start_index_map, mode)
 
 
 def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     operand, indices = operation.operands
-    view = emitter.view_of(operation)
+    view = cast("Gather", Op.of(operation))
     storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
     shape, strides = storage.type.shape, row_major_strides(storage.type.shape)
     result_shape, result_strides = view.result.shape, row_major_strides(view.result.shape)
@@ -124,18 +129,24 @@ def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(target)]
 
 
-def _check_scatter(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    view = view_of(operation)
+def _check_scatter(operation: Operation, mode: Mode) -> str | None:
+    view = cast("Scatter", Op.of(operation))
     if len(view.inputs) != 1:
         return "has several inputs"
     reason = _check_single_index_vector(view.scatter_indices, view.scatter_dims_to_operand_dims, mode)
     if reason is not None:
         return reason
-    if view.ordering.scatter_schedule != "lexicographic" or view.combine is not None:
-        return "combines in another order or type"
     if not view.keeps_order:
         return "its windows move along a dimension before those of the indices"
-    return _check_body_type(view) or check_body(view.update_computation, view_of, mode)
+    return _check_body_type(view) or check_body(view.update_computation, mode)
+
+
+def _check_scatter_ordering(operation: Operation, ordering: Ordering) -> str | None:
+    view = cast("Scatter", Op.of(operation))
+    view.ordering = ordering
+    if ordering.scatter_schedule != "lexicographic" or view.combine is not None:
+        return "combines in another order or type"
+    return None
 
 
 def _check_body_type(view: Scatter) -> str | None:
@@ -150,7 +161,7 @@ def _check_body_type(view: Scatter) -> str | None:
 def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """Each element of each window that lies within the tensor is updated."""
     _, indices, update = operation.operands
-    view, builder = emitter.view_of(operation), emitter.builder
+    view, builder = cast("Scatter", Op.of(operation)), emitter.builder
     storage, updates = emitter.updated(operation), emitter.bindings[update]
     shape, update_shape = storage.type.shape, view.updates[0].shape
     strides, update_strides = row_major_strides(shape), row_major_strides(update_shape)
@@ -200,4 +211,6 @@ EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(
     accept_always, _emit_dynamic_update_slice, _update_values
 )
 EMIT_RULES["stablehlo.gather"] = EmitRule(_check_gather, _emit_gather, _window_values)
-EMIT_RULES["stablehlo.scatter"] = EmitRule(_check_scatter, _emit_scatter, _update_values)
+EMIT_RULES["stablehlo.scatter"] = EmitRule(
+    _check_scatter, _emit_scatter, _update_values, check_ordering=_check_scatter_ordering
+)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Block, Operation
-from ..coverage import ViewOf
 from ..llvm.values import I64, POINTER
 from .counting import count_limit
 from .elements import element_count, is_plain
@@ -41,14 +40,12 @@ class Interruption:
 
     Args:
         builder: of the function.
-        view_of: gives an operation's view.
         monitor: the address of a monitor, which begins with the address of its function
             `int64 check(void *monitor, int64 iterations)`, which returns 0 if the loop may continue.
     """
 
-    def __init__(self, builder: ir.IRBuilder, view_of: ViewOf, monitor: ir.Value) -> None:
+    def __init__(self, builder: ir.IRBuilder, monitor: ir.Value) -> None:
         self.builder = builder
-        self.view_of = view_of
         self.monitor = monitor
         self.stopped = builder.append_basic_block("stopped")
         ir.IRBuilder(self.stopped).ret(I64(STOPPED))
@@ -56,7 +53,7 @@ class Interruption:
     def emit_check(self, body: Block) -> None:
         """Generate, in a loop with that body, a check once every so many iterations."""
         builder = self.builder
-        elements = _computed_elements(body, self.view_of)
+        elements = _computed_elements(body)
         interval = I64(max(1, min(MAX_UNCHECKED_ITERATIONS, MAX_UNCHECKED_ELEMENTS // elements)))
         with builder.goto_entry_block():
             count = builder.alloca(I64)
@@ -72,12 +69,12 @@ class Interruption:
             builder.position_at_end(continues)
 
 
-def _computed_elements(block: Block, view_of: ViewOf) -> int:
+def _computed_elements(block: Block) -> int:
     """About how many elements a block computes; multiplications of products count as elements."""
     total = 1
     for operation in block.operations:
-        total += emit_rule_of(operation).multiplications(operation, view_of)
+        total += emit_rule_of(operation).multiplications(operation)
         total += sum(element_count(value.type) for value in operation.results if is_plain(value.type))
-        inner = sum(_computed_elements(region.block, view_of) for region in operation.regions)
+        inner = sum(_computed_elements(region.block) for region in operation.regions)
         total += inner * (count_limit(operation) or 1 if operation.name == "stablehlo.while" else 1)
     return total

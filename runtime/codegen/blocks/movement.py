@@ -10,6 +10,8 @@ from llvmlite import ir
 from ...ir import DenseElementsAttribute, Operation, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_offset
+from ...ops.framework.declaration import Op
+from ...ops.shape.movement import MovementOp
 from ...types import Array, TensorType
 from ..llvm.functions import opaque
 from ..llvm.values import I8, I64, constant
@@ -41,7 +43,7 @@ def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
 
 
 def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
-    return [constant_tensor(emitter, tensor_type(operation.result), emitter.view_of(operation).reference())]
+    return [constant_tensor(emitter, tensor_type(operation.result), Op.of(operation).reference())]
 
 
 def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> Binding:
@@ -60,11 +62,7 @@ def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> 
 def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """Copy the boxes of the result in order; where boxes overlap, the first map applies."""
     result_type = tensor_type(operation.result)
-    maps = [
-        movement_map
-        for movement_map in emitter.view_of(operation).movement_maps()
-        if 0 not in movement_map.sizes
-    ]
+    maps = [each for each in MovementOp.of(operation).movement_maps() or () if 0 not in each.sizes]
     target = (
         Registers(result_type)
         if emitter.mode.holds(result_type)

@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from ...ir import Operation
 from ...ir.affine import row_major_strides
+from ...ops.framework.declaration import Op
+from ...options import Ordering
 from ...types import TensorType
-from ..coverage import ViewOf
 from ..llvm.values import Value
-from ..views import OrderedReduction, Reduction
 from .boxes import Side, copy, window
 from .control import check_body
 from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Index, Mode, Target, all_values
 from .movement import constant_tensor
 
+if TYPE_CHECKING:
+    from ...ops.internal.arg_reduce import ArgReduce
+    from ...ops.reduction.reduce import Reduce
+    from ...ops.reduction.reduce_window import ReduceWindow
+
 MAX_REDUCED_BYTES = 1 << 16
 """Bytes of operands: their levels lie on the stack."""
 
 
-def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    return _check_reduction(view_of(operation), view_of, mode)
+def _check(operation: Operation, mode: Mode) -> str | None:
+    return _check_reduction(cast("Reduce", Op.of(operation)), mode)
 
 
-def _check_reduction(view: Reduction, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_ordering(operation: Operation, ordering: Ordering) -> str | None:
+    return _check_reduction_ordering(cast("Reduce", Op.of(operation)), ordering)
+
+
+def _check_reduction(view: Reduce, mode: Mode) -> str | None:
     if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
         return f"reduces more than {MAX_REDUCED_BYTES} bytes"
-    reason = check_order(view)
-    if reason is None and view.analysis.wider_reducer(view.ordering.accumulate, view.results) is not None:
-        reason = "accumulates in a wider type"
-    return reason or check_body(view.body, view_of, mode)
+    reason = check_types(view) or _check_reduction_ordering(view, view.ordering)
+    return reason or check_body(view.body, mode)
 
 
-def check_order(view: OrderedReduction) -> str | None:
-    """Why a reduction or scan cannot use the blocked tree and its own element types, or None if it can."""
-    if view.ordering.reduction_tree != "blocked":
-        return f"reduces by the tree {view.ordering.reduction_tree!r}"
+def _check_reduction_ordering(view: Reduce, ordering: Ordering) -> str | None:
+    if view.analysis.wider_reducer(ordering.accumulate, view.results) is not None:
+        return "accumulates in a wider type"
+    return check_tree(ordering)
+
+
+def check_tree(ordering: Ordering) -> str | None:
+    """Why generated code does not reduce by the tree of an ordering, or None if it does."""
+    tree = ordering.reduction_tree
+    return None if tree == "blocked" else f"reduces by the tree {tree!r}"
+
+
+def check_types(view: Reduce | ReduceWindow) -> str | None:
+    """Why a reduction or scan does not accumulate in its own element types, or None if it does."""
     types = [type.element_type for type in view.inputs]
     if types != list(view.analysis.element_types) or types != [type.element_type for type in view.results]:
         return "its body has other element types"
@@ -45,31 +63,31 @@ def check_order(view: OrderedReduction) -> str | None:
 def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     count = len(operation.results)
     inputs = [emitter.bindings[value] for value in operation.operands[:count]]
-    return _reduced(emitter, operation, emitter.view_of(operation), inputs)
+    return _reduced(emitter, operation, cast("Reduce", Op.of(operation)), inputs)
 
 
-def _check_positions(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    return _check_reduction(_with_positions(operation, view_of), view_of, mode)
+def _check_positions(operation: Operation, mode: Mode) -> str | None:
+    return _check_reduction(_with_positions(operation), mode)
 
 
-def _with_positions(operation: Operation, view_of: ViewOf) -> Reduction:
+def _check_ordering_of_positions(operation: Operation, ordering: Ordering) -> str | None:
+    return _check_reduction_ordering(_with_positions(operation), ordering)
+
+
+def _with_positions(operation: Operation) -> Reduce:
     """The reduction whose positions are an operand."""
-    view = view_of(operation)
-    equivalent = view.reduction
-    equivalent.ordering = view.ordering
-    reduction: Reduction = equivalent
-    return reduction
+    return cast("ArgReduce", Op.of(operation)).reduction
 
 
 def _emit_position(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
-    view = emitter.view_of(operation)
+    view = cast("ArgReduce", Op.of(operation))
     positions = constant_tensor(emitter, view.positions_type.with_shape(view.operand.shape), view.positions)
     inputs = [emitter.bindings[operation.operands[0]], positions]
-    return _reduced(emitter, operation, _with_positions(operation, emitter.view_of), inputs)
+    return _reduced(emitter, operation, _with_positions(operation), inputs)
 
 
 def _reduced(
-    emitter: Emitter, operation: Operation, view: Reduction, inputs: Sequence[Binding]
+    emitter: Emitter, operation: Operation, view: Reduce, inputs: Sequence[Binding]
 ) -> Sequence[Binding]:
     """Combine adjacent pairs, and then the initial values with the totals."""
     initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
@@ -91,7 +109,7 @@ def _reduced(
 class _Tree:
     """Reduces several tensors of [outer, length, inner] along their middle dimension together."""
 
-    def __init__(self, emitter: Emitter, view: Reduction) -> None:
+    def __init__(self, emitter: Emitter, view: Reduce) -> None:
         self.emitter = emitter
         self.view = view
 
@@ -134,5 +152,7 @@ class _Tree:
             self.emitter.put(target, offset, value)
 
 
-EMIT_RULES["stablehlo.reduce"] = EmitRule(_check, _emit, all_values)
-EMIT_RULES["nimblehlo.arg_reduce"] = EmitRule(_check_positions, _emit_position)
+EMIT_RULES["stablehlo.reduce"] = EmitRule(_check, _emit, all_values, check_ordering=_check_ordering)
+EMIT_RULES["nimblehlo.arg_reduce"] = EmitRule(
+    _check_positions, _emit_position, check_ordering=_check_ordering_of_positions
+)

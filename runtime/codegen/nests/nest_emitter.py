@@ -378,11 +378,7 @@ class _Emitter:
             if self.tile is not None and node.access in self.transposed_tiles:
                 index = builder.sub(index, self.tile[1])
                 return _element_pointer(builder, access, pointer, index)
-            stride = (
-                I64(constant_stride)
-                if abs(constant_stride) <= MAX_CONSTANT_STRIDE
-                else strides[-1]
-            )
+            stride = I64(constant_stride) if abs(constant_stride) <= MAX_CONSTANT_STRIDE else strides[-1]
             pointer = self.pointer(builder, access, pointer, stride, index)
         return pointer
 

@@ -131,9 +131,7 @@ def emit_short_tile(
         start, stride = first, side.stride
         if not are_rows:
             start, stride = builder.mul(first, I64(size)), I64(lanes)
-        offsets = [
-            builder.add(start, builder.mul(stride, I64(number))) for number in range(size)
-        ]
+        offsets = [builder.add(start, builder.mul(stride, I64(number))) for number in range(size)]
         return [
             builder.gep(side.pointer, [offset], inbounds=True, source_etype=element) for offset in offsets
         ]

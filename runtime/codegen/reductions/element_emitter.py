@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from llvmlite import ir
 
 from ...ir import Operation, plain_element_type
 from ...ir import Value as IrValue
+from ...ops.framework.declaration import Op
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..coverage import ViewOf
 from ..elementwise.elementwise import emit
 from ..llvm.values import I64, Value, constant_element, rounded, value_types, wrapped
 from .iteration_space import IndexMap
+
+if TYPE_CHECKING:
+    from ...ops.shape.creation import Iota
 
 Indices = tuple[ir.Value, ...]
 """The indices of the loops around an element, which determine its position."""
@@ -23,12 +27,10 @@ class ElementEmitter:
 
     Attributes:
         builder: where to generate.
-        view_of: gives an operation's view.
         index_maps: of each value.
     """
 
     builder: ir.IRBuilder
-    view_of: ViewOf
     index_maps: Mapping[IrValue, IndexMap]
 
     def load(self, value: IrValue, indices: Indices) -> Value:
@@ -62,8 +64,7 @@ class ElementEmitter:
 
     def iota_axis(self, operation: Operation) -> int | None:
         """The dimension of the iteration space that an iota counts."""
-        dimension: int = self.view_of(operation).iota_dimension
-        return self.index_maps[operation.result][dimension]
+        return self.index_maps[operation.result][cast("Iota", Op.of(operation)).iota_dimension]
 
 
 def _index_to_element(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:

@@ -8,11 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING, cast
 
 from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import row_major_strides
+from ...ops.framework.declaration import Op
+from ...ops.shape.movement import MovementOp
 from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..coverage import ViewOf, emits
+from ..coverage import emits
+
+if TYPE_CHECKING:
+    from ...ops.reduction.reduce import Reduce
+    from ...ops.shape.layout import Reshape
 
 IndexMap = tuple[int | None, ...]
 """For each dimension of a value its dimension of the iteration space; None for size 1."""
@@ -60,16 +67,17 @@ def reductions_of(block: Block) -> list[Operation]:
     return [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
 
 
-def reduced_dimensions(
-    reductions: Sequence[Operation], view_of: ViewOf
-) -> tuple[tuple[int, ...], int, int] | None:
+def reduced_dimensions(reductions: Sequence[Operation]) -> tuple[tuple[int, ...], int, int] | None:
     """The operand shape that all reductions share, and the dimensions [first, last) that they reduce.
 
     None if they differ in these, the dimensions are not adjacent, or the operands are empty.
     """
     spaces = set()
     for operation in reductions:
-        shape, dimensions = shape_of(operation.operands[0]), sorted(view_of(operation).dimensions)
+        shape, dimensions = (
+            shape_of(operation.operands[0]),
+            sorted(cast("Reduce", Op.of(operation)).dimensions),
+        )
         if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
             return None
         if not math.prod(shape):
@@ -78,14 +86,14 @@ def reduced_dimensions(
     return spaces.pop() if len(spaces) == 1 else None
 
 
-def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
+def check_reduction(operation: Operation) -> str | None:
     """Why a reduction cannot be part of a fusion, or None if it can."""
     if len(operation.operands) != 2:
         return "has several inputs"
     input_type = tensor_type(operation.operands[0])
     if not input_type.is_static_unquantized or input_type.category == COMPLEX:
         return f"is of {input_type}"
-    body = view_of(operation).body
+    body = cast("Reduce", Op.of(operation)).body
     types = [tensor_type(value) for value in (*body.block.arguments, *body.block.terminator.operands)]
     if any(type.element_type is not input_type.element_type for type in types):
         return "its body has other element types"
@@ -93,7 +101,7 @@ def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
         return None
     from ..blocks import check_block, check_interruption
 
-    return check_interruption(body.block.operations) or check_block(body.block, view_of)
+    return check_interruption(body.block.operations) or check_block(body.block)
 
 
 def reducer_name(body: Block) -> str | None:
@@ -144,7 +152,6 @@ class IterationSpace:
     Args:
         shape: of the space.
         unreduced_dims: the dimensions over which no reduction reduces.
-        view_of: gives an operation's view.
         is_elementwise: which operations are elementwise; by default those that are generated.
     """
 
@@ -152,12 +159,10 @@ class IterationSpace:
         self,
         shape: tuple[int, ...],
         unreduced_dims: Sequence[int],
-        view_of: ViewOf,
         is_elementwise: Callable[[Operation], bool] = emits,
     ) -> None:
         self.shape = shape
         self.unreduced_dims = unreduced_dims
-        self.view_of = view_of
         self.is_elementwise = is_elementwise
         self.index_maps: dict[Value, IndexMap] = {}
         self.has_changed = False
@@ -221,14 +226,13 @@ class IterationSpace:
         operand, result = operation.operands[0], operation.result
         index_map = self.index_maps.get(result)
         if index_map is not None:
-            (movement_map,) = self.view_of(operation).movement_maps()
-            result_dims = movement_map.result_dims
+            result_dims = MovementOp.of(operation).only_map().result_dims
             self._set(operand, [None if d is None else index_map[d] for d in result_dims])
 
     def _reshape(self, operation: Operation) -> None:
         """Propagate through a reshape that only adds or drops dimensions of size 1."""
         operand, result = operation.operands[0], operation.result
-        if self.view_of(operation).dims_through_reshape() is None:
+        if cast("Reshape", Op.of(operation)).dims_through_reshape() is None:
             raise ValueError
         for source, target in ((operand, result), (result, operand)):
             if source in self.index_maps:

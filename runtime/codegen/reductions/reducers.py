@@ -16,7 +16,6 @@ from ...kernels.simd.narrow_floats import constant_like
 from ...types import FLOAT, ElementType
 from ..blocks import Binding, Elements, Emitter
 from ..blocks.emitter import instructions
-from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.lanes import halves
 from ..llvm.loops import Loop
@@ -36,7 +35,6 @@ class Reducer:
     Args:
         builder: where to generate.
         operation: the reduction.
-        view_of: gives an operation's view.
         accumulate: see `accumulator_types`.
         captured_bindings: the bindings of the values that the body captures.
 
@@ -48,13 +46,11 @@ class Reducer:
         self,
         builder: ir.IRBuilder,
         operation: Operation,
-        view_of: ViewOf,
         accumulate: str = "wide",
         captured_bindings: Mapping[IrValue, Binding] | None = None,
     ) -> None:
         self.builder = builder
         self.operation = operation
-        self.view_of = view_of
         self.captured_bindings = captured_bindings
         self.body: Block = operation.regions[0].block
         self.types = accumulator_types(operation, accumulate)
@@ -91,7 +87,7 @@ class Reducer:
             by = self.builder.fadd if self.name == "stablehlo.add" else self.builder.fmul
             return [(by(left[0][0], right[0][0]),)]
         arguments = [Elements((value,)) for value in (*left, *right)]
-        results = Emitter(self.builder, self.view_of, self.captured_bindings).emit_block(self.body, arguments)
+        results = Emitter(self.builder, self.captured_bindings).emit_block(self.body, arguments)
         return [result.scalar for result in results if isinstance(result, Elements)]
 
     def reduce(self, values: Sequence[Sequence[Value]]) -> Sequence[Value]:
@@ -196,8 +192,7 @@ class MinMaxReducer:
         self.real = value_types(accumulator)[0]
         self.integer = ir.IntType(64 if self.real == ir.DoubleType() else 32)
         self.type, self.bits, flag = (
-            type if lanes is None else ir.VectorType(type, lanes)
-            for type in (self.real, self.integer, BIT)
+            type if lanes is None else ir.VectorType(type, lanes) for type in (self.real, self.integer, BIT)
         )
         with builder.goto_entry_block():
             self.nan = builder.alloca(flag)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from ...ir import Block, Operation, Value
 from ..cost import cost_of
-from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
     IterationSpace,
@@ -144,24 +143,23 @@ class ReductionTilePlan(NamedTuple):
         return Strides(outer, reduced, inner)
 
 
-def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | None:
+def plan_reduction_tiling(block: Block) -> ReductionTilePlan | None:
     """Plan the tiling of a fusion's block; None if it cannot be tiled.
 
     Args:
         block: elementwise operations, broadcasts, constants and reductions; it ends with its results, which
             have the shape of the reductions' operands, or are those of the reductions or computed from them.
-        view_of: gives an operation's view.
     """
     reductions = reductions_of(block)
-    space = reduced_dimensions(reductions, view_of)
-    if space is None or any(check_reduction(operation, view_of) for operation in reductions):
+    space = reduced_dimensions(reductions)
+    if space is None or any(check_reduction(operation) for operation in reductions):
         return None
     shape, first, last = space
     finished = _finished(block)
     if any(not finished.isdisjoint(operation.operands) for operation in reductions):
         return None
     unreduced_dims = [d for d in range(len(shape)) if not first <= d < last]
-    index_maps = IterationSpace(shape, unreduced_dims, view_of).of(block)
+    index_maps = IterationSpace(shape, unreduced_dims).of(block)
     if index_maps is None or not all(map(needs_no_constant_array, block.operations)):
         return None
     plan = ReductionTilePlan(shape, first, last, index_maps)
@@ -182,8 +180,8 @@ def _finished(block: Block) -> set[Value]:
     return finished
 
 
-def region_reduction_tiling(block: Block, sizes: tuple[int, int, int], view_of: ViewOf) -> ReductionTilePlan:
+def region_reduction_tiling(block: Block, sizes: tuple[int, int, int]) -> ReductionTilePlan:
     """The tiling of one reduction of arguments of shape `sizes`, [outer, reduced, inner]."""
-    index_maps = IterationSpace(sizes, (0, 2), view_of).of(block)
+    index_maps = IterationSpace(sizes, (0, 2)).of(block)
     assert index_maps is not None
     return ReductionTilePlan(sizes, 1, 2, index_maps)

@@ -9,7 +9,6 @@ from llvmlite import ir
 
 from ...ir import Block, plain_element_type
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
 from ..llvm.functions import outlined_function
 from ..llvm.loops import address_of
 from ..llvm.values import I64, stored_type
@@ -27,12 +26,9 @@ class RowEmitter(ElementEmitter):
         result_pointers: of the block's results.
     """
 
-    def __init__(
-        self, module: ir.Module, block: Block, plan: RowTilePlan, view_of: ViewOf, group: int
-    ) -> None:
+    def __init__(self, module: ir.Module, block: Block, plan: RowTilePlan, group: int) -> None:
         self.block = block
         self.plan = plan
-        self.view_of = view_of
         self.index_maps = plan.index_maps
         self.group = group
         count = len(block.arguments) + len(block.terminator.operands)

@@ -13,7 +13,6 @@ from typing import Any
 
 from ...ir import Block, Operation, Value
 from ..cost import cost_of
-from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
     IterationSpace,
@@ -98,20 +97,19 @@ class RowTilePlan:
         return row_values
 
 
-def plan_row_tiling(block: Block, view_of: ViewOf) -> RowTilePlan | None:
+def plan_row_tiling(block: Block) -> RowTilePlan | None:
     """Plan the row tiling of a fusion's block; None if it cannot be tiled so.
 
     Args:
         block: elementwise operations, broadcasts, reshapes, iotas, constants and reductions; it ends with
             its results.
-        view_of: gives an operation's view.
     """
     reductions = reductions_of(block)
-    space = reduced_dimensions(reductions, view_of)
-    if space is None or any(check_reduction(operation, view_of) for operation in reductions):
+    space = reduced_dimensions(reductions)
+    if space is None or any(check_reduction(operation) for operation in reductions):
         return None
     shape, row_rank, last = space
-    index_maps = IterationSpace(shape, range(row_rank), view_of).of(block)
+    index_maps = IterationSpace(shape, range(row_rank)).of(block)
     if last != len(shape) or index_maps is None:
         return None
     plan = RowTilePlan(shape, row_rank, index_maps)
@@ -208,9 +206,7 @@ def rows_per_group(plan: RowTilePlan, block: Block) -> int:
 def reductions_in_pass(plan: RowTilePlan, block: Block, pass_index: int) -> list[Operation]:
     """The reductions whose operands a pass computes."""
     return [
-        operation
-        for operation in reductions_of(block)
-        if plan.pass_of[operation.operands[0]] == pass_index
+        operation for operation in reductions_of(block) if plan.pass_of[operation.operands[0]] == pass_index
     ]
 
 

@@ -16,7 +16,6 @@ from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ElementType
 from ..cost import interleave_count
-from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
@@ -30,22 +29,21 @@ from .short_rows import ShortRows, short_row_group
 from .vector_reduce import reduce_row
 
 
-def rows_module(block: Block, plan: RowTilePlan, view_of: ViewOf, rows_per_task: int) -> ir.Module:
+def rows_module(block: Block, plan: RowTilePlan, rows_per_task: int) -> ir.Module:
     """The module with the task `NAME`.
 
     Args:
         block: of the fusion.
         plan: from `plan_row_tiling`.
-        view_of: gives an operation's view.
         rows_per_task: the number of rows of a task, on which the size of groups depends.
     """
     module = ir.Module(NAME)
     group = short_row_group(plan, block, rows_per_task)
     if group is not None:
-        function = ShortRows(module, block, plan, view_of, group).function
+        function = ShortRows(module, block, plan, group).function
     else:
         group = rows_per_group(plan, block)
-        function = _Rows(module, block, plan, view_of, group).function
+        function = _Rows(module, block, plan, group).function
     _define_task(module, function, group)
     return module
 
@@ -71,10 +69,8 @@ class _Rows(RowEmitter):
     share it.
     """
 
-    def __init__(
-        self, module: ir.Module, block: Block, plan: RowTilePlan, view_of: ViewOf, group: int
-    ) -> None:
-        super().__init__(module, block, plan, view_of, group)
+    def __init__(self, module: ir.Module, block: Block, plan: RowTilePlan, group: int) -> None:
+        super().__init__(module, block, plan, group)
         self.results = list(dict.fromkeys(block.terminator.operands))
         self.stack_buffers = {
             value: aligned_scratch(self.builder, stored_type(plain_element_type(value)), group * plan.columns)
@@ -119,7 +115,7 @@ class _Rows(RowEmitter):
         """The reductions of a pass with two buffers each, allocated once for all rows."""
         reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]] = {}
         for operation in reductions_in_pass(self.plan, self.block, pass_index):
-            reducer = Reducer(self.builder, operation, self.view_of)
+            reducer = Reducer(self.builder, operation)
             reducers[reducer] = reducer.allocate(self.plan.columns), reducer.allocate(self.plan.columns)
             stored = stored_type(plain_element_type(operation.result))
             self.reduced_buffers[operation.result] = aligned_scratch(self.builder, stored, self.group)
@@ -228,8 +224,4 @@ class _Rows(RowEmitter):
         return load(self.builder, type, pointer)
 
     def index(self, axis: int, indices: Indices) -> ir.Value:
-        return (
-            self.indices[axis]
-            if axis < self.plan.row_rank
-            else self.column_index(indices[0], axis)
-        )
+        return self.indices[axis] if axis < self.plan.row_rank else self.column_index(indices[0], axis)

@@ -14,7 +14,6 @@ from llvmlite import ir
 from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ..cost import EXPENSIVE_COST, cost_of
-from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import BIT, I8, I64, Value, load, store, stored_type
@@ -95,10 +94,8 @@ class ShortRows(RowEmitter):
         scratch_buffers: of the group's values, [columns, rows] or [rows].
     """
 
-    def __init__(
-        self, module: ir.Module, block: Block, plan: RowTilePlan, view_of: ViewOf, group: int
-    ) -> None:
-        super().__init__(module, block, plan, view_of, group)
+    def __init__(self, module: ir.Module, block: Block, plan: RowTilePlan, group: int) -> None:
+        super().__init__(module, block, plan, group)
         self.count = self.builder.sub(self.last, self.first)
         self.results = list(zip(block.terminator.operands, self.result_pointers, strict=True))
         self.scratch_buffers: dict[IrValue, ir.Value] = {}
@@ -210,7 +207,7 @@ class ShortRows(RowEmitter):
 
         columns, rows = self.plan.columns, I64(self.group)
         if reductions:
-            reducers = [Reducer(self.builder, operation, self.view_of) for operation in reductions]
+            reducers = [Reducer(self.builder, operation) for operation in reductions]
             interleaved = interleaved_rows(self._cost())
             stacks = PairwiseRowStacks(self.builder, reducers, self.group, columns // interleaved)
             groups = I64(columns // interleaved) if columns >= interleaved else None

@@ -23,7 +23,6 @@ from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
 from ..cost import interleave_count
-from ..coverage import ViewOf
 from ..llvm.functions import begin_function, internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
@@ -59,14 +58,13 @@ class Accumulation(NamedTuple):
 
 
 def reductions_module(
-    block: Block, plan: ReductionTilePlan, view_of: ViewOf, blocks_per_task: int, accumulation: Accumulation
+    block: Block, plan: ReductionTilePlan, blocks_per_task: int, accumulation: Accumulation
 ) -> ir.Module:
     """The module with the tasks `PARTIAL` and `FINISH`.
 
     Args:
         block: of the fusion.
         plan: from `plan_reduction_tiling`.
-        view_of: gives an operation's view.
         blocks_per_task: the number of blocks of a task of `PARTIAL`.
         accumulation: how the reductions accumulate.
     """
@@ -74,10 +72,10 @@ def reductions_module(
     block_function_class: type[_Blocks] = _ColumnBlocks
     if plan.inner == 1:
         block_function_class = _ShortRowBlocks if _is_short(block, plan) else _RowBlocks
-    partial = block_function_class(module, block, plan, view_of, accumulation)
+    partial = block_function_class(module, block, plan, accumulation)
     define_task(module, PARTIAL, partial.function, plan.total_blocks, blocks_per_task)
     if plan.blocks > 1:
-        finish = _FinishFunction(module, block, plan, view_of, accumulation)
+        finish = _FinishFunction(module, block, plan, accumulation)
         define_task(module, FINISH, finish.function, plan.outer * plan.inner_blocks, 1)
     return module
 
@@ -111,12 +109,10 @@ class _BlockFunction(ElementEmitter):
         module: ir.Module,
         block: Block,
         plan: ReductionTilePlan,
-        view_of: ViewOf,
         accumulation: Accumulation,
     ) -> None:
         self.block = block
         self.plan = plan
-        self.view_of = view_of
         self.index_maps = plan.index_maps
         reductions = reductions_of(block)
         captured, results = accumulation.captured, block.terminator.operands
@@ -133,9 +129,9 @@ class _BlockFunction(ElementEmitter):
         self.arguments = dict(zip(block.arguments, arguments, strict=True))
         self.results = list(zip(results, targets, strict=True))
         regions = [region for operation in reductions for region in operation.regions]
-        captured_bindings = bind_captured(self.builder, regions, captured, captured_pointers, view_of)
+        captured_bindings = bind_captured(self.builder, regions, captured, captured_pointers)
         self.reducers = [
-            Reducer(self.builder, operation, view_of, accumulation.accumulate, captured_bindings)
+            Reducer(self.builder, operation, accumulation.accumulate, captured_bindings)
             for operation in reductions
         ]
         remaining = iter(partials)

@@ -9,6 +9,7 @@ Source: `nimblehlo.ops.chlo.scan`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
@@ -18,24 +19,25 @@ from ...types import TensorType
 from ..blocks import Binding, Emitter, Storage, all_elements
 from ..blocks.boxes import Side, copy, copy_all, window
 from ..blocks.emitter import Registers
-from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
-from ..views import Scan
 from .region_function import FunctionBuilder, RegionFunction
+
+if TYPE_CHECKING:
+    from ...ops.chlo.scan import Scan
 
 NAME = "scan"
 
 
-def scan_module(view: Scan, captured: Sequence[IrValue], view_of: ViewOf, length: int) -> ir.Module:
+def scan_module(view: Scan, captured: Sequence[IrValue], length: int) -> ir.Module:
     """The module with the task `NAME`.
 
     Args:
         length: size of the scanned dimension.
     """
     module = ir.Module("region_scan")
-    body = RegionFunction(module, view.body, captured, view_of)
+    body = RegionFunction(module, view.body, captured)
     groups = (view.inputs, view.inits, _types(captured), view.outputs, view.carries)
     function = FunctionBuilder(module, "scan_slices", 1, sum(map(len, groups)))
     pointers = iter(function.pointers)
@@ -44,7 +46,7 @@ def scan_module(view: Scan, captured: Sequence[IrValue], view_of: ViewOf, length
     )
     builder = function.builder
     captured_bindings = function.read(captured, [storage.pointer for storage in captured_storages])
-    emitter = Emitter(builder, view_of)
+    emitter = Emitter(builder)
     for carry, init in zip(carries, inits, strict=True):
         copy_all(emitter, carry, init)
     with Loop(builder, I64(0), I64(length)) as number:

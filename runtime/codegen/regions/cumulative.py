@@ -10,27 +10,29 @@ Source: `nimblehlo.ops.reduction.cumulative`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from ...ir import Value as IrValue
 from ...ir import plain_element_type
-from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, stored_type
-from ..views import ScanLayout, WindowReduction
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
+
+if TYPE_CHECKING:
+    from ...ops.reduction.cumulative import ScanLayout
+    from ...ops.reduction.reduce_window import ReduceWindow
 
 PADS = "pads"
 SCANS = "scans"
 
 
 def cumulative_module(
-    view: WindowReduction,
+    view: ReduceWindow,
     captured: Sequence[IrValue],
     layout: ScanLayout,
-    view_of: ViewOf,
     fibers_per_task: int,
 ) -> ir.Module:
     """The module with the tasks of cumulative windows.
@@ -40,7 +42,7 @@ def cumulative_module(
         fibers_per_task: the number of fibers that a task scans.
     """
     module = ir.Module("region_cumulative")
-    scans = ScanFunctions(module, view, captured, layout, view_of)
+    scans = ScanFunctions(module, view, captured, layout)
     define_task(module, PADS, scans.pads(), 1, 1)
     define_task(module, SCANS, scans.fiber(), layout.outer * layout.inner, fibers_per_task)
     return module
@@ -52,16 +54,15 @@ class ScanFunctions:
     def __init__(
         self,
         module: ir.Module,
-        view: WindowReduction,
+        view: ReduceWindow,
         captured: Sequence[IrValue],
         layout: ScanLayout,
-        view_of: ViewOf,
     ) -> None:
         self.module = module
         self.layout = layout
         self.captured = captured
         self.types = [plain_element_type(value) for value in view.body.block.terminator.operands]
-        self.body = RegionFunction(module, view.body, captured, view_of)
+        self.body = RegionFunction(module, view.body, captured)
 
     def begin(self, name: str) -> None:
         """Start a function and bind its pointers."""

@@ -28,7 +28,6 @@ from ..blocks import (
 )
 from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
-from ..coverage import ViewOf
 from ..llvm.functions import Variable, aligned_scratch, begin_function, internal_function
 from ..llvm.values import POINTER, Value, load, store, stored_type, value_types
 
@@ -38,7 +37,7 @@ MAX_INLINED_INSTRUCTIONS = 200
 """Maximum instructions of a region that is inlined."""
 
 
-def check_region(region: Region, view_of: ViewOf) -> str | None:
+def check_region(region: Region) -> str | None:
     """Why a region cannot become a native function; None if it can."""
     block = region.block
     for value in (*block.arguments, *block.terminator.operands):
@@ -49,11 +48,7 @@ def check_region(region: Region, view_of: ViewOf) -> str | None:
             return f"its body uses {value.type}"
     if instructions(block) > MAX_INSTRUCTIONS:
         return f"its body has more than {MAX_INSTRUCTIONS} instructions"
-    reason = (
-        check_interruption(block.operations)
-        or check_block(block, view_of)
-        or check_in_place_updates(block, ())
-    )
+    reason = check_interruption(block.operations) or check_block(block) or check_in_place_updates(block, ())
     return None if reason is None else f"its body: {reason}"
 
 
@@ -78,12 +73,9 @@ class RegionFunction:
         module: where to define it.
         region: one that `check_region` accepts.
         captured: the captured values that it takes as arguments (`captured_arguments`).
-        view_of: gives an operation's view.
     """
 
-    def __init__(
-        self, module: ir.Module, region: Region, captured: Sequence[IrValue], view_of: ViewOf
-    ) -> None:
+    def __init__(self, module: ir.Module, region: Region, captured: Sequence[IrValue]) -> None:
         block = region.block
         self.results: list[IrValue] = list(block.terminator.operands)
         returned = ir.LiteralStructType([type for value in self.results for type in _types(value)])
@@ -93,11 +85,9 @@ class RegionFunction:
         self.function.linkage = "internal"
         if instructions(block) <= MAX_INLINED_INSTRUCTIONS:
             self.function.attributes.add("alwaysinline")
-        self._generate(region, captured, view_of, returned)
+        self._generate(region, captured, returned)
 
-    def _generate(
-        self, region: Region, captured: Sequence[IrValue], view_of: ViewOf, returned: ir.Type
-    ) -> None:
+    def _generate(self, region: Region, captured: Sequence[IrValue], returned: ir.Type) -> None:
         block: Block = region.block
         builder = begin_function(self.function)
         arguments = list(self.function.args)
@@ -105,7 +95,7 @@ class RegionFunction:
             Mode.SCALARS.bind(tensor_type(value), arguments) for value in (*block.arguments, *captured)
         ]
         captured_bindings = dict(zip(captured, binding[len(block.arguments) :], strict=True))
-        emitter = Emitter(builder, view_of, captured_bindings)
+        emitter = Emitter(builder, captured_bindings)
         emitter.bindings.update(_embedded_constants(emitter, [region]))
         result_struct: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
@@ -205,13 +195,12 @@ def bind_captured(
     regions: Sequence[Region],
     captured: Sequence[IrValue],
     pointers: Sequence[ir.Value],
-    view_of: ViewOf,
 ) -> dict[IrValue, Binding]:
     """The bindings of the values that regions capture; `pointers` are those of `captured`."""
     bindings = {
         value: _read(builder, value, pointer) for value, pointer in zip(captured, pointers, strict=True)
     }
-    return {**bindings, **_embedded_constants(Emitter(builder, view_of), regions)}
+    return {**bindings, **_embedded_constants(Emitter(builder), regions)}
 
 
 def _embedded_constants(emitter: Emitter, regions: Sequence[Region]) -> dict[IrValue, Binding]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from llvmlite import ir
 
@@ -22,12 +22,13 @@ from ...ir.affine import row_major_strides
 from ...types import ElementType
 from ..blocks.elements import as_int64
 from ..blocks.emitter import instructions
-from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import BIT, I64, stored_type
-from ..views import Scatter
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
+
+if TYPE_CHECKING:
+    from ...ops.indexing.scatter import Scatter
 
 NAME = "scatter"
 
@@ -40,12 +41,10 @@ class DestinationPartition(NamedTuple):
     tasks: int
 
 
-def scatter_module(
-    view: Scatter, captured: Sequence[IrValue], partition: DestinationPartition, view_of: ViewOf
-) -> ir.Module:
+def scatter_module(view: Scatter, captured: Sequence[IrValue], partition: DestinationPartition) -> ir.Module:
     """The module with the task `NAME` of a scatter."""
     module = ir.Module("region_scatter")
-    function = _Scatter(module, view, captured, partition, view_of).function
+    function = _Scatter(module, view, captured, partition).function
     define_task(module, NAME, function, partition.tasks, 1)
     return module
 
@@ -59,13 +58,12 @@ class _Scatter:
         view: Scatter,
         captured: Sequence[IrValue],
         partition: DestinationPartition,
-        view_of: ViewOf,
     ) -> None:
         self.view = view
         self.partition = partition
         types = [plain_element_type(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
-        body = RegionFunction(module, view.update_computation, captured, view_of)
+        body = RegionFunction(module, view.update_computation, captured)
         function = FunctionBuilder(module, "updates", 1, 1 + 2 * count + len(captured))
         self.builder = builder = function.builder
         self.indices = function.pointers[0]

@@ -20,7 +20,6 @@ from llvmlite import ir
 
 from ...ir import Region, plain_element_type
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
 from ..llvm.functions import Variable
 from ..llvm.loops import Loop, While, address_of, min_index
 from ..llvm.tasks import define_task
@@ -63,12 +62,10 @@ class SortPlan(NamedTuple):
         return -(-self.chunks // (2 * width))
 
 
-def sort_module(
-    comparator: Region, captured: Sequence[IrValue], plan: SortPlan, view_of: ViewOf
-) -> ir.Module:
+def sort_module(comparator: Region, captured: Sequence[IrValue], plan: SortPlan) -> ir.Module:
     """The module with the task `CHUNKS` and a task `MERGES` for each of the plan's widths."""
     module = ir.Module("region_sort")
-    sorter = MergeSort(module, comparator, captured, plan, view_of)
+    sorter = MergeSort(module, comparator, captured, plan)
     define_task(module, CHUNKS, sorter.chunks(), plan.rows * plan.chunks, 1)
     for width in plan.widths:
         define_task(module, MERGES.format(width), sorter.merges(width), plan.rows * plan.pairs(width), 1)
@@ -83,7 +80,6 @@ class MergeSort:
         comparator: one that `check_region` accepts.
         captured: the captured values that it takes as arguments (`captured_arguments`).
         plan: what is sorted.
-        view_of: gives an operation's view.
     """
 
     def __init__(
@@ -92,14 +88,13 @@ class MergeSort:
         comparator: Region,
         captured: Sequence[IrValue],
         plan: SortPlan,
-        view_of: ViewOf,
     ) -> None:
         self.module = module
         self.captured = captured
         self.plan = plan
         self.types = [plain_element_type(value) for value in comparator.block.arguments[::2]]
         self.count = len(self.types)
-        self.comparator = RegionFunction(module, comparator, captured, view_of)
+        self.comparator = RegionFunction(module, comparator, captured)
         self.search = self._search()
         self.merge = self._merge()
 
@@ -129,9 +124,7 @@ class MergeSort:
                 index = builder.add(first, number)
                 point = builder.load(address_of(builder, lows, number, _INDEX), typ=_INDEX)
                 point, previous = builder.zext(point, I64), lower_bound.get()
-                point = builder.select(
-                    builder.icmp_signed(">", point, previous), point, previous
-                )
+                point = builder.select(builder.icmp_signed(">", point, previous), point, previous)
                 lower_bound.set(point)
                 builder.store(
                     builder.trunc(point, _INDEX),
@@ -180,9 +173,7 @@ class MergeSort:
                 first, second = function.variable(start), function.variable(middle)
                 with Loop(builder, start, end) as index:
                     upper, lower = second.get(), first.get()
-                    point = builder.load(
-                        address_of(builder, points, upper, _INDEX), typ=_INDEX
-                    )
+                    point = builder.load(address_of(builder, points, upper, _INDEX), typ=_INDEX)
                     takes_upper = builder.icmp_signed("<=", builder.sext(point, I64), lower)
                     target.copy(index, source, builder.select(takes_upper, upper, lower))
                     advance = builder.zext(takes_upper, I64)
@@ -244,9 +235,7 @@ class MergeSort:
         target = (plan.levels - 1 - level) % 2
         source, limit = copies[1 - target], I64(plan.length)
         iterations = I64(length.bit_length())
-        self._call_merge(
-            function, start, I64(length), limit, iterations, source, copies[target], points
-        )
+        self._call_merge(function, start, I64(length), limit, iterations, source, copies[target], points)
         builder.ret_void()
         return function.function
 

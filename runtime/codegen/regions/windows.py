@@ -16,18 +16,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from ...ir import Value as IrValue
 from ...ir import plain_element_type
 from ...ir.affine import row_major_strides
-from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import BIT, I64, stored_type
-from ..views import SelectAndScatter, Window, WindowReduction
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
+
+if TYPE_CHECKING:
+    from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
+    from ...ops.reduction.window_geometry import Window
 
 WINDOWS = "windows"
 SELECTIONS = "selections"
@@ -37,34 +40,30 @@ _TILE = 256
 _TRUE = BIT(1)
 
 
-def window_module(
-    view: WindowReduction, captured: Sequence[IrValue], view_of: ViewOf, rows_per_task: int
-) -> ir.Module:
+def window_module(view: ReduceWindow, captured: Sequence[IrValue], rows_per_task: int) -> ir.Module:
     """The module with the task `WINDOWS` of a `reduce_window`.
 
     Args:
         rows_per_task: the number of rows of windows that a task reduces.
     """
     module = ir.Module("region_windows")
-    function = _Windows(module, view, captured, view_of).function
+    function = _Windows(module, view, captured).function
     define_task(module, WINDOWS, function, window_rows(view), rows_per_task)
     return module
 
 
-def window_rows(view: WindowReduction) -> int:
+def window_rows(view: ReduceWindow) -> int:
     return math.prod(view.num_windows()[:-1])
 
 
-def selection_module(
-    view: SelectAndScatter, captured: Sequence[IrValue], view_of: ViewOf, slices_per_task: int
-) -> ir.Module:
+def selection_module(view: SelectAndScatter, captured: Sequence[IrValue], slices_per_task: int) -> ir.Module:
     """The module with the task `SELECTIONS` of a `select_and_scatter`.
 
     Args:
         slices_per_task: the number of slices that a task scatters.
     """
     module = ir.Module("region_selections")
-    function = _Selections(module, view, captured, view_of).function
+    function = _Selections(module, view, captured).function
     define_task(module, SELECTIONS, function, slices_of(view), slices_per_task)
     return module
 
@@ -99,15 +98,13 @@ def _operand_index(
 class _Windows:
     """Generates `void (i64 row, pointers...)`."""
 
-    def __init__(
-        self, module: ir.Module, view: WindowReduction, captured: Sequence[IrValue], view_of: ViewOf
-    ) -> None:
+    def __init__(self, module: ir.Module, view: ReduceWindow, captured: Sequence[IrValue]) -> None:
         self.view = view
         self.module = module
         self.captured = captured
         self.types = [plain_element_type(value) for value in view.body.block.terminator.operands]
         self.count = len(self.types)
-        self.body = RegionFunction(module, view.body, captured, view_of)
+        self.body = RegionFunction(module, view.body, captured)
         self.shape = view.inputs[0].shape
         self.pad = self.combine_function("pad", I64(0))
         stride = self.view.windows[-1].stride
@@ -267,14 +264,12 @@ class _Windows:
 class _Selections:
     """Generates `void (i64 slice, pointers...)`."""
 
-    def __init__(
-        self, module: ir.Module, view: SelectAndScatter, captured: Sequence[IrValue], view_of: ViewOf
-    ) -> None:
+    def __init__(self, module: ir.Module, view: SelectAndScatter, captured: Sequence[IrValue]) -> None:
         self.view = view
         operand_types = [plain_element_type(view.select.block.arguments[0])]
         result_types = [plain_element_type(view.scatter.block.arguments[0])]
-        self.select = RegionFunction(module, view.select, captured, view_of)
-        self.scatter = RegionFunction(module, view.scatter, captured, view_of)
+        self.select = RegionFunction(module, view.select, captured)
+        self.scatter = RegionFunction(module, view.scatter, captured)
         loop_function = FunctionBuilder(module, "slice", 1, 4 + len(captured))
         self.builder = builder = loop_function.builder
         operand, source, initial, *captured_pointers, result = loop_function.pointers

@@ -20,7 +20,6 @@ from typing import Any, Final, NamedTuple
 from ...ir import Operation
 from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, Array, ElementType, QuantizedType, TensorType
 from ..framework.declaration import Op, Operand, Result
-from ..framework.verify import view_of
 from ..numerics.element_types import converter
 from .matmul import Multiply, is_low_precision, multiplier
 
@@ -135,6 +134,6 @@ class MixedProduct(Op):
         ]
         operands = (*Operation("", (), converted).results, *operation.operands[2:])
         result = TensorType(self.result.shape, types.product)
-        return view_of(
+        return Op.of(
             Operation(operation.name, operands, [result], operation.attributes, (), operation.location)
         )

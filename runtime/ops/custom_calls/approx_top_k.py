@@ -18,7 +18,6 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, F32, I64
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import APPROX_TOP_K
-from ..framework.verify import view_of
 from ..reduction.reduce import same_positive_counts
 from .sized_by_operands import SizedByOperands
 
@@ -130,7 +129,7 @@ class ApproxTopK(ApproxTopKRules, name=APPROX_TOP_K):
         return Operation("stablehlo.sort", inputs, types, attributes, operation.regions, operation.location)
 
     def reference(self, *operands: Array, comparator: Evaluate) -> tuple[Array, ...]:
-        ordered = view_of(self.sort()).reference(*operands[: len(self.inputs)], comparator=comparator)
+        ordered = Op.of(self.sort()).reference(*operands[: len(self.inputs)], comparator=comparator)
         count = self.top_k if self.aggregate_to_topk else self.results[0].shape[self.reduction_dim]
         first: tuple[slice, ...] = (slice(None),) * self.reduction_dim + (slice(count),)
         return tuple([array[first] for array in ordered])

@@ -16,7 +16,6 @@ from ...types import DYNAMIC, ELEMENT_TYPES, INTEGER, PLAIN, Array, TensorType
 from ..framework import rules
 from ..framework.declaration import Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import COMPARED_TOP_K
-from ..framework.verify import view_of
 
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
@@ -87,6 +86,6 @@ class ComparedTopK(Op, name=COMPARED_TOP_K):
 
     def reference(self, operand: Array, *, comparator: Evaluate) -> tuple[Any, ...]:
         positions = np.broadcast_to(np.arange(operand.shape[-1], dtype=np.int32), operand.shape)
-        sort = view_of(self.sort(self.iota().result))
+        sort = Op.of(self.sort(self.iota().result))
         ordered = sort.reference(operand, positions, comparator=comparator)
         return tuple([array[..., : self.values.shape[-1]] for array in ordered])

@@ -15,10 +15,10 @@ from ...errors import UnsupportedError, VerifyError, counted
 from ...ir import Operation, Region
 from ...types import TensorType, TupleType, Type
 from ..framework.attribute_kinds import plain_value
-from ..framework.declaration import constraint
+from ..framework.declaration import Op, constraint
 from ..framework.memory_limit import require_free_memory
 from ..framework.rules import first, in_range, types_agree
-from ..framework.verify import verify_view, view_of
+from ..framework.verify import verify_view
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from .buffers import aliases_violation
@@ -174,7 +174,7 @@ class CustomCall(
         regions = [body_of(symbol) for symbol in self.called_computations]
         operation = self.operation
         try:
-            verify_view(view_of(self.target.replaced.replacement(operation, operation.operands, regions)))
+            verify_view(Op.of(self.target.replaced.replacement(operation, operation.operands, regions)))
         except (VerifyError, UnsupportedError) as error:
             error_type = VerifyError if isinstance(error, VerifyError) else UnsupportedError
             raise self._error(error_type, f"@{self.call_target_name}: {error.reason}", error.label) from None

@@ -18,7 +18,7 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Op, Operand, Region, Result
 from ..framework.memory_limit import require_free_memory
-from ..framework.verify import verify_view, view_of
+from ..framework.verify import verify_view
 from ..reduction.reduce_window import ReduceWindowRules
 from ..shape.dynamic_shapes import RunTimeShaped, integers_of, is_result_shape
 from ..shape.random import RngAlgorithm, RngBitGeneratorRules
@@ -48,14 +48,14 @@ class SizedByOperands(RunTimeShaped):
         super().verify()
         values = constant_sizes(self)
         if values is not None:
-            verify_view(view_of(static_operation(self, values)))
+            verify_view(Op.of(static_operation(self, values)))
 
     def infer(self) -> list[Type] | None:
         values = constant_sizes(self)
         if values is None:
             return None
         static = static_operation(self, values)
-        return view_of(static).infer() or [result.type for result in static.results]
+        return Op.of(static).infer() or [result.type for result in static.results]
 
     def reference(self, *operands: Array, **regions: Any) -> Any:
         positions = self.size_operands()
@@ -80,7 +80,7 @@ class SizedByOperands(RunTimeShaped):
         ]
         static = static_operation(self, values, Operation("", (), types).results)
         try:
-            view = view_of(static)
+            view = Op.of(static)
             verify_view(view)
         except VerifyError as error:
             raise self.execution_error(error.reason, error.label) from None

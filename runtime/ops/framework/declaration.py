@@ -27,7 +27,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from ...errors import (
     ExecutionError,
@@ -36,6 +36,7 @@ from ...errors import (
     UnsupportedError,
     VerifyError,
     counted,
+    failure_reason,
 )
 from ...ir import DenseElementsAttribute, Operation
 from ...ir import Region as IrRegion
@@ -51,13 +52,15 @@ from .fields import Operand as Operand
 from .fields import Region as Region
 from .fields import Result as Result
 from .fields import constraint as constraint
-from .op_registry import MODULE_OF_OPERATION
+from .op_registry import LEGACY, MODULE_OF_OPERATION
 
 AnyError = TypeVar("AnyError", bound=NimbleError)
 AnyField = Field[Any]
 AnyOperand = Operand[Any]
 Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""
+
+_REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
 
 MAX_CACHED_VIEWS: Final = 1024
 """Maximum number of operations whose decoded fields are cached."""
@@ -221,6 +224,32 @@ class Op:
                     view[field.name] = list(view[field.name])
         if self.declared_regions or operation.regions:
             self._assign_regions(operation.regions, view)
+
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        """The view of an operation by its declaration, which is this class or derives from it.
+
+        A view is what MLIR calls an OpView: the operation with accessors for what its declaration names.
+
+        `rules.with_actual_shapes` makes the view of an operation whose operands have the shapes of some
+        arrays, and `quantized_operation.expressed_view` that of the operation on expressed values.
+
+        Raises:
+            UnsupportedError: there is no such operation here.
+            VerifyError: it is not as declared.
+        """
+        declaration = lookup(operation.name)
+        if declaration is None:
+            reason = _REMOVED if operation.name in LEGACY else "is not supported"
+            raise UnsupportedError(reason, operation=operation.name, location=operation.location)
+        try:
+            view = declaration(operation)
+        except NimbleError:
+            raise
+        except Exception as error:  # a defect of a declaration
+            raise malformed(operation, error) from error
+        assert isinstance(view, cls)
+        return view
 
     def _read(self, operation: Operation, view: dict[str, Any]) -> None:
         """Store the declared fields under their names."""
@@ -455,6 +484,11 @@ def lookup(name: str) -> type[Op] | None:
         importlib.import_module(f"..{MODULE_OF_OPERATION[name]}", __package__)
         declaration = _REGISTRY[name]
     return declaration
+
+
+def malformed(operation: Operation, error: Exception) -> VerifyError:
+    """The error for an operation on which a declaration fails unexpectedly."""
+    return VerifyError(failure_reason(error), operation=operation.name, location=operation.location)
 
 
 def source_name(operation: Operation) -> str:

@@ -157,3 +157,21 @@ SHARDING_ATTRIBUTES: Final = frozenset(
     }
 )
 """Attributes of the sdy dialect that any operation may have; `sharding/verify.py` checks them."""
+
+LEGACY: Final = frozenset(
+    {
+        "stablehlo.compute_reshape_shape",
+        "stablehlo.cstr_reshapable",
+        *(
+            f"{dialect}.{name}"
+            for dialect in ("chlo", "chlo_legacy")
+            for name in (
+                "dynamic_reshape",
+                "minimum_broadcast_shapes",
+                "rank_specialization_cluster",
+                "rank_specialization_cluster_yield",
+            )
+        ),
+    }
+)
+"""Operations that StableHLO has removed: the RFC on dynamism, P1, gives the reason."""

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
-from ...errors import NimbleError, UnsupportedError, VerifyError, failure_reason
+from ...errors import NimbleError, UnsupportedError, VerifyError
 from ...ir import (
     ArrayAttribute,
     Attribute,
@@ -24,30 +24,11 @@ from ...ir import (
     Value,
 )
 from ...ir.structural_key import structural_key
-from ...options import Ordering
 from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
-from .declaration import Op, lookup
+from .declaration import Op, malformed
 from .op_registry import MESH, RUN_PARALLEL, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
 from .rules import all_accept, all_types_agree, types_text
 from .type_constraints import violation
-
-_LEGACY: Final = frozenset(
-    {
-        "stablehlo.compute_reshape_shape",
-        "stablehlo.cstr_reshapable",
-        *(
-            f"{dialect}.{name}"
-            for dialect in ("chlo", "chlo_legacy")
-            for name in (
-                "dynamic_reshape",
-                "minimum_broadcast_shapes",
-                "rank_specialization_cluster",
-                "rank_specialization_cluster_yield",
-            )
-        ),
-    }
-)
-_REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
 
 TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return", "sdy.return"})
 _CALLING: Final = frozenset({"callee", "decomposition", "called_computations"})
@@ -101,7 +82,7 @@ class _Verifier:
             raise UnsupportedError(
                 "is not supported outside of functions", operation=operation.name, location=operation.location
             )
-        view: Any = view_of(operation)
+        view: Any = Op.of(operation)
         view.verify()
         if view.sym_name in symbols:
             raise view.verify_error(f"the symbol @{view.sym_name} is defined twice")
@@ -166,7 +147,7 @@ class _Verifier:
             self.verify_block(block, visible, function)
         for result in operation.results:
             _verify_type(result.type, operation.name, operation.location)
-        view = view_of(operation)
+        view = Op.of(operation)
         if operation.name == MESH:
             raise view.verify_error("must be in a module, not in a function")
         verify_view(view, functools.partial(self.body_of, view, function))
@@ -271,48 +252,14 @@ def verify_view(view: Op, body_of: Callable[[str], Region] | None = None) -> Non
     except NimbleError:
         raise
     except Exception as error:  # a defect of a check must not let the operation pass
-        raise _malformed(view.operation, error) from error
+        raise malformed(view.operation, error) from error
 
 
 def _verify_in_scope(operation: Operation, scope: object) -> None:
     """Check the constraints of an operation of sdy, those that depend on the program around it included."""
-    view: Any = view_of(operation)
+    view: Any = Op.of(operation)
     view.scope = scope
     verify_view(view)
-
-
-def view_of(operation: Operation) -> Op:
-    """The declared view of an operation.
-
-    `view_function` gives views an ordering. `rules.with_actual_shapes` makes the view of an operation whose
-    operands have the shapes of some arrays, and `quantized_operation.expressed_view` that of the operation on
-    expressed values.
-
-    Raises:
-        UnsupportedError: there is no such operation here.
-        VerifyError: it is not as declared.
-    """
-    declaration = lookup(operation.name)
-    if declaration is None:
-        reason = _REMOVED if operation.name in _LEGACY else "is not supported"
-        raise UnsupportedError(reason, operation=operation.name, location=operation.location)
-    try:
-        return declaration(operation)
-    except NimbleError:
-        raise
-    except Exception as error:  # a defect of a declaration
-        raise _malformed(operation, error) from error
-
-
-def view_function(ordering: Ordering) -> Callable[[Operation], Op]:
-    """`view_of` for a given ordering: the views that it returns have it."""
-
-    def view(operation: Operation) -> Op:
-        new_view = view_of(operation)
-        new_view.ordering = ordering
-        return new_view
-
-    return view
 
 
 def verify_inferred(view: Op) -> None:
@@ -420,10 +367,6 @@ def _leaf_types(type: Type) -> Iterator[Type]:
             yield from _leaf_types(nested)
     else:
         yield type
-
-
-def _malformed(operation: Operation, error: Exception) -> VerifyError:
-    return VerifyError(failure_reason(error), operation=operation.name, location=operation.location)
 
 
 def _function_error(function: Function, reason: str) -> VerifyError:

@@ -68,6 +68,13 @@ class MovementOp(Op):
         """
         raise NotImplementedError
 
+    def only_map(self) -> MovementMap:
+        """The map of an operation whose result consists of elements of one operand."""
+        maps = self.movement_maps()
+        assert maps is not None
+        (movement_map,) = maps
+        return movement_map
+
     def element_map(self, indices: Sequence[AffineExpr]) -> list[MovementMap]:
         """The one map of an operation whose result copies its first operand's elements at `indices`."""
         return [full_result_map(0, indices, self.result)]  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ import numpy as np
 from ...ir import Operation, Region, Value, tensor_type, use_counts
 from ...ir.record import Record
 from ...ops.contraction.base import Contraction
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...ops.internal.fusion import ROW_FUSION
 from ...types import Array
 from ..implementation import Implementation, Replaceable, Runnable
@@ -117,7 +117,7 @@ def _is_float_product(operation: Operation) -> bool:
         return False
     from ...ops.contraction.float_matmul import matmul
 
-    view = view_of(operation)
+    view = Op.of(operation)
     assert isinstance(view, Contraction)
     if view.multiply is not matmul or not all(type.is_static for type in (view.lhs, view.rhs)):
         return False
@@ -132,7 +132,7 @@ def _is_by_rows(attention: Attention) -> bool:
     from ...codegen.reductions.row_tiling import plan_row_tiling
     from ...kernels.matmul.matmul import MAX_ATTENTION_OPERANDS
 
-    view = view_of(attention.scores)
+    view = Op.of(attention.scores)
     assert isinstance(view, Contraction)
     _, _, columns = view.matrix_sizes
     type, block = tensor_type(attention.scores.result), attention.rows.regions[0].block
@@ -140,7 +140,7 @@ def _is_by_rows(attention: Attention) -> bool:
         return False
     if type != attention.rows.result.type or len(block.arguments) > MAX_ATTENTION_OPERANDS:
         return False
-    plan = plan_row_tiling(block, view_of)
+    plan = plan_row_tiling(block)
     if plan is None or plan.columns != columns or plan.shape != type.shape:
         return False
     # Each row of the result needs the row of the scores at the same index only.
@@ -158,7 +158,7 @@ def _is_dense(plan: RowTilePlan, value: Value) -> bool:
 
 def _multiplies_rows(attention: Attention) -> bool:
     """Whether the second product contracts the columns of the scores, with the same batches and rows."""
-    view, scores = view_of(attention.output), view_of(attention.scores)
+    view, scores = Op.of(attention.output), Op.of(attention.scores)
     assert isinstance(view, Contraction)
     assert isinstance(scores, Contraction)
     if attention.weights_are_rhs:
@@ -230,8 +230,8 @@ class AttentionFusion(Replaceable):
         launch = FusedAttention(
             address, code.seconds(), attention.scores_operand, weights_are_rhs, self.threads
         )
-        scores: Any = view_of(attention.scores)
-        output: Any = view_of(attention.output)
+        scores: Any = Op.of(attention.scores)
+        output: Any = Op.of(attention.output)
         query_stack, key_stack = scores.stackers(scores.lhs.shape, scores.rhs.shape)
         value_stack = output.stackers(output.lhs.shape, output.rhs.shape)[0 if weights_are_rhs else 1]
         shape = tensor_type(attention.output.result).shape

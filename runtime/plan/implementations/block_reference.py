@@ -11,7 +11,6 @@ import numpy as np
 from ...errors import ExecutionError, NimbleError, failure_reason
 from ...ir import Block, Operation, Value
 from ...ops.framework.declaration import Op
-from ...ops.framework.verify import view_of
 from ...types import Array
 from ..implementation import Prepared, Runnable
 
@@ -135,7 +134,7 @@ class _Targets:
 
 def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable]) -> Runnable:
     """An operation's reference; the reference of a reduction gets the reduction's body."""
-    view = view_of(operation)
+    view = Op.of(operation)
     if not operation.regions:
         return reference_for(view)
     body = lazy_block_reference(operation.regions[0].block, reference_for)

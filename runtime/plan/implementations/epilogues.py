@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ...ir import Operation, Region, Value, use_counts
 from ...ops.contraction.base import Contraction
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...ops.internal.fusion import Fusion
 from ...types import TensorType
 from ..implementation import Implementation, Replaceable, Runnable
@@ -53,7 +53,7 @@ def _is_product(operation: Operation) -> bool:
         return False
     from ...ops.contraction.float_matmul import matmul
 
-    view = view_of(operation)
+    view = Op.of(operation)
     assert isinstance(view, Contraction)
     if view.multiply is not matmul or 1 in view.result.shape:
         return False
@@ -145,7 +145,7 @@ class EpilogueFusion(Replaceable):
             for size, step in zip(type.shape, block, strict=True)
         ]
         launches = [NestCode(body, self.threads, box).launches() for box in itertools.product(*bounds)]
-        view = view_of(self.product)
+        view = Op.of(self.product)
         assert isinstance(view, Contraction)
         transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
         return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, transposed)

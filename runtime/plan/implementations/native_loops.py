@@ -12,7 +12,6 @@ from ...ir import Operation, Value, captured_values
 from ...ir.record import Record
 from ...ops.control.control import While
 from ...ops.framework.memory_limit import bytes_of
-from ...ops.framework.verify import view_function
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
 from ..implementation import Implementation, ImplementationKind, Replaceable
@@ -20,7 +19,6 @@ from ..tiering import cost_model
 from ..tiering.background import BACKGROUND, Job
 
 if TYPE_CHECKING:
-    from ...codegen.coverage import ViewOf
     from ...kernels.launch.native_loop import LoopShards, NativeWhile
 
 _MAX_SCALAR_ELEMENTS = 16
@@ -82,22 +80,26 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         threads: maximum number of threads; None: all.
     """
     from ...codegen import native_loop
+    from ...codegen.blocks import check_ordering
     from ...kernels.launch.threads import chosen_threads
 
-    views, unsharded = view_function(view.ordering), LoopToCompile(view.operation)
+    reason = check_ordering(view.operation.regions, view.ordering)
+    if reason is not None:
+        return reason
+    unsharded = LoopToCompile(view.operation)
     count = chosen_threads(threads)
-    loop = _sharded(unsharded, views, count, _MAX_SERIAL_MULTIPLICATIONS) if count > 1 else None
+    loop = _sharded(unsharded, count, _MAX_SERIAL_MULTIPLICATIONS) if count > 1 else None
     if loop is not None:
         return loop
     max_multiplications = _MAX_SERIAL_MULTIPLICATIONS if count == 1 else None
     return (
-        native_loop.check_native_loop(unsharded.operation, unsharded.captured, views, max_multiplications)
+        native_loop.check_native_loop(unsharded.operation, unsharded.captured, max_multiplications)
         or unsharded
     )
 
 
 def _sharded(
-    unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_multiplications: int
+    unsharded: LoopToCompile, max_shards: int, max_multiplications: int
 ) -> LoopToCompile | None:
     """A shard of a `while`, whose work determines the number of shards; None if it is not sharded.
 
@@ -112,13 +114,13 @@ def _sharded(
     if not native_loop.runs_uninterrupted(unsharded.operation):
         # Signals can only be handled on the thread of the call.
         return None
-    work = _iteration_work(unsharded, views)
+    work = _iteration_work(unsharded)
     shard = loop_shard(unsharded.operation, min(max_shards, work // _MIN_SHARD_WORK))
     if shard is None or not _writes_only_own_windows(shard):
         return None
     loop = LoopToCompile(shard.operation, shard)
-    is_worth_sharding = shard.count * _iteration_work(loop, views) <= _MAX_REDUNDANT_WORK * work
-    reason = native_loop.check_native_loop(loop.operation, loop.captured, views, max_multiplications)
+    is_worth_sharding = shard.count * _iteration_work(loop) <= _MAX_REDUNDANT_WORK * work
+    reason = native_loop.check_native_loop(loop.operation, loop.captured, max_multiplications)
     return loop if is_worth_sharding and reason is None else None
 
 
@@ -133,11 +135,11 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
     return all(native_loop.updates_in_place_type(shard.operation, type) for type in shared)
 
 
-def _iteration_work(loop: LoopToCompile, views: ViewOf) -> int:
+def _iteration_work(loop: LoopToCompile) -> int:
     """Estimated work of an iteration, in multiplications."""
     from ...codegen import native_loop
 
-    computed_bytes, multiplications = native_loop.iteration_work(loop.operation, views)
+    computed_bytes, multiplications = native_loop.iteration_work(loop.operation)
     return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
 
 
@@ -259,8 +261,8 @@ class NativeLoop(Replaceable):
     def scratch_bytes(self) -> int:
         from ...codegen import native_loop
 
-        loop, views = self.loop, view_function(self.view.ordering)
-        workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured, views)
+        loop = self.loop
+        workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured)
         return workspaces + (loop.count - 1) * self._copied_bytes()
 
     def _copied_bytes(self) -> int:
@@ -295,31 +297,31 @@ class NativeLoop(Replaceable):
         from ...codegen.llvm import machine
         from ...kernels.launch.native_loop import NativeWhile
 
-        loop, views = self.loop, view_function(self.view.ordering)
+        loop = self.loop
 
         def text() -> str:
-            return str(native_loop.native_loop(loop.operation, loop.captured, views))
+            return str(native_loop.native_loop(loop.operation, loop.captured))
 
         fast_compile = native_loop.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
-        symbols = library_symbols([loop.operation], views)
+        symbols = library_symbols([loop.operation])
         names = (native_loop.NAME, native_loop.WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(self.key, names, text, fast_compile, symbols)
         workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
-        work = sum(native_loop.iteration_work(loop.operation, views))
+        work = sum(native_loop.iteration_work(loop.operation))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
         return NativeWhile(
-            address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout(views)
+            address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout()
         )
 
-    def _shard_layout(self, views: ViewOf) -> LoopShards | None:
+    def _shard_layout(self) -> LoopShards | None:
         """The memory of the shards; None if the loop is not sharded."""
         from ...kernels.launch.native_loop import LoopShards
 
         loop, shard = self.loop, self.loop.shard
         if shard is None:
             return None
-        seconds = loop.count * _iteration_work(loop, views) * _MULTIPLICATION_SECONDS
+        seconds = loop.count * _iteration_work(loop) * _MULTIPLICATION_SECONDS
         shard_strides = [
             0 if unchanged else _shard_stride(kind, operand.type)
             for kind, operand, unchanged in zip(

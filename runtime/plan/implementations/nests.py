@@ -22,7 +22,7 @@ from ...codegen.nests.nest import (
 )
 from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_offset
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...specialize.fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
 from ...specialize.fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
 from ...specialize.utils.operation_classes import MOVEMENT_OPS
@@ -144,7 +144,7 @@ class _BoxNest:
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
-            expr = indices[cast("IotaOp", view_of(operation)).iota_dimension]
+            expr = indices[cast("IotaOp", Op.of(operation)).iota_dimension]
             self.iota_maps.append(self.relative_to_box(expr))
             return self.node(Iota(len(self.iota_maps) - 1, element_type))
         return self.node(Apply(operation, tuple([self.node_ids[operand] for operand in operands])))

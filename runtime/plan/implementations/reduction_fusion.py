@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir import Block, Value
-from ...ops.framework.verify import view_of
 from .block_cache import BlockCache
 from .native_code import KernelLaunch, LoweredKernel, NativeCode, divide_by_seconds, seconds_of
 
@@ -23,7 +22,7 @@ def has_reduction_tiling(block: Block) -> bool:
     """Whether native code can be generated for a block of reductions and the operations on their operands."""
     from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
 
-    return plan_reduction_tiling(block, view_of) is not None
+    return plan_reduction_tiling(block) is not None
 
 
 class _SharedCode:
@@ -97,7 +96,7 @@ class RowCode(FusionCode):
     def lower(self) -> LoweredKernel | None:
         from ...codegen.reductions.row_tiling import NAME, plan_row_tiling
 
-        tiling = plan_row_tiling(self.block, view_of)
+        tiling = plan_row_tiling(self.block)
         if tiling is None:
             return None
         seconds = self.seconds()
@@ -106,7 +105,7 @@ class RowCode(FusionCode):
         def module() -> Any:
             from ...codegen.reductions.rows import rows_module
 
-            return rows_module(self.block, tiling, view_of, size)
+            return rows_module(self.block, tiling, size)
 
         launches = (KernelLaunch(NAME, tasks, seconds),)
         return LoweredKernel(module, size, launches, integers=(0, size, tiling.rows))
@@ -118,7 +117,7 @@ class ReductionCode(FusionCode):
     def lower(self) -> LoweredKernel:
         from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
 
-        tiling = plan_reduction_tiling(self.block, view_of)
+        tiling = plan_reduction_tiling(self.block)
         assert tiling is not None
         return lower_reductions(self.block, tiling, self.seconds())
 
@@ -150,7 +149,7 @@ def lower_reductions(
         scratch = [(shape, type.dtype) for type in types]
     accumulation = Accumulation(accumulate, passed)
     return LoweredKernel(
-        lambda: reductions_module(block, tiling, view_of, size, accumulation),
+        lambda: reductions_module(block, tiling, size, accumulation),
         size,
         tuple(launches),
         tuple(scratch),

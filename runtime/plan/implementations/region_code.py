@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir import Value, captured_values
-from ...ops.framework.verify import view_function
 from ...ops.reduction.bodies import is_scalar_elementwise
 from ...types import AnyElementType, Array, ElementType, TensorType
 from ..implementation import Cost, Implementation, NoCode, Prepared, Runnable
@@ -60,13 +59,12 @@ class RegionCode(NativeCode):
 
     def check_loop(self) -> str | None:
         """Any other reason why there is no generated loop; None if there is one."""
+        from ...codegen.blocks import check_ordering
         from ...codegen.regions.region_function import check_region
 
-        for region in self.view.operation.regions:
-            reason = check_region(region, view_function(self.view.ordering))
-            if reason is not None:
-                return reason
-        return None
+        regions = self.view.operation.regions
+        reasons = map(check_region, regions)
+        return next(filter(None, reasons), None) or check_ordering(regions, self.view.ordering)
 
     def lower(self) -> LoweredKernel:
         """The code before it is compiled."""

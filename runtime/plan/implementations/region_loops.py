@@ -11,7 +11,6 @@ import numpy as np
 from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
 from ...ops.framework.op_registry import ARG_REDUCE
-from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
 from .native_code import KernelLaunch, LoweredKernel, divide_by_seconds, tensor
@@ -92,7 +91,7 @@ class _ReduceCode(RegionCode):
             operation.name, block.arguments, results, operation.attributes, operation.regions
         )
         Builder(block).create("stablehlo.return", reduction.results)
-        tiling = region_reduction_tiling(block, sizes, view_of)
+        tiling = region_reduction_tiling(block, sizes)
         accumulate = self.view.ordering.accumulate
         return lower_reductions(block, tiling, self.seconds(), accumulate, self.captured_operands)
 
@@ -169,7 +168,7 @@ class _ScatterCode(RegionCode):
         min_chunk = divide_by_seconds(_MAX_TASKS, seconds).tasks
         partition = partition_destinations(self.view, min_chunk)
         return LoweredKernel(
-            lambda: scatter_module(self.view, self.captured_operands, partition, view_of),
+            lambda: scatter_module(self.view, self.captured_operands, partition),
             partition.size,
             (KernelLaunch(NAME, partition.tasks, seconds),),
         )
@@ -265,7 +264,7 @@ class _SortCode(RegionCode):
         scratch.append(((self.rows, self.count + 1), np.dtype(np.int32)))
         comparator = self.view.comparator
         return LoweredKernel(
-            lambda: sort_module(comparator, self.captured_operands, tiling, view_of),
+            lambda: sort_module(comparator, self.captured_operands, tiling),
             chunk,
             tuple(launches),
             tuple(scratch),
@@ -322,7 +321,7 @@ class _ScanCode(RegionCode):
 
         launches = (KernelLaunch(NAME, 1, self.seconds()),)
         return LoweredKernel(
-            lambda: scan_module(self.view, self.captured_operands, view_of, self.length), 1, launches
+            lambda: scan_module(self.view, self.captured_operands, self.length), 1, launches
         )
 
     def operations_on_elements(self) -> float:

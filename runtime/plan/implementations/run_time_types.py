@@ -11,7 +11,7 @@ from ...errors import ExecutionError, VerifyError
 from ...ir import Operation
 from ...ops.framework.declaration import Op
 from ...ops.framework.memory_limit import require_free_memory
-from ...ops.framework.verify import verify_inferred, view_of
+from ...ops.framework.verify import verify_inferred
 from ...types import TensorType, Type
 
 MAX_BINDINGS = 64
@@ -64,13 +64,13 @@ class RunTimeTyped:
         source = Operation("", (), types)
         declared_types = [result.type for result in declared.results]
         try:
-            view = view_of(_rebuilt(declared, source, declared_types))
+            view = Op.of(_rebuilt(declared, source, declared_types))
             view.verify()
             verify_inferred(view)
             inferred = result_types(view.operation)
             if inferred:
                 result_types_ = list(map(more_static, declared_types, inferred))
-                view = view_of(_rebuilt(declared, source, result_types_))
+                view = Op.of(_rebuilt(declared, source, result_types_))
                 view.verify()
             require_free_memory(declared, *(result.type for result in view.operation.results))
         except VerifyError as error:

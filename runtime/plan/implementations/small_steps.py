@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...ops.framework.verify import view_of
 from ..implementation import Cost
 from ..tiering.cost_model import (
     REFERENCE_SECONDS_PER_STEP,
@@ -31,8 +30,8 @@ class StepCode(FusionCode):
         from ...codegen.steps import NAME, steps_module
 
         return LoweredKernel(
-            lambda: steps_module(self.block, view_of),
+            lambda: steps_module(self.block),
             1,
             (KernelLaunch(NAME, 1, self.seconds()),),
-            symbols=lambda: library_symbols(self.block.operations, view_of),
+            symbols=lambda: library_symbols(self.block.operations),
         )

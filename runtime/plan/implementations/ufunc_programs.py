@@ -19,7 +19,6 @@ from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
 from ...ops.elementwise.base import is_elementwise
 from ...ops.framework.memory_limit import bytes_of
-from ...ops.framework.verify import view_of
 from ..implementation import ImplementationKind, Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
 from .block_cache import BlockCache
@@ -108,9 +107,9 @@ def _row_tiling(block: Block) -> RowTilePlan | None:
     if names & SCIPY_OPERATIONS:
         return None
     if "stablehlo.reduce" in names:
-        return plan_row_tiling(block, view_of)
+        return plan_row_tiling(block)
     shape = shape_of(block.terminator.operands[0])
-    axes = IterationSpace(shape, range(len(shape)), view_of, is_elementwise).of(block)
+    axes = IterationSpace(shape, range(len(shape)), is_elementwise).of(block)
     if axes is None or not all(shape):
         return None
     for row_rank in range(len(shape)):

@@ -12,8 +12,8 @@ from ...codegen.reductions.iteration_space import needs_no_constant_array
 from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
 from ...kernels.launch import ufunc_loops, ufunc_program
+from ...ops.framework.declaration import Op
 from ...ops.framework.op_registry import REDUCE
-from ...ops.framework.verify import view_of
 from ...types import DType
 from ..implementation import OverwritePairs
 from .block_reference import EXACT_UFUNCS
@@ -177,7 +177,7 @@ class UfuncProgramRecorder:
             if not isinstance(attribute, DenseElementsAttribute) or not needs_no_constant_array(operation):
                 raise Untraceable("has a constant of several elements")
             return Traced(self, self.constant(attribute.array.flat[0]), attribute.array.dtype)
-        view = view_of(operation)
+        view = Op.of(operation)
         if operation.name == REDUCE:
             return self._reduction(cast("Reduce", view), operands[0], operands[1])
         if operation.regions or not operands:

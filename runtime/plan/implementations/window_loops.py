@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import ScanLayout
 from ...types import TensorType
 from .native_code import KernelLaunch, LoweredKernel, divide_by_seconds
@@ -63,7 +62,7 @@ class _ReduceWindowCode(_WindowOperationCode):
         seconds = self.seconds()
         tasks, size = divide_by_seconds(window_rows(self.view), seconds)
         return LoweredKernel(
-            lambda: window_module(self.view, self.captured_operands, view_of, size),
+            lambda: window_module(self.view, self.captured_operands, size),
             size,
             (KernelLaunch(WINDOWS, tasks, seconds),),
         )
@@ -93,7 +92,7 @@ class _CumulativeCode(_ReduceWindowCode):
         seconds = self.seconds()
         tasks, size = divide_by_seconds(layout.outer * layout.inner, seconds)
         return LoweredKernel(
-            lambda: cumulative_module(self.view, self.captured_operands, layout, view_of, size),
+            lambda: cumulative_module(self.view, self.captured_operands, layout, size),
             size,
             (KernelLaunch(PADS, 1, seconds / layout.outer), KernelLaunch(SCANS, tasks, seconds)),
             tuple([((layout.length,), result.dtype) for result in self.results]),
@@ -126,7 +125,7 @@ class _SelectAndScatterCode(_WindowOperationCode):
         seconds = self.seconds()
         tasks, size = divide_by_seconds(slices_of(self.view), seconds)
         return LoweredKernel(
-            lambda: selection_module(self.view, self.captured_operands, view_of, size),
+            lambda: selection_module(self.view, self.captured_operands, size),
             size,
             (KernelLaunch(SELECTIONS, tasks, seconds),),
         )

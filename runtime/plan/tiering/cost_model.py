@@ -15,7 +15,6 @@ from ...ir.record import Record
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.op_registry import REDUCE
-from ...ops.framework.verify import view_of
 from ...types import COMPLEX, FLOAT, TensorType, Type
 from ..implementation import Cost
 
@@ -142,7 +141,7 @@ def estimate(block: Block) -> Cost:
             slowest = max(slowest, seconds)
             total_compile_seconds += _compile_seconds(seconds)
         elif operation.name == "stablehlo.gather":
-            gather: Any = view_of(operation)
+            gather: Any = Op.of(operation)
             work += size * _GATHERED_SECONDS
             reference_work += size * max(_ARITHMETIC_SECONDS, _GATHERED_SECONDS / gather.row_elements)
         elif operation.name in _COPIES:

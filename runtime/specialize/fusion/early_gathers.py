@@ -19,7 +19,7 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ..rewrites.reshaping import broadcast
 from ..rewrites.slicing import concatenate, sliced
 from ..utils.constants import Budget
-from ..utils.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat, viewed
+from ..utils.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat
 from .elementwise import MIN_LARGE_SIZE
 from .movement_index_map import is_movement_op
 
@@ -70,7 +70,7 @@ class _EarlyGathers:
     def rewrite(self, operation: Operation, rewriter: Rewriter) -> Value | None:
         """The gathered elements, computed from gathered elements of the operands; None: the gather stays."""
         operand, start_indices = operation.operands
-        view, size = viewed(operation, Gather), tensor_type(operand).size
+        view, size = Gather.of(operation), tensor_type(operand).size
         is_smaller = 0 < view.result.size * _MIN_SIZE_RATIO <= size
         if size < MIN_LARGE_SIZE or not is_smaller or not _is_computed(operand):
             return None
@@ -131,7 +131,7 @@ def _is_ordered_broadcast(operation: Operation) -> bool:
     """Whether an operation is a broadcast that keeps the order of its operand's dimensions."""
     if operation.name != BroadcastInDim.name:
         return False
-    to = list(viewed(operation, BroadcastInDim).broadcast_dimensions)
+    to = list(BroadcastInDim.of(operation).broadcast_dimensions)
     return to == sorted(to)
 
 
@@ -165,7 +165,7 @@ class _GatheredElements:
         """The elements of a broadcast to the operand's shape, by a smaller broadcast to the result."""
         view, operand = self.view, self.rewriter.current(operation.operands[0])
         type = tensor_type(operand)
-        pairs = zip(type.shape, viewed(operation, BroadcastInDim).broadcast_dimensions, strict=True)
+        pairs = zip(type.shape, BroadcastInDim.of(operation).broadcast_dimensions, strict=True)
         nonunit_dims = [d for size, d in pairs if size != 1]
         narrow = type.with_shape([view.operand.shape[d] for d in nonunit_dims])
         value = self.rewriter.create("stablehlo.reshape", [operand], narrow)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box
 from ...ir.record import Record
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ..utils.rewriter import has_static_unquantized_types
 from .movement_index_map import copied_element
 
@@ -101,7 +101,7 @@ def has_gather_map(operation: Operation) -> bool:
 
 
 def _gather_view(operation: Operation) -> Gather:
-    return cast("Gather", view_of(operation))
+    return cast("Gather", Op.of(operation))
 
 
 def contiguous_length(operation: Operation) -> int:

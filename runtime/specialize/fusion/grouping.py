@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from ...ir import Block, Operation, Value, tensor_type, used_values
 from ...ir.record import Record
+from ...ops.framework.declaration import Op
 from ...ops.framework.op_registry import REDUCE
-from ...ops.framework.verify import view_of
 from ...types import DYNAMIC, TensorType
 from ..utils.operation_classes import MOVEMENT_OPS
 from ..utils.rewriter import has_static_unquantized_types
@@ -49,7 +49,7 @@ def reduced_space(operation: Operation) -> ReducedSpace | None:
     type = operation.operands[0].type
     if not isinstance(type, TensorType) or DYNAMIC in type.shape:
         return None
-    dimensions = sorted(cast("Reduce", view_of(operation)).dimensions)
+    dimensions = sorted(cast("Reduce", Op.of(operation)).dimensions)
     if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
         return None
     return ReducedSpace(tuple(type.shape), dimensions[0], dimensions[-1] + 1)

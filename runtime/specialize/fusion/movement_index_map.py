@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from ...ir import Operation, Value, tensor_type
 from ...ir.affine import AffineExpr, Box, index_range
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ..utils.operation_classes import MOVEMENT_OPS
 from ..utils.rewriter import has_static_unquantized_types
 
@@ -36,7 +36,7 @@ def is_movement_op(operation: Operation) -> bool:
     """Whether an operation is a data movement for which `copied_element` finds the operand element."""
     if operation.name not in MOVEMENT_OPS or not has_static_unquantized_types(operation):
         return False
-    maps = cast("MovementOp", view_of(operation)).movement_maps()
+    maps = cast("MovementOp", Op.of(operation)).movement_maps()
     return maps is not None and all(stride == 1 for one in maps for stride in one.strides)
 
 
@@ -49,7 +49,7 @@ def copied_element(
         LoopSplit: they differ within `box`, but not within its parts.
         InseparableLoops: they differ within any parts.
     """
-    view = cast("MovementOp", view_of(operation))
+    view = cast("MovementOp", Op.of(operation))
     for one in view.movement_maps() or ():
         if _is_inside(one, view.operation.result, indices, box):
             local = [index.scaled(1, -start) for index, start in zip(indices, one.starts, strict=True)]

@@ -14,7 +14,7 @@ from typing import Final
 from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ir.builder import copy_region, used_values
 from ...ir.record import Record
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
 from ..utils.operation_classes import has_no_effect
 from ..utils.rewriter import dimensions
@@ -203,7 +203,7 @@ class _ShardingPlan:
         shape, *others = {tensor_type(result).shape for result in operation.results}
         if others or shape[dim] != self.rows:
             return None
-        sharding = operand_sharding(view_of(operation), dim, self.size)
+        sharding = operand_sharding(Op.of(operation), dim, self.size)
         if sharding is None or operation.name != "stablehlo.dynamic_slice":
             return sharding
         # A window of the whole array is more often contiguous than a window of a shard.

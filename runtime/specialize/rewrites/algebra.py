@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from ...ir import Operation, Value, plain_element_type, tensor_type
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...ops.numerics.element_types import has_negative_zero
 from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, storage_range
 from ..utils.rewriter import Rewriter, defined_by, is_splat_of, splat
@@ -153,7 +153,7 @@ def compare_by_range(operation: Operation, rewriter: Rewriter) -> Value | None:
     lhs, rhs = operation.operands
     if not _is_integer(lhs):
         return None
-    direction = cast("Compare", view_of(operation)).comparison_direction.value
+    direction = cast("Compare", Op.of(operation)).comparison_direction.value
     outcome: bool | None = direction in ("EQ", "LE", "GE") if lhs is rhs else None
     if outcome is None:
         left, right = rewriter.interval(lhs), rewriter.interval(rhs)
@@ -181,7 +181,7 @@ def _outcome(direction: str, left: tuple[int, int], right: tuple[int, int]) -> b
 
 def compare_with_boolean_constant(operation: Operation, rewriter: Rewriter) -> Value | None:
     """p == true and p != false are p; p == false and p != true are ``not p``."""
-    view = cast("Compare", view_of(operation))
+    view = cast("Compare", Op.of(operation))
     for value, other in (operation.operands, operation.operands[::-1]):
         truth: Any = splat(other)
         if tensor_type(value).category != BOOLEAN or truth is None:

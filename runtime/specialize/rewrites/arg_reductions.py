@@ -9,7 +9,7 @@ from ...ops.framework.attribute_kinds import I64
 from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT
 from ...ops.reduction.bodies import arg_reducer, comparator
 from ...ops.reduction.reduce import Reduce
-from ..utils.rewriter import Rewriter, dimensions, viewed
+from ..utils.rewriter import Rewriter, dimensions
 from ..utils.unused_results import select_values
 from .index_components import counted_dimension
 
@@ -21,7 +21,7 @@ def reduce_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequ
     """A search for an extreme and its index counts the indices, if they are an iota along a dimension."""
     value, indices, init_value, init_index = operation.operands
     counted_dim = counted_dimension(indices)
-    reduced = viewed(operation, Reduce).dimensions
+    reduced = Reduce.of(operation).dimensions
     if counted_dim is None or counted_dim not in reduced or arg_reducer(operation.regions[0]) is None:
         return None
     if any(tensor_type(value).shape[d] != 1 for d in reduced if d != counted_dim):
@@ -41,7 +41,7 @@ def sort_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequen
     """A sort counts positions, if an input that is not compared is an iota along the sorted dimension."""
     from ...ops.reduction.sort import Sort
 
-    view = viewed(operation, Sort)
+    view = Sort.of(operation)
     inputs, keys = operation.operands, comparator(operation.regions[0])
     if keys is None or tensor_type(inputs[0]).size < _MIN_SORTED:
         return None

@@ -12,7 +12,7 @@ from ...ir import Operation, StructAttribute, Value, plain_element_type, tensor_
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, has_static_unquantized_types, is_splat_of, splat, viewed
+from ..utils.rewriter import Rewriter, has_static_unquantized_types, is_splat_of, splat
 from .reshaping import broadcast, reshaped
 
 
@@ -58,7 +58,7 @@ def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | N
     from ...ops.contraction.convolution import Convolution
     from ...ops.contraction.convolution_algorithms import is_matmul
 
-    view = viewed(operation, Convolution)
+    view = Convolution.of(operation)
     lhs, rhs, result = [tensor_type(value) for value in (*operation.operands, operation.result)]
     if not is_matmul(view, view.windows(rhs.shape, view.static_padding()), lhs.shape, rhs.shape):
         return None
@@ -89,7 +89,7 @@ def low_precision_dot(operation: Operation, rewriter: Rewriter) -> Value | None:
         return None
     from ...ops.contraction.dot_general import DotGeneral
 
-    view = viewed(operation, DotGeneral)
+    view = DotGeneral.of(operation)
     contracted_size = math.prod([types[0].shape[d] for d in view.lhs_contracting_dimensions])
     if types[2].size * contracted_size < _MIN_CONVERTED_MULTIPLICATIONS or not view.is_converted:
         return None
@@ -117,7 +117,7 @@ def reduce_over_unit_dimensions(operation: Operation, rewriter: Rewriter) -> tup
     type, result = tensor_type(value), tensor_type(operation.result)
     if type.element_type != result.element_type or not type.category & (INTEGER | BOOLEAN | FLOAT):
         return None
-    view = viewed(operation, Reduce)
+    view = Reduce.of(operation)
     name = monoid(view.body)
     if name is None or any(type.shape[d] != 1 for d in view.dimensions):
         return None

@@ -10,7 +10,7 @@ from ...ops.contraction.dot_algorithm import working_type
 from ...ops.contraction.dot_general import DotGeneral
 from ...ops.contraction.low_precision_matmul import adds_in_f32_order, supports_sizes, supports_types
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, TF32, ElementType, TensorType
-from ..utils.rewriter import Rewriter, viewed
+from ..utils.rewriter import Rewriter
 
 _BOOLEAN: Final = ELEMENT_TYPES["i1"]
 _I32: Final = ELEMENT_TYPES["i32"]
@@ -27,7 +27,7 @@ def dot_of_components(operation: Operation, rewriter: Rewriter) -> Value | None:
     Rounding and splitting an operand then run on all threads, fuse with its producer, and serve all products
     that share the operand.
     """
-    view = viewed(operation, DotGeneral)
+    view = DotGeneral.of(operation)
     algorithm = view.algorithm
     types = [tensor_type(value) for value in (*operation.operands, operation.result)]
     if algorithm is None or algorithm.components is None:

@@ -6,12 +6,12 @@ from ...ir import Operation, Value, tensor_type
 from ...ops.contraction.fft import FFT_OF_REAL, Fft, FftType
 from ...ops.numerics.element_types import real_type
 from ...types import ElementType
-from ..utils.rewriter import Rewriter, defined_by, viewed
+from ..utils.rewriter import Rewriter, defined_by
 
 
 def fft_of_real(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A transform of converted floats takes the floats: `fft` gives the same bits for both."""
-    view = viewed(operation, Fft)
+    view = Fft.of(operation)
     convert = defined_by(operation.operands[0], "stablehlo.convert")
     if convert is None or view.fft_type != FftType.FFT or len(view.fft_length) != 1:
         return None

@@ -7,7 +7,7 @@ import math
 from ...ir import Operation, Value, tensor_type
 from ...ops.indexing.gather import Gather
 from ...ops.indexing.index_space import batch_sizes
-from ..utils.rewriter import Rewriter, dimensions, viewed
+from ..utils.rewriter import Rewriter, dimensions
 from .index_components import MAX_COMPONENTS
 from .reshaping import reshaped
 from .slicing import sliced
@@ -15,7 +15,7 @@ from .slicing import sliced
 
 def gather_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A gather of one slice is a slice at indices that are operands."""
-    view = viewed(operation, Gather)
+    view = Gather.of(operation)
     operand, start_indices = operation.operands
     type = tensor_type(start_indices)
     batch = math.prod(batch_sizes(type.shape, view.index_vector_dim))

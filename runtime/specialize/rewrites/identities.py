@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ...ir import Operation, StringAttribute, Value
+from ...ops.framework.declaration import Op
 from ...ops.framework.rules import constant_operand
-from ...ops.framework.verify import view_of
 from ..utils.rewriter import Rewriter
 
 _IDENTITY_IF_SAME_TYPE: Final = frozenset(
@@ -50,4 +50,4 @@ def raise_failed_assertion(operation: Operation) -> None:
         ExecutionError: its message.
     """
     values = [constant_operand(operation, position) for position in range(len(operation.operands))]
-    view_of(operation).reference(*values)
+    Op.of(operation).reference(*values)

@@ -24,7 +24,6 @@ from ..utils.rewriter import (
     defining_operation,
     is_splat_of,
     splat,
-    viewed,
 )
 from .slicing import sliced
 
@@ -51,7 +50,7 @@ def index_components_of(
     source, offset = _before_wrapping(start_indices, rewriter)
     type = tensor_type(source)
     concatenation = defined_by(source, "stablehlo.concatenate")
-    if concatenation is not None and viewed(concatenation, Concatenate).dimension == index_vector_dim:
+    if concatenation is not None and Concatenate.of(concatenation).dimension == index_vector_dim:
         nested = [
             index_components_of(concatenated, index_vector_dim, rewriter)
             for concatenated in concatenation.operands
@@ -124,7 +123,7 @@ def wrapped_index(value: Value) -> IndexComponent | None:
     comparison, addition = defined_by(pred, "stablehlo.compare"), defined_by(on_true, "stablehlo.add")
     if comparison is None or addition is None or tensor_type(on_false).category != SIGNED:
         return None
-    if viewed(comparison, Compare).comparison_direction.value != "LT":
+    if Compare.of(comparison).comparison_direction.value != "LT":
         return None
     if comparison.operands[0] is not on_false or not is_splat_of(comparison.operands[1], 0.0):
         return None
@@ -139,7 +138,7 @@ def counted_dimension(value: Value) -> int | None:
     """The dimension along which each element of a value is its index; None if there is none."""
     iota = defined_by(value, "stablehlo.iota")
     if iota is not None:
-        dimension: int = viewed(iota, Iota).iota_dimension
+        dimension: int = Iota.of(iota).iota_dimension
         type = tensor_type(value)
         fits = type.category & INTEGER and type.shape[dimension] <= 1 << (type.element_type.width - 1)
         return dimension if fits else None
@@ -148,7 +147,7 @@ def counted_dimension(value: Value) -> int | None:
         inner = counted_dimension(repeated.operands[0])
         if inner is None:
             return None
-        (movement_map,) = viewed(repeated, BroadcastInDim).movement_maps()
+        (movement_map,) = BroadcastInDim.of(repeated).movement_maps()
         return movement_map.result_dims[inner]
     array = constant_array(value)
     if array is None or not 1 < array.size <= MAX_ELEMENTS or array.dtype.kind not in "iu":

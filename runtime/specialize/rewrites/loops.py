@@ -14,7 +14,7 @@ from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
 from ..utils.operation_classes import MOVEMENT_VIEWS, has_no_effect, is_pure
-from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat, viewed
+from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat
 from ..utils.unused_results import operands_within
 
 MAX_UNROLLED_ITERATIONS: Final = 8
@@ -78,7 +78,7 @@ def match_counter(operation: Operation) -> Counter | None:
     if comparison is None:
         return None
     lhs, rhs = comparison.operands
-    direction = viewed(comparison, Compare).comparison_direction.value
+    direction = Compare.of(comparison).comparison_direction.value
     if direction in ("GT", "GE"):
         lhs, rhs, direction = rhs, lhs, {"GT": "LT", "GE": "LE"}[direction]
     if direction not in ("LT", "LE") or lhs.owner is not cond or not tensor_type(lhs).category & INTEGER:

@@ -6,7 +6,7 @@ See `Options(scatter_out_of_bounds="window")`.
 from __future__ import annotations
 
 from ...ir import Operation, Region
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...ops.internal.partial_windows import (
     EXCLUDE_PARTIAL_WINDOWS,
     ExcludePartialWindows,
@@ -15,7 +15,7 @@ from ...ops.internal.partial_windows import (
     window_extents,
 )
 from ...types import ELEMENT_TYPES, TensorType
-from ..utils.rewriter import Rewriter, defined_by, viewed
+from ..utils.rewriter import Rewriter, defined_by
 
 
 def exclude_partial_windows(region: Region) -> None:
@@ -24,7 +24,7 @@ def exclude_partial_windows(region: Region) -> None:
     for operation in region.block.operations:
         for inner in operation.regions:
             exclude_partial_windows(inner)
-        if operation.name == "stablehlo.scatter" and may_drop_windows(view_of(operation)):
+        if operation.name == "stablehlo.scatter" and may_drop_windows(Op.of(operation)):
             operations.append(_exclude_partial_windows_of(operation))
         operations.append(operation)
     region.block.operations = operations
@@ -58,7 +58,7 @@ def remove_needless_exclusion(scatter: Operation, rewriter: Rewriter) -> None:
 
 
 def _fits(exclusion: Operation, rewriter: Rewriter) -> bool:
-    view = viewed(exclusion, ExcludePartialWindows)
+    view = ExcludePartialWindows.of(exclusion)
     operand, updates = view.input, view.update
     extents = window_extents(view, operand.rank, updates.shape)
     for component in multi_element_components(view, operand.rank, updates.shape):

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from ...ir import Operation, Region
 from ...ops.framework.declaration import Op
-from ...ops.framework.verify import view_of
 from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
 from ..utils.constants import Budget
 from ..utils.operation_classes import CONTROL_FLOW
@@ -154,7 +153,7 @@ def split_scatter_indices(region: Region, has_few_updates: Callable[[Op], bool])
     def split(operation: Operation, rewriter: Rewriter) -> Any:
         from .scatters import scatter_by_components
 
-        return None if has_few_updates(view_of(operation)) else scatter_by_components(operation, rewriter)
+        return None if has_few_updates(Op.of(operation)) else scatter_by_components(operation, rewriter)
 
     if any(operation.name == "stablehlo.scatter" for operation in region.walk()):
         _run(region, {**TENSOR_REWRITES, "stablehlo.scatter": (split,)}, Budget())

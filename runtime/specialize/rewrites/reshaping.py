@@ -9,7 +9,7 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse, Transpose
 from ...ops.shape.movement import dims_through_reshape
 from ...types import TensorType
-from ..utils.rewriter import Rewriter, constant_array, defined_by, defining_operation, dimensions, viewed
+from ..utils.rewriter import Rewriter, constant_array, defined_by, defining_operation, dimensions
 
 
 def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -51,7 +51,7 @@ def reshape_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | No
     result_dims = dims_through_reshape(tensor_type(inner.result).shape, type.shape)
     if result_dims is None:
         return None
-    source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
+    source, to = tensor_type(operand), BroadcastInDim.of(inner).broadcast_dimensions
     surviving_dims = [d for d in range(source.rank) if to[d] in result_dims]
     if len(surviving_dims) < source.rank:
         narrow = source.with_shape([source.shape[d] for d in surviving_dims])
@@ -69,11 +69,11 @@ def broadcast_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | 
     """A broadcast of a broadcast is one; so is that of a reshape that adds dimensions of size 1."""
     (operand,) = operation.operands
     inner, type = defining_operation(operand), tensor_type(operation.result)
-    to = viewed(operation, BroadcastInDim).broadcast_dimensions
+    to = BroadcastInDim.of(operation).broadcast_dimensions
     if inner is None or not inner.operands:
         return None
     if inner.name == "stablehlo.broadcast_in_dim":
-        between = viewed(inner, BroadcastInDim).broadcast_dimensions
+        between = BroadcastInDim.of(inner).broadcast_dimensions
         return broadcast(inner.operands[0], [to[d] for d in between], type, rewriter)
     if inner.name != "stablehlo.reshape":
         return None
@@ -90,7 +90,7 @@ def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
     type = tensor_type(operation.result)
     if tensor_type(operand).size != type.size:
         return None
-    to = viewed(operation, BroadcastInDim).broadcast_dimensions
+    to = BroadcastInDim.of(operation).broadcast_dimensions
     if list(to) == sorted(to):
         return reshaped(operand, operation.result, rewriter)
     order = sorted(range(len(to)), key=to.__getitem__)
@@ -102,7 +102,7 @@ def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
 def identity_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A transpose that moves no dimension, or only dimensions of size 1: a reshape."""
     (operand,) = operation.operands
-    permutation = viewed(operation, Transpose).permutation
+    permutation = Transpose.of(operation).permutation
     shape = tensor_type(operand).shape
     moved_dims = [d for d in permutation if shape[d] != 1]
     if moved_dims != sorted(moved_dims) and tensor_type(operand).size:
@@ -115,15 +115,15 @@ def transpose_of_layout_op(operation: Operation, rewriter: Rewriter) -> Value | 
     inner = defining_operation(operation.operands[0])
     if inner is None:
         return None
-    permutation = viewed(operation, Transpose).permutation
+    permutation = Transpose.of(operation).permutation
     type = tensor_type(operation.result)
     result_dims = [permutation.index(d) for d in range(len(permutation))]
     if inner.name == "stablehlo.transpose":
-        before = viewed(inner, Transpose).permutation
+        before = Transpose.of(inner).permutation
         attributes = dimensions(permutation=[before[d] for d in permutation])
         return rewriter.create(operation.name, inner.operands, type, attributes)
     if inner.name == "stablehlo.broadcast_in_dim":
-        to = viewed(inner, BroadcastInDim).broadcast_dimensions
+        to = BroadcastInDim.of(inner).broadcast_dimensions
         return broadcast(inner.operands[0], [result_dims[d] for d in to], type, rewriter)
     return None
 
@@ -131,7 +131,7 @@ def transpose_of_layout_op(operation: Operation, rewriter: Rewriter) -> Value | 
 def identity_reverse(operation: Operation, rewriter: Rewriter) -> Value | None:
     """Dimensions of size 1, and those along which all elements are the same, need no reversing."""
     (operand,) = operation.operands
-    reversed = viewed(operation, Reverse).dimensions
+    reversed = Reverse.of(operation).dimensions
     type = tensor_type(operand)
     needed = [d for d in reversed if type.shape[d] > 1 and not _repeats(operand, d)]
     if not needed:
@@ -146,5 +146,5 @@ def _repeats(value: Value, dimension: int) -> bool:
     inner = defined_by(value, "stablehlo.broadcast_in_dim")
     if inner is None:
         return False
-    to = viewed(inner, BroadcastInDim).broadcast_dimensions
+    to = BroadcastInDim.of(inner).broadcast_dimensions
     return dimension not in to or tensor_type(inner.operands[0]).shape[to.index(dimension)] == 1

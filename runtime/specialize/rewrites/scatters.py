@@ -16,14 +16,13 @@ from ..utils.rewriter import (
     defined_by,
     dimensions,
     has_static_unquantized_types,
-    viewed,
 )
 from .index_components import MAX_COMPONENTS, index_components_of, wrapped_index
 
 
 def scatter_by_components(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A scatter that a kernel serves takes the components of wrapped or concatenated index vectors."""
-    view = viewed(operation, Scatter)
+    view = Scatter.of(operation)
     count, index_map = len(view.inputs), view.scatter_dims_to_operand_dims
     start_indices = operation.operands[count]
     is_joined = defined_by(start_indices, "stablehlo.concatenate") is not None
@@ -76,7 +75,7 @@ def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
     """A scatter that overwrites one window, which lies within the operand, is an update of a slice."""
     if not has_static_unquantized_types(operation) or len(operation.operands) != 3:
         return None
-    view = viewed(operation, Scatter)
+    view = Scatter.of(operation)
     operand, start_indices, updates = operation.operands
     array, shape = constant_array(start_indices), tensor_type(operand).shape
     batch = math.prod(batch_sizes(tensor_type(start_indices).shape, view.index_vector_dim))

@@ -17,7 +17,6 @@ from ..utils.rewriter import (
     dimensions,
     is_static_unquantized,
     splat,
-    viewed,
 )
 from .reshaping import broadcast
 
@@ -39,7 +38,7 @@ def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
     inner = defined_by(operation.operands[0], operation.name)
     if inner is None:
         return None
-    first, second = viewed(inner, Slice), viewed(operation, Slice)
+    first, second = Slice.of(inner), Slice.of(operation)
     starts = [
         start + stride * begin
         for start, stride, begin in zip(first.start_indices, first.strides, second.start_indices, strict=True)
@@ -60,9 +59,9 @@ def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None
     inner = defining_operation(operation.operands[0])
     if inner is None:
         return None
-    view, type = viewed(operation, Slice), tensor_type(operation.result)
+    view, type = Slice.of(operation), tensor_type(operation.result)
     if inner.name == "stablehlo.transpose":
-        permutation = viewed(inner, Transpose).permutation
+        permutation = Transpose.of(inner).permutation
         order = [permutation.index(d) for d in range(len(permutation))]
         starts, limits, strides = [[values[axis] for axis in order] for values in view.ranges()]
         cut = sliced(inner.operands[0], (starts, limits, strides), rewriter)
@@ -70,7 +69,7 @@ def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None
     if inner.name != "stablehlo.broadcast_in_dim":
         return None
     (source,) = inner.operands
-    to, shape = viewed(inner, BroadcastInDim).broadcast_dimensions, tensor_type(source).shape
+    to, shape = BroadcastInDim.of(inner).broadcast_dimensions, tensor_type(source).shape
     repeats_dim = [size == 1 < tensor_type(inner.result).shape[d] for size, d in zip(shape, to, strict=True)]
     if 0 in type.shape:
         return None
@@ -86,8 +85,8 @@ def slice_of_concatenate(operation: Operation, rewriter: Rewriter) -> Value | No
     inner = defined_by(operation.operands[0], "stablehlo.concatenate")
     if inner is None:
         return None
-    dimension = viewed(inner, Concatenate).dimension
-    starts, limits, strides = map(list, viewed(operation, Slice).ranges())
+    dimension = Concatenate.of(inner).dimension
+    starts, limits, strides = map(list, Slice.of(operation).ranges())
     low, high = starts[dimension], limits[dimension]
     if low >= high:
         return None
@@ -117,7 +116,7 @@ def concatenate(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> 
 def identity_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A pad that adds nothing is its operand or, where it removes elements, a slice."""
     operand, _ = operation.operands
-    view = viewed(operation, Pad)
+    view = Pad.of(operation)
     low, high, interior = view.amounts()
     shape = tensor_type(operand).shape
     inside = [amount for amount, size in zip(interior, shape, strict=True) if size > 1]
@@ -134,11 +133,11 @@ def identity_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 def flatten_concatenate(operation: Operation, rewriter: Rewriter) -> Value | None:
     """Drop empty inputs, replace a single input by itself, and flatten nested concatenations."""
-    dimension = viewed(operation, Concatenate).dimension
+    dimension = Concatenate.of(operation).dimension
     inputs: list[Value] = []
     for value in operation.operands:
         inner = defined_by(value, operation.name)
-        if inner is not None and viewed(inner, Concatenate).dimension == dimension:
+        if inner is not None and Concatenate.of(inner).dimension == dimension:
             inputs += inner.operands
         elif tensor_type(value).shape[dimension]:
             inputs.append(value)
@@ -154,7 +153,7 @@ def dynamic_slice_at_constants(operation: Operation, rewriter: Rewriter) -> Valu
     from ...ops.indexing.dynamic_slice import DynamicSlice
 
     operand, *start_indices = operation.operands
-    view = viewed(operation, DynamicSlice)
+    view = DynamicSlice.of(operation)
     starts = clamped_starts(start_indices, tensor_type(operand).shape, view.slice_sizes)
     if None in starts:
         return None
@@ -183,7 +182,7 @@ def dynamic_slice_whole_dimensions(operation: Operation, rewriter: Rewriter) -> 
     """Replace the starts of full-size dimensions by 0, to which any start is clamped."""
     from ...ops.indexing.dynamic_slice import DynamicSlice
 
-    sizes, shape = viewed(operation, DynamicSlice).slice_sizes, tensor_type(operation.operands[0]).shape
+    sizes, shape = DynamicSlice.of(operation).slice_sizes, tensor_type(operation.operands[0]).shape
     operands = list(operation.operands)
     for d, start in enumerate(operation.operands[1:]):
         if shape[d] == sizes[d] and splat(start) is None and is_static_unquantized(start):

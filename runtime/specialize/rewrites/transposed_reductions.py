@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...ir import Block, Operation, Region, Value, tensor_type, use_counts
 from ...ops.reduction.reduce import Reduce
 from ...ops.shape.layout import Transpose
-from ..utils.rewriter import dimensions, has_static_unquantized_types, reduced_from, viewed
+from ..utils.rewriter import dimensions, has_static_unquantized_types, reduced_from
 
 
 class _ReductionOfTranspose(NamedTuple):
@@ -71,7 +71,7 @@ def _match(operation: Operation, users: Counter[Value]) -> _ReductionOfTranspose
     transpose = reduced_from(operation, Transpose.name)
     if transpose is None or users[transpose.result] != 1 or not has_static_unquantized_types(operation):
         return None
-    view, permutation = viewed(operation, Reduce), viewed(transpose, Transpose).permutation
+    view, permutation = Reduce.of(operation), Transpose.of(transpose).permutation
     reduced_result_dims = sorted(view.dimensions)
     reduced_dims = [permutation[d] for d in reduced_result_dims]
     if reduced_dims != sorted(reduced_dims) and not view.analysis.is_exact:

@@ -13,7 +13,6 @@ from ...ir import DenseElementsAttribute, Operation, Value
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.op_registry import PROCESS_IDS
 from ...ops.framework.rules import as_tensor
-from ...ops.framework.verify import view_of
 from ...types import PLAIN, Array, TensorType
 from .operation_classes import has_no_effect
 
@@ -124,7 +123,7 @@ def _computed(
 
 
 def _by_reference(operation: Operation, arrays: Sequence[Array]) -> Any:
-    return view_of(operation).reference(*arrays)
+    return Op.of(operation).reference(*arrays)
 
 
 def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
-from ...ops.framework.verify import view_of
+from ...ops.framework.declaration import Op
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
 from .operation_classes import JOINING_OPS, MOVEMENT_VIEWS
@@ -132,7 +132,7 @@ def _source_along(operation: Operation, dimension: int, index: int) -> tuple[Val
     type = operation.result.type
     if not all(isinstance(one.type, TensorType) and one.type.is_static for one in operation.operands):
         return None
-    view = cast("MovementOp", view_of(operation))
+    view = cast("MovementOp", Op.of(operation))
     assert isinstance(type, TensorType)
     for one in view.movement_maps() or ():
         k = index - one.starts[dimension]

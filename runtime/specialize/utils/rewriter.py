@@ -9,14 +9,13 @@ effect or an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
 from ...ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value, tensor_type
 from ...ops.framework.attribute_kinds import DIMENSIONS
-from ...ops.framework.declaration import Op
-from ...ops.framework.verify import TERMINATORS, view_of
+from ...ops.framework.verify import TERMINATORS
 from ...types import Array, TensorType, Type
 from .constants import Budget, fold
 from .intervals import Interval, Intervals
@@ -27,7 +26,6 @@ MAX_REWRITE_DEPTH: Final = 40
 
 Rewrite = Callable[[Operation, "Rewriter"], "Value | Sequence[Value] | None"]
 Preparation = Callable[[Operation, "Rewriter"], None]
-AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 class Rewriter:
@@ -235,16 +233,6 @@ def defining_operation(value: Value) -> Operation | None:
     """
     owner = value.owner
     return owner if isinstance(owner, Operation) and has_static_unquantized_types(owner) else None
-
-
-def viewed(operation: Operation, declaration: type[AnyOp]) -> AnyOp:
-    """The view of an operation whose declaration is known.
-
-    A view is what MLIR calls an OpView: the operation with accessors for what its declaration names.
-    """
-    view = view_of(operation)
-    assert isinstance(view, declaration)
-    return view
 
 
 def constant_array(value: Value) -> Array | None:

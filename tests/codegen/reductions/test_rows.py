@@ -17,7 +17,6 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.llvm import machine
 from nimblehlo.codegen.reductions import row_tiling, rows
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.specialize import specialize
 from tests.running import run_every_way, same_bits
 
@@ -28,14 +27,14 @@ def plan_of(text: str) -> tuple[Any, row_tiling.RowTilePlan | None]:
     """The block of a program's function and its form, were it a fusion."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    return function.body.block, row_tiling.plan_row_tiling(function.body.block, view_of)
+    return function.body.block, row_tiling.plan_row_tiling(function.body.block)
 
 
 def by_rows(text: str, inputs: list[Array], size: int) -> list[Array]:
     """The results of a program's function, run as one fusion in tasks of `size` rows."""
     block, plan = plan_of(text)
     assert plan is not None
-    code = str(rows.rows_module(block, plan, view_of, size))
+    code = str(rows.rows_module(block, plan, size))
     address = machine.function_address(machine.key_of(code), rows.NAME, lambda: code)
     task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)
     types: list[Any] = [value.type for value in block.terminator.operands]

@@ -14,7 +14,6 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.reductions.rows import rows_module
 from nimblehlo.codegen.reductions.short_rows import short_row_group
-from nimblehlo.ops.framework.verify import view_of
 from tests.codegen.reductions.test_rows import check, layer_norm, numbers, plan_of
 from tests.running import run_every_way, same_bits
 
@@ -42,7 +41,7 @@ def test_operands_of_one_kind_are_turned_by_one_function() -> None:
     text = jax.jit(normalised).lower(*arguments).as_text()
     block, plan = plan_of(text)
     assert plan is not None and short_row_group(plan, block, 40) is not None
-    module = str(rows_module(block, plan, view_of, 40))
+    module = str(rows_module(block, plan, 40))
     assert module.count('define internal void @"load_transposed.4.16') == 1
     assert module.count('define internal void @"store_transposed.4.16') == 1
     assert (module.count('call void @"load_transposed'), module.count('call void @"store_transposed')) == (

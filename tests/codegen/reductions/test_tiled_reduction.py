@@ -14,7 +14,6 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.reductions import reduction_tiling, tiled_reduction
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.specialize import specialize
 from tests.running import run_every_way, same_bits
 
@@ -191,8 +190,8 @@ def test_short_rows_of_large_operands_are_prefetched(
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
     block = function.body.block
-    plan = reduction_tiling.plan_reduction_tiling(block, view_of)
+    plan = reduction_tiling.plan_reduction_tiling(block)
     assert plan is not None
-    code = str(tiled_reduction.reductions_module(block, plan, view_of, 1, tiled_reduction.Accumulation()))
+    code = str(tiled_reduction.reductions_module(block, plan, 1, tiled_reduction.Accumulation()))
     assert ('call void @"llvm.prefetch' in code) == is_prefetched
     run_every_way(text, x)

@@ -16,7 +16,6 @@ from nimblehlo.errors import ExecutionError, VerifyError
 from nimblehlo.ops.contraction import convolution, convolution_algorithms
 from nimblehlo.ops.contraction.convolution import Convolution, DynamicConv
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.references import evaluate
 from tests.ops.rejections import (
@@ -217,7 +216,7 @@ HIGH = "[#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>]"
 
 
 def uses_winograd(text: str) -> bool:
-    view: Any = view_of(parse_and_verify(text).functions["main"].body.block.operations[0])
+    view: Any = Op.of(parse_and_verify(text).functions["main"].body.block.operations[0])
     return bool(view.uses_winograd(*(np.zeros(type.shape, type.dtype) for type in (view.lhs, view.rhs))))
 
 

@@ -16,7 +16,6 @@ from nimblehlo.kernels.matmul import gemv, matmul
 from nimblehlo.ops.contraction import dot_general as contraction
 from nimblehlo.ops.contraction.dot_general import DotGeneral
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES, INTEGER
 from tests.ops.references import evaluate
 from tests.ops.rejections import (
@@ -451,7 +450,7 @@ def test_fields_of_other_kinds_are_rejected(change: tuple[str, str]) -> None:
 )
 def test_plain_products_are_called_at_once(lhs: str, rhs: str, result: str, expected: Any) -> None:
     module = parse_and_verify(dot_general(*(f"tensor<{t}>" for t in (lhs, rhs, result)), *MATRICES))
-    (view,) = [view_of(operation) for operation in module.walk() if operation.name == DotGeneral.name]
+    (view,) = [Op.of(operation) for operation in module.walk() if operation.name == DotGeneral.name]
     if matmul.is_available():
         assert view.bind() is expected or expected is None
     generator = np.random.default_rng(0)
@@ -487,7 +486,7 @@ def test_what_is_bound_does_what_the_reference_does(
   return %result : {c}
 }}
 """
-    (view,) = [view_of(op) for op in parse_and_verify(text).walk() if op.name == DotGeneral.name]
+    (view,) = [Op.of(op) for op in parse_and_verify(text).walk() if op.name == DotGeneral.name]
     generator = np.random.default_rng(0)
     operands = [generator.integers(-9, 9, one.shape).astype(one.dtype) for one in (view.lhs, view.rhs)]
     got, expected = np.asarray(view.bind()(*operands)), np.asarray(view.reference(*operands))

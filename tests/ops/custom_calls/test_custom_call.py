@@ -14,7 +14,6 @@ from nimblehlo.ops.custom_calls import custom_call
 from nimblehlo.ops.custom_calls.custom_call import register_custom_call, unregister_custom_call
 from nimblehlo.ops.custom_calls.targets import BUILT_IN
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import view_of
 from tests.ops.rejections import (
     assert_complete,
     assert_inputs_rejected,
@@ -47,7 +46,7 @@ def returning(target: str, inputs: str = F, results: str = F, attributes: str = 
 def view(text: str) -> Any:
     """The view of the first custom call."""
     operations = parse_and_verify(text).functions["main"].body.block.operations
-    return view_of(next(operation for operation in operations if operation.name == "stablehlo.custom_call"))
+    return Op.of(next(operation for operation in operations if operation.name == "stablehlo.custom_call"))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from nimblehlo.errors import NimbleError, UnsupportedError, VerifyError
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Module
 from nimblehlo.ops import declarations
-from nimblehlo.ops.framework import verify as verification
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.framework.verify import verify
 from tests.ops.rejections import modules_of_tests
 
@@ -244,7 +244,7 @@ def reductions(*lines: str) -> Module:
 
 def views_checked(module: Module) -> int:
     """How many operations are looked at in full."""
-    with patch.object(verification, "view_of", side_effect=verification.view_of) as looked:
+    with patch.object(Op, "of", wraps=Op.of) as looked:
         verify(module)
     return looked.call_count
 

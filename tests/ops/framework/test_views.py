@@ -6,7 +6,7 @@ from nimblehlo import load
 from nimblehlo.errors import VerifyError
 from nimblehlo.ir import DenseArrayAttribute, Operation, Value
 from nimblehlo.ops.framework import declaration
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 F32 = ELEMENT_TYPES["f32"]
@@ -26,14 +26,14 @@ def argument(type: TensorType) -> Value:
 
 def test_views_follow_what_changes_in_an_operation() -> None:
     operation = broadcast(argument(VECTOR), (1,))
-    assert view_of(operation).broadcast_dimensions == (1,)
+    assert Op.of(operation).broadcast_dimensions == (1,)
     operation.attributes = {"broadcast_dimensions": DenseArrayAttribute(I64, (0,))}
-    assert view_of(operation).broadcast_dimensions == (0,)
+    assert Op.of(operation).broadcast_dimensions == (0,)
     wider = TensorType((2, 5), F32)
     operation.results[0].type = wider
-    assert view_of(operation).result is wider
+    assert Op.of(operation).result is wider
     operation.operands = (argument(TensorType((5,), F32)),)
-    assert view_of(operation).operand.shape == (5,)
+    assert Op.of(operation).operand.shape == (5,)
 
 
 def test_what_is_wrong_is_said_each_time() -> None:
@@ -41,7 +41,7 @@ def test_what_is_wrong_is_said_each_time() -> None:
     del operation.attributes["broadcast_dimensions"]
     for _ in range(2):
         with pytest.raises(VerifyError, match="broadcast_dimensions is missing"):
-            view_of(operation)
+            Op.of(operation)
 
 
 def test_variadic_parts_and_regions_belong_to_one_view() -> None:
@@ -54,16 +54,16 @@ def test_variadic_parts_and_regions_belong_to_one_view() -> None:
 }"""
     body = load(text).functions["main"].body
     assert body is not None
-    first, second = (view_of(operation) for operation in body.block.operations[:2])
+    first, second = (Op.of(operation) for operation in body.block.operations[:2])
     assert first.inputs == second.inputs and first.inputs is not second.inputs
     assert first.body is body.block.operations[0].regions[0]
     assert second.body is body.block.operations[1].regions[0]
     first.inputs.append(VECTOR)
-    assert len(view_of(body.block.operations[1]).inputs) == 1
+    assert len(Op.of(body.block.operations[1]).inputs) == 1
 
 
 def test_no_more_is_known_than_stated() -> None:
     value = argument(VECTOR)
     for number in range(2 * declaration.MAX_CACHED_VIEWS):
-        assert view_of(broadcast(value, (number,))).broadcast_dimensions == (number,)
+        assert Op.of(broadcast(value, (number,))).broadcast_dimensions == (number,)
     assert len(declaration._field_cache) <= declaration.MAX_CACHED_VIEWS

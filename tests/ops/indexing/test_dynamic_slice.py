@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from nimblehlo.errors import UndefinedBehaviorError
 from nimblehlo.frontend.parser import parse
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.ops.indexing import dynamic_slice as indexing
 from nimblehlo.ops.indexing import gather
 from nimblehlo.types import ELEMENT_TYPES
@@ -204,7 +203,7 @@ SOME_PARTS = st.fixed_dictionaries(
 def test_any_dimension_numbers_get_a_verdict(parts: dict[str, Any], dynamic: bool) -> None:
     text = dynamic_gather_program(**parts) if dynamic else gather_program(**parts)
     block = parse(text).functions["main"].body.block
-    view = view_of(block.operations[-2])
+    view = Op.of(block.operations[-2])
     reasons = [reason for _, _, reason in view.constraints()]
     if not any(reasons):
         assert view.infer() is None or view.infer()[0].rank == view.result.rank

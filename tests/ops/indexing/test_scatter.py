@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from nimblehlo.frontend.parser import parse
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.ops.indexing import scatter, scatter_rules
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.indexing.index_cases import IndexCase, index_cases
@@ -179,7 +178,7 @@ SOME_PARTS = st.fixed_dictionaries(
 def test_any_dimension_numbers_get_a_verdict(parts: dict[str, Any]) -> None:
     body = region(types=[F32, F32], returned=["%b0", "%b1"])
     block = parse(scatter_program(body, **parts)).functions["main"].body.block
-    view = view_of(block.operations[-2])
+    view = Op.of(block.operations[-2])
     reasons = [reason for _, _, reason in view.constraints()]
     if not any(reasons):
         assert len(view.infer()) == len(view.results)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nimblehlo.frontend import parse
-from nimblehlo.ops.framework.verify import verify, view_of
+from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.ops.shape.movement import MovementOp, reshape_groups
 from tests.ops.texts import array, tensor
 
@@ -29,7 +30,7 @@ def view(name: str, operands: Any, result: Any, attributes: str) -> MovementOp:
     )
     verify(module)
     operation = module.functions["main"].body.block.operations[0]  # type: ignore[union-attr]
-    viewed = view_of(operation)
+    viewed = Op.of(operation)
     assert isinstance(viewed, MovementOp)
     return viewed
 

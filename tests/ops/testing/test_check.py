@@ -11,7 +11,6 @@ import pytest
 from nimblehlo.errors import ExecutionError, VerifyError
 from nimblehlo.ops import lookup
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.ops.testing import check
 from nimblehlo.ops.testing.check import not_almost_equal, not_close, ulp_difference, unequal
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
@@ -33,7 +32,7 @@ NAN, INFINITY = float("nan"), float("inf")
 def run(text: str, *values: Array) -> None:
     """Run the last operation before the return on `values`."""
     operation = parse_and_verify(text).functions["main"].body.block.operations[-2]
-    view = view_of(operation)
+    view = Op.of(operation)
     assert not view.pure
     with np.errstate(all="ignore"):
         assert view.reference(*values) == ()
@@ -190,7 +189,7 @@ def test_pretty_forms() -> None:
     }"""
     values = np.array([1, 2], np.float32)
     for operation in parse_and_verify(text).functions["main"].body.block.operations[:-1]:
-        view_of(operation).reference(*[values for _ in operation.operands])
+        Op.of(operation).reference(*[values for _ in operation.operands])
 
 
 def test_tensors_of_other_shapes_are_not_compared() -> None:

@@ -10,7 +10,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.matmul import matmul
-from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.implementations import contraction_kernels
 from tests.ops.rejections import parse_and_verify
 from tests.ops.texts import tensor
@@ -45,7 +45,7 @@ def text_of(shape: tuple[int, ...], element_type: str, transposed: str) -> str:
 
 
 def view_of_product(text: str) -> Any:
-    return view_of(parse_and_verify(text).functions["main"].body.block.operations[0])
+    return Op.of(parse_and_verify(text).functions["main"].body.block.operations[0])
 
 
 def operands_of(text: str, special: bool) -> list[Any]:

@@ -10,7 +10,6 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.steps import steps_module
-from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.plan.tiering import cost_model, tiers
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
@@ -123,7 +122,7 @@ func.func @main(%a: tensor<3x4xf32>, %b: tensor<4x4xf32>, %f: tensor<i1>) -> (te
 
 def test_results_are_made_where_they_are_wanted() -> None:
     block = simplified(RESULTS, rewrite=False).body.block  # type: ignore[union-attr]
-    module = str(steps_module(block, view_of))
+    module = str(steps_module(block))
     # The second name of %q, its other shape, and what each branch hands on.
     assert module.count('call void @"llvm.memcpy') == 4
     # What the first branch makes.

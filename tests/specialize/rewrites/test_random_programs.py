@@ -12,7 +12,8 @@ pytest.importorskip("jaxlib")
 import nimblehlo
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.programs import random_program
-from nimblehlo.ops.framework.verify import TERMINATORS, view_of
+from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import TERMINATORS
 from nimblehlo.specialize import specialize
 from tests.fuzzing import rules
 from tests.fuzzing.variants import for_runtime, text_of
@@ -28,7 +29,7 @@ def outcome(module: Any, inputs: list[np.ndarray[Any, Any]], *, rewrite: bool) -
         assert made.body is not None
         for operation in made.body.walk():
             if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):
-                view_of(operation).verify()
+                Op.of(operation).verify()
         return run(made, inputs)
     except NimbleError as error:
         return str(error)
