@@ -2,6 +2,7 @@
 
 import json
 import sys
+import unittest
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 from nimblehlo.error_bounds.wide_types import widened
 from tests.jax_suite import comparing, comparison
 from tests.jax_suite.backend import FileOutcome, devices_section
+from tests.jax_suite.backend_worker import import_with_stand_ins
 from tests.jax_suite.campaign import CRASHED, Tally, _watched, printed, run_file
 from tests.jax_suite.comparing import REFUSED, SEVERAL_DEVICES, Comparing, stored_arrays
 from tests.jax_suite.comparison import DIFFERENCE, EXACT, WITHIN_BOUND, judge
@@ -280,6 +282,43 @@ def test_tests_with_faults_are_forgotten_alone(tmp_path: Path) -> None:
 def test_a_worker_that_hangs_is_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
     assert _watched(command, Journal(tmp_path / "journal"), 1, {}) is None
+
+
+OTHER_VERSION = """
+from json import dumps, later_name
+from json.decoder import another_name
+import unittest
+
+class VersionTest(unittest.TestCase):
+    def test_a(self):
+        dumps(1)
+
+    def test_b(self):
+        another_name(later_name)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="ImportError does not say which name is lacking")
+def test_tests_of_what_the_installed_version_lacks_are_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "version_test.py").write_text(OTHER_VERSION)
+    monkeypatch.syspath_prepend(tmp_path)
+    for module, name in ((json, "later_name"), (json.decoder, "another_name")):
+        monkeypatch.setattr(module, name, None, raising=False)
+        delattr(module, name)
+    import_with_stand_ins("version_test")
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromModule(sys.modules.pop("version_test")).run(result)
+    assert (result.testsRun, result.errors, result.failures) == (2, [], [])
+    assert [reason for _, reason in result.skipped] == ["json.decoder has no another_name"]
+
+
+def test_a_missing_module_has_no_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "module_test.py").write_text("import json.no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="no_such_module"):
+        import_with_stand_ins("module_test")
 
 
 def test_the_section_of_devices_names_each_failure_with_its_reason(tmp_path: Path) -> None:

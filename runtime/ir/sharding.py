@@ -282,6 +282,10 @@ class TensorSharding(SdyAttribute):
             return [1] * len(shape)
         return [dimension.shard_count(mesh) for dimension in self.dimensions]
 
+    def with_reduction(self, reduction: str) -> TensorSharding:
+        """The sharding with partial results of another reduction."""
+        return TensorSharding(self.mesh, self.dimensions, self.replicated, self.unreduced, reduction)
+
     def restricted_to(self, names: Collection[str]) -> TensorSharding:
         """The sharding along the axes of these names alone."""
 

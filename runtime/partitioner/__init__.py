@@ -2,7 +2,8 @@
 
 - `axis_shardings`: how a value is divided, and which devices hold what;
 - `context`: the state of partitioning a function, and conversions of shardings;
-- `rules`: the rule of each operation;
+- `rules`: the rule of each operation; `custom_calls`: that of custom calls;
+- `combining`: all-reduces that become one;
 - `partitioner`: functions, control flow, and whether partitioning pays off.
 
 Source: Shardy's documentation, "Sharding representation"; the idea is that of GSPMD (Xu et al., 2021): any

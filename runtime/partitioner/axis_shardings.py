@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,15 +23,31 @@ class AxisSharding(NamedTuple):
 
     Attributes:
         dimensions: for each dimension the axes along which it is divided, from major to minor.
-        unreduced: the axes, sorted, along which each device holds a partial sum.
+        unreduced: the axes, sorted, along which each device holds a partial result.
+        reduction: ``"sum"``, ``"max"`` or ``"min"``: the reduction of partial results that gives the tensor;
+            "sum" where there are no unreduced axes.
     """
 
     dimensions: tuple[Axes, ...]
     unreduced: Axes = ()
+    reduction: str = "sum"
 
     def used(self) -> set[str]:
         """The axes along which dimensions are divided."""
         return {axis for axes in self.dimensions for axis in axes}
+
+    def unreduced_by(self, reduction: str) -> Axes:
+        """The axes along which each device holds a partial result of that reduction."""
+        return self.unreduced if self.reduction == reduction else ()
+
+    def with_dimensions(self, dimensions: Iterable[Axes]) -> AxisSharding:
+        """The sharding with other axes of the dimensions and the same unreduced axes."""
+        return self._replace(dimensions=tuple(dimensions))
+
+    def with_unreduced(self, unreduced: Iterable[str], reduction: str) -> AxisSharding:
+        """The sharding with partial results of a reduction along axes, in any order."""
+        axes = tuple(sorted(unreduced))
+        return AxisSharding(self.dimensions, axes, reduction if axes else "sum")
 
 
 def replicated(type: Type) -> AxisSharding:
@@ -61,16 +77,13 @@ class Devices:
         """The axes along which a sharding of the program divides a value.
 
         Raises:
-            CannotPartition: the sharding has sub-axes, another reduction than a sum, or another mesh.
+            CannotPartition: the sharding has sub-axes, or another mesh.
         """
         if sharding is None or not isinstance(type, TensorType):
             return replicated(type)
-        if sharding.unreduced and sharding.reduction != "sum":
-            raise CannotPartition("devices hold partial results of another reduction than a sum")
         dimensions = [self._names(dimension.axes) for dimension in sharding.dimensions]
-        return AxisSharding(
-            tuple(dimensions) or replicated(type).dimensions, tuple(sorted(self._names(sharding.unreduced)))
-        )
+        divided = AxisSharding(tuple(dimensions) or replicated(type).dimensions)
+        return divided.with_unreduced(self._names(sharding.unreduced), sharding.reduction)
 
     def _names(self, axes: Sequence[AxisRef]) -> Axes:
         """The names of the axes with more than one device."""

@@ -24,12 +24,16 @@ from ..ir import (
 )
 from ..ir.builder import copy_region
 from ..ir.location import UNKNOWN, Location
+from ..ops.reduction.bodies import identity
 from ..ops.sharding.scope import Scope
 from ..specialize.inline import without_shardings
-from ..types import Array, TensorType, Type, element_type, element_type_of
+from ..types import Array, ElementType, TensorType, Type, element_type, element_type_of
 from .axis_shardings import Axes, AxisSharding, CannotPartition, Devices, replicated
 
 CHANNEL: Final = StructAttribute("stablehlo", "channel_handle", {"handle": 1, "type": 1})
+COMBINATION: Final = {"sum": "stablehlo.add", "max": "stablehlo.maximum", "min": "stablehlo.minimum"}
+"""The operation that combines two partial results, by the reduction of unreduced axes."""
+
 _I32: Final = element_type("i32")
 _I64: Final = element_type("i64")
 
@@ -165,13 +169,20 @@ class Context:
         )
         return self.create("stablehlo.reshape", [sliced.result], [TensorType((), element)]).result
 
-    def all_reduced(self, value: Value, axes: Sequence[str], body: Region | None = None) -> Value:
-        """The reduction of the values of the devices along axes; `body` is a sum if it is not given."""
-        if body is None:
+    def all_reduced(self, value: Value, axes: Sequence[str], reduction: str | Region) -> Value:
+        """The reduction of the values of the devices along axes.
+
+        Args:
+            value: what a device holds.
+            axes: axes of the mesh.
+            reduction: the computation, or the name of the reduction of unreduced axes.
+        """
+        body = reduction
+        if isinstance(body, str):
             scalar = TensorType((), static_tensor_type(value).element_type)
             block = Block([scalar, scalar])
-            total = Builder(block).create("stablehlo.add", block.arguments, [scalar]).result
-            Builder(block).create("stablehlo.return", [total])
+            combined = Builder(block).create(COMBINATION[body], block.arguments, [scalar]).result
+            Builder(block).create("stablehlo.return", [combined])
             body = Region([block])
         attributes = {**self._groups(axes), "use_global_device_ids": UnitAttribute()}
         return self.create("stablehlo.all_reduce", [value], [value.type], attributes, [body]).result
@@ -189,10 +200,11 @@ class Context:
         """
         if current == target:
             return value
-        ended_axes = [axis for axis in current.unreduced if axis not in target.unreduced]
+        kept_axes = target.unreduced_by(current.reduction)
+        ended_axes = [axis for axis in current.unreduced if axis not in kept_axes]
         if ended_axes:
-            value = self.all_reduced(value, ended_axes)
-        new_axes = [axis for axis in target.unreduced if axis not in current.unreduced]
+            value = self.all_reduced(value, ended_axes, current.reduction)
+        new_axes = [axis for axis in target.unreduced if axis not in current.unreduced_by(target.reduction)]
         for dimension, axes in enumerate(current.dimensions):
             common = _common(axes, target.dimensions[dimension])
             padded = [axis for axis in axes[len(common) :] if axis in new_axes]
@@ -201,11 +213,12 @@ class Context:
                     "a dimension would be gathered along some axes and unreduced along others"
                 )
             if padded:
-                value = self._padded_shard(value, dimension, axes[len(common) :])
+                value = self._padded_shard(value, dimension, axes[len(common) :], target.reduction)
                 new_axes = [axis for axis in new_axes if axis not in padded]
             elif len(common) < len(axes):
                 value = self._gathered(value, dimension, axes[len(common) :])
-        if new_axes:
+        if new_axes and target.reduction == "sum":
+            # An equal value on each device is a partial maximum or minimum as it is.
             value = self._on_first_device(value, new_axes)
         for dimension, axes in enumerate(target.dimensions):
             common = _common(axes, current.dimensions[dimension])
@@ -249,22 +262,28 @@ class Context:
             "stablehlo.dynamic_slice", [value, *starts], [type.with_shape(shape)], attributes
         ).result
 
-    def _padded_shard(self, value: Value, dimension: int, axes: Axes) -> Value:
-        """A device's shard along axes as a partial sum: the shard padded with zeros."""
+    def _padded_shard(self, value: Value, dimension: int, axes: Axes, reduction: str) -> Value:
+        """A device's shard along axes as a partial result: the shard padded with the reduction's identity."""
         size = static_tensor_type(value).shape[dimension]
         type = self._resized(value, dimension, self.devices.size(axes))
         starts = self._starts(value, dimension, axes, size)
         return self.create(
-            "stablehlo.dynamic_update_slice", [self._zeros(type), value, *starts], [type]
+            "stablehlo.dynamic_update_slice", [self._identities(type, reduction), value, *starts], [type]
         ).result
 
-    def _zeros(self, type: TensorType) -> Value:
-        return self.constant(np.broadcast_to(np.zeros((), type.dtype), type.shape))
+    def _identities(self, type: TensorType, reduction: str) -> Value:
+        """A tensor of the identity element of a reduction."""
+        element = type.element_type
+        monoid = COMBINATION[reduction].removeprefix("stablehlo.")
+        value = identity(monoid, element) if isinstance(element, ElementType) else None
+        if value is None:
+            raise CannotPartition(f"{element} has no element that a {reduction} ignores")
+        return self.constant(np.broadcast_to(value, type.shape))
 
     def _on_first_device(self, value: Value, axes: Sequence[str]) -> Value:
         """The value as partial sums along axes: the value on the first device, zeros on the others."""
         is_first = self.device_entry(self.devices.positions(axes) == 0)
-        zeros = self._zeros(static_tensor_type(value))
+        zeros = self._identities(static_tensor_type(value), "sum")
         return self.create("stablehlo.select", [is_first, value, zeros], [value.type]).result
 
 

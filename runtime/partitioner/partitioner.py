@@ -13,6 +13,7 @@ from ..ops.sharding.scope import Scope, meshes_of
 from ..specialize.inline import without_shardings
 from ..types import FunctionType
 from .axis_shardings import AxisSharding, CannotPartition, Devices, replicated
+from .combining import combine_all_reduces
 from .context import Context, Work, elements
 from .rules import apply
 
@@ -99,6 +100,8 @@ class _Partitioner:
         for function in self.functions.values():
             assert function.body is not None
             _replace_sdy_constants(function.body)
+            if self.source.functions[function.name] is not function:
+                combine_all_reduces(function)
         return Module(
             [*meshes, *self.functions.values()],
             name=self.source.name,

@@ -22,17 +22,27 @@ from ..ir import (
     Value,
 )
 from ..ir.builder import captured_values, copy_region
+from ..ops.elementwise.conversion import Convert
 from ..ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
+from ..ops.framework.verify import view_of
 from ..ops.reduction.bodies import identity, monoid
 from ..specialize.inline import without_shardings
 from ..types import ElementType, TensorType, element_type
 from .axis_shardings import AxisSharding, CannotPartition, replicated
-from .context import Context, i64_array, i64_attribute, replicated_region, static_tensor_type
+from .context import COMBINATION, Context, i64_array, i64_attribute, replicated_region, static_tensor_type
+from .custom_calls import partition_custom_call
 
 Rule = Callable[[Operation, Context], None]
 
-_LINEAR: Final = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.negate"})
-"""Elementwise operations that give partial sums if their operands are partial sums."""
+_PRESERVING: Final = {
+    "sum": frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.negate"}),
+    "max": frozenset({"stablehlo.maximum"}),
+    "min": frozenset({"stablehlo.minimum"}),
+}
+"""For each reduction the elementwise operations that give partial results if their operands are such."""
+
+_REDUCTIONS: Final = {operation: reduction for reduction, operation in COMBINATION.items()}
+"""The reduction of unreduced axes, by the operation that combines two partial results."""
 
 _NOT_REPEATED: Final = (
     COMMUNICATING
@@ -67,7 +77,7 @@ def apply(operation: Operation, context: Context) -> None:
 def _elementwise(operation: Operation, context: Context) -> None:
     sharding = context.sharding(operation.result)
     shape = static_tensor_type(operation.result).shape
-    if sharding.unreduced and operation.name not in _LINEAR:
+    if sharding.unreduced and not _preserves_partial_results(operation, sharding.reduction):
         sharding = AxisSharding(sharding.dimensions)
     operands = []
     for operand in operation.operands:
@@ -77,6 +87,15 @@ def _elementwise(operation: Operation, context: Context) -> None:
             return
         operands.append(context.operand(operand, sharding if own == shape else replicated(operand.type)))
     _finish(operation, context, operands, sharding)
+
+
+def _preserves_partial_results(operation: Operation, reduction: str) -> bool:
+    """Whether an elementwise operation on partial results gives partial results of its result."""
+    if operation.name == "stablehlo.convert":
+        view = view_of(operation)
+        assert isinstance(view, Convert)
+        return view.is_exact_between_floats
+    return operation.name in _PRESERVING[reduction]
 
 
 def _finish(
@@ -161,7 +180,7 @@ def _broadcast_in_dim(operation: Operation, context: Context) -> None:
         sharding.dimensions[target] if size == result_shape[target] else ()
         for size, target in zip(shape, _integers(operation, "broadcast_dimensions"), strict=True)
     ]
-    local = context.operand(operand, AxisSharding(tuple(dimensions), sharding.unreduced))
+    local = context.operand(operand, sharding.with_dimensions(dimensions))
     _finish(operation, context, [local], sharding)
 
 
@@ -172,7 +191,7 @@ def _transpose(operation: Operation, context: Context) -> None:
     dimensions: list[tuple[str, ...]] = [()] * len(permutation)
     for target, source in enumerate(permutation):
         dimensions[source] = sharding.dimensions[target]
-    local = context.operand(operand, AxisSharding(tuple(dimensions), sharding.unreduced))
+    local = context.operand(operand, sharding.with_dimensions(dimensions))
     _finish(operation, context, [local], sharding)
 
 
@@ -195,7 +214,7 @@ def _reshape(operation: Operation, context: Context) -> None:
             return
         if axes:
             dimensions[sources[-1]] = axes
-    local = context.operand(operand, AxisSharding(tuple(dimensions), sharding.unreduced))
+    local = context.operand(operand, sharding.with_dimensions(dimensions))
     _finish(operation, context, [local], sharding)
 
 
@@ -252,7 +271,7 @@ def _divided_where_equal(target: AxisSharding, value: Value, other: Value) -> Ax
         target.dimensions, static_tensor_type(value).shape, static_tensor_type(other).shape, strict=True
     )
     dimensions = [axes if size == other_size else () for axes, size, other_size in pairs]
-    return AxisSharding(tuple(dimensions), target.unreduced)
+    return target.with_dimensions(dimensions)
 
 
 def _scatter(operation: Operation, context: Context) -> None:
@@ -273,15 +292,15 @@ def _scatter(operation: Operation, context: Context) -> None:
     of_indices = [axes for index, axes in enumerate(dimensions) if index not in windows]
     if vector < static_tensor_type(indices).rank:
         of_indices.insert(vector, ())
-    summed_axes = tuple(sorted([axis for axes in dimensions for axis in axes]))
+    summed_axes = [axis for axes in dimensions for axis in axes]
+    sharding = replicated(operation.result.type).with_unreduced(summed_axes, "sum")
     locals = [
-        context.operand(operand, AxisSharding(replicated(operand.type).dimensions, summed_axes)),
+        context.operand(operand, sharding),
         context.operand(indices, AxisSharding(tuple(of_indices))),
         context.operand(updates, AxisSharding(tuple(dimensions))),
     ]
-    sharding = AxisSharding(replicated(operation.result.type).dimensions, summed_axes)
-    result_sharding = AxisSharding(
-        sharding.dimensions, tuple([axis for axis in summed_axes if axis in target.unreduced])
+    result_sharding = sharding.with_unreduced(
+        [axis for axis in summed_axes if axis in target.unreduced_by("sum")], "sum"
     )
     created = context.create(
         operation.name,
@@ -299,7 +318,7 @@ def _concatenate(operation: Operation, context: Context) -> None:
     target = context.sharding(operation.result)
     joined = _integer(operation, "dimension")
     dimensions = [() if index == joined else axes for index, axes in enumerate(target.dimensions)]
-    sharding = AxisSharding(tuple(dimensions), target.unreduced)
+    sharding = target.with_dimensions(dimensions)
     _finish(operation, context, [context.operand(each, sharding) for each in operation.operands], sharding)
 
 
@@ -310,27 +329,28 @@ def _reduce(operation: Operation, context: Context) -> None:
     if captured_values(operation.regions):
         raise CannotPartition("a reduction uses values from outside")
     target = context.sharding(operation.results[0])
-    sharding, reduced_axes = _reduced_sharding(operation, context, target)
+    reduction = _REDUCTIONS.get(_combination(operation), "")
+    sharding, reduced_axes = _reduced_sharding(operation, context, target, reduction)
     operands = [context.operand(each, sharding) for each in inputs]
     operands += [context.operand(each, replicated(each.type)) for each in initial]
-    is_sum = _combination(operation) == "stablehlo.add"
-    unreduced = {*sharding.unreduced, *(axis for axis in reduced_axes if is_sum and axis in target.unreduced)}
+    kept_axes = [axis for axis in reduced_axes if axis in target.unreduced_by(reduction)]
+    unreduced = {*sharding.unreduced, *kept_axes}
     types = [
         context.devices.local_type(each.type, AxisSharding(target.dimensions)) for each in operation.results
     ]
     regions = [copy_region(region, {}) for region in operation.regions]
     attributes = without_shardings(operation.attributes)
     created = context.create(operation.name, operands, types, attributes, regions)
-    joined = [axis for axis in reduced_axes if axis not in unreduced]
+    joined = [axis for axis in reduced_axes if axis not in kept_axes]
     for result, local in zip(operation.results, created.results, strict=True):
         value = local
         if joined:
             value = context.all_reduced(local, joined, copy_region(operation.regions[0], {}))
-        context.set_local(result, value, AxisSharding(target.dimensions, tuple(sorted(unreduced))))
+        context.set_local(result, value, target.with_unreduced(unreduced, reduction))
 
 
 def _reduced_sharding(
-    operation: Operation, context: Context, target: AxisSharding
+    operation: Operation, context: Context, target: AxisSharding, reduction: str
 ) -> tuple[AxisSharding, list[str]]:
     """The sharding of the inputs of a reduction, and the axes that divide dimensions that it reduces."""
     reduced = _integers(operation, "dimensions")
@@ -346,9 +366,8 @@ def _reduced_sharding(
         free = [axis for axis in axes if neutral and axis not in target.used()]
         dimensions.append(tuple(free))
         reduced_axes += free
-    is_sum = neutral and _combination(operation) == "stablehlo.add"
-    unreduced = tuple([axis for axis in current.unreduced if is_sum and axis in target.unreduced])
-    return AxisSharding(tuple(dimensions), unreduced), reduced_axes
+    kept = [axis for axis in current.unreduced_by(reduction) if axis in target.unreduced_by(reduction)]
+    return AxisSharding(tuple(dimensions)).with_unreduced(kept if neutral else (), reduction), reduced_axes
 
 
 def _combination(operation: Operation) -> str:
@@ -393,13 +412,13 @@ def _dot_general(operation: Operation, context: Context) -> None:
                 dimensions[index] = results.pop(0)
         operands.append(context.operand(value, AxisSharding(tuple(dimensions))))
     reduced_axes = [axis for axes in contracted for axis in axes]
-    unreduced = tuple(sorted([axis for axis in reduced_axes if axis in target.unreduced]))
-    sharding = AxisSharding(target.dimensions, unreduced)
+    unreduced = [axis for axis in reduced_axes if axis in target.unreduced_by("sum")]
+    sharding = target.with_unreduced(unreduced, "sum")
     type = context.devices.local_type(operation.result.type, sharding)
     value = context.create(operation.name, operands, [type], without_shardings(operation.attributes)).result
     joined = [axis for axis in reduced_axes if axis not in unreduced]
     if joined:
-        value = context.all_reduced(value, joined)
+        value = context.all_reduced(value, joined, "sum")
     context.set_local(operation.result, value, sharding)
 
 
@@ -459,6 +478,7 @@ _RULES: Final[dict[str, Rule]] = {
     "stablehlo.scatter": _scatter,
     "stablehlo.reduce": _reduce,
     "stablehlo.dot_general": _dot_general,
+    "stablehlo.custom_call": partition_custom_call,
     "stablehlo.optimization_barrier": _barrier,
     **{
         f"sdy.{name}": _identity

@@ -24,6 +24,7 @@ from ..ir import (
     Region,
     SymbolAttribute,
     Value,
+    referenced_functions,
 )
 from ..ir.location import names_line
 from ..ir.record import Record
@@ -71,6 +72,29 @@ def inline_calls(module: Module, function: Function) -> Function:
     inliner = _Inliner(module)
     assert function.body is not None
     return function.with_body(inliner.copy_region(function.body, {}))
+
+
+def with_inlined_calls(module: Module) -> Module:
+    """A module whose function `main` calls no other one, with the annotations of the sdy dialect.
+
+    Shardings that the called functions give their arguments and results are dropped: they are hints.
+
+    Raises:
+        UnsupportedError: the result would have more than MAX_INLINED_OPERATIONS operations.
+    """
+    main = module.functions["main"]
+    assert main.body is not None
+    function = main.with_body(_AnnotatedInliner(module).copy_region(main.body, {}))
+    assert function.body is not None
+    items: list[Function | Operation] = [item for item in module.body if isinstance(item, Operation)]
+    items += [function, *referenced_functions(function.body, module.functions)]
+    return Module(
+        items,
+        name=module.name,
+        attributes=module.attributes,
+        location=module.location,
+        producer=module.producer,
+    )
 
 
 class _Frame(Record):
@@ -301,6 +325,23 @@ class _Inliner:
         region = self.copy_region(function.body, {})
         region.block.terminator.name = "stablehlo.return"
         return region
+
+
+class _AnnotatedInliner(_Inliner):
+    """Replaces calls of functions alone, and keeps annotations."""
+
+    def copy_until_call(
+        self, operations: Iterator[Operation], builder: Builder, values: dict[Value, Value]
+    ) -> tuple[Operation, Block] | None:
+        for operation in operations:
+            callee = self.callee(operation) if operation.name == "func.call" else None
+            if callee is not None and callee.body is not None:
+                return operation, callee.body.block
+            operands = tuple([values[operand] for operand in operation.operands])
+            copied = operation.clone(operands, [self.copy_region(each, values) for each in operation.regions])
+            builder.block.operations.append(copied)
+            values.update(zip(operation.results, copied.results, strict=True))
+        return None
 
 
 def without_shardings(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:

@@ -8,12 +8,14 @@ PLAN is a JSON file with the fields of `worker.Plan`. What happens goes to the j
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
 import sys
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 from .journal import Journal
@@ -29,6 +31,7 @@ def main() -> int:
     sys.argv[1:] = []
     sys.path.insert(0, os.path.join(plan.jax, "tests"))
     _load_lacking(Path(plan.jax))
+    import_with_stand_ins(plan.file)
     _declare_device("cpu")
     tests = list(tests_of(plan))
     journal = Journal(Path(plan.journal))
@@ -52,6 +55,38 @@ def _load_lacking(checkout: Path) -> None:
         module = importlib.util.module_from_spec(specification)
         sys.modules[LACKING] = module
         specification.loader.exec_module(module)
+
+
+def import_with_stand_ins(name: str) -> None:
+    """Import a test file of another version of JAX, in which tests of names that JAX lacks are skipped.
+
+    Args:
+        name: the module's name. Each name that it fails to import from a module becomes a function there that
+            skips the test that calls it.
+
+    Raises:
+        ImportError: it imports a module that does not exist.
+    """
+    while True:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            # Python 3.12 and newer say which name the module lacks.
+            lacking, module = getattr(error, "name_from", None), sys.modules.get(error.name or "")
+            if lacking is None or module is None or hasattr(module, lacking):
+                raise
+            setattr(module, lacking, _stand_in(module.__name__, lacking))
+        else:
+            return
+
+
+def _stand_in(module: str, name: str) -> Callable[..., None]:
+    """A function in place of a name that a module lacks."""
+
+    def skip(*_arguments: object, **_named: object) -> None:
+        raise unittest.SkipTest(f"{module} has no {name}")
+
+    return skip
 
 
 def _declare_device(kind: str) -> None:

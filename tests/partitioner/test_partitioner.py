@@ -51,6 +51,7 @@ SUM = """({
     %s = stablehlo.add %p, %q : tensor<f32>
     stablehlo.return %s : tensor<f32>
   })"""
+MAX = SUM.replace(".add", ".maximum")
 ALONG_Y = '[{"y"}]'
 ROWS, COLUMNS, BOTH, WHOLE = '[{"x"}, {}]', '[{}, {"y"}]', '[{"x"}, {"y"}]', "[{}, {}]"
 T = "tensor<8x4xf32>"
@@ -72,6 +73,22 @@ def around(body: str) -> str:
       {body}
       sdy.return %r : tensor<4x4xf32>
     }} : ({T}) -> {T}"""
+
+
+def sum_of(value: str) -> str:
+    """The sum of a tensor that is divided along both axes over its first dimension."""
+    return f"""stablehlo.reduce({value} init: %z) applies stablehlo.add across dimensions = [0]
+          {sharded(ALONG_Y)} : ({T}, tensor<f32>) -> tensor<4xf32>"""
+
+
+def batched_call(batch_rank: int, axes: str = ROWS) -> str:
+    """The factors of Householder reflections of eight matrices."""
+    ranked = axes.replace("]", ", {}]")
+    return f"""%1 = stablehlo.reshape %a {sharded(ranked)} : ({T}) -> tensor<8x2x2xf32>
+        %2, %0 = stablehlo.custom_call @lapack_sgeqrf_ffi(%1) {{api_version = 4 : i32, backend_config = {{}},
+          mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}, sdy.sharding =
+          #sdy.sharding_per_value<[<@mesh, {ranked}>, <@mesh, {axes}>]>}}
+          : (tensor<8x2x2xf32>) -> (tensor<8x2x2xf32>, tensor<8x2xf32>)"""
 
 
 CASES = {
@@ -140,7 +157,7 @@ CASES = {
     "a maximum": Case(
         BOTH,
         f"""%z = stablehlo.constant dense<0xFF800000> : tensor<f32>
-        %0 = "stablehlo.reduce"(%a, %z) {SUM.replace(".add", ".maximum")} {{dimensions = array<i64: 0, 1>}}
+        %0 = "stablehlo.reduce"(%a, %z) {MAX} {{dimensions = array<i64: 0, 1>}}
           : ({T}, tensor<f32>) -> tensor<f32>""",
         "tensor<f32>",
         "[]",
@@ -155,11 +172,78 @@ CASES = {
         '[], unreduced={"x"}',
         (REDUCE,),
     ),
+    "partial maxima": Case(
+        BOTH,
+        f"""%z = stablehlo.constant dense<0xFF800000> : tensor<f32>
+        %0 = "stablehlo.reduce"(%a, %z) {MAX} {{dimensions = array<i64: 0, 1>,
+          {sharded('[], unreduced=max{"x"}')[1:]} : ({T}, tensor<f32>) -> tensor<f32>""",
+        "tensor<f32>",
+        '[], unreduced=max{"x"}',
+        (REDUCE,),
+    ),
+    "partial maxima of partial maxima": Case(
+        '[{}, {}], unreduced=max{"x"}',
+        f"""%z = stablehlo.constant dense<0xFF800000> : tensor<f32>
+        %1 = stablehlo.maximum %a, %a {sharded('[{}, {}], unreduced=max{"x"}')} : {T}
+        %2 = "stablehlo.reduce"(%1, %z) {MAX} {{dimensions = array<i64: 0, 1>,
+          {sharded('[], unreduced=max{"x"}')[1:]} : ({T}, tensor<f32>) -> tensor<f32>
+        %0 = stablehlo.negate %2 : tensor<f32>""",
+        "tensor<f32>",
+        "[]",
+        (REDUCE,),
+    ),
+    "a sum of partial maxima": Case(
+        '[{}, {}], unreduced=max{"x"}',
+        f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %0 = "stablehlo.reduce"(%a, %z) {SUM} {{dimensions = array<i64: 0, 1>,
+          {sharded('[], unreduced={"x"}')[1:]} : ({T}, tensor<f32>) -> tensor<f32>""",
+        "tensor<f32>",
+        '[], unreduced={"x"}',
+        (REDUCE,),
+    ),
+    "partial maxima that become terms": Case(
+        '[{}, {}], unreduced=max{"x"}',
+        f"""%0 = stablehlo.add %a, %a {sharded('[{}, {}], unreduced={"x"}')} : {T}""",
+        T,
+        '[{}, {}], unreduced={"x"}',
+        (REDUCE,),
+    ),
+    "a sum that becomes a partial maximum": Case(
+        ROWS,
+        f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %0 = "stablehlo.reduce"(%a, %z) {SUM} {{dimensions = array<i64: 0, 1>,
+          {sharded('[], unreduced=max{"x"}')[1:]} : ({T}, tensor<f32>) -> tensor<f32>""",
+        "tensor<f32>",
+        '[], unreduced=max{"x"}',
+        (REDUCE,),
+    ),
+    "a minimum that becomes partial": Case(
+        BOTH,
+        f"""%0 = stablehlo.minimum %a, %a {sharded(f'{ROWS}, unreduced=min{{"y"}}')} : {T}""",
+        T,
+        f'{ROWS}, unreduced=min{{"y"}}',
+    ),
+    "an equal value that becomes partial": Case(
+        ROWS,
+        f"""%1 = stablehlo.add %a, %a {sharded(ROWS)} : {T}
+        %0 = stablehlo.maximum %1, %1 {sharded(f'{ROWS}, unreduced=max{{"y"}}')} : {T}""",
+        T,
+        f'{ROWS}, unreduced=max{{"y"}}',
+    ),
     "terms that are added and reduced": Case(
         '[{}, {}], unreduced={"x"}',
         f"""%1 = stablehlo.add %a, %a {sharded('[{}, {}], unreduced={"x"}')} : {T}
         %2 = sdy.all_reduce {{"x"}} %1 out_sharding=<@mesh, [{{}}, {{}}]> : {T}
         %0 = stablehlo.multiply %2, %2 : {T}""",
+        T,
+        WHOLE,
+        (REDUCE,),
+    ),
+    "terms that become wider": Case(
+        '[{}, {}], unreduced={"x"}',
+        f"""%1 = stablehlo.convert %a {sharded('[{}, {}], unreduced={"x"}')} : ({T}) -> tensor<8x4xf64>
+        %2 = sdy.all_reduce {{"x"}} %1 out_sharding=<@mesh, [{{}}, {{}}]> : tensor<8x4xf64>
+        %0 = stablehlo.convert %2 : (tensor<8x4xf64>) -> {T}""",
         T,
         WHOLE,
         (REDUCE,),
@@ -236,6 +320,45 @@ CASES = {
         "tensor<4x4xf32>",
         WHOLE,
         (REDUCE,),
+    ),
+    "two sums, and an operation between them that needs the first": Case(
+        BOTH,
+        f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %1 = {sum_of("%a")}
+        %2 = stablehlo.negate %1 {sharded(ALONG_Y)} : tensor<4xf32>
+        %3 = stablehlo.multiply %a, %a {sharded(BOTH)} : {T}
+        %4 = {sum_of("%3")}
+        %0 = stablehlo.subtract %2, %4 {sharded(ALONG_Y)} : tensor<4xf32>""",
+        "tensor<4xf32>",
+        ALONG_Y,
+        (REDUCE,),
+    ),
+    "a sum that needs another one": Case(
+        BOTH,
+        f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %1 = {sum_of("%a")}
+        %2 = stablehlo.broadcast_in_dim %1, dims = [1] {sharded(BOTH)} : (tensor<4xf32>) -> {T}
+        %3 = stablehlo.multiply %a, %2 {sharded(BOTH)} : {T}
+        %0 = {sum_of("%3")}""",
+        "tensor<4xf32>",
+        ALONG_Y,
+        (REDUCE, REDUCE),
+    ),
+    "a sum before and after another collective": Case(
+        BOTH,
+        f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %1 = {sum_of("%a")}
+        %2 = stablehlo.reverse %a, dims = [0] {sharded(COLUMNS)} : {T}
+        %3 = stablehlo.negate %2 {sharded(BOTH)} : {T}
+        %4 = {sum_of("%3")}
+        %0 = stablehlo.subtract %1, %4 {sharded(ALONG_Y)} : tensor<4xf32>""",
+        "tensor<4xf32>",
+        ALONG_Y,
+        (REDUCE, GATHER, GATHER, REDUCE),
+    ),
+    "a custom call on a batch": Case(ROWS, batched_call(1), "tensor<8x2xf32>", ROWS),
+    "a custom call on a batch that is not divided": Case(
+        COLUMNS, batched_call(1, WHOLE), "tensor<8x2xf32>", WHOLE, (GATHER,)
     ),
     "a loop": Case(
         ROWS,
@@ -320,6 +443,29 @@ def test_devices_hold_the_terms_that_they_have_computed() -> None:
     assert [float(result) for (result,) in results] == [values[:4].sum()] * 2 + [values[4:].sum()] * 2
 
 
+def test_terms_that_become_wider_are_added_as_such_alone() -> None:
+    wider = device_program(module_of(CASES["terms that become wider"]), DEVICES)
+    assert wider is not None
+    (reduced,) = [operation for operation in wider.walk() if operation.name == REDUCE]
+    assert str(reduced.results[0].type) == "tensor<8x4xf64>"
+    text = str(module_of(CASES["terms that become wider"])).replace("f64", "bf16")
+    narrower = device_program(nimblehlo.load(text), DEVICES)
+    assert narrower is not None
+    first = next(operation for operation in narrower.walk() if operation.name == REDUCE)
+    assert str(first.results[0].type) == T
+
+
+def test_devices_hold_the_maxima_of_their_shards() -> None:
+    case = CASES["partial maxima"]
+    module = module_of(case)
+    local = device_program(module, DEVICES)
+    assert local is not None
+    values = np.arange(32, dtype=np.float32).reshape(8, 4)
+    program = on_devices(module, local)
+    results = program([(shard,) for shard in program.arguments[0].cut(values)])
+    assert [float(result) for (result,) in results] == [values[:4].max()] * 2 + [values[4:].max()] * 2
+
+
 MANUAL = f"""{MESH}
 func.func @main(%a: tensor<4x4xf32> {{sdy.sharding = #sdy.sharding<@mesh, {BOTH}>}})
     -> (tensor<2x2xf32> {{sdy.sharding = #sdy.sharding<@mesh, {WHOLE}>}}) {{
@@ -372,7 +518,6 @@ def test_work_that_devices_would_repeat_is_done_once(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("axes", "body"),
     [
-        ('[{}, {}], unreduced=max{"x"}', f"%0 = stablehlo.negate %a : {T}"),
         (WHOLE, f"%0 = stablehlo.custom_call @annotate_device_placement(%a) : ({T}) -> {T}"),
         (
             WHOLE,

@@ -7,6 +7,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo.errors import UnsupportedError
+from nimblehlo.ir import Operation
+from nimblehlo.specialize.inline import with_inlined_calls
 from tests.running import run_every_way
 from tests.specialize.test_specialize import names, specialized
 
@@ -254,3 +256,38 @@ def test_sharded_programs_of_jax() -> None:
     assert "sdy.manual_computation" in str(nimblehlo.load(programs[mapped]))
     (result,) = nimblehlo.execute(programs[mapped], [VALUES])
     assert np.array_equal(result, VALUES.sum(axis=1, keepdims=True) + np.array([[0], [0], [1], [1]]))
+
+
+def test_calls_are_inlined_with_the_annotations_of_their_functions() -> None:
+    module = nimblehlo.load(
+        MESHES
+        + """func.func @main(%a: !t) -> !t {
+  %0 = func.call @outer(%a) : (!t) -> !t
+  return %0 : !t
+}
+func.func private @outer(%a: !t) -> !t {
+  %p = stablehlo.constant dense<true> : tensor<i1>
+  %0 = "stablehlo.if"(%p) ({
+    %1 = func.call @inner(%a) : (!t) -> !t
+    stablehlo.return %1 : !t
+  }, {
+    stablehlo.return %a : !t
+  }) : (tensor<i1>) -> !t
+  return %0 : !t
+}
+func.func private @inner(%a: !t) -> !t {
+  %0 = sdy.sharding_constraint %a <@mesh, [{"x"}, {?}]> : !t
+  %1 = stablehlo.composite "a.keep" %0 {decomposition = @kept} : (!t) -> !t
+  %2 = stablehlo.add %1, %1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>} : !t
+  return %2 : !t
+}
+func.func private @kept(%a: !t) -> !t {
+  return %a : !t
+}"""
+    )
+    inlined = with_inlined_calls(module)
+    assert list(inlined.functions) == ["main", "kept"]
+    called = [operation.name for operation in inlined.walk()]
+    assert "func.call" not in called and "sdy.sharding_constraint" in called
+    assert 'sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>' in str(inlined)
+    assert [item.name for item in inlined.body if isinstance(item, Operation)] == ["sdy.mesh"] * 5

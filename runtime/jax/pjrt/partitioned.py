@@ -8,7 +8,7 @@ Others run whole, on arrays assembled from the devices' shards.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from ...ir import Attribute, FunctionAttribute, Module, Operation, StringAttribu
 from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
 from ...ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
 from ...ops.sharding.scope import meshes_of
+from ...specialize.inline import MANUAL
 from ...types import Array, TensorType, Type
 from .shards import Shards
 
+_SHARDINGS: Final = ("in_shardings", "out_shardings")
+_NO_SUMS: Final = ("max", "min")
+_STATED: Final = "nimblehlo.stated_"
 _PIPELINE = "builtin.module(sdy-propagation-pipeline)"
 
 
@@ -33,11 +37,50 @@ def propagated(module: Any) -> Any:
 
     with module.context:
         operation = module.operation.clone()
+        _store_stated_shardings(operation)
         try:
             passmanager.PassManager.parse(_PIPELINE).run(operation)
         except (ValueError, ir.MLIRError) as error:
             raise UnsupportedError(f"jaxlib cannot propagate the shardings: {error}") from None
     return operation
+
+
+def _store_stated_shardings(module: Any) -> None:
+    """Store the shardings of manual computations whose values are partial maxima or minima.
+
+    jaxlib's propagation writes these shardings anew, and then calls the reduction a sum.
+    """
+    from jaxlib.mlir import ir
+
+    def store(operation: Any) -> Any:
+        if operation.name == MANUAL:
+            for name in _SHARDINGS:
+                if any(f"unreduced={reduction}" in str(operation.attributes[name]) for reduction in _NO_SUMS):
+                    operation.attributes[_STATED + name] = operation.attributes[name]
+        return ir.WalkResult.ADVANCE
+
+    module.walk(store)
+
+
+def restore_reductions(module: Module) -> None:
+    """Restore the reductions of partial results that a program states for its manual computations.
+
+    Args:
+        module: what `propagated` returned, loaded; it is changed.
+    """
+    for operation in module.walk():
+        for name in _SHARDINGS:
+            attributes = dict(operation.attributes)
+            stated = attributes.pop(_STATED + name, None)
+            if isinstance(stated, ShardingPerValue):
+                attributes[name] = _with_reductions(attributes[name], stated)
+                operation.attributes = attributes
+
+
+def _with_reductions(shardings: Attribute, stated: ShardingPerValue) -> ShardingPerValue:
+    assert isinstance(shardings, ShardingPerValue)
+    pairs = zip(shardings.shardings, stated.shardings, strict=True)
+    return ShardingPerValue(tuple([each.with_reduction(original.reduction) for each, original in pairs]))
 
 
 class PartitionedProgram:

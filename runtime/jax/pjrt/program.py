@@ -19,6 +19,7 @@ from ...ops.collectives.process_grid import Grid
 from ...ops.custom_calls.targets import HANDLER
 from ...specialize.gspmd.annotations import GSPMD_SHARDING
 from ...specialize.gspmd.conversion import to_shardy
+from ...specialize.inline import with_inlined_calls
 from ...specialize.sharding import attributes_with_known_groups
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import JaxProgram, load_program
@@ -28,7 +29,7 @@ from .cost import cost_of
 from .element_types import NUMBERS, PRED
 from .inspection import report_shardings
 from .layouts import layout_texts, layouts_of, with_layouts
-from .partitioned import PartitionedProgram, divide_callbacks, propagated
+from .partitioned import PartitionedProgram, divide_callbacks, propagated, restore_reductions
 
 MAX_QUICK_BYTES: Final = 1 << 20
 """Bytes of arguments, results and temporaries up to which a first run takes less than a millisecond or so."""
@@ -234,8 +235,21 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
 def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
     """Load a program; Shardy, which propagates shardings, works on jaxlib's modules."""
     if is_partitioned:
-        return load_program(propagated(_with_shardy(_bytecode_module(code), code)), report_shardings)
+        return load_program(_propagated(_with_shardy(_bytecode_module(code), code)), _prepare_partitioned)
     return load_program(code)
+
+
+def _propagated(module: Any) -> Any:
+    """jaxlib's module with all shardings; calls are inlined where propagation does not support them."""
+    try:
+        return propagated(module)
+    except UnsupportedError:
+        return propagated(_bytecode_module(str(with_inlined_calls(load_ir(module))).encode()))
+
+
+def _prepare_partitioned(module: Module) -> None:
+    restore_reductions(module)
+    report_shardings(module)
 
 
 def _with_shardy(module: Any, code: bytes) -> Any:

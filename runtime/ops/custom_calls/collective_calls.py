@@ -20,15 +20,14 @@ from ...ir import (
     Attribute,
     BoolAttribute,
     DenseElementsAttribute,
-    DictionaryAttribute,
     IntegerAttribute,
     Operation,
-    StringAttribute,
     StructAttribute,
 )
 from ...types import ELEMENT_TYPES, TensorType
 from ..collectives.channels import ChannelType
 from ..collectives.replica_groups import dense_groups
+from .view import frontend_attribute
 
 _CONFIG: Final = "async_collective_config"
 _I64: Final = ELEMENT_TYPES["i64"]
@@ -160,12 +159,11 @@ ASYNC_COLLECTIVES: Final = {
 
 def _configuration(call: Operation) -> dict[str, Any]:
     """The JSON object that says what a call starts; ValueError without one."""
-    frontend = call.attributes.get("mhlo.frontend_attributes")
-    text = frontend.values.get(_CONFIG) if isinstance(frontend, DictionaryAttribute) else None
-    if not isinstance(text, StringAttribute):
+    text = frontend_attribute(call, _CONFIG)
+    if text is None:
         raise ValueError(f"must have the frontend attribute {_CONFIG}")
     try:
-        configuration = json.loads(text.value)
+        configuration = json.loads(text)
     except (ValueError, RecursionError):
         configuration = None
     if not isinstance(configuration, dict):

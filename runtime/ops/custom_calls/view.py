@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir import Attribute as IrAttribute
-from ...ir import DenseElementsAttribute, DictionaryAttribute, StringAttribute, StructAttribute
+from ...ir import DenseElementsAttribute, DictionaryAttribute, Operation, StringAttribute, StructAttribute
 from ...types import ANY, INDEX, TensorType
 from ..framework.attribute_kinds import (
     BOOL,
@@ -85,6 +85,22 @@ class _Alias(AttributeKind[Alias]):
     def encode(self, value: Alias) -> IrAttribute:
         names = ("output_tuple_indices", "operand_index", "operand_tuple_indices")
         return StructAttribute("stablehlo", "output_operand_alias", dict(zip(names, value, strict=True)))
+
+
+def frontend_attribute(call: Operation, name: str) -> str | None:
+    """The text of a frontend attribute of XLA that a custom call has; None if it does not have it."""
+    attributes = call.attributes.get("mhlo.frontend_attributes")
+    text = attributes.values.get(name) if isinstance(attributes, DictionaryAttribute) else None
+    return text.value if isinstance(text, StringAttribute) else None
+
+
+def batch_rank(call: Operation) -> int:
+    """The number of leading dimensions along which a custom call is a batch of independent calls.
+
+    JAX states it in the frontend attribute ``num_batch_dims``; without it the number is 0.
+    """
+    text = frontend_attribute(call, "num_batch_dims") or ""
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 class CustomCallView(Op):

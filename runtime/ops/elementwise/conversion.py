@@ -47,6 +47,12 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     def plain_function(self, element_type: ElementType) -> ArrayFunction:
         return element_types.converter(element_type, self.result.plain_element_type)
 
+    @property
+    def is_exact_between_floats(self) -> bool:
+        """Whether operand and result are floats, and the result's type has all values of the operand's."""
+        source, target = self.operand.plain_element_type, self.result.plain_element_type
+        return source.category == target.category == FLOAT and np.can_cast(source.dtype, target.dtype)
+
     def infer(self) -> list[Type] | None:
         return None
 

@@ -374,6 +374,41 @@ def check_shard_map_and_pmap() -> None:
     assert "all-reduce" in text and "replica_groups={{0,1,2,3,4,5,6,7}}" in text
 
 
+def check_partial_minima_in_a_manual_computation() -> None:
+    if jax.__version_info__ < (0, 12):
+        return  # no partial minima
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        a = jax.device_put(np.arange(1.0, 9.0, dtype=np.float32).reshape(4, 2), PartitionSpec("x"))
+        partial = PartitionSpec(None, unreduced={"x"}, unreduced_kind=jax.sharding.UnreducedKind.min)
+        minima = jax.jit(lambda a: jax.lax.reduce_min(a, axes=(0,), out_sharding=partial))(a)
+        assert [shard.data.tolist() for shard in minima.addressable_shards] == [[1, 2], [5, 6]]
+        smallest = jax.jit(jax.shard_map(lambda a: jax.lax.pmin(a, "x"), out_specs=PartitionSpec()))
+        np.testing.assert_array_equal(smallest(minima), [1, 2])
+
+
+def check_calls_whose_results_are_unreduced() -> None:
+    if jax.__version_info__ < (0, 12):
+        return  # no reduced arguments
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        rows = jax.device_put(np.arange(8.0), PartitionSpec("x"))
+        reduced = jax.device_put(np.arange(8.0), PartitionSpec(None, reduced={"x"}))
+        added = jax.jit(lambda x, y: x + jax.sharding.reshard(y, PartitionSpec("x")))
+        gradient = jax.jit(jax.grad(lambda x, y: added(x, y).sum(), argnums=1))(rows, reduced)
+        np.testing.assert_array_equal(jax.sharding.reshard(gradient, PartitionSpec()), np.ones(8))
+
+
+def check_lapack_on_a_batch_of_several_devices() -> None:
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
+    whole = np.random.default_rng(1).normal(size=(16, 4, 3)).astype(np.float32)
+    batch = NamedSharding(mesh, PartitionSpec("d"))
+    factor = jax.jit(lambda a: jnp.linalg.qr(a).Q, out_shardings=batch)
+    matrices = jax.device_put(whole, batch)
+    assert "all-gather" not in factor.lower(matrices).compile().as_text()
+    np.testing.assert_array_equal(factor(matrices), jax.jit(lambda a: jnp.linalg.qr(a).Q)(whole))
+
+
 def check_collectives_that_are_started_and_ended() -> None:
     if not hasattr(jax.lax, "psum_scatter_start"):
         return  # before jax 0.12
