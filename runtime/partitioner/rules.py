@@ -1,7 +1,7 @@
 """Partition each operation into operations of one device.
 
-A rule asks for its operands in the shardings that the sharding of the result needs. An operation without a
-rule gets replicated operands, and each device computes all of it.
+A rule asks for its operands in the shardings that the sharding of the result needs. The declaration of an
+operation names its rule. By default each device computes all of an operation, from replicated operands.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from ..ir import (
 )
 from ..ir.builder import captured_values, copy_region
 from ..ops.elementwise.conversion import Convert
-from ..ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
-from ..ops.framework.verify import view_of
+from ..ops.framework.declaration import declaration_of
 from ..ops.reduction.bodies import identity, monoid
 from ..specialize.inline import without_shardings
 from ..types import ElementType, TensorType, element_type
@@ -34,30 +33,8 @@ from .custom_calls import partition_custom_call
 
 Rule = Callable[[Operation, Context], None]
 
-_PRESERVING: Final = {
-    "sum": frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.negate"}),
-    "max": frozenset({"stablehlo.maximum"}),
-    "min": frozenset({"stablehlo.minimum"}),
-}
-"""For each reduction the elementwise operations that give partial results if their operands are such."""
-
 _REDUCTIONS: Final = {operation: reduction for reduction, operation in COMBINATION.items()}
 """The reduction of unreduced axes, by the operation that combines two partial results."""
-
-_NOT_REPEATED: Final = (
-    COMMUNICATING
-    | PROCESS_IDS
-    | {
-        "stablehlo.custom_call",
-        "stablehlo.composite",
-        "stablehlo.rng",
-        "stablehlo.create_token",
-        "stablehlo.after_all",
-        "stablehlo.tuple",
-        "stablehlo.get_tuple_element",
-    }
-)
-"""Operations that devices must not repeat, or whose values have no sharding."""
 
 
 def apply(operation: Operation, context: Context) -> None:
@@ -66,18 +43,34 @@ def apply(operation: Operation, context: Context) -> None:
     Raises:
         CannotPartition: there is no rule for the operation.
     """
-    rule = _RULES.get(operation.name)
-    if rule is None:
-        module = MODULE_OF_OPERATION.get(operation.name, "")
-        is_elementwise = module.startswith("elementwise.") and module != "elementwise.batch_norm"
-        rule = _elementwise if is_elementwise else _replicate
-    rule(operation, context)
+    RULES[declaration_of(operation).partition](operation, context)
 
 
-def _elementwise(operation: Operation, context: Context) -> None:
-    sharding = context.sharding(operation.result)
+def _elementwise(reduction: str) -> Rule:
+    """The rule of an elementwise operation which, on partial results of a reduction, gives partial results.
+
+    Args:
+        reduction: the reduction of unreduced axes; empty: there is none.
+    """
+
+    def rule(operation: Operation, context: Context) -> None:
+        sharding = context.sharding(operation.result)
+        _sharded_elementwise(operation, context, sharding, sharding.reduction == reduction)
+
+    return rule
+
+
+def _convert(operation: Operation, context: Context) -> None:
+    """An exact conversion gives partial results of any reduction."""
+    is_exact = Convert.of(operation).is_exact_between_floats
+    _sharded_elementwise(operation, context, context.sharding(operation.result), is_exact)
+
+
+def _sharded_elementwise(
+    operation: Operation, context: Context, sharding: AxisSharding, keeps_partial_results: bool
+) -> None:
     shape = static_tensor_type(operation.result).shape
-    if sharding.unreduced and not _preserves_partial_results(operation, sharding.reduction):
+    if sharding.unreduced and not keeps_partial_results:
         sharding = AxisSharding(sharding.dimensions)
     operands = []
     for operand in operation.operands:
@@ -87,15 +80,6 @@ def _elementwise(operation: Operation, context: Context) -> None:
             return
         operands.append(context.operand(operand, sharding if own == shape else replicated(operand.type)))
     _finish(operation, context, operands, sharding)
-
-
-def _preserves_partial_results(operation: Operation, reduction: str) -> bool:
-    """Whether an elementwise operation on partial results gives partial results of its result."""
-    if operation.name == "stablehlo.convert":
-        view = view_of(operation)
-        assert isinstance(view, Convert)
-        return view.is_exact_between_floats
-    return operation.name in _PRESERVING[reduction]
 
 
 def _finish(
@@ -115,9 +99,8 @@ def _finish(
 
 def _replicate(operation: Operation, context: Context) -> None:
     """Compute the operation on each device, from replicated operands."""
-    if operation.name in _NOT_REPEATED or operation.name.startswith(("sdy.", "func.")):
-        raise CannotPartition(f"there is no rule for {operation.name}")
-    if any(nested.name in _NOT_REPEATED for region in operation.regions for nested in region.walk()):
+    nested = [inner for region in operation.regions for inner in region.walk()]
+    if any(declaration_of(inner).partition in _NOT_REPEATED for inner in nested):
         raise CannotPartition(f"there is no rule for {operation.name} with such a region")
     operands = [context.operand(operand, replicated(operand.type)) for operand in operation.operands]
     captured = captured_values(operation.regions)
@@ -127,6 +110,11 @@ def _replicate(operation: Operation, context: Context) -> None:
     created = context.create(operation.name, operands, types, attributes, regions)
     for result, local in zip(operation.results, created.results, strict=True):
         context.set_local(result, local, replicated(result.type))
+
+
+def _refuse(operation: Operation, context: Context) -> None:
+    """Devices must not repeat the operation, or its values have no sharding."""
+    raise CannotPartition(f"there is no rule for {operation.name}")
 
 
 def _constant(operation: Operation, context: Context) -> None:
@@ -464,36 +452,31 @@ def _integer(operation: Operation, name: str) -> int:
     return attribute.value
 
 
-_RULES: Final[dict[str, Rule]] = {
-    "sdy.constant": _constant,
-    "stablehlo.constant": _constant,
-    "stablehlo.iota": _iota,
-    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
-    "stablehlo.transpose": _transpose,
-    "stablehlo.reshape": _reshape,
-    "stablehlo.slice": _slice,
-    "stablehlo.concatenate": _concatenate,
-    "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
-    "stablehlo.scatter": _scatter,
-    "stablehlo.reduce": _reduce,
-    "stablehlo.dot_general": _dot_general,
-    "stablehlo.custom_call": partition_custom_call,
-    "stablehlo.optimization_barrier": _barrier,
-    **{
-        f"sdy.{name}": _identity
-        for name in (
-            "reshard",
-            "sharding_constraint",
-            "propagation_barrier",
-            "all_gather",
-            "all_slice",
-            "all_to_all",
-            "collective_permute",
-            "all_reduce",
-            "reduce_scatter",
-            "sharded_to_unreduced",
-            "replicated_to_unreduced",
-        )
-    },
+RULES: Final[dict[str, Rule]] = {
+    "barrier": _barrier,
+    "broadcast_in_dim": _broadcast_in_dim,
+    "concatenate": _concatenate,
+    "constant": _constant,
+    "convert": _convert,
+    "custom_call": partition_custom_call,
+    "dot_general": _dot_general,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "elementwise": _elementwise(""),
+    "identity": _identity,
+    "iota": _iota,
+    "linear": _elementwise("sum"),
+    "maximum": _elementwise("max"),
+    "minimum": _elementwise("min"),
+    "reduce": _reduce,
+    "refuse": _refuse,
+    "replicate": _replicate,
+    "reshape": _reshape,
+    "scatter": _scatter,
+    "slice": _slice,
+    "transpose": _transpose,
 }
+"""The rules by the names under which declarations state them."""
+
+_NOT_REPEATED: Final = frozenset({"custom_call", "refuse"})
+"""The rules of operations that devices must not repeat."""

@@ -112,6 +112,27 @@ CASES = {
         (GATHER, GATHER),
     ),
     "elementwise": Case(BOTH, f"%0 = stablehlo.multiply %a, %a {sharded(BOTH)} : {T}", T, BOTH),
+    "elementwise functions of CHLO": Case(
+        BOTH,
+        f"""%1 = chlo.erf %a {sharded(BOTH)} : {T} -> {T}
+        %2 = chlo.next_after %a, %1 {sharded(BOTH)} : {T}, {T} -> {T}
+        %3 = "chlo.constant_like"(%a) <{{value = 0.5 : f32}}> {sharded(BOTH)} : ({T}) -> {T}
+        %4 = chlo.broadcast_multiply %2, %3 {sharded(BOTH)} : ({T}, {T}) -> {T}
+        %s = stablehlo.constant dense<3.0> : tensor<f32>
+        %5 = chlo.broadcast_subtract %4, %s {sharded(BOTH)} : ({T}, tensor<f32>) -> {T}
+        %6 = chlo.is_inf %5 {sharded(BOTH)} : {T} -> tensor<8x4xi1>
+        %0 = chlo.broadcast_select %6, %3, %5 {sharded(BOTH)} : (tensor<8x4xi1>, {T}, {T}) -> {T}""",
+        T,
+        BOTH,
+    ),
+    "an operand of CHLO that is broadcast": Case(
+        ROWS,
+        f"""%1 = stablehlo.slice %a [0:1, 0:4] : ({T}) -> tensor<1x4xf32>
+        %0 = chlo.broadcast_add %a, %1 {sharded(ROWS)} : ({T}, tensor<1x4xf32>) -> {T}""",
+        T,
+        ROWS,
+        (GATHER, GATHER),
+    ),
     "another layout of an operand": Case(
         ROWS, f"%0 = stablehlo.add %a, %a {sharded(COLUMNS)} : {T}", T, COLUMNS, (GATHER, GATHER)
     ),

@@ -43,6 +43,8 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         elementwise: the operation on operands of one shape.
     """
 
+    partition = "elementwise"
+
     elementwise: ClassVar[type[Elementwise]]
 
     lhs = Operand(TENSOR)
@@ -175,6 +177,8 @@ class BroadcastSelect(
     Op, name="chlo.broadcast_select", assembly="$pred , $on_true , $on_false attr-dict : functional-type"
 ):
     """`select` with broadcasting."""
+
+    partition = "elementwise"
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN)

@@ -216,6 +216,8 @@ class Constant(ConstantOp, name="chlo.constant", assembly="custom(constant)"):
 class ConstantLike(Op, name="chlo.constant_like"):
     """A tensor of the operand's shape, all of whose elements are `value`."""
 
+    partition = "elementwise"
+
     value = Attribute(ATTRIBUTE)
     operand = Operand(PLAIN)
     result = Result(PLAIN)

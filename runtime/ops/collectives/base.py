@@ -35,6 +35,8 @@ class CommunicatingOp(Op):
     repeated or moved past another one.
     """
 
+    partition = "refuse"
+
     pure: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = True
     channel_id: int | None = None

@@ -34,6 +34,8 @@ PROCESS_ID: Final = TensorType((), ELEMENT_TYPES["ui32"])
 class ReplicaId(Op, name="stablehlo.replica_id", assembly="attr-dict : type($result)"):
     """The replica id of the process."""
 
+    partition = "refuse"
+
     result = Result(UNSIGNED, rank=0)
 
     def infer(self) -> list[Type]:

@@ -47,6 +47,8 @@ class DotGeneral(
 ):
     """Multiplies and sums over contracting dimensions. Source: specification, section "dot_general"."""
 
+    partition = "dot_general"
+
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
     lhs_batching_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")

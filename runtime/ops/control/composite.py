@@ -74,6 +74,8 @@ class Composite(
         pure: whether that has no effect beyond its results.
     """
 
+    partition = "refuse"
+
     is_pure_by_call = True
 
     inputs = Operand(VALUE, variadic=True)

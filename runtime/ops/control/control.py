@@ -159,6 +159,8 @@ def _returns(name: str, actual: FunctionType, outputs: Sequence[Type], other: st
 class Call(Op, name="func.call", assembly="custom(call)"):
     """A call of a function of the module; specialization inlines the function's body."""
 
+    partition = "refuse"
+
     operands = Operand(VALUE, variadic=True)
     callee = Attribute(SYMBOL)
     results = Result(VALUE, variadic=True)
@@ -176,6 +178,8 @@ class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types
 class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : types($operands) )?"):
     """Ends a function and returns its results."""
 
+    partition = "refuse"
+
     operands = Operand(VALUE, variadic=True)
 
     def reference(self, *operands: Any) -> tuple[Any, ...]:
@@ -186,6 +190,8 @@ class OptimizationBarrier(
     Op, name="stablehlo.optimization_barrier", assembly="attr-dict ( $operand : pairwise-types )?"
 ):
     """Returns its operands after all of them have been computed."""
+
+    partition = "barrier"
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)
@@ -206,6 +212,8 @@ class OptimizationBarrier(
 class AfterAll(Op, name="stablehlo.after_all", assembly="$inputs attr-dict : same-type"):
     """Joins tokens."""
 
+    partition = "refuse"
+
     inputs = Operand(TOKEN, variadic=True)
     result = Result(TOKEN)
 
@@ -218,6 +226,8 @@ class AfterAll(Op, name="stablehlo.after_all", assembly="$inputs attr-dict : sam
 
 class CreateToken(Op, name="stablehlo.create_token", assembly="attr-dict : type($output)"):
     """Makes a token."""
+
+    partition = "refuse"
 
     output = Result(TOKEN)
 

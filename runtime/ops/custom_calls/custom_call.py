@@ -77,6 +77,8 @@ class CustomCall(
         pure: whether this call has no effect beyond its results.
     """
 
+    partition = "custom_call"
+
     is_pure_by_call = True
 
     def __init__(self, operation: Any) -> None:

@@ -85,6 +85,8 @@ def _result_axis(name: str) -> Constraint:
 class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
     """The sum; for booleans OR."""
 
+    partition = "linear"
+
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
     result = Result(TENSOR)
@@ -244,6 +246,8 @@ class Multiply(
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
     """The operand with the opposite sign."""
 
+    partition = "linear"
+
     operand = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
 
@@ -318,6 +322,8 @@ class Sqrt(
 
 class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT | COMPLEX: np.subtract}):
     """The difference."""
+
+    partition = "linear"
 
 
 declare(

@@ -35,7 +35,7 @@ COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """The element types of most mathematical functions."""
 
 
-class Elementwise(Op):
+class Elementwise(Op, partition="elementwise"):
     """Base of elementwise operations.
 
     Class attributes:

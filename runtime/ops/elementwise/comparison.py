@@ -136,6 +136,8 @@ class IsFinite(
 class Maximum(Binary, name="stablehlo.maximum"):
     """The larger element; NaN where either is NaN."""
 
+    partition = "maximum"
+
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> ArrayFunction:
@@ -144,6 +146,8 @@ class Maximum(Binary, name="stablehlo.maximum"):
 
 class Minimum(Binary, name="stablehlo.minimum"):
     """The smaller element; NaN where either is NaN."""
+
+    partition = "minimum"
 
     @classmethod
     @functools.cache

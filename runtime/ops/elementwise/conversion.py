@@ -40,6 +40,8 @@ from .base import Elementwise
 class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dict : same-type"):
     """Values of another element type."""
 
+    partition = "convert"
+
     operand = Operand(PLAIN)
     result = Result(PLAIN)
     C1 = constraints.same_shape("operand", "result")
@@ -181,6 +183,8 @@ def _storage(element_type: AnyElementType) -> ElementType:
 
 class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands attr-dict : functional-type"):
     """The operand's bits read as another type, the lowest bits first."""
+
+    partition = "elementwise"
 
     takes_stored_values = True
 

@@ -44,6 +44,7 @@ from ...options import Ordering
 from ...types import Array as Array
 from ...types import Type
 from .attribute_kinds import SEGMENT_SIZES
+from .facts import Facts
 from .fields import DERIVED as DERIVED
 from .fields import Attribute as Attribute
 from .fields import Constraint as Constraint
@@ -134,10 +135,10 @@ _DERIVED: Final = (
 )
 
 
-class Op:
+class Op(Facts):
     """Base of all declarations.
 
-    Class attributes:
+    Class attributes, besides those of `Facts`:
         name: the operation's name with its dialect.
         assembly: its assembly format (`nimblehlo.frontend.assembly`); None: it has the generic form only.
         pure: False if the operation has side effects.
@@ -491,10 +492,14 @@ def malformed(operation: Operation, error: Exception) -> VerifyError:
     return VerifyError(failure_reason(error), operation=operation.name, location=operation.location)
 
 
+def declaration_of(operation: Operation) -> type[Op]:
+    """The declaration of an operation; `Op`, which states nothing, if there is none."""
+    return lookup(operation.name) or Op
+
+
 def source_name(operation: Operation) -> str:
     """The name of an operation in errors: what programs write for it."""
-    declaration = lookup(operation.name)
-    return operation.name if declaration is None else declaration.source_name or operation.name
+    return declaration_of(operation).source_name or operation.name
 
 
 def declarations() -> Iterable[type[Op]]:

@@ -43,6 +43,8 @@ class DynamicSlice(
 ):
     """Reads a window whose start is an operand, clamped so that the window is in bounds."""
 
+    partition = "dynamic_slice"
+
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
     slice_sizes = Attribute(DIMENSIONS)
@@ -72,6 +74,8 @@ class DynamicUpdateSlice(
     Op, name="stablehlo.dynamic_update_slice", assembly="operands attr-dict : functional-type"
 ):
     """Overwrites a window whose start is an operand, clamped so that the window is in bounds."""
+
+    partition = "dynamic_update_slice"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -20,6 +20,8 @@ from .scatter_rules import Destinations, ScatterNumbers, ScatterRules
 class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     """Combines updates with elements at index vectors; updates that are out of bounds are dropped."""
 
+    partition = "scatter"
+
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)
     updates = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)

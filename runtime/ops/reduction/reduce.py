@@ -85,6 +85,8 @@ def same_positive_counts(view: Reduce) -> str | None:
 class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
 
+    partition = "reduce"
+
     takes_stored_values = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)

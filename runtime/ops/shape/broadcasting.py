@@ -82,6 +82,8 @@ class BroadcastInDim(
 ):
     """Duplicates elements along dimensions of size 1 and along new ones."""
 
+    partition = "broadcast_in_dim"
+
     binds_by_types = True
 
     operand = Operand(TENSOR)

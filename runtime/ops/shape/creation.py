@@ -30,6 +30,8 @@ from ..numerics import element_types
 class ConstantOp(Op):
     """Base of operations whose result is an attribute."""
 
+    partition = "constant"
+
     takes_stored_values = True
 
     value = Attribute(CONSTANT)
@@ -58,6 +60,8 @@ class Constant(ConstantOp, name="stablehlo.constant", assembly="custom(constant)
 
 class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict : type($output)"):
     """Each element's index in one dimension."""
+
+    partition = "iota"
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

@@ -39,6 +39,8 @@ class Concatenate(
 ):
     """Joins tensors along one dimension."""
 
+    partition = "concatenate"
+
     binds_by_types = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
@@ -157,6 +159,8 @@ class Reshape(
 ):
     """Keeps the elements in row-major order under another shape."""
 
+    partition = "reshape"
+
     binds_by_types = True
 
     operand = Operand(TENSOR)
@@ -251,6 +255,8 @@ class Transpose(
     assembly="$operand , dims = $permutation attr-dict : functional-type",
 ):
     """Permutes dimensions: dimension d of the result is dimension ``permutation[d]`` of the operand."""
+
+    partition = "transpose"
 
     binds_by_types = True
 

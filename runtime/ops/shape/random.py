@@ -280,6 +280,8 @@ class Rng(
     NORMAL takes the quantile of that fraction.
     """
 
+    partition = "refuse"
+
     a = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
     b = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
     shape = Operand(SIGNED, rank=1)

@@ -199,6 +199,8 @@ class Slice(
 ):
     """Takes every stride-th element between two indices, along each dimension."""
 
+    partition = "slice"
+
     binds_by_types = True
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)

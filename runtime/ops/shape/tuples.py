@@ -16,6 +16,8 @@ from ..framework.rules import in_range, same_type, types_agree
 class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
     """Makes a tuple of values."""
 
+    partition = "refuse"
+
     val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
     result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
 
@@ -38,6 +40,8 @@ class GetTupleElement(
     Op, name="stablehlo.get_tuple_element", assembly="$operand [ $index ] attr-dict : functional-type"
 ):
     """Takes one element of a tuple."""
+
+    partition = "refuse"
 
     operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)

@@ -43,6 +43,8 @@ REDUCTION: Final = NumberedEnum(Reduction)
 class SdyCollective(ShardingOp):
     """Base of collectives: the operand's sharding and what the operation does give the result's."""
 
+    partition = "identity"
+
     needs_sharding = True
     """Whether the operand must have a sharding; others are taken to be whole on each device."""
 

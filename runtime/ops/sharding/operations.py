@@ -86,6 +86,8 @@ def valid_sharding(name: str, operand: str) -> Constraint:
 class Constrained(ShardingOp, assembly="$input $sharding attr-dict : same-type"):
     """Base of operations that constrain the sharding of a value, or of its uses from there on."""
 
+    partition = "identity"
+
     input = Operand(ANY)
     sharding = Attribute(SHARDING_KIND)
     result = Result(ANY)
@@ -136,6 +138,8 @@ class PropagationBarrier(
     assembly="$input allowed_direction = $allowed_direction attr-dict : same-type",
 ):
     """Lets shardings propagate in only one direction, or in none."""
+
+    partition = "identity"
 
     input = Operand(TENSOR)
     allowed_direction = Attribute(NumberedEnum(Direction))

@@ -150,4 +150,6 @@ class ShardingOp(Op):
             not judged. `nimblehlo.ops.sharding.verify` judges all of them.
     """
 
+    partition = "refuse"
+
     scope: Scope | None = None

@@ -1,0 +1,33 @@
+"""What the runtime knows of an operation beside its syntax, its constraints and its semantics.
+
+Passes, emitters and tools ask the declaration and have no tables of operations of their own. Where a fact is
+code, the declaration names the code instead of importing it, so that importing a declaration stays cheap: the
+name is a key of a table that stands beside the code, which the description of each fact names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+
+class Facts:
+    """Base of `Op`: facts with their defaults.
+
+    A declaration states a fact in its class or as a keyword of it, and hands it down to derived classes.
+
+    Class attributes:
+        partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
+    """
+
+    partition: ClassVar[str] = "replicate"
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        super().__init_subclass__()
+        for name, value in facts.items():
+            if name not in FACTS:
+                raise TypeError(f"{cls.__name__} states {name}, which is no fact")
+            setattr(cls, name, value)
+
+
+FACTS: Final = frozenset(Facts.__annotations__)
+"""The names of all facts."""

@@ -1,0 +1,69 @@
+"""Every declaration answers every question about its operation, with code that exists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Final
+
+import pytest
+
+from nimblehlo.ops.elementwise.base import Elementwise
+from nimblehlo.ops.framework.declaration import Op, declarations
+from nimblehlo.ops.framework.facts import FACTS
+from nimblehlo.partitioner import rules as partition_rules
+
+NAMES: Final[dict[str, Collection[str]]] = {
+    "partition": partition_rules.RULES,
+}
+"""For each fact that names code the names that exist."""
+
+ELEMENTWISE_RULES: Final = ("convert", "elementwise", "linear", "maximum", "minimum")
+
+REASONS: Final[dict[tuple[str, str], str]] = {
+    ("partition", "add"): "operands that broadcast may not be partial sums",
+    ("partition", "subtract"): "operands that broadcast may not be partial sums",
+}
+"""Why declarations of one family state a fact differently: by the fact and the name without dialect."""
+
+
+@pytest.mark.parametrize("fact", NAMES)
+def test_declarations_name_code_that_exists(fact: str) -> None:
+    stated = {declaration.name: getattr(declaration, fact) for declaration in declarations()}
+    assert {name: value for name, value in stated.items() if value not in NAMES[fact]} == {}
+
+
+@pytest.mark.parametrize("fact", NAMES)
+def test_all_code_is_named_by_a_declaration(fact: str) -> None:
+    assert set(NAMES[fact]) - {getattr(declaration, fact) for declaration in declarations()} == set()
+
+
+def test_elementwise_operations_are_partitioned_as_such() -> None:
+    for declaration in declarations():
+        if issubclass(declaration, Elementwise):
+            assert declaration.partition in ELEMENTWISE_RULES, declaration.name
+
+
+def families() -> dict[str, list[type[Op]]]:
+    """The declarations of one operation in StableHLO and CHLO, by its name without dialect."""
+    by_name: dict[str, list[type[Op]]] = defaultdict(list)
+    for declaration in declarations():
+        if declaration.name.startswith(("stablehlo.", "chlo.")):
+            by_name[declaration.name.partition(".")[2].removeprefix("broadcast_")].append(declaration)
+    return {name: members for name, members in by_name.items() if len(members) > 1}
+
+
+def test_a_family_states_a_fact_in_one_way_unless_there_is_a_reason() -> None:
+    differing = {
+        (fact, name)
+        for name, members in families().items()
+        for fact in FACTS
+        if len({repr(getattr(declaration, fact)) for declaration in members}) > 1
+    }
+    assert differing - set(REASONS) == set(), "give a reason, or state the same"
+    assert set(REASONS) - differing == set(), "no reason is needed"
+
+
+def test_an_unknown_fact_is_refused() -> None:
+    with pytest.raises(TypeError, match="which is no fact"):
+        type("Unknown", (Op,), {}, colour="red")
