@@ -1,47 +1,20 @@
 """Estimated costs of operations on one element, by which loops are tiled and interleaved.
 
-The unit is the time of an addition of f32 in a vectorized loop. `cost_of` tells instructions from everything
-else; the cost of a dependency chain tells functions apart, and takes all other operations as additions. This
-module does not import LLVM.
+Declarations state the cost of an operation (`ops/framework/costs.py`). This module does not import LLVM.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ..ir import Operation, Value, plain_element_type
+from ..ops.framework.costs import CHAIN_COST, FUNCTION_COST, LONG_FUNCTION_COST
+from ..ops.framework.declaration import declaration_of
 from .coverage import MATHEMATICS, is_narrow_function
 
-EXPENSIVE_COST = 16
-"""Cost of an operation that takes several instructions, such as a division, or more."""
-
-_CHEAP_OPERATIONS = {"chlo.square"} | frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "abs", "add", "and", "broadcast_in_dim", "clamp", "compare", "constant", "convert", "iota", "maximum",
-        "minimum", "multiply", "negate", "not", "or", "reshape", "select", "subtract", "xor",
-    )
-)  # fmt: skip
-
-_CHAIN_COST = 16
-"""Cost of the shortest dependency chain that is worth interleaving: of `rsqrt`."""
-FUNCTION_COST = 40
-"""Cost of a transcendental function that takes less time than the memory accesses of an element."""
-_LONG_FUNCTION_COST = 44
-"""Cost of a function that takes more."""
-_LONG_FUNCTIONS = frozenset({"chlo.digamma", "chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
-    f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
-}
-_FUNCTION_COSTS: Final = (
-    dict.fromkeys(MATHEMATICS, FUNCTION_COST)
-    | dict.fromkeys(_LONG_FUNCTIONS, _LONG_FUNCTION_COST)
-    | {"stablehlo.rsqrt": _CHAIN_COST}
-)
 _INTERLEAVE_COUNT, _INTERLEAVE_COUNT_IN_F32, _INTERLEAVE_COUNT_OF_SPILLING = 4, 8, 2
-_SPILLING_FUNCTIONS = frozenset({"chlo.atanh", "stablehlo.log", "stablehlo.log_plus_one"})
 _MAX_COST_OF_SPILLING = 45
-"""Four vectors of these functions do not fit 32 registers: two take 6 to 17 % less time (Zen 4) up to this
+"""Where four vectors of a function do not fit 32 registers, two take 6 to 17 % less time (Zen 4) up to this
 cost, as the processor looks ahead as far as the next two. In longer chains four take less time."""
 _MAX_LIVE_RESULTS = 2
 """Results of a chain that are live at once where eight vectors of it, with operands and constants, fit 32
@@ -50,7 +23,7 @@ registers. Random bits by Threefry have three: eight vectors take up to 1.5 time
 
 def takes_longer_than_memory(operations: Sequence[Operation]) -> bool:
     """Whether the operations take longer than the memory accesses of an element."""
-    return _chain_cost(operations) >= _LONG_FUNCTION_COST
+    return _chain_cost(operations) >= LONG_FUNCTION_COST
 
 
 def interleave_count(operations: Sequence[Operation]) -> int:
@@ -60,11 +33,11 @@ def interleave_count(operations: Sequence[Operation]) -> int:
     they must be interleaved in the code. Chains in f32 are shorter. Too many live vectors would be spilled.
     """
     cost = _chain_cost(operations)
-    if cost < _CHAIN_COST:
+    if cost < CHAIN_COST:
         return 0
     if cost >= FUNCTION_COST and _is_in_f32(operations) and _live_results(operations) <= _MAX_LIVE_RESULTS:
         return _INTERLEAVE_COUNT_IN_F32
-    spills = any(operation.name in _SPILLING_FUNCTIONS for operation in operations)
+    spills = any(declaration_of(operation).cost.spills for operation in operations)
     return _INTERLEAVE_COUNT_OF_SPILLING if spills and cost <= _MAX_COST_OF_SPILLING else _INTERLEAVE_COUNT
 
 
@@ -86,7 +59,7 @@ def _live_results(operations: Sequence[Operation]) -> int:
 
 def _chain_cost(operations: Sequence[Operation]) -> int:
     """The cost of operations of which each needs the result of the one before."""
-    return sum([_FUNCTION_COSTS.get(operation.name, 1) for operation in operations])
+    return sum([declaration_of(operation).cost.chain for operation in operations])
 
 
 def _is_in_f32(operations: Sequence[Operation]) -> bool:
@@ -100,4 +73,4 @@ def _is_in_f32(operations: Sequence[Operation]) -> bool:
 
 def cost_of(operation: Operation) -> int:
     """The cost of an operation on one element."""
-    return 1 if operation.name in _CHEAP_OPERATIONS else EXPENSIVE_COST
+    return declaration_of(operation).cost.element

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
+from ...ops.framework.costs import FUNCTION_COST
 from ...ops.shape.movement import MovementOp
 from ...types import TensorType, Type
 from .. import blocks
@@ -24,7 +25,6 @@ from ..blocks.emitter import (
 )
 from ..blocks.in_place_updates import BRANCHES, CONSTANTS, UPDATES
 from ..blocks.movement import is_splat
-from ..cost import FUNCTION_COST
 from ..coverage import MATHEMATICS
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, begin_function, opaque

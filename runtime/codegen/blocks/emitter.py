@@ -17,9 +17,9 @@ from ...ir import Block, Operation, Region, captured_values, plain_element_type,
 from ...ir import Value as IrValue
 from ...ir.affine import AffineExpr
 from ...ir.record import Record
+from ...ops.framework.costs import FUNCTION_COST
 from ...options import Ordering
 from ...types import TensorType, Type
-from ..cost import FUNCTION_COST
 from ..coverage import MATHEMATICS
 from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types

@@ -13,7 +13,8 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
-from ..cost import EXPENSIVE_COST, cost_of
+from ...ops.framework.costs import EXPENSIVE_COST
+from ..cost import cost_of
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import BIT, I8, I64, Value, load, store, stored_type

@@ -28,10 +28,10 @@ from ...types import (
     Type,
 )
 from ..elementwise.base import Elementwise
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
-from ..numerics import complex_functions, element_types, real_functions
+from ..numerics import complex_functions, element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import ArrayFunction
 from ..shape.creation import ConstantOp
@@ -68,36 +68,6 @@ WIDE = FLOAT | COMPLEX
 
 
 declare(
-    ChloUnary,
-    __name__,
-    {
-        "chlo.acos": {"functions": {FLOAT: real_functions.acos, COMPLEX: complex_functions.acos}},
-        "chlo.acosh": {"functions": {FLOAT: real_functions.acosh, COMPLEX: complex_functions.acosh}},
-        "chlo.asin": {"functions": {FLOAT: real_functions.asin, COMPLEX: complex_functions.asin}},
-        "chlo.asinh": {"functions": {FLOAT: real_functions.asinh, COMPLEX: complex_functions.asinh}},
-        "chlo.atan": {"functions": {FLOAT: real_functions.atan, COMPLEX: complex_functions.atan}},
-        "chlo.atanh": {"functions": {FLOAT: real_functions.atanh, COMPLEX: complex_functions.atanh}},
-        "chlo.bessel_i1e": {"functions": {FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex}},
-        "chlo.cosh": {"functions": {FLOAT: real_functions.cosh, COMPLEX: complex_functions.cosh}},
-        "chlo.sinh": {"functions": {FLOAT: real_functions.sinh, COMPLEX: complex_functions.sinh}},
-        "chlo.square": {"functions": {FLOAT: np.square, COMPLEX: special.square_complex}, "wide": COMPLEX},
-        "chlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: complex_functions.tangent}},
-    },
-    wide=WIDE,
-)
-declare(
-    ChloReal,
-    __name__,
-    {
-        "chlo.digamma": {"functions": {FLOAT: special.digamma}},
-        "chlo.erf": {"functions": {FLOAT: real_functions.erf}},
-        "chlo.erf_inv": {"functions": {FLOAT: real_functions.erf_inv}},
-        "chlo.erfc": {"functions": {FLOAT: real_functions.erfc}},
-        "chlo.lgamma": {"functions": {FLOAT: special.lgamma}},
-    },
-    wide=WIDE,
-)
-declare(
     ChloPredicate,
     __name__,
     {
@@ -118,6 +88,8 @@ class AsinAcosKernel(
     asinh(z) = complex(sign(real(z)) imag(w'), atan2(imag(z), real(w'))),
     acosh(z) = complex(imag(w), sign(imag(z)) atan2(real(w), real(z))).
     """
+
+    cost = costs.FUNCTION
 
     operand = Operand(COMPLEX)
     result = Result(COMPLEX)
@@ -160,6 +132,8 @@ class Polygamma(
 ):
     """The n-th derivative of digamma at x."""
 
+    cost = costs.SCIPY_FUNCTION
+
     n = Operand(FLOAT)
     x = Operand(FLOAT)
     result = Result(FLOAT)
@@ -174,6 +148,8 @@ class Zeta(
     wide=WIDE,
 ):
     """The Hurwitz zeta function."""
+
+    cost = costs.SCIPY_FUNCTION
 
     x = Operand(FLOAT)
     q = Operand(FLOAT)

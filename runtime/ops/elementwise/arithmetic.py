@@ -23,7 +23,7 @@ from ...types import (
     QuantizedType,
     TensorType,
 )
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.declaration import Constraint, Op, Operand, Result, constraint, declare
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
@@ -44,6 +44,9 @@ class Abs(
     Unary, name="stablehlo.abs", functions={SIGNED | FLOAT: np.absolute, COMPLEX: complex_functions.modulus}
 ):
     """The absolute value; a complex number's modulus."""
+
+    cost = costs.INSTRUCTION
+    takes_modulus = True
 
     single_complex = staticmethod(single_complex.absolute)
 
@@ -86,6 +89,7 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
     """The sum; for booleans OR."""
 
     partition = "linear"
+    cost = costs.INSTRUCTION
 
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
@@ -133,6 +137,8 @@ class Atan2(
     wide=FLOAT | COMPLEX,
 ):
     """The angle of the point (rhs, lhs)."""
+
+    cost = costs.LONG_FUNCTION
 
     lhs = Operand(COMPUTED)
     rhs = Operand(COMPUTED)
@@ -197,6 +203,8 @@ class Divide(
 ):
     """The quotient; of integers rounded towards zero."""
 
+    cost = costs.DIVISION
+
     single_complex = staticmethod(single_complex.divide)
 
 
@@ -242,11 +250,14 @@ class Multiply(
 ):
     """The product; for booleans AND."""
 
+    cost = costs.INSTRUCTION
+
 
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
     """The operand with the opposite sign."""
 
     partition = "linear"
+    cost = costs.INSTRUCTION
 
     operand = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
@@ -260,6 +271,8 @@ class Power(
 ):
     """lhs to the power of rhs."""
 
+    cost = costs.LONG_FUNCTION
+
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> ArrayFunction:
         if element_type.name == "complex<f64>":
@@ -271,6 +284,8 @@ class Remainder(
     Arithmetic, name="stablehlo.remainder", functions={INTEGER: special.remainder_integers, FLOAT: np.fmod}
 ):
     """The remainder of lhs divided by rhs, with the sign of lhs."""
+
+    cost = costs.DIVISION
 
     def verify(self) -> None:
         super().verify()
@@ -292,6 +307,8 @@ class Rsqrt(
 ):
     """1 / sqrt(operand)."""
 
+    cost = costs.RECIPROCAL_ROOT
+
     single_complex = staticmethod(single_complex.rsqrt)
 
 
@@ -302,6 +319,8 @@ class Sign(
     wide=COMPLEX,
 ):
     """-1, 0 or 1; a complex number's direction."""
+
+    takes_modulus = True
 
     single_complex = staticmethod(single_complex.sign)
 
@@ -317,6 +336,8 @@ class Sqrt(
 ):
     """The square root."""
 
+    cost = costs.DIVISION
+
     single_complex = staticmethod(single_complex.sqrt)
 
 
@@ -324,34 +345,9 @@ class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT
     """The difference."""
 
     partition = "linear"
+    cost = costs.INSTRUCTION
 
 
-declare(
-    Transcendental,
-    __name__,
-    {
-        "stablehlo.cbrt": {"functions": {FLOAT: real_functions.cbrt, COMPLEX: special.cbrt_complex}},
-        "stablehlo.cosine": {"functions": {FLOAT: real_functions.cosine, COMPLEX: complex_functions.cosine}},
-        "stablehlo.exponential": {
-            "functions": {FLOAT: real_functions.exponential, COMPLEX: special.exp_complex}
-        },
-        "stablehlo.exponential_minus_one": {
-            "functions": {FLOAT: real_functions.exponential_minus_one, COMPLEX: special.expm1_complex}
-        },
-        "stablehlo.log": {
-            "functions": {FLOAT: real_functions.logarithm, COMPLEX: complex_functions.logarithm}
-        },
-        "stablehlo.log_plus_one": {
-            "functions": {FLOAT: real_functions.log_plus_one, COMPLEX: complex_functions.log_plus_one}
-        },
-        "stablehlo.logistic": {
-            "functions": {FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex}
-        },
-        "stablehlo.sine": {"functions": {FLOAT: real_functions.sine, COMPLEX: complex_functions.sine}},
-        "stablehlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: complex_functions.tangent}},
-        "stablehlo.tanh": {"functions": {FLOAT: real_functions.tanh, COMPLEX: complex_functions.tanh}},
-    },
-)
 declare(
     Rounding,
     __name__,

@@ -24,8 +24,8 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import constraints, rules
-from ..framework.declaration import Attribute, Op, Operand, Result, lookup
+from ..framework import constraints, costs, rules
+from ..framework.declaration import Attribute, Op, Operand, Result, declaration_of
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
 from ..numerics.real_functions import NativeFunction, RealFunction
@@ -35,7 +35,7 @@ COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """The element types of most mathematical functions."""
 
 
-class Elementwise(Op, partition="elementwise"):
+class Elementwise(Op, cost=costs.INSTRUCTIONS, partition="elementwise"):
     """Base of elementwise operations.
 
     Class attributes:
@@ -144,7 +144,7 @@ class Unary(Elementwise, assembly="$operand attr-dict : same-type"):
     C1 = constraints.same_baseline_type("operand", "result")
 
 
-class Transcendental(Unary, wide=FLOAT | COMPLEX):
+class Transcendental(Unary, cost=costs.FUNCTION, wide=FLOAT | COMPLEX):
     """Base of unary functions with a `result_accuracy`."""
 
     result_accuracy = Attribute(RESULT_ACCURACY, ResultAccuracy())
@@ -175,4 +175,4 @@ class Arithmetic(Binary):
 
 def is_elementwise(operation: Operation) -> bool:
     """Whether an operation is declared as elementwise, by its name."""
-    return issubclass(lookup(operation.name) or Op, Elementwise)
+    return issubclass(declaration_of(operation), Elementwise)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...types import BOOLEAN, ELEMENT_TYPES, INTEGER, Array, ElementType
+from ..framework import costs
 from ..framework.declaration import Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
@@ -20,6 +21,8 @@ from .base import Binary, Unary
 
 class Logical(Binary):
     """Base of binary operations on booleans and bits."""
+
+    cost = costs.INSTRUCTION
 
     lhs = Operand(BOOLEAN | INTEGER)
     rhs = Operand(BOOLEAN | INTEGER)
@@ -32,6 +35,8 @@ class And(Logical, name="stablehlo.and", functions={BOOLEAN | INTEGER: np.bitwis
 
 class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
     """The number of leading zero bits."""
+
+    cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=9)
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)
@@ -54,6 +59,8 @@ class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
 
 class Not(Unary, name="stablehlo.not", functions={BOOLEAN | INTEGER: np.invert}):
     """Bitwise NOT."""
+
+    cost = costs.INSTRUCTION
 
     operand = Operand(BOOLEAN | INTEGER)
     result = Result(BOOLEAN | INTEGER)

@@ -22,7 +22,7 @@ from ...types import (
     SIGNED,
     ElementType,
 )
-from ..framework import constraints
+from ..framework import constraints, costs
 from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Constraint, Operand, Result
 from ..numerics import element_types
@@ -98,6 +98,8 @@ class Compare(
 ):
     """The result of an elementwise comparison."""
 
+    cost = costs.INSTRUCTION
+
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     comparison_direction = Attribute(Enum("comparison_direction", ComparisonDirection))
@@ -137,6 +139,7 @@ class Maximum(Binary, name="stablehlo.maximum"):
     """The larger element; NaN where either is NaN."""
 
     partition = "maximum"
+    cost = costs.CHOICE
 
     @classmethod
     @functools.cache
@@ -148,6 +151,7 @@ class Minimum(Binary, name="stablehlo.minimum"):
     """The smaller element; NaN where either is NaN."""
 
     partition = "minimum"
+    cost = costs.CHOICE
 
     @classmethod
     @functools.cache
@@ -178,6 +182,8 @@ def _single_or_shape(name: str, other: str) -> Constraint:
 class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $max attr-dict : same-type"):
     """minimum(maximum(operand, min), max); the bounds may be single elements."""
 
+    cost = costs.CHOICE
+
     min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     max = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -197,6 +203,8 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
 
 class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict : select-type"):
     """on_true where pred is true, on_false elsewhere."""
+
+    cost = costs.SELECTION
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)

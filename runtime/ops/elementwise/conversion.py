@@ -28,7 +28,7 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics import element_types
@@ -41,6 +41,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     """Values of another element type."""
 
     partition = "convert"
+    cost = costs.INSTRUCTION
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)
@@ -112,6 +113,8 @@ class ReducePrecision(
     assembly="$operand , format = custom(exponent_mantissa) attr-dict : same-type",
 ):
     """Rounds to a floating-point format with fewer exponent and mantissa bits."""
+
+    cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=16)
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     exponent_bits = Attribute(I32)

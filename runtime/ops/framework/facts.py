@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from . import costs
+from .costs import Cost
+
 
 class Facts:
     """Base of `Op`: facts with their defaults.
@@ -16,10 +19,14 @@ class Facts:
     A declaration states a fact in its class or as a keyword of it, and hands it down to derived classes.
 
     Class attributes:
+        cost: what it costs on one element (`costs.py`).
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
+        takes_modulus: whether it takes the modulus of complex operands, which is a square root.
     """
 
+    cost: ClassVar[Cost] = costs.UNKNOWN
     partition: ClassVar[str] = "replicate"
+    takes_modulus: ClassVar[bool] = False
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__()

@@ -17,9 +17,13 @@ ARG_SORT: Final = "nimblehlo.arg_sort"
 _NAMES: Final = {
     "elementwise.arithmetic": {
         "stablehlo": (
-            "abs add atan2 cbrt ceil complex cosine divide exponential exponential_minus_one floor imag "
-            "real log log_plus_one logistic multiply negate power remainder round_nearest_afz "
-            "round_nearest_even rsqrt sign sine sqrt subtract tan tanh"
+            "abs add atan2 ceil complex divide floor imag real multiply negate power remainder "
+            "round_nearest_afz round_nearest_even rsqrt sign sqrt subtract"
+        )
+    },
+    "elementwise.functions": {
+        "stablehlo": (
+            "cbrt cosine exponential exponential_minus_one log log_plus_one logistic sine tan tanh"
         )
     },
     "elementwise.bitwise": {
@@ -77,9 +81,13 @@ _NAMES: Final = {
     "custom_calls.custom_call": {"stablehlo": "custom_call"},
     "chlo.elementwise": {
         "chlo": (
-            "acos acosh asin asinh atan atanh _asin_acos_kernel bessel_i1e conj cosh sinh tan square "
-            "digamma erf erf_inv erfc lgamma is_inf is_neg_inf is_pos_inf next_after polygamma zeta "
-            "mulhi constant constant_like top_k"
+            "is_inf is_neg_inf is_pos_inf _asin_acos_kernel conj next_after polygamma zeta mulhi constant "
+            "constant_like top_k"
+        )
+    },
+    "chlo.functions": {
+        "chlo": (
+            "acos acosh asin asinh atan atanh bessel_i1e cosh sinh square tan digamma erf erf_inv erfc lgamma"
         )
     },
     "chlo.broadcast": {

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..shape.dynamic_shapes import RunTimeShaped
@@ -146,6 +146,8 @@ def _slice_sizes_at_most_one(name: str) -> Constraint:
 
 class Gather(GatherRules, name="stablehlo.gather"):
     """Reads a window at each index vector, whose start is clamped so that the window is in bounds."""
+
+    cost = costs.GATHER
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
@@ -86,6 +86,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
 
     partition = "reduce"
+    cost = costs.REDUCTION
 
     takes_stored_values = True
 

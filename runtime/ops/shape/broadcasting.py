@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.affine import AffineExpr, identity_map
 from ...types import DYNAMIC, TENSOR, Array, TensorType, Type
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp
@@ -83,6 +83,7 @@ class BroadcastInDim(
     """Duplicates elements along dimensions of size 1 and along new ones."""
 
     partition = "broadcast_in_dim"
+    cost = costs.VIEW
 
     binds_by_types = True
 

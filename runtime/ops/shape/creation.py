@@ -21,7 +21,7 @@ from ...types import (
     QuantizedType,
     Type,
 )
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import CONSTANT, I64
 from ..framework.declaration import Attribute, Op, Result, constraint
 from ..numerics import element_types
@@ -31,6 +31,7 @@ class ConstantOp(Op):
     """Base of operations whose result is an attribute."""
 
     partition = "constant"
+    cost = costs.VIEW
 
     takes_stored_values = True
 
@@ -62,6 +63,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     """Each element's index in one dimension."""
 
     partition = "iota"
+    cost = costs.VIEW
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

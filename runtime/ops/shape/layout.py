@@ -26,7 +26,7 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, dims_through_reshape, reshape_groups
@@ -40,6 +40,7 @@ class Concatenate(
     """Joins tensors along one dimension."""
 
     partition = "concatenate"
+    cost = costs.COPY
 
     binds_by_types = True
 
@@ -160,6 +161,7 @@ class Reshape(
     """Keeps the elements in row-major order under another shape."""
 
     partition = "reshape"
+    cost = costs.VIEW
 
     binds_by_types = True
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.affine import identity_map
 from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, full_result_map
@@ -76,6 +76,8 @@ class Pad(
     """Adds elements at the edges and between the elements of a tensor; negative amounts remove elements at an
     edge.
     """
+
+    cost = costs.COPY
 
     binds_by_types = True
 

@@ -18,9 +18,11 @@ from ...kernels.launch import ufunc_program
 from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
 from ...ops.elementwise.base import is_elementwise
+from ...ops.framework.costs import ReferenceWork
+from ...ops.framework.declaration import declaration_of
 from ...ops.framework.memory_limit import bytes_of
 from ..implementation import ImplementationKind, Prepared
-from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
+from ..tiering.cost_model import BYTES_PER_SECOND
 from .block_cache import BlockCache
 from .ufunc_recorder import MAX_OPERANDS, UfuncProgramRecorder, UfuncValue
 from .ufunc_traces import Untraceable
@@ -104,7 +106,7 @@ def _row_tiling(block: Block) -> RowTilePlan | None:
     """The rows and columns of a fusion's iteration space, or None if it has none."""
     names = {operation.name for operation in block.operations}
     # Loops of SciPy may warn and raise, which other threads cannot; and importing SciPy takes long.
-    if names & SCIPY_OPERATIONS:
+    if any(declaration_of(one).cost.reference is ReferenceWork.SCIPY for one in block.operations):
         return None
     if "stablehlo.reduce" in names:
         return plan_row_tiling(block)

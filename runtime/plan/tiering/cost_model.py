@@ -13,8 +13,8 @@ from typing import Any
 from ...ir import Block, Operation
 from ...ir.record import Record
 from ...ops.elementwise.base import Elementwise
-from ...ops.framework.declaration import Op, lookup
-from ...ops.framework.op_registry import REDUCE
+from ...ops.framework.costs import ReferenceWork
+from ...ops.framework.declaration import Op, declaration_of
 from ...types import COMPLEX, FLOAT, TensorType, Type
 from ..implementation import Cost
 
@@ -101,10 +101,6 @@ f16, 2.4 for gathered elements, 2.4 (exponential) to 34 (power) for functions of
 ten million elements, which do not fit its caches, 1.8 for a sum and 49 for gathered elements."""
 _BFLOAT16_SECONDS = 1.4e-9
 """Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
-_NUMPY_CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
-"""The number of NumPy calls of references that make many."""
-_CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
-_COPIES = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 _SCIPY_IMPORT_SECONDS = 0.1
 """Seconds to import SciPy's functions."""
 NATIVE_FRACTION = 0.15
@@ -120,34 +116,28 @@ _TRANSCENDENTAL_COMPILE_SECONDS, _SCIPY_COMPILE_SECONDS = 0.012, 0.06
 """Seconds to compile a loop nest; to add for a plain operation, a transcendental one, and one of SciPy."""
 
 
-SCIPY_OPERATIONS = frozenset(
-    f"chlo.{name}" for name in ("bessel_i1e", "digamma", "lgamma", "polygamma", "zeta")
-)
-"""Operations whose references import SciPy."""
-
-
 def estimate(block: Block) -> Cost:
     """Estimates for a block of elementwise operations, moves and reductions."""
     call_seconds = work = reference_work = slowest = 0.0
     total_compile_seconds = _NEST_COMPILE_SECONDS
     for operation in block.operations[:-1]:
-        declaration = _declaration(operation)
-        size = _size(operation)
-        call_seconds += _CALL_SECONDS * _NUMPY_CALLS.get(operation.name, 1)
+        declaration = declaration_of(operation)
+        size, reference = _size(operation), declaration.cost.reference
+        call_seconds += _CALL_SECONDS * declaration.cost.reference_calls
         if issubclass(declaration, Elementwise):
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
             reference_work += size * _reference_seconds_an_element(operation, seconds)
             slowest = max(slowest, seconds)
             total_compile_seconds += _compile_seconds(seconds)
-        elif operation.name == "stablehlo.gather":
+        elif reference is ReferenceWork.GATHER:
             gather: Any = Op.of(operation)
             work += size * _GATHERED_SECONDS
             reference_work += size * max(_ARITHMETIC_SECONDS, _GATHERED_SECONDS / gather.row_elements)
-        elif operation.name in _COPIES:
+        elif reference is ReferenceWork.COPY:
             work += size * _ARITHMETIC_SECONDS
             reference_work += size * _ARITHMETIC_SECONDS
-        elif operation.name == REDUCE:
+        elif reference is ReferenceWork.REDUCTION:
             work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
             reference_work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
     result_type = block.terminator.operands[0].type
@@ -184,7 +174,7 @@ def seconds_of_operations(block: Block) -> float:
     """NumPy's time for one element in all operations of a region, in seconds."""
     seconds = 0.0
     for operation in block.operations[:-1]:
-        declaration = _declaration(operation)
+        declaration = declaration_of(operation)
         if issubclass(declaration, Elementwise):
             seconds += _seconds_an_element(operation, declaration)
         else:
@@ -200,15 +190,11 @@ def compiler_load_seconds() -> float:
 
 def native_saving_seconds(operation: Operation) -> float:
     """Seconds that native code saves on an operation for which NumPy has no fast loop or needs many calls."""
-    declaration = _declaration(operation)
+    declaration = declaration_of(operation)
     if not issubclass(declaration, Elementwise):
         return 0.0
-    calls = _CALL_SECONDS * (_NUMPY_CALLS.get(operation.name, 1) - 1)
+    calls = _CALL_SECONDS * (declaration.cost.reference_calls - 1)
     return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _ARITHMETIC_SECONDS)
-
-
-def _declaration(operation: Operation) -> type[Op]:
-    return lookup(operation.name) or Op
 
 
 def _size(operation: Operation) -> int:
@@ -219,12 +205,10 @@ def _size_of(type: Type) -> int:
     return type.size if isinstance(type, TensorType) else 1
 
 
-def _is_complex_magnitude(operation: Operation) -> bool:
-    """Whether an operation takes absolute values of complex numbers: each is a square root."""
-    if operation.name != "stablehlo.abs":
-        return False
+def _takes_root(operation: Operation, declaration: type[Op]) -> bool:
+    """Whether an operation takes the modulus of complex numbers: each is a square root."""
     type = operation.operands[0].type
-    return isinstance(type, TensorType) and bool(type.element_type.category & COMPLEX)
+    return declaration.takes_modulus and isinstance(type, TensorType) and bool(type.category & COMPLEX)
 
 
 def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) -> float:
@@ -233,9 +217,10 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
     if not isinstance(type, TensorType):
         return _ARITHMETIC_SECONDS
     category, width = type.element_type.category, type.element_type.width
-    if declaration.wide & category or _is_complex_magnitude(operation):
-        return _SCIPY_SECONDS if operation.name in SCIPY_OPERATIONS else _TRANSCENDENTAL_SECONDS
+    work = declaration.cost.reference
+    if declaration.wide & category or _takes_root(operation, declaration):
+        return _SCIPY_SECONDS if work is ReferenceWork.SCIPY else _TRANSCENDENTAL_SECONDS
     if category & (FLOAT | COMPLEX) and width < 32:
         return _LOW_PRECISION_SECONDS
-    is_selection = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)
+    is_selection = work is ReferenceWork.SELECTION or (work is ReferenceWork.CHOICE and category == FLOAT)
     return _SELECTION_SECONDS if is_selection else _ARITHMETIC_SECONDS

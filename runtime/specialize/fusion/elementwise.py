@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from ...ir import Block, Operation, Region, Value, tensor_type, used_values
+from ...ops.framework.declaration import declaration_of
 from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
 from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
@@ -49,14 +50,6 @@ _NEEDS_CONTIGUOUS_OPERAND: Final = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
 )
 """Operations whose implementations copy a transposed operand first, on one thread and with long strides."""
-
-EXPENSIVE: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
-        "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
-    )
-)  # fmt: skip
 
 (
     _ELEMENTWISE, _MOVEMENT, _REMATERIALIZABLE, _GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER, _OTHER,
@@ -414,9 +407,10 @@ class _ElementwiseGrouping(LevelGrouping):
         size = tensor_type(operation.result).size
         if kind in _INDEXED:
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
+        is_recomputed = declaration_of(operation).cost.is_recomputed
         if is_sole_user:
-            return size >= group.size or size == 1 or operation.name not in EXPENSIVE
-        return size == 1 and operation.name not in EXPENSIVE and len(group.copied) < MAX_COPIED
+            return size >= group.size or size == 1 or is_recomputed
+        return size == 1 and is_recomputed and len(group.copied) < MAX_COPIED
 
     def pays(self, group: FusionGroup) -> bool:
         """Whether a fusion is faster than its operations one by one."""

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...ir import Block, Builder, Operation, Region, Value, tensor_type, used_values
+from ...ops.framework.declaration import declaration_of
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import TensorType
 from ..utils.operation_classes import CONTROL_FLOW
-from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE
+from .elementwise import MAX_ARRAYS, MIN_LARGE_SIZE
 from .grouping import MAX_MEMBERS, TilingPredicate
 from .groups import OperationPredicate, fusion_operation, is_rematerializable
 
@@ -273,7 +274,8 @@ class _Rewriter:
         if operation.name == "stablehlo.broadcast_in_dim":
             return tensor_type(operation.result).shape == shape
         has_shapes = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
-        return operation.name not in EXPENSIVE and has_shapes and self.has_emitter(operation)
+        is_recomputed = declaration_of(operation).cost.is_recomputed
+        return is_recomputed and has_shapes and self.has_emitter(operation)
 
 
 class _Recomputation:

@@ -1,0 +1,131 @@
+"""The transcendental functions of CHLO.
+
+Source: the public definition of the CHLO dialect.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...types import COMPLEX, FLOAT
+from ..framework import costs
+from ..numerics import complex_functions, real_functions
+from ..numerics import special_functions as special
+from .elementwise import WIDE, ChloReal, ChloUnary
+
+
+class ChloFunction(ChloUnary, cost=costs.FUNCTION, wide=WIDE):
+    """Base of transcendental functions of floats and complex values."""
+
+
+class ChloRealFunction(ChloReal, cost=costs.FUNCTION, wide=WIDE):
+    """Base of transcendental functions of floats."""
+
+
+class Acos(
+    ChloFunction, name="chlo.acos", functions={FLOAT: real_functions.acos, COMPLEX: complex_functions.acos}
+):
+    """The arc cosine."""
+
+
+class Acosh(
+    ChloFunction, name="chlo.acosh", functions={FLOAT: real_functions.acosh, COMPLEX: complex_functions.acosh}
+):
+    """The inverse hyperbolic cosine."""
+
+
+class Asin(
+    ChloFunction, name="chlo.asin", functions={FLOAT: real_functions.asin, COMPLEX: complex_functions.asin}
+):
+    """The arc sine."""
+
+
+class Asinh(
+    ChloFunction, name="chlo.asinh", functions={FLOAT: real_functions.asinh, COMPLEX: complex_functions.asinh}
+):
+    """The inverse hyperbolic sine."""
+
+
+class Atan(
+    ChloFunction, name="chlo.atan", functions={FLOAT: real_functions.atan, COMPLEX: complex_functions.atan}
+):
+    """The arc tangent."""
+
+
+class Atanh(
+    ChloFunction, name="chlo.atanh", functions={FLOAT: real_functions.atanh, COMPLEX: complex_functions.atanh}
+):
+    """The inverse hyperbolic tangent."""
+
+    cost = costs.SPILLING_FUNCTION
+
+
+class BesselI1e(
+    ChloFunction,
+    name="chlo.bessel_i1e",
+    functions={FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex},
+):
+    """The modified Bessel function of order 1, times exp(-abs(operand))."""
+
+    cost = costs.SCIPY_FUNCTION
+
+
+class Cosh(
+    ChloFunction, name="chlo.cosh", functions={FLOAT: real_functions.cosh, COMPLEX: complex_functions.cosh}
+):
+    """The hyperbolic cosine."""
+
+
+class Sinh(
+    ChloFunction, name="chlo.sinh", functions={FLOAT: real_functions.sinh, COMPLEX: complex_functions.sinh}
+):
+    """The hyperbolic sine."""
+
+    cost = costs.LONG_FUNCTION
+
+
+class Square(
+    ChloFunction,
+    name="chlo.square",
+    functions={FLOAT: np.square, COMPLEX: special.square_complex},
+    wide=COMPLEX,
+):
+    """The operand times itself."""
+
+    cost = costs.INSTRUCTION
+
+
+class Tan(
+    ChloFunction,
+    name="chlo.tan",
+    functions={FLOAT: real_functions.tangent, COMPLEX: complex_functions.tangent},
+):
+    """The tangent."""
+
+    cost = costs.LONG_FUNCTION
+
+
+class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.digamma}):
+    """The derivative of the logarithm of the gamma function."""
+
+    cost = costs.LONG_SCIPY_FUNCTION
+
+
+class Erf(ChloRealFunction, name="chlo.erf", functions={FLOAT: real_functions.erf}):
+    """The error function."""
+
+
+class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}):
+    """The inverse of the error function."""
+
+    cost = costs.LONG_FUNCTION
+
+
+class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.erfc}):
+    """1 minus the error function."""
+
+
+class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lgamma}):
+    """The logarithm of the absolute value of the gamma function."""
+
+    cost = costs.LONG_SCIPY_FUNCTION
