@@ -7,7 +7,8 @@ from itertools import product
 
 import nimblehlo
 from nimblehlo import NimbleError
-from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.custom_calls.custom_call import CustomCall
+from nimblehlo.ops.framework.declaration import Op, declarations
 from nimblehlo.plan.implementations import kernels
 from nimblehlo.types import ELEMENT_TYPES
 
@@ -217,5 +218,6 @@ def served_element_types(name: str) -> list[str]:
 
 def operations_with_kernels() -> set[str]:
     """The names of the operations for which the runtime has kernels, and which programs may name."""
-    names = set(kernels.MATCHERS)
-    return {name for name in names if not name.startswith("nimblehlo.")}
+    names = {declaration.name for declaration in declarations() if declaration.kernel}
+    # Kernels of custom calls belong to their targets.
+    return {name for name in names if not name.startswith("nimblehlo.")} - {CustomCall.name}

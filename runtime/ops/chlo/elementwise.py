@@ -285,6 +285,8 @@ class TopK(
     Equal elements keep their order. Floats are ordered by IEEE-754's total order, so that NaN is the largest.
     """
 
+    kernel = "kernels.top_k"
+
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
     k = Attribute(I64)
     is_stable = Attribute(BOOL, True)

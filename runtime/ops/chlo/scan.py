@@ -25,6 +25,8 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
     `is_associative` allows another order, which is not made use of.
     """
 
+    region_loop = "region_loops.ScanCode"
+
     inputs = Operand(PLAIN, variadic=True)
     inits = Operand(PLAIN, variadic=True)
     dimension = Attribute(I64)

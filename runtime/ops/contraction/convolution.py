@@ -173,6 +173,8 @@ class Convolution(
 ):
     """Multiplies and sums windows of lhs with rhs. Source: specification, section "convolution"."""
 
+    kernel = "contraction_kernels.convolution"
+
     def static_padding(self) -> Padding:
         return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank
 

@@ -48,6 +48,7 @@ class DotGeneral(
     """Multiplies and sums over contracting dimensions. Source: specification, section "dot_general"."""
 
     partition = "dot_general"
+    kernel = "contraction_kernels.contraction"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
@@ -136,6 +137,8 @@ class Dot(
     assembly="$lhs , $rhs custom(precision_config) attr-dict : functional-type",
 ):
     """The product of vectors and matrices; `dot_general` replaces it. Not in the specification."""
+
+    kernel = "contraction_kernels.contraction"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)

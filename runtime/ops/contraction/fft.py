@@ -44,6 +44,8 @@ class Fft(
 ):
     """Fourier transforms over the last one to three dimensions."""
 
+    kernel = "kernels.fft"
+
     operand = Operand(FLOAT | COMPLEX)
     fft_type = Attribute(FFT_TYPE)
     fft_length = Attribute(DIMENSIONS)
@@ -146,6 +148,8 @@ class FftOfReal(Op, name=FFT_OF_REAL):
 
     It occurs in specialized programs alone.
     """
+
+    kernel = "kernels.fft"
 
     is_internal = True
 

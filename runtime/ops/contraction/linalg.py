@@ -46,6 +46,8 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     triangle that `lower` names is read, and a matrix that is not positive-definite gives NaN everywhere.
     """
 
+    kernel = "kernels.linear_algebra"
+
     a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
     lower = Attribute(BOOL, False)
     result = Result(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
@@ -117,6 +119,8 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
 
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     """Solves batches of systems of linear equations with triangular coefficients."""
+
+    kernel = "kernels.linear_algebra"
 
     a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
     b = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

@@ -78,6 +78,7 @@ class CustomCall(
     """
 
     partition = "custom_call"
+    kernel = "kernels.custom_call"
 
     is_pure_by_call = True
 

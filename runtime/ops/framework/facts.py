@@ -7,6 +7,8 @@ name is a key of a table that stands beside the code, which the description of e
 
 from __future__ import annotations
 
+import functools
+import importlib
 from typing import Any, ClassVar, Final
 
 from . import costs
@@ -20,12 +22,18 @@ class Facts:
 
     Class attributes:
         cost: what it costs on one element (`costs.py`).
+        kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
+            has none.
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
+        region_loop: the class in `plan/implementations/` of the generated loops around its regions; empty: it
+            has none.
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
     """
 
     cost: ClassVar[Cost] = costs.UNKNOWN
+    kernel: ClassVar[str] = ""
     partition: ClassVar[str] = "replicate"
+    region_loop: ClassVar[str] = ""
     takes_modulus: ClassVar[bool] = False
 
     def __init_subclass__(cls, **facts: Any) -> None:
@@ -38,3 +46,15 @@ class Facts:
 
 FACTS: Final = frozenset(Facts.__annotations__)
 """The names of all facts."""
+
+
+@functools.cache
+def named_code(package: str, name: str) -> Any:
+    """The code that a fact names; its module is imported when it is first asked for.
+
+    Args:
+        package: the package whose modules the fact names.
+        name: the module there and the name of the function or class, with a dot between them.
+    """
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(f".{module}", package), attribute)

@@ -21,6 +21,8 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     """Combines updates with elements at index vectors; updates that are out of bounds are dropped."""
 
     partition = "scatter"
+    kernel = "body_kernels.scatter_kernel"
+    region_loop = "region_loops.ScatterCode"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

@@ -28,6 +28,9 @@ class ArgReduce(Op, name=ARG_REDUCE):
     `dimensions` are the reduced ones, beginning with the one along which positions are counted.
     """
 
+    kernel = "body_kernels.arg_reduce_kernel"
+    region_loop = "region_loops.ArgReduceCode"
+
     is_internal = True
 
     operand = Operand(PLAIN)

@@ -24,6 +24,8 @@ class ArgSort(Op, name=ARG_SORT):
     one that `comparator` recognizes.
     """
 
+    kernel = "body_kernels.arg_sort_kernel"
+
     is_internal = True
 
     inputs = Operand(PLAIN, variadic=True)

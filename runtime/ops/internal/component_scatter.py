@@ -23,6 +23,8 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
     is first added to each negative index of component c.
     """
 
+    kernel = "body_kernels.scatter_kernel"
+
     is_internal = True
 
     inputs = Operand(PLAIN, variadic=True)

@@ -87,6 +87,8 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     partition = "reduce"
     cost = costs.REDUCTION
+    kernel = "body_kernels.reduce_kernel"
+    region_loop = "region_loops.ReduceCode"
 
     takes_stored_values = True
 

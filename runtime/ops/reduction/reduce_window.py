@@ -123,6 +123,9 @@ class ReduceWindowRules(Op):
 class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     """Reduces windows of its inputs by a body. Source: specification, section "reduce_window"."""
 
+    kernel = "body_kernels.reduce_window_kernel"
+    region_loop = "window_loops.window_code"
+
     takes_stored_values = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
@@ -231,6 +234,9 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     Source: specification, section "select_and_scatter".
     """
+
+    kernel = "body_kernels.select_and_scatter_kernel"
+    region_loop = "window_loops.window_code"
 
     takes_stored_values = True
 

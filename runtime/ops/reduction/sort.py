@@ -137,6 +137,9 @@ def merge_sort(values: Arrays, less: Less) -> Array:
 class Sort(Op, name="stablehlo.sort"):
     """Sorts slices of its inputs together. Source: specification, section "sort"."""
 
+    kernel = "body_kernels.sort_kernel"
+    region_loop = "region_loops.SortCode"
+
     takes_stored_values = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)

@@ -88,6 +88,8 @@ class RngBitGenerator(
 ):
     """Fills a tensor with uniform random bits and advances the generator's state."""
 
+    kernel = "kernels.rng_bit_generator"
+
     rng_algorithm = Attribute(Enum("rng_algorithm", RngAlgorithm))
     initial_state = Operand(UNSIGNED, rank=1)
     output_state = Result(UNSIGNED, rank=1)

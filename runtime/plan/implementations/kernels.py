@@ -1,14 +1,16 @@
-"""Finds the kernel that serves an operation, and prepares it from the operation's view."""
+"""Finds the kernel that serves an operation, and prepares it from the operation's view.
+
+The declaration of an operation names its matcher: the module of this folder and the function.
+"""
 
 from __future__ import annotations
 
 import functools
-import importlib
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ...ops.framework.declaration import Op
-from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
+from ...ops.framework.facts import named_code
 from ...types import QUANTIZED, TensorType
 from ..implementation import Runnable
 from .kernel import Kernel, KernelMatch
@@ -31,9 +33,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         view: the operation.
         threads: maximum number of threads; None: all.
     """
-    by_target: Matcher | None = _custom_call if view.name == "stablehlo.custom_call" else None
-    matcher = by_target or MATCHERS.get(view.name)
-    if matcher is None:
+    if not view.kernel:
         return "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
@@ -43,10 +43,11 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
     types = [value.type for value in view.operation.operands]
     if not all(type.size for type in types if isinstance(type, TensorType)):
         return "there are no elements"
+    matcher: Matcher = named_code(__package__, view.kernel)
     return matcher(view, threads)
 
 
-def _top_k(view: TopK, threads: int | None) -> KernelMatch:
+def top_k(view: TopK, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.top_k`."""
     from ...kernels.sorting import top_k
 
@@ -60,7 +61,7 @@ def _top_k(view: TopK, threads: int | None) -> KernelMatch:
     )
 
 
-def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
+def fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     """Match a Fourier transform with the reference's kernel, on threads."""
     from ...ops.contraction.fft import SMALL_TRANSFORM
 
@@ -70,7 +71,7 @@ def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     return Kernel(lambda: view.bind_fft(shape, threads), "multithreaded FFT", True)
 
 
-def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
+def linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
     """Match a factorization or a triangular system with the reference's kernel, on threads."""
     from ...ops.numerics.decompositions import uses_kernels
 
@@ -78,7 +79,7 @@ def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> Ke
     return Kernel(lambda: view.on_threads(threads), reason, is_compiled_ahead=True)
 
 
-def _custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
+def custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
     """Match a custom call with the reference's kernel, on threads."""
     function = view.on_threads(threads)
     if function is None:
@@ -86,7 +87,7 @@ def _custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
     return Kernel(lambda: function, "a multithreaded routine", is_compiled_ahead=True)
 
 
-def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch:
+def rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.random.random_words`: for any number of words."""
 
     def prepare() -> Runnable:
@@ -96,36 +97,3 @@ def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatc
         return functools.partial(view.generate, Generators(random_words.three_fry, random_words.philox))
 
     return Kernel(prepare, "counters in SIMD lanes", is_compiled_ahead=True)
-
-
-def _imported(module: str, name: str) -> Matcher:
-    """A function of a module of this package, which its first call imports."""
-
-    def match(view: Op, threads: int | None) -> KernelMatch:
-        imported = importlib.import_module(f".{module}", __package__)
-        matcher: Matcher = getattr(imported, name)
-        return matcher(view, threads)
-
-    return match
-
-
-MATCHERS: Final[Mapping[str, Matcher]] = {
-    "chlo.top_k": _top_k,
-    "nimblehlo.fft_of_real": _fft,
-    ARG_REDUCE: _imported("body_kernels", "arg_reduce_kernel"),
-    ARG_SORT: _imported("body_kernels", "arg_sort_kernel"),
-    COMPONENT_SCATTER: _imported("body_kernels", "scatter_kernel"),
-    "stablehlo.cholesky": _linear_algebra,
-    "stablehlo.convolution": _imported("contraction_kernels", "convolution"),
-    "stablehlo.dot": _imported("contraction_kernels", "contraction"),
-    "stablehlo.dot_general": _imported("contraction_kernels", "contraction"),
-    "stablehlo.fft": _fft,
-    "stablehlo.reduce": _imported("body_kernels", "reduce_kernel"),
-    "stablehlo.reduce_window": _imported("body_kernels", "reduce_window_kernel"),
-    "stablehlo.rng_bit_generator": _rng_bit_generator,
-    "stablehlo.scatter": _imported("body_kernels", "scatter_kernel"),
-    "stablehlo.select_and_scatter": _imported("body_kernels", "select_and_scatter_kernel"),
-    "stablehlo.sort": _imported("body_kernels", "sort_kernel"),
-    "stablehlo.triangular_solve": _linear_algebra,
-}
-"""The matcher of each operation that has kernels, by its name."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
-from ...ops.framework.op_registry import ARG_REDUCE
+from ...ops.framework.facts import named_code
 from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
 from .native_code import KernelLaunch, LoweredKernel, divide_by_seconds, tensor
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...ops.indexing.scatter import Scatter
     from ...ops.internal.arg_reduce import ArgReduce
     from ...ops.reduction.reduce import Reduce
-    from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
     from ...ops.reduction.sort import Sort
 
 
@@ -35,15 +34,14 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
         threads: maximum number of threads; None: all.
         has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
     """
-    code_class = _CODES.get(view.name)
-    if code_class is None:
+    if not view.region_loop:
         return ""
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
         return "no generated loops on quantized tensors"
     if not all(tensor(value.type).size for value in values):
         return "there are no elements"
-    code = code_class(view, threads)
+    code: RegionCode = named_code(__package__, view.region_loop)(view, threads)
     if has_kernel and not code.is_small:
         return ""
     return code.check() or code
@@ -51,10 +49,10 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
 
 def has_few_updates(view: Op) -> bool:
     """Whether a loop is generated for a scatter with any body, as it has few updates."""
-    return _ScatterCode(cast("Scatter", view), None).is_small
+    return ScatterCode(cast("Scatter", view), None).is_small
 
 
-class _ReduceCode(RegionCode):
+class ReduceCode(RegionCode):
     """`reduce`, in its own order."""
 
     view: Reduce
@@ -125,7 +123,7 @@ class _ReduceCode(RegionCode):
         return run
 
 
-class _ArgReduceCode(_ReduceCode):
+class ArgReduceCode(ReduceCode):
     """`reduce` of values and their positions, which are computed instead of read."""
 
     def __init__(self, view: ArgReduce, threads: int | None) -> None:
@@ -138,7 +136,7 @@ class _ArgReduceCode(_ReduceCode):
         return lambda operand, *init_values: reduced(operand, positions, *init_values)
 
 
-class _ScatterCode(RegionCode):
+class ScatterCode(RegionCode):
     """`scatter`, updates in lexicographic order."""
 
     view: Scatter
@@ -218,7 +216,7 @@ _DESTINATION_SECONDS = 6e-8
 """Seconds in which the reference finds an update's destination and its order among the updates of that."""
 
 
-class _SortCode(RegionCode):
+class SortCode(RegionCode):
     """`sort` by merging."""
 
     view: Sort
@@ -300,7 +298,7 @@ _OPERATIONS_PER_PROBE = 12
 """Operations on arrays of a step of the reference's binary search."""
 
 
-class _ScanCode(RegionCode):
+class ScanCode(RegionCode):
     """`chlo.scan` of small slices."""
 
     view: Scan
@@ -337,20 +335,3 @@ class _ScanCode(RegionCode):
         if len(self.results) > 1:
             return native
         return lambda *operands: (native(*operands),)
-
-
-def _window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
-    from .window_loops import window_code
-
-    return window_code(view, threads)
-
-
-_CODES: dict[str, Callable[[Any, int | None], RegionCode]] = {
-    "chlo.scan": _ScanCode,
-    ARG_REDUCE: _ArgReduceCode,
-    "stablehlo.reduce": _ReduceCode,
-    "stablehlo.reduce_window": _window_code,
-    "stablehlo.scatter": _ScatterCode,
-    "stablehlo.select_and_scatter": _window_code,
-    "stablehlo.sort": _SortCode,
-}

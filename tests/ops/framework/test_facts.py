@@ -10,7 +10,7 @@ import pytest
 
 from nimblehlo.ops.elementwise.base import Elementwise
 from nimblehlo.ops.framework.declaration import Op, declarations
-from nimblehlo.ops.framework.facts import FACTS
+from nimblehlo.ops.framework.facts import FACTS, named_code
 from nimblehlo.partitioner import rules as partition_rules
 
 NAMES: Final[dict[str, Collection[str]]] = {
@@ -19,6 +19,12 @@ NAMES: Final[dict[str, Collection[str]]] = {
 """For each fact that names code the names that exist."""
 
 ELEMENTWISE_RULES: Final = ("convert", "elementwise", "linear", "maximum", "minimum")
+
+MODULES: Final = {
+    "kernel": "nimblehlo.plan.implementations",
+    "region_loop": "nimblehlo.plan.implementations",
+}
+"""For each fact that names a module and what it defines the package of the module."""
 
 REASONS: Final[dict[tuple[str, str], str]] = {
     ("partition", "add"): "operands that broadcast may not be partial sums",
@@ -36,6 +42,14 @@ def test_declarations_name_code_that_exists(fact: str) -> None:
 @pytest.mark.parametrize("fact", NAMES)
 def test_all_code_is_named_by_a_declaration(fact: str) -> None:
     assert set(NAMES[fact]) - {getattr(declaration, fact) for declaration in declarations()} == set()
+
+
+@pytest.mark.parametrize("fact", MODULES)
+def test_code_that_is_named_by_its_module_exists(fact: str) -> None:
+    names = {getattr(declaration, fact) for declaration in declarations()} - {""}
+    assert names
+    for name in names:
+        assert callable(named_code(MODULES[fact], name))
 
 
 def test_elementwise_operations_are_partitioned_as_such() -> None:
