@@ -13,6 +13,8 @@ import numpy as np
 from ..api import execute, load
 from ..errors import ExecutionError, NimbleError
 from ..ir import Module, source_line
+from ..ops.framework.declaration import declaration_of
+from ..ops.framework.facts import ORDERS_WITH_OPTIONS
 from ..options import Options
 from ..types import Array
 from .double_double import distance_from_double_double
@@ -47,9 +49,6 @@ _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
 """Schedules of scatter and trees of reductions under which the program runs as well."""
 MORE_ORDERS: Final = 24
 """More orders of updates and terms if a result exceeds its bound."""
-_ORDER_DEPENDENT_OPERATIONS: Final = frozenset(
-    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter")
-)
 
 
 @dataclass(frozen=True)
@@ -294,7 +293,7 @@ class _Estimate:
 
     def _has_orders(self) -> bool:
         """Whether the order in which an operation combines values is unspecified."""
-        return any(operation.name in _ORDER_DEPENDENT_OPERATIONS for operation in self._module.walk())
+        return any(declaration_of(one).open_order in ORDERS_WITH_OPTIONS for one in self._module.walk())
 
     def add_orders(self) -> bool:
         """Run the program under more orders of scatters and reductions; returns whether it has any."""

@@ -7,43 +7,31 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Value
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
+from ..ops.framework.facts import ORDERS_WITH_OPTIONS, OpenOrder
 from ..ops.indexing.index_space import batch_sizes
-from ..ops.indexing.scatter import Scatter
+from ..ops.indexing.scatter_rules import ScatterRules
 from ..ops.reduction.reducer import Body
 from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
 
 OrderOption = Literal["scatter_schedule", "reduction_tree"]
 
-_WITH_TREES: Final = frozenset(
-    {"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.select_and_scatter"}
-)
-"""Operations that reduce by a tree; only programs that use them import their classes."""
-
 _IDEMPOTENT: Final = frozenset({"minimum", "maximum", "and", "or"})
 _IDENTITIES: Final = {"add": 0, "multiply": 1, "xor": 0}
 
-_OPEN_SUMS: Final = frozenset(
-    {
-        "chlo.ragged_dot", "stablehlo.batch_norm_grad", "stablehlo.batch_norm_training",
-        "stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.dynamic_conv",
-    }
-)  # fmt: skip
-"""Operations whose sums have an undefined order for which there is no option."""
 
-
-def order_option_of(view: Op) -> OrderOption | None:
+def order_option_of(view: Any) -> OrderOption | None:
     """The option that determines the order of an operation; None if all orders give the same bits, all NaNs
     being equal.
     """
-    if isinstance(view, Scatter):
+    if view.open_order is OpenOrder.SCATTER_SCHEDULE:
         return None if _is_ordered(view) or view.analysis.is_exact else "scatter_schedule"
-    if view.operation.name in _WITH_TREES:
+    if view.open_order is OpenOrder.REDUCTION_TREE:
         return None if _is_tree_independent(view) else "reduction_tree"
     return None
 
 
-def _is_ordered(view: Scatter) -> bool:
+def _is_ordered(view: ScatterRules) -> bool:
     """Whether a scatter cannot update an element twice, because it has at most one window."""
     windows = batch_sizes(view.scatter_indices.shape, view.index_vector_dim)
     return DYNAMIC not in windows and int(np.prod(windows, dtype=object)) <= 1
@@ -76,18 +64,15 @@ def contains_open_order(operation: Operation) -> bool:
         order_option_of(Op.of(inner)) is not None
         for region in operation.regions
         for inner in region.walk()
-        if inner.name in _EXPLORED
+        if declaration_of(inner).open_order in ORDERS_WITH_OPTIONS
     )
-
-
-_EXPLORED: Final = _WITH_TREES | {Scatter.name}
 
 
 def max_updates(function: Function) -> int:
     """The largest number of updates of a scatter; unknown sizes count as 1."""
     sizes = [0]
     for operation in function.body.walk() if function.body else ():
-        if operation.name == Scatter.name:
+        if declaration_of(operation).open_order is OpenOrder.SCATTER_SCHEDULE:
             type = operation.operands[-1].type
             assert isinstance(type, TensorType)
             sizes.append(int(np.prod([max(size, 1) for size in type.shape], dtype=object)))
@@ -104,11 +89,12 @@ def unexplored(function: Function) -> dict[str, int]:
 
 
 def _is_unexplored(operation: Operation) -> bool:
-    if operation.name == "stablehlo.rng":
+    order = declaration_of(operation).open_order
+    if order is OpenOrder.DRAWS:
         return True
-    if operation.name == "stablehlo.sort":
+    if order is OpenOrder.EQUAL_ELEMENTS:
         return not getattr(Op.of(operation), "is_stable", True)
-    return operation.name in _OPEN_SUMS and any(
+    return order is OpenOrder.SUMS and any(
         isinstance(result.type, TensorType) and result.type.category & (FLOAT | COMPLEX)
         for result in operation.results
     )

@@ -18,6 +18,7 @@ from ..contraction.matmul import PRECISION_CONFIG
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Operand, Result, constraint
+from ..framework.facts import OpenOrder
 
 _DIMENSION_NUMBERS = "ragged_dot_dimension_numbers"
 
@@ -39,6 +40,8 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     `group_sizes` has the shape [g], or [b, x, g] where b are the sizes of lhs's batching dimensions (those
     before the ragged one, if that is one) and x those of its dimensions of the ragged one's kind before it.
     """
+
+    open_order = OpenOrder.SUMS
 
     lhs = Operand(PLAIN)
     rhs = Operand(PLAIN)

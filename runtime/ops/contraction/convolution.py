@@ -15,6 +15,7 @@ from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, Arr
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import DERIVED, Attribute, Op, Operand, constraint
+from ..framework.facts import OpenOrder
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
 from .convolution_algorithms import (
@@ -174,6 +175,7 @@ class Convolution(
     """Multiplies and sums windows of lhs with rhs. Source: specification, section "convolution"."""
 
     kernel = "contraction_kernels.convolution"
+    open_order = OpenOrder.SUMS
 
     def static_padding(self) -> Padding:
         return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank
@@ -187,6 +189,8 @@ _one_stride_each = one_each("window_strides")
 
 class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
     """`convolution` with a padding that is computed. Source: specification, section "dynamic_conv"."""
+
+    open_order = OpenOrder.SUMS
 
     @constraint
     def C2(self) -> str | None:

@@ -29,6 +29,7 @@ from ...types import (
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.facts import OpenOrder
 from ..numerics.element_types import carrier, rounding
 from . import dot_algorithm
 from .base import Contraction, DotDimensions, QuantizedContraction, precision_config_size, same_kind
@@ -49,6 +50,7 @@ class DotGeneral(
 
     partition = "dot_general"
     kernel = "contraction_kernels.contraction"
+    open_order = OpenOrder.SUMS
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
@@ -139,6 +141,7 @@ class Dot(
     """The product of vectors and matrices; `dot_general` replaces it. Not in the specification."""
 
     kernel = "contraction_kernels.contraction"
+    open_order = OpenOrder.SUMS
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)

@@ -16,6 +16,7 @@ from ...types import FLOAT, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints
 from ..framework.attribute_kinds import F32, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
+from ..framework.facts import OpenOrder
 from ..framework.rules import sizes_agree
 from ..numerics.element_types import carrier
 
@@ -108,6 +109,8 @@ class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
 class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
     """Normalizes with the mean and the variance of the batch, and returns them."""
 
+    open_order = OpenOrder.SUMS
+
     operand = Operand(NUMBER)
     scale = Operand(NUMBER, rank=1)
     offset = Operand(NUMBER, rank=1)
@@ -141,6 +144,8 @@ class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
 
 class BatchNormGrad(BatchNorm, name="stablehlo.batch_norm_grad"):
     """Gradients of `batch_norm_training` with respect to operand, scale and offset."""
+
+    open_order = OpenOrder.SUMS
 
     operand = Operand(NUMBER)
     scale = Operand(NUMBER, rank=1)

@@ -7,12 +7,31 @@ name is a key of a table that stands beside the code, which the description of e
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib
 from typing import Any, ClassVar, Final
 
 from . import costs
 from .costs import Cost
+
+
+class OpenOrder(enum.Enum):
+    """What the specification leaves open in the order in which an operation is evaluated."""
+
+    SCATTER_SCHEDULE = "scatter_schedule"
+    """The order of updates, which an option of that name chooses."""
+    REDUCTION_TREE = "reduction_tree"
+    """The tree of a reduction, which an option of that name chooses."""
+    SUMS = "sums"
+    """The order of the terms of its sums, which no option chooses."""
+    EQUAL_ELEMENTS = "equal elements"
+    """The order of equal elements, unless it is stable, which no option chooses."""
+    DRAWS = "draws"
+    """Its random numbers, which no option chooses."""
+
+
+ORDERS_WITH_OPTIONS: Final = (OpenOrder.SCATTER_SCHEDULE, OpenOrder.REDUCTION_TREE)
 
 
 class Facts:
@@ -24,6 +43,8 @@ class Facts:
         cost: what it costs on one element (`costs.py`).
         kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
             has none.
+        open_order: where the specification leaves the order of its evaluation open; None: it defines the
+            order.
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
         region_loop: the class in `plan/implementations/` of the generated loops around its regions; empty: it
             has none.
@@ -32,6 +53,7 @@ class Facts:
 
     cost: ClassVar[Cost] = costs.UNKNOWN
     kernel: ClassVar[str] = ""
+    open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"
     region_loop: ClassVar[str] = ""
     takes_modulus: ClassVar[bool] = False

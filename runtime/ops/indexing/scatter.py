@@ -13,6 +13,7 @@ from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL
 from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result, constraint
+from ..framework.facts import OpenOrder
 from . import index_space
 from .scatter_rules import Destinations, ScatterNumbers, ScatterRules
 
@@ -23,6 +24,7 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     partition = "scatter"
     kernel = "body_kernels.scatter_kernel"
     region_loop = "region_loops.ScatterCode"
+    open_order = OpenOrder.SCATTER_SCHEDULE
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

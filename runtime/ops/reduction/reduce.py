@@ -19,6 +19,7 @@ from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.facts import OpenOrder
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier
 from .bodies import vectorize_region
@@ -89,6 +90,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     cost = costs.REDUCTION
     kernel = "body_kernels.reduce_kernel"
     region_loop = "region_loops.ReduceCode"
+    open_order = OpenOrder.REDUCTION_TREE
 
     takes_stored_values = True
 

@@ -39,6 +39,7 @@ from ..framework.declaration import (
     Result,
     constraint,
 )
+from ..framework.facts import OpenOrder
 from ..framework.rules import function_type_is
 from .bodies import vectorize_region
 from .cumulative import ScanLayout, combine_broadcast, is_idempotent, scan
@@ -125,6 +126,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
 
     kernel = "body_kernels.reduce_window_kernel"
     region_loop = "window_loops.window_code"
+    open_order = OpenOrder.REDUCTION_TREE
 
     takes_stored_values = True
 
@@ -237,6 +239,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     kernel = "body_kernels.select_and_scatter_kernel"
     region_loop = "window_loops.window_code"
+    open_order = OpenOrder.REDUCTION_TREE
 
     takes_stored_values = True
 

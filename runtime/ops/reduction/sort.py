@@ -34,6 +34,7 @@ from ...types import (
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.facts import OpenOrder
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
 from .bodies import Order, SortKey, comparator, vectorize_region
@@ -139,6 +140,7 @@ class Sort(Op, name="stablehlo.sort"):
 
     kernel = "body_kernels.sort_kernel"
     region_loop = "region_loops.SortCode"
+    open_order = OpenOrder.EQUAL_ELEMENTS
 
     takes_stored_values = True
 

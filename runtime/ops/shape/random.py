@@ -32,6 +32,7 @@ from ..framework import constraints
 from ..framework.attribute_kinds import Enum
 from ..framework.call_state import call_state, uses_call_state
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import OpenOrder
 from ..numerics.element_types import converter
 from .dynamic_shapes import RunTimeShaped, is_result_shape
 
@@ -283,6 +284,7 @@ class Rng(
     """
 
     partition = "refuse"
+    open_order = OpenOrder.DRAWS
 
     a = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
     b = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
