@@ -1,8 +1,4 @@
-"""The accuracy of elementwise functions in libraries, in XLA, and in StableHLO's interpreter.
-
-The specification leaves it open. The figures are the largest measured errors of LLVM's, C's and XLA's
-functions, and of the approximations into which StableHLO's pass expands CHLO's functions.
-"""
+"""Error bounds of elementwise functions, by the accuracy that their declarations state."""
 
 from __future__ import annotations
 
@@ -11,58 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..ops.framework.accuracy import DEFAULT_ULPS, DIGAMMA_ABSOLUTE, Accuracy, ErrorTerm
 from ..types import Array, DType
 from .ulps import component_dtype, layout_of, ulp, wide_dtype
 
-_NAMES: Final = """
-atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power rsqrt sine tan tanh
-"""
-_FUNCTIONS: Final = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
-_BROADCASTING: Final = frozenset({"chlo.broadcast_atan2", "chlo.broadcast_power"})
-
-DEFAULT_ULPS: Final = 4
-ULPS: Final = dict.fromkeys(_FUNCTIONS | _BROADCASTING, DEFAULT_ULPS) | {"stablehlo.rsqrt": 2}
-"""Units in the last place of functions of real numbers, in the type that they are computed in."""
-EXPANDED_ULPS: Final = {"stablehlo.logistic": 2, "stablehlo.exponential_minus_one": 2}
-"""Units of types narrower than f32: those of functions that XLA expands, and computes in f16 operation by
-operation. Other functions are rounded once, from f32: 1."""
 CHLO_ULPS: Final = {np.dtype(np.float32): 64, np.dtype(np.float64): 16}
-"""The same for CHLO's functions."""
+"""Units in the last place of CHLO's functions, in the type in which they are computed."""
 COMPLEX_ULPS: Final = 64
 """Errors in ulps of the modulus, as functions of complex numbers lose digits by cancellation."""
-ABSOLUTE: Final = {
-    "chlo._asin_acos_kernel": 1e-150,
-    "chlo.digamma": 1e-14,
-    "chlo.lgamma": 1e-13,
-    "stablehlo.exponential_minus_one": 1e-15,
-    "stablehlo.log_plus_one": 1e-15,
-}
-"""Absolute errors of results near zero in f64: CHLO's functions cross zero far from the origin, and exp(z) -
-1 and log(z + 1) of complex numbers may be computed literally, with squares that underflow."""
-RELATIVE: Final = {
-    "chlo.cosh": 1.5e-13,
-    "chlo.erf_inv": 5e-11,
-    "chlo.erfc": 2e-13,
-    "chlo.sinh": 1.5e-13,
-    "chlo.polygamma": 1e-10,
-    "chlo.broadcast_polygamma": 1e-10,
-    "chlo.zeta": 1e-12,
-    "chlo.broadcast_zeta": 1e-12,
-}
-"""Relative errors of approximations in f64: series, exp(x + log(1 / 2)), exp(-x * x) for large x, and
-log(1 - x * x) for x near 1."""
-COMPLEX_ABSOLUTE: Final = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
-"""Half the difference of two exponentials loses small arguments, and so does the logarithm of a quotient that
-is near 1."""
-_UNDERFLOWING: Final = {"chlo.erfc": 1, "chlo.zeta": 24, "chlo.broadcast_zeta": 24}
-"""The number of factors or terms that may underflow before the result: erfc has a factor exp(-x * x), and
-zeta is a sum of some two dozen powers and terms of Euler and Maclaurin's formula."""
-_SERIES: Final = ("zeta", "polygamma")
-"""Functions that are sums of powers, which have both signs at negative numbers."""
 MAX_FACTORIAL: Final = 170
 """The largest number whose factorial f64 holds."""
-_ANGLES: Final = ("stablehlo.atan2", "chlo.broadcast_atan2")
-_POWERS: Final = ("stablehlo.power", "chlo.broadcast_power")
 
 
 def computation_dtype(dtype: DType) -> DType:
@@ -72,12 +26,12 @@ def computation_dtype(dtype: DType) -> DType:
 
 
 def function_error(
-    name: str, operands: Sequence[Array], result: Array, computed_in: DType | None = None
+    accuracy: Accuracy, operands: Sequence[Array], result: Array, computed_in: DType | None = None
 ) -> Array:
     """The error bound of an elementwise function for each element, as f64.
 
     Args:
-        name: of the operation.
+        accuracy: the function's.
         operands: its operands.
         result: what it returns.
         computed_in: the type in which it is computed; by default the result's, or f32 for narrower ones.
@@ -87,20 +41,22 @@ def function_error(
     bound: Array
     with np.errstate(all="ignore"):
         if any(one.dtype.kind == "c" for one in (result, *operands)):
-            absolute = ABSOLUTE.get(name, 0.0) + COMPLEX_ABSOLUTE.get(name, 0.0)
-            error = scale * (absolute + _power_error(name, operands, result))
-            bound = COMPLEX_ULPS * ulp(result) + error
-            return np.where(_loses_squares(operands), np.inf, bound) if name in _ANGLES else bound
-        is_chlo = name.startswith("chlo.")
+            error = accuracy.absolute + accuracy.complex_absolute
+            if accuracy.term is ErrorTerm.POWER:
+                error = error + _power_error(operands, result)
+            bound = COMPLEX_ULPS * ulp(result) + scale * error
+            is_angle = accuracy.term is ErrorTerm.ANGLE
+            return np.where(_loses_squares(operands), np.inf, bound) if is_angle else bound
         magnitude = np.abs(result.astype(np.float64))
-        ulps = ULPS.get(name) or CHLO_ULPS.get(computed, 1)
-        bound = (ulps if computed == result.dtype else EXPANDED_ULPS.get(name, 1)) * ulp(result)
-        bound = bound + (scale * ABSOLUTE.get(name, 0.0) if is_chlo else 0.0)
-        bound = bound + _UNDERFLOWING.get(name, 0) * float(layout_of(computed).smallest_normal)
-        if name.removeprefix("chlo.").removeprefix("broadcast_") in _SERIES:
-            bound = bound + float(layout_of(computed).eps) * _series_error(name, operands, magnitude)
+        ulps = CHLO_ULPS.get(computed, 1) if accuracy.ulps is None else accuracy.ulps
+        bound = (ulps if computed == result.dtype else accuracy.narrow_ulps) * ulp(result)
+        bound = bound + scale * accuracy.absolute
+        bound = bound + accuracy.underflowing * float(layout_of(computed).smallest_normal)
+        if accuracy.term in (ErrorTerm.ZETA, ErrorTerm.POLYGAMMA):
+            is_polygamma = accuracy.term is ErrorTerm.POLYGAMMA
+            bound = bound + float(layout_of(computed).eps) * _series_error(is_polygamma, operands, magnitude)
         if computed == np.float64:
-            bound = bound + np.where(np.isfinite(magnitude), RELATIVE.get(name, 0.0) * magnitude, 0.0)
+            bound = bound + np.where(np.isfinite(magnitude), accuracy.relative * magnitude, 0.0)
     return bound
 
 
@@ -118,7 +74,7 @@ def _loses_squares(operands: Sequence[Array]) -> Array:
     return np.asarray(is_small | ~(np.maximum(*squares) < float(layout.max) / 16))
 
 
-def _series_error(name: str, operands: Sequence[Array], magnitude: Array) -> Array:
+def _series_error(is_polygamma: bool, operands: Sequence[Array], magnitude: Array) -> Array:
     """The error of zeta and polygamma by that of their terms, in distances from 1 to the next number.
 
     zeta(s, q) is the sum of (q + k) ** -s for all k >= 0. At negative q its largest terms are those around
@@ -126,12 +82,11 @@ def _series_error(name: str, operands: Sequence[Array], magnitude: Array) -> Arr
     is exp(lgamma(n + 1)), whose argument is rounded before. At n = 0 it is digamma.
 
     Args:
-        name: of the function.
+        is_polygamma: whether the function is polygamma.
         operands: its operands.
         magnitude: of its result.
     """
     first, second = np.broadcast_arrays(*[one.astype(np.float64) for one in operands])
-    is_polygamma = name.endswith("polygamma")
     s, factor = (first + 1, _factorials(first)) if is_polygamma else (first, np.ones(first.shape))
     after = second - np.floor(second)
     terms = sum(one**-s * (1 + one / (s - 1)) for one in (after, 1 - after))
@@ -140,7 +95,7 @@ def _series_error(name: str, operands: Sequence[Array], magnitude: Array) -> Arr
         # The terms of Lanczos' approximation of lgamma, with g = 7.
         logarithm = (first + 0.5) * np.log(first + 7.5) + first + 7.5
         error = error + np.where(first >= 0, 2 * logarithm * magnitude, 0.0)
-        digamma = ABSOLUTE["chlo.digamma"] / float(np.finfo(np.float64).eps)
+        digamma = DIGAMMA_ABSOLUTE / float(np.finfo(np.float64).eps)
         error = np.where(first == 0, digamma, error)
     return np.where(np.isfinite(error), error, 0.0)
 
@@ -154,10 +109,8 @@ def _factorials(numbers: Array) -> Array:
     return np.asarray(table[indices])
 
 
-def _power_error(name: str, operands: Sequence[Array], result: Array) -> Any:
+def _power_error(operands: Sequence[Array], result: Array) -> Any:
     """Powers of complex numbers by exponentials: exponent * log(base) is rounded before."""
-    if name not in _POWERS or len(operands) != 2:
-        return 0.0
     base, exponent = np.broadcast_arrays(*[one.astype(np.complex128) for one in operands])
     rounded = 2.0**-51 * np.abs(exponent * np.log(base)) * np.abs(result.astype(wide_dtype(result.dtype)))
     return np.where(np.isfinite(rounded), rounded, 0.0)

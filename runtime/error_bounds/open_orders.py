@@ -34,7 +34,7 @@ _ORDERS: Final[tuple[dict[str, Any], ...]] = (
 def order_rule(view: Op) -> Callable[[Sequence[Array], Sequence[Array]], list[Array | None]] | None:
     """Marks elements that depend on the order; None for operations on which no order is open."""
     operation = view.operation
-    if operation.name not in ("stablehlo.scatter", "stablehlo.select_and_scatter"):
+    if not view.terms_depend_on_data:
         return None
     if monoid(operation.regions[-1]) is not None or captured_values(operation.regions):
         return None

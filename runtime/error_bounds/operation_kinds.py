@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ..ir import Operation
+from ..ops.framework.accuracy import Rounding
+from ..ops.framework.declaration import declaration_of
 from ..types import COMPLEX, ElementType, TensorType
-
-_CORRECTLY_ROUNDED: Final = frozenset({"add", "subtract", "multiply", "divide", "sqrt", "convert", "square"})
-_EXACT_NAMES: Final = """
-abs bitcast_convert broadcast broadcast_in_dim case ceil clamp complex concatenate conj constant constant_like
-dynamic_broadcast_in_dim dynamic_gather dynamic_iota dynamic_pad dynamic_reshape dynamic_slice
-dynamic_update_slice floor gather get_tuple_element if imag iota maximum minimum negate next_after
-optimization_barrier pad real real_dynamic_slice reduce_precision remainder reshape reverse round_nearest_afz
-round_nearest_even select sign slice sort top_k torch_index_select transpose tuple while
-"""
-_EXACT: Final = frozenset(_EXACT_NAMES.split())
 
 
 def base_name(operation: Operation) -> str:
@@ -38,18 +30,17 @@ def category(value: Any) -> int:
 
 def is_modulus(operation: Operation) -> bool:
     """Whether an operation takes the modulus of complex numbers, which rounds."""
-    return base_name(operation) in ("abs", "sign") and bool(category(operation.operands[0]) & COMPLEX)
+    return declaration_of(operation).takes_modulus and bool(category(operation.operands[0]) & COMPLEX)
 
 
 def is_exact(operation: Operation) -> bool:
     """Whether an operation moves or compares values, or rounds them to integers, without rounding errors."""
-    return base_name(operation) in _EXACT and not is_modulus(operation)
+    return declaration_of(operation).rounding is Rounding.EXACT and not is_modulus(operation)
 
 
 def is_correctly_rounded(operation: Operation) -> bool:
     """Whether a result has only one correct value, although the operation rounds (IEEE 754, section 4.3)."""
-    if base_name(operation) not in _CORRECTLY_ROUNDED or operation.name == "chlo.scan":
-        return False
-    if base_name(operation) in ("add", "subtract"):
-        return True
-    return not any(category(value) & COMPLEX for value in operation.operands)
+    rounding = declaration_of(operation).rounding
+    if rounding is Rounding.CORRECT_IF_REAL:
+        return not any(category(value) & COMPLEX for value in operation.operands)
+    return rounding is Rounding.CORRECT

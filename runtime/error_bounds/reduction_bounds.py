@@ -8,7 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import Block, Builder, Operation, Region, Value, captured_values
+from ..ops.framework.accuracy import Rounding
+from ..ops.framework.declaration import declaration_of
 from ..ops.reduction.bodies import monoid
+from ..ops.reduction.reduce import Reduce
+from ..ops.reduction.reduce_window import ReduceWindow
 from ..types import COMPLEX, FLOAT, Array, DType
 from .magnitudes import (
     inverse_length,
@@ -30,20 +34,16 @@ Rule = Callable[[Sequence[Array], Sequence[Array]], Bounds]
 
 LAMBDA: Final = 2.0
 """lambda in the probabilistic error bound lambda sqrt(n) u of a sum of n terms; see `rounding_rules`."""
-_SUMS: Final = frozenset(
-    {"dot_general", "dot", "einsum", "unary_einsum", "convolution", "dynamic_conv", "fft"}
-)
-_WITH_BODIES: Final = frozenset({"reduce", "reduce_window", "scatter", "select_and_scatter", "map", "scan"})
-_BY_DATA: Final = frozenset({"scatter", "select_and_scatter"})
-"""Operations whose operands tell which terms a result has."""
+_SEPARABLE: Final = (Reduce.name, ReduceWindow.name)
+"""Operations that reduce each of several operands by itself where their body lets them."""
 
 
 def reduction_rule(operation: Operation) -> Rule | None:
     """The rule of a sum, a reduction or another operation with a body; None for other operations."""
-    name = base_name(operation)
-    if name in _SUMS:
+    rounding = declaration_of(operation).rounding
+    if rounding is Rounding.SUM:
         return _sum_rule(operation)
-    if name not in _WITH_BODIES or not operation.regions:
+    if rounding is not Rounding.BODY:
         return None
     if all(map(is_exact_body, operation.regions)):
         return lambda operands, results: [None for _ in results]
@@ -51,7 +51,7 @@ def reduction_rule(operation: Operation) -> Rule | None:
         return _sum_rule(operation)
     if monoid(operation.regions[-1]) == "multiply":
         return lambda operands, results: _product_bounds(operation, operands, results)
-    if len(operation.results) > 1 and name in ("reduce", "reduce_window"):
+    if len(operation.results) > 1 and operation.name in _SEPARABLE:
         separate = [_separate(operation, index) for index in range(len(operation.results))]
         rules = [reduction_rule(one) for one in separate if one is not None]
         if len(rules) == len(separate):
@@ -114,7 +114,7 @@ def _sum_rule(operation: Operation) -> Rule:
     counts: list[list[Array]] = []
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
-        if not counts or base_name(operation) in _BY_DATA:
+        if not counts or declaration_of(operation).terms_depend_on_data:
             counts[:] = [term_counts(operation, operands, results)]
         return _sum_bounds(operation, operands, results, counts[0])
 
@@ -191,7 +191,7 @@ def _product_bounds(operation: Operation, operands: Sequence[Array], results: Se
 
 def _accumulator_roundoff(operation: Operation, dtype: DType) -> float:
     """Products accumulate in f32 or more; reductions in the type of their body."""
-    if base_name(operation) in _SUMS:
+    if declaration_of(operation).rounding is Rounding.SUM:
         return max(min(unit_roundoff(dtype), 2.0**-24), algorithm_epsilon(operation) / 2)
     return unit_roundoff(dtype)
 

@@ -20,10 +20,11 @@ from typing import Any
 
 from ..ir import Operation
 from ..ops.contraction.linalg import TriangularSolve
+from ..ops.elementwise.conversion import Convert
 from ..ops.framework.declaration import Op
 from ..types import COMPLEX, FLOAT, Array
-from .function_accuracy import ULPS, function_error
-from .operation_kinds import base_name, category, is_correctly_rounded, is_exact, is_modulus
+from .function_accuracy import function_error
+from .operation_kinds import category, is_correctly_rounded, is_exact
 from .reduction_bounds import Bounds, Rule, is_exact_body, reduction_rule
 from .solver_bounds import solver_bounds, triangular_bounds
 from .ulps import component_dtype, is_inexact, ulp, unit_roundoff
@@ -32,17 +33,17 @@ from .ulps import component_dtype, is_inexact, ulp, unit_roundoff
 def rounding_rule(view: Op) -> Rule | None:
     """The rule of an operation; None if its results are exact."""
     operation = view.operation
-    name = base_name(operation)
     if is_exact(operation) or not any(category(one) & (FLOAT | COMPLEX) for one in operation.results):
         return None
     if is_correctly_rounded(operation):
-        return _double_rounding if name == "convert" else None
+        return _double_rounding if isinstance(view, Convert) else None
     rule = reduction_rule(operation)
     if rule is not None:
         return rule
-    if _is_function(operation):
+    accuracy = view.accuracy
+    if accuracy is not None:
         return lambda operands, results: [
-            function_error(operation.name, operands, one) if is_inexact(one.dtype) else None
+            function_error(accuracy, operands, one) if is_inexact(one.dtype) else None
             for one in results
         ]
     if isinstance(view, TriangularSolve):
@@ -54,21 +55,13 @@ def loses_digits(operation: Operation) -> bool:
     """Whether an operation rounds what it computes, so that a compiler that fuses it may keep more digits."""
     if not any(category(one) & (FLOAT | COMPLEX) for one in operation.results) or is_exact(operation):
         return False
-    if base_name(operation) == "convert" and category(operation.operands[0]) & FLOAT:
+    if operation.name == Convert.name and category(operation.operands[0]) & FLOAT:
         return unit_roundoff(_dtype(operation.results[0])) > unit_roundoff(_dtype(operation.operands[0]))
     return not operation.regions or not all(map(is_exact_body, operation.regions))
 
 
 def _dtype(value: Any) -> Any:
     return value.type.dtype
-
-
-def _is_function(operation: Operation) -> bool:
-    """Whether an operation is an elementwise function of real or complex numbers."""
-    name = base_name(operation)
-    is_special = operation.name.startswith("chlo.") and not operation.regions and name != "ragged_dot"
-    rounds = name in ("multiply", "divide", "sqrt") or is_modulus(operation)
-    return operation.name in ULPS or rounds or is_special
 
 
 def _double_rounding(operands: Sequence[Array], results: Sequence[Array]) -> Bounds:

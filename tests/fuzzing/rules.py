@@ -28,11 +28,13 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.error_bounds.function_accuracy import ULPS, function_error
+from nimblehlo.error_bounds.function_accuracy import function_error
 from nimblehlo.error_bounds.ulps import ulp
 from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region
 from nimblehlo.ops import lookup
 from nimblehlo.ops.elementwise.base import Elementwise
+from nimblehlo.ops.framework.accuracy import Accuracy
+from nimblehlo.ops.framework.declaration import declaration_of
 from nimblehlo.types import COMPLEX, FLOAT, FunctionType, element_type_of
 
 from .equivalents import CONTRACTIONS, FOLDS, attribute, in_f64, real, widened
@@ -176,9 +178,9 @@ def _within_accuracy(
     name: str, operation: Operation, operands: Sequence[Array], want: Array, got: Array
 ) -> Array:
     """Elementwise functions."""
-    distance = _distance(want, got)
+    distance, accuracy = _distance(want, got), declaration_of(operation).accuracy or Accuracy()
     if want.dtype.kind == "c" or any(operand.dtype.kind == "c" for operand in operands):
-        bound = function_error(name, operands, want, np.dtype(np.float64))
+        bound = function_error(accuracy, operands, want, np.dtype(np.float64))
         not_finite = ~np.isfinite(want) | ~np.isfinite(got)
         if name == "stablehlo.cbrt":
             # The interpreter squares both parts, which loses digits where the squares are subnormal.
@@ -199,9 +201,9 @@ def _within_accuracy(
             distance = np.where(lhs <= 2.0**-52 * rhs, np.minimum(distance, _distance(turned, got)), distance)
         return not_finite | (distance <= bound)
     is_chlo = name.startswith("chlo.")
-    if name not in ULPS and not (is_chlo and widened(operation)):
+    if accuracy.ulps is None and not (is_chlo and widened(operation)):
         return np.zeros(want.shape, np.bool_)
-    bound = function_error(name, operands, want, np.dtype(np.float64))
+    bound = function_error(accuracy, operands, want, np.dtype(np.float64))
     both_zero = (want == 0) & (got == 0)
     allowed: Array = (distance <= bound) & ~both_zero
     if name == "chlo.lgamma":

@@ -15,6 +15,7 @@ from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, Array, QuantizedType, Tens
 from ..elementwise import arithmetic, bitwise, comparison
 from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint, declare
 from ..numerics.element_types import ArrayFunction
@@ -56,6 +57,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         super().__init_subclass__(**rest)
         if elementwise is not None:
             cls.elementwise = elementwise
+            cls.accuracy, cls.rounding = elementwise.accuracy, elementwise.rounding
 
     @constraint
     def C1(self) -> str | None:
@@ -179,6 +181,7 @@ class BroadcastSelect(
     """`select` with broadcasting."""
 
     partition = "elementwise"
+    rounding = Rounding.EXACT
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN)

@@ -29,6 +29,7 @@ from ...types import (
 )
 from ..elementwise.base import Elementwise
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Accuracy, ErrorTerm, Rounding
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
 from ..numerics import complex_functions, element_types
@@ -39,6 +40,8 @@ from ..shape.creation import ConstantOp
 
 class ChloUnary(Elementwise, assembly="$operand attr-dict : type($operand) -> type($result)"):
     """Base of operations on one tensor of floats or complex values."""
+
+    accuracy = Accuracy()
 
     operand = Operand(FLOAT | COMPLEX)
     result = Result(FLOAT | COMPLEX)
@@ -90,6 +93,7 @@ class AsinAcosKernel(
     """
 
     cost = costs.FUNCTION
+    accuracy = Accuracy(complex_absolute=1e-150)
 
     operand = Operand(COMPLEX)
     result = Result(COMPLEX)
@@ -97,6 +101,8 @@ class AsinAcosKernel(
 
 class Conj(ChloUnary, name="chlo.conj"):
     """The complex conjugate; real elements themselves."""
+
+    rounding = Rounding.EXACT
 
     @classmethod
     @functools.cache
@@ -108,6 +114,8 @@ class NextAfter(
     Elementwise, name="chlo.next_after", assembly="$x , $y attr-dict : type($x) , type($y) -> type($result)"
 ):
     """The next value of the type from x towards y; y if they are equal."""
+
+    rounding = Rounding.EXACT
 
     x = Operand(FLOAT)
     y = Operand(FLOAT)
@@ -133,6 +141,7 @@ class Polygamma(
     """The n-th derivative of digamma at x."""
 
     cost = costs.SCIPY_FUNCTION
+    accuracy = Accuracy(relative=1e-10, term=ErrorTerm.POLYGAMMA)
 
     n = Operand(FLOAT)
     x = Operand(FLOAT)
@@ -150,6 +159,7 @@ class Zeta(
     """The Hurwitz zeta function."""
 
     cost = costs.SCIPY_FUNCTION
+    accuracy = Accuracy(relative=1e-12, underflowing=24, term=ErrorTerm.ZETA)
 
     x = Operand(FLOAT)
     q = Operand(FLOAT)
@@ -193,6 +203,7 @@ class ConstantLike(Op, name="chlo.constant_like"):
     """A tensor of the operand's shape, all of whose elements are `value`."""
 
     partition = "elementwise"
+    rounding = Rounding.EXACT
 
     value = Attribute(ATTRIBUTE)
     operand = Operand(PLAIN)
@@ -286,6 +297,7 @@ class TopK(
     """
 
     kernel = "kernels.top_k"
+    rounding = Rounding.EXACT
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
     k = Attribute(I64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...types import COMPLEX, FLOAT
 from ..framework import costs
+from ..framework.accuracy import DIGAMMA_ABSOLUTE, Accuracy, Rounding
 from ..numerics import complex_functions, real_functions
 from ..numerics import special_functions as special
 from .elementwise import WIDE, ChloReal, ChloUnary
@@ -75,6 +76,8 @@ class Cosh(
 ):
     """The hyperbolic cosine."""
 
+    accuracy = Accuracy(relative=1.5e-13)
+
 
 class Sinh(
     ChloFunction, name="chlo.sinh", functions={FLOAT: real_functions.sinh, COMPLEX: complex_functions.sinh}
@@ -82,6 +85,7 @@ class Sinh(
     """The hyperbolic sine."""
 
     cost = costs.LONG_FUNCTION
+    accuracy = Accuracy(relative=1.5e-13, complex_absolute=1e-15)
 
 
 class Square(
@@ -93,6 +97,7 @@ class Square(
     """The operand times itself."""
 
     cost = costs.INSTRUCTION
+    rounding = Rounding.CORRECT_IF_REAL
 
 
 class Tan(
@@ -109,6 +114,7 @@ class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.d
     """The derivative of the logarithm of the gamma function."""
 
     cost = costs.LONG_SCIPY_FUNCTION
+    accuracy = Accuracy(absolute=DIGAMMA_ABSOLUTE)
 
 
 class Erf(ChloRealFunction, name="chlo.erf", functions={FLOAT: real_functions.erf}):
@@ -119,13 +125,17 @@ class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_funct
     """The inverse of the error function."""
 
     cost = costs.LONG_FUNCTION
+    accuracy = Accuracy(relative=5e-11)
 
 
 class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.erfc}):
     """1 minus the error function."""
+
+    accuracy = Accuracy(relative=2e-13, underflowing=1)
 
 
 class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lgamma}):
     """The logarithm of the absolute value of the gamma function."""
 
     cost = costs.LONG_SCIPY_FUNCTION
+    accuracy = Accuracy(absolute=1e-13)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...types import DYNAMIC, PLAIN, Array, TensorType, Type
 from ..framework import rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 
@@ -26,6 +27,7 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
     """
 
     region_loop = "region_loops.ScanCode"
+    rounding = Rounding.BODY
 
     inputs = Operand(PLAIN, variadic=True)
     inits = Operand(PLAIN, variadic=True)

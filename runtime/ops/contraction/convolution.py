@@ -13,6 +13,7 @@ import numpy as np
 
 from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, Array, ElementType
 from ..framework import rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import DERIVED, Attribute, Op, Operand, constraint
 from ..framework.facts import OpenOrder
@@ -63,6 +64,8 @@ class _DynamicPadding(_Operands):
 
 class _Convolution(ConvolutionRules):
     """Base of both convolutions."""
+
+    rounding = Rounding.SUM
 
     def verify(self) -> None:
         super().verify()

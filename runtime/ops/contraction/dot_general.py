@@ -27,6 +27,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.facts import OpenOrder
@@ -51,6 +52,7 @@ class DotGeneral(
     partition = "dot_general"
     kernel = "contraction_kernels.contraction"
     open_order = OpenOrder.SUMS
+    rounding = Rounding.SUM
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
@@ -142,6 +144,7 @@ class Dot(
 
     kernel = "contraction_kernels.contraction"
     open_order = OpenOrder.SUMS
+    rounding = Rounding.SUM
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
@@ -171,6 +174,8 @@ class Dot(
 
 class _Einsum(Op):
     """Base of `einsum` and `unary_einsum`."""
+
+    rounding = Rounding.SUM
 
     einsum_config: Attribute[str]
     result: Result[TensorType]

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import counted
 from ...types import COMPLEX, DYNAMIC, FLOAT, Array, DType, ElementType, TensorType, Type
 from ..framework import constraints
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_shape, shape_text, shapes_agree, sizes_agree
@@ -45,6 +46,7 @@ class Fft(
     """Fourier transforms over the last one to three dimensions."""
 
     kernel = "kernels.fft"
+    rounding = Rounding.SUM
 
     operand = Operand(FLOAT | COMPLEX)
     fft_type = Attribute(FFT_TYPE)

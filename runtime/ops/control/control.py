@@ -24,6 +24,7 @@ from ...types import (
     TokenType,
     Type,
 )
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import SYMBOL
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import all_types_agree, first, function_type_is, types_text
@@ -41,6 +42,8 @@ def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -
 
 class While(Op, name="stablehlo.while", assembly="custom(while)"):
     """Runs `body` repeatedly while `cond` returns true."""
+
+    rounding = Rounding.EXACT
 
     takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
@@ -75,6 +78,8 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
 class If(Op, name="stablehlo.if"):
     """Runs one of two branches."""
 
+    rounding = Rounding.EXACT
+
     takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
     true_branch = Region()
@@ -104,6 +109,8 @@ class If(Op, name="stablehlo.if"):
 
 class Case(Op, name="stablehlo.case"):
     """Runs the branch that `index` selects, the last one where `index` is out of range."""
+
+    rounding = Rounding.EXACT
 
     takes_stored_values = True
     index = Operand(SIGNED, rank=0)
@@ -192,6 +199,7 @@ class OptimizationBarrier(
     """Returns its operands after all of them have been computed."""
 
     partition = "barrier"
+    rounding = Rounding.EXACT
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

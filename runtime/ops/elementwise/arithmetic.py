@@ -24,6 +24,7 @@ from ...types import (
     TensorType,
 )
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import DEFAULT_ULPS, Accuracy, ErrorTerm, Rounding
 from ..framework.declaration import Constraint, Op, Operand, Result, constraint, declare
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
@@ -47,6 +48,8 @@ class Abs(
 
     cost = costs.INSTRUCTION
     takes_modulus = True
+    accuracy = Accuracy()
+    rounding = Rounding.EXACT
 
     single_complex = staticmethod(single_complex.absolute)
 
@@ -90,6 +93,7 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
 
     partition = "linear"
     cost = costs.INSTRUCTION
+    rounding = Rounding.CORRECT
 
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
@@ -139,6 +143,7 @@ class Atan2(
     """The angle of the point (rhs, lhs)."""
 
     cost = costs.LONG_FUNCTION
+    accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15, term=ErrorTerm.ANGLE)
 
     lhs = Operand(COMPUTED)
     rhs = Operand(COMPUTED)
@@ -164,6 +169,8 @@ class Complex(
     functions={FLOAT: special.complex_of},
 ):
     """Complex values from their real and imaginary parts."""
+
+    rounding = Rounding.EXACT
 
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)
@@ -204,12 +211,16 @@ class Divide(
     """The quotient; of integers rounded towards zero."""
 
     cost = costs.DIVISION
+    rounding = Rounding.CORRECT_IF_REAL
+    accuracy = Accuracy()
 
     single_complex = staticmethod(single_complex.divide)
 
 
 class ComplexComponent(Unary):
     """Base of operations that return a component of complex numbers."""
+
+    rounding = Rounding.EXACT
 
     operand = Operand(FLOAT | COMPLEX)
     result = Result(FLOAT)
@@ -251,6 +262,8 @@ class Multiply(
     """The product; for booleans AND."""
 
     cost = costs.INSTRUCTION
+    rounding = Rounding.CORRECT_IF_REAL
+    accuracy = Accuracy()
 
 
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
@@ -258,6 +271,7 @@ class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLE
 
     partition = "linear"
     cost = costs.INSTRUCTION
+    rounding = Rounding.EXACT
 
     operand = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
@@ -272,6 +286,7 @@ class Power(
     """lhs to the power of rhs."""
 
     cost = costs.LONG_FUNCTION
+    accuracy = Accuracy(DEFAULT_ULPS, term=ErrorTerm.POWER)
 
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> ArrayFunction:
@@ -286,6 +301,7 @@ class Remainder(
     """The remainder of lhs divided by rhs, with the sign of lhs."""
 
     cost = costs.DIVISION
+    rounding = Rounding.EXACT
 
     def verify(self) -> None:
         super().verify()
@@ -293,8 +309,10 @@ class Remainder(
             raise self.unsupported("the specification does not define the remainder of complex numbers")
 
 
-class Rounding(Unary):
+class RoundingToInteger(Unary):
     """Base of operations that round to integers."""
+
+    rounding = Rounding.EXACT
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     result = Result(FLOAT | QUANTIZED_PER_TENSOR)
@@ -308,6 +326,7 @@ class Rsqrt(
     """1 / sqrt(operand)."""
 
     cost = costs.RECIPROCAL_ROOT
+    accuracy = Accuracy(ulps=2)
 
     single_complex = staticmethod(single_complex.rsqrt)
 
@@ -321,6 +340,8 @@ class Sign(
     """-1, 0 or 1; a complex number's direction."""
 
     takes_modulus = True
+    rounding = Rounding.EXACT
+    accuracy = Accuracy()
 
     single_complex = staticmethod(single_complex.sign)
 
@@ -337,6 +358,8 @@ class Sqrt(
     """The square root."""
 
     cost = costs.DIVISION
+    rounding = Rounding.CORRECT_IF_REAL
+    accuracy = Accuracy()
 
     single_complex = staticmethod(single_complex.sqrt)
 
@@ -346,10 +369,11 @@ class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT
 
     partition = "linear"
     cost = costs.INSTRUCTION
+    rounding = Rounding.CORRECT
 
 
 declare(
-    Rounding,
+    RoundingToInteger,
     __name__,
     {
         "stablehlo.ceil": {"functions": {FLOAT: np.ceil}},

@@ -25,6 +25,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import DEFAULT_ULPS, Accuracy
 from ..framework.declaration import Attribute, Op, Operand, Result, declaration_of
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
@@ -144,7 +145,7 @@ class Unary(Elementwise, assembly="$operand attr-dict : same-type"):
     C1 = constraints.same_baseline_type("operand", "result")
 
 
-class Transcendental(Unary, cost=costs.FUNCTION, wide=FLOAT | COMPLEX):
+class Transcendental(Unary, accuracy=Accuracy(DEFAULT_ULPS), cost=costs.FUNCTION, wide=FLOAT | COMPLEX):
     """Base of unary functions with a `result_accuracy`."""
 
     result_accuracy = Attribute(RESULT_ACCURACY, ResultAccuracy())

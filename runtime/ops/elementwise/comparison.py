@@ -23,6 +23,7 @@ from ...types import (
     ElementType,
 )
 from ..framework import constraints, costs
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Constraint, Operand, Result
 from ..numerics import element_types
@@ -140,6 +141,7 @@ class Maximum(Binary, name="stablehlo.maximum"):
 
     partition = "maximum"
     cost = costs.CHOICE
+    rounding = Rounding.EXACT
 
     @classmethod
     @functools.cache
@@ -152,6 +154,7 @@ class Minimum(Binary, name="stablehlo.minimum"):
 
     partition = "minimum"
     cost = costs.CHOICE
+    rounding = Rounding.EXACT
 
     @classmethod
     @functools.cache
@@ -183,6 +186,7 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
     """minimum(maximum(operand, min), max); the bounds may be single elements."""
 
     cost = costs.CHOICE
+    rounding = Rounding.EXACT
 
     min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -205,6 +209,7 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
     """on_true where pred is true, on_false elsewhere."""
 
     cost = costs.SELECTION
+    rounding = Rounding.EXACT
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)

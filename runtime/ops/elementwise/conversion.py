@@ -29,6 +29,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics import element_types
@@ -42,6 +43,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
 
     partition = "convert"
     cost = costs.INSTRUCTION
+    rounding = Rounding.CORRECT_IF_REAL
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)
@@ -115,6 +117,7 @@ class ReducePrecision(
     """Rounds to a floating-point format with fewer exponent and mantissa bits."""
 
     cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=16)
+    rounding = Rounding.EXACT
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     exponent_bits = Attribute(I32)
@@ -188,6 +191,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
     """The operand's bits read as another type, the lowest bits first."""
 
     partition = "elementwise"
+    rounding = Rounding.EXACT
 
     takes_stored_values = True
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...types import COMPLEX, FLOAT
 from ..framework import costs
+from ..framework.accuracy import DEFAULT_ULPS, Accuracy
 from ..numerics import complex_functions, real_functions
 from ..numerics import special_functions as special
 from .base import Transcendental
@@ -47,6 +48,8 @@ class ExponentialMinusOne(
 ):
     """e to the power of the operand, minus 1."""
 
+    accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2, complex_absolute=1e-15)
+
 
 class Log(
     Transcendental,
@@ -66,6 +69,7 @@ class LogPlusOne(
     """The natural logarithm of the operand plus 1."""
 
     cost = costs.SPILLING_FUNCTION
+    accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15)
 
 
 class Logistic(
@@ -74,6 +78,8 @@ class Logistic(
     functions={FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex},
 ):
     """1 / (1 + exp(-operand))."""
+
+    accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2)
 
 
 class Sine(

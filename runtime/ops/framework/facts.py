@@ -13,6 +13,7 @@ import importlib
 from typing import Any, ClassVar, Final
 
 from . import costs
+from .accuracy import Accuracy, Rounding
 from .costs import Cost
 
 
@@ -40,6 +41,8 @@ class Facts:
     A declaration states a fact in its class or as a keyword of it, and hands it down to derived classes.
 
     Class attributes:
+        accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
+            (`accuracy.py`).
         cost: what it costs on one element (`costs.py`).
         kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
             has none.
@@ -48,15 +51,20 @@ class Facts:
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
         region_loop: the class in `plan/implementations/` of the generated loops around its regions; empty: it
             has none.
+        rounding: where rounding errors of its results come from (`accuracy.py`).
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
+        terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
     """
 
+    accuracy: ClassVar[Accuracy | None] = None
     cost: ClassVar[Cost] = costs.UNKNOWN
     kernel: ClassVar[str] = ""
     open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"
     region_loop: ClassVar[str] = ""
+    rounding: ClassVar[Rounding] = Rounding.LIBRARY
     takes_modulus: ClassVar[bool] = False
+    terms_depend_on_data: ClassVar[bool] = False
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
 from ..framework import constraints, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .index_space import as_indices
@@ -44,6 +45,7 @@ class DynamicSlice(
     """Reads a window whose start is an operand, clamped so that the window is in bounds."""
 
     partition = "dynamic_slice"
+    rounding = Rounding.EXACT
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -76,6 +78,7 @@ class DynamicUpdateSlice(
     """Overwrites a window whose start is an operand, clamped so that the window is in bounds."""
 
     partition = "dynamic_update_slice"
+    rounding = Rounding.EXACT
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -129,6 +132,8 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
 
     The specification does not have it, so the labels are NimbleHLO's. Indices are clamped, as in `gather`.
     """
+
+    rounding = Rounding.EXACT
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     index = Operand(INTEGER)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..shape.dynamic_shapes import RunTimeShaped
@@ -23,6 +24,8 @@ from .index_space import IndexedWindows
 
 class GatherRules(Op):
     """Base of `gather` and `dynamic_gather`: the shape of the result and the semantics."""
+
+    rounding = Rounding.EXACT
 
     operand: Operand[TensorType]
     start_indices: Operand[TensorType]

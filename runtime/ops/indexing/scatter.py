@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import counted
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
 from ..framework import constraints, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL
 from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result, constraint
 from ..framework.facts import OpenOrder
@@ -25,6 +26,8 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     kernel = "body_kernels.scatter_kernel"
     region_loop = "region_loops.ScatterCode"
     open_order = OpenOrder.SCATTER_SCHEDULE
+    rounding = Rounding.BODY
+    terms_depend_on_data = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.facts import OpenOrder
@@ -91,6 +92,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     kernel = "body_kernels.reduce_kernel"
     region_loop = "region_loops.ReduceCode"
     open_order = OpenOrder.REDUCTION_TREE
+    rounding = Rounding.BODY
 
     takes_stored_values = True
 
@@ -170,6 +172,8 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
 class Map(Op, name="stablehlo.map"):
     """Applies a computation to each position of its inputs. Source: specification, section "map"."""
+
+    rounding = Rounding.BODY
 
     takes_stored_values = True
 

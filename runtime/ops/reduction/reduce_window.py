@@ -27,6 +27,7 @@ import numpy as np
 from ...ir import Operation
 from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, PADDING, Padding
 from ..framework.declaration import (
     DERIVED,
@@ -127,6 +128,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     kernel = "body_kernels.reduce_window_kernel"
     region_loop = "window_loops.window_code"
     open_order = OpenOrder.REDUCTION_TREE
+    rounding = Rounding.BODY
 
     takes_stored_values = True
 
@@ -240,6 +242,8 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     kernel = "body_kernels.select_and_scatter_kernel"
     region_loop = "window_loops.window_code"
     open_order = OpenOrder.REDUCTION_TREE
+    rounding = Rounding.BODY
+    terms_depend_on_data = True
 
     takes_stored_values = True
 

@@ -32,6 +32,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.facts import OpenOrder
@@ -141,6 +142,7 @@ class Sort(Op, name="stablehlo.sort"):
     kernel = "body_kernels.sort_kernel"
     region_loop = "region_loops.SortCode"
     open_order = OpenOrder.EQUAL_ELEMENTS
+    rounding = Rounding.EXACT
 
     takes_stored_values = True
 

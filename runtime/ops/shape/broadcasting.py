@@ -14,6 +14,7 @@ import numpy as np
 from ...ir.affine import AffineExpr, identity_map
 from ...types import DYNAMIC, TENSOR, Array, TensorType, Type
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp
@@ -84,6 +85,7 @@ class BroadcastInDim(
 
     partition = "broadcast_in_dim"
     cost = costs.VIEW
+    rounding = Rounding.EXACT
 
     binds_by_types = True
 
@@ -160,6 +162,8 @@ class Broadcast(
     assembly="$operand , sizes = $broadcast_sizes attr-dict : functional-type",
 ):
     """Adds dimensions in front. Not in the specification; its labels are our own."""
+
+    rounding = Rounding.EXACT
 
     operand = Operand(TENSOR)
     broadcast_sizes = Attribute(DIMENSIONS)

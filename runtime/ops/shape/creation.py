@@ -22,6 +22,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import CONSTANT, I64
 from ..framework.declaration import Attribute, Op, Result, constraint
 from ..numerics import element_types
@@ -32,6 +33,7 @@ class ConstantOp(Op):
 
     partition = "constant"
     cost = costs.VIEW
+    rounding = Rounding.EXACT
 
     takes_stored_values = True
 
@@ -64,6 +66,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
 
     partition = "iota"
     cost = costs.VIEW
+    rounding = Rounding.EXACT
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

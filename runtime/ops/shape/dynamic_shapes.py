@@ -26,6 +26,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.memory_limit import require_free_memory
@@ -119,6 +120,8 @@ class DynamicBroadcastInDim(
 ):
     """`broadcast_in_dim` to a shape that is an operand."""
 
+    rounding = Rounding.EXACT
+
     operand = Operand(TENSOR)
     output_dimensions = Operand(INTEGER, rank=1)
     broadcast_dimensions = Attribute(DIMENSIONS)
@@ -153,6 +156,8 @@ class DynamicReshape(
 ):
     """`reshape` to a shape that is an operand."""
 
+    rounding = Rounding.EXACT
+
     operand = Operand(TENSOR)
     output_shape = Operand(INTEGER, rank=1)
     result = Result(TENSOR)
@@ -178,6 +183,8 @@ class DynamicIota(
     assembly="$output_shape , dim = $iota_dimension attr-dict : functional-type",
 ):
     """`iota` of a shape that is an operand."""
+
+    rounding = Rounding.EXACT
 
     output_shape = Operand(INTEGER, rank=1)
     iota_dimension = Attribute(I64)
@@ -206,6 +213,8 @@ class DynamicPad(
     PadRules, RunTimeShaped, name="stablehlo.dynamic_pad", assembly="operands attr-dict : functional-type"
 ):
     """`pad` whose amounts are operands."""
+
+    rounding = Rounding.EXACT
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -236,6 +245,8 @@ class RealDynamicSlice(
     A slice that does not lie within the operand is an error, as in `slice`. XLA:CPU moves one
     whose size alone is known into the operand.
     """
+
+    rounding = Rounding.EXACT
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=1)

@@ -27,6 +27,7 @@ from ...types import (
     Type,
 )
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, dims_through_reshape, reshape_groups
@@ -41,6 +42,7 @@ class Concatenate(
 
     partition = "concatenate"
     cost = costs.COPY
+    rounding = Rounding.EXACT
 
     binds_by_types = True
 
@@ -162,6 +164,7 @@ class Reshape(
 
     partition = "reshape"
     cost = costs.VIEW
+    rounding = Rounding.EXACT
 
     binds_by_types = True
 
@@ -212,6 +215,8 @@ class Reverse(
 ):
     """Reverses the order of elements along some dimensions."""
 
+    rounding = Rounding.EXACT
+
     binds_by_types = True
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -259,6 +264,7 @@ class Transpose(
     """Permutes dimensions: dimension d of the result is dimension ``permutation[d]`` of the operand."""
 
     partition = "transpose"
+    rounding = Rounding.EXACT
 
     binds_by_types = True
 

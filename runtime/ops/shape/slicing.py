@@ -14,6 +14,7 @@ import numpy as np
 from ...ir.affine import identity_map
 from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, costs, rules
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, full_result_map
@@ -78,6 +79,7 @@ class Pad(
     """
 
     cost = costs.COPY
+    rounding = Rounding.EXACT
 
     binds_by_types = True
 
@@ -202,6 +204,7 @@ class Slice(
     """Takes every stride-th element between two indices, along each dimension."""
 
     partition = "slice"
+    rounding = Rounding.EXACT
 
     binds_by_types = True
 

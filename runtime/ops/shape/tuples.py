@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...types import ANY, TUPLE, TupleType, TupleValue, Type
+from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import in_range, same_type, types_agree
@@ -17,6 +18,7 @@ class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
     """Makes a tuple of values."""
 
     partition = "refuse"
+    rounding = Rounding.EXACT
 
     val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
     result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
@@ -42,6 +44,7 @@ class GetTupleElement(
     """Takes one element of a tuple."""
 
     partition = "refuse"
+    rounding = Rounding.EXACT
 
     operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)
