@@ -31,7 +31,7 @@ from ..ir import (
     tensor_type,
 )
 from ..ops.custom_calls.custom_call import CustomCall
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.reduction.bodies import monoid
 from ..ops.reduction.reduce import Reduce
 from ..options import Options
@@ -42,7 +42,7 @@ from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, Array, FunctionType, TensorTy
 from . import double_double
 from .magnitudes import executable_of
 from .monte_carlo import static_function
-from .operation_kinds import base_name, category
+from .operation_kinds import category
 
 MAX_STEPS: Final = 20_000
 """Steps of a run: each costs some ten times what it costs in f64."""
@@ -57,34 +57,11 @@ PRECISION: Final = 140
 
 Evaluate = Callable[..., Any]
 
-_BASIC: Final[dict[str, Evaluate]] = {
-    "abs": double_double.absolute,
-    "add": double_double.add,
-    "ceil": double_double.ceil,
-    "clamp": lambda low, value, high: double_double.minimum(double_double.maximum(value, low), high),
-    "divide": double_double.divide,
-    "floor": double_double.floor,
-    "is_finite": lambda value: np.isfinite(value.real),
-    "maximum": double_double.maximum,
-    "minimum": double_double.minimum,
-    "multiply": double_double.multiply,
-    "negate": double_double.negate,
-    "rsqrt": lambda value: double_double.divide(
-        double_double.from_array(np.ones(())), double_double.sqrt(value)
-    ),
-    "sign": double_double.sign,
-    "sqrt": double_double.sqrt,
-    "square": lambda value: double_double.multiply(value, value),
-    "subtract": double_double.subtract,
-}
-_MOVEMENT_NAMES: Final = """
-broadcast broadcast_in_dim concatenate constant dynamic_broadcast_in_dim dynamic_gather dynamic_iota
-dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice gather get_tuple_element iota
-optimization_barrier pad real_dynamic_slice reshape reverse select slice torch_index_select transpose tuple
-"""
-_MOVEMENT: Final = frozenset(_MOVEMENT_NAMES.split())
-_CONTROL: Final = frozenset({"case", "if", "while"})
-_TERMINATORS: Final = frozenset({"func.return", "stablehlo.return"})
+CARRIER: Final = "carrier"
+"""The rule of data movement and control flow, which run on the carriers as they do elsewhere."""
+MPMATH: Final = "mpmath."
+"""What the names of rules begin with that are functions of mpmath."""
+
 _COMPARISONS: Final[dict[str, Evaluate]] = {
     "EQ": double_double.is_equal,
     "NE": lambda a, b: ~double_double.is_equal(a, b),
@@ -99,33 +76,6 @@ _REDUCTIONS: Final[dict[str, Evaluate]] = {
     "minimum": double_double.minimum,
     "multiply": double_double.multiply,
 }
-_PRODUCTS: Final = frozenset({"convolution", "dot", "dot_general"})
-_SUMS: Final = frozenset({"reduce_window", "scatter"})
-_FUNCTIONS: Final[dict[str, str]] = {
-    "acos": "acos",
-    "acosh": "acosh",
-    "asin": "asin",
-    "asinh": "asinh",
-    "atan": "atan",
-    "atan2": "atan2",
-    "atanh": "atanh",
-    "cosh": "cosh",
-    "cosine": "cos",
-    "digamma": "digamma",
-    "erf": "erf",
-    "erf_inv": "erfinv",
-    "erfc": "erfc",
-    "exponential": "exp",
-    "exponential_minus_one": "expm1",
-    "log": "log",
-    "log_plus_one": "log1p",
-    "power": "power",
-    "sine": "sin",
-    "sinh": "sinh",
-    "tan": "tan",
-    "tanh": "tanh",
-}
-"""mpmath's functions by the names of operations; `_COMPOSED` has those that mpmath lacks."""
 
 
 def results_in_double_double(
@@ -202,24 +152,13 @@ class _DoubleDoubleProgram:
 
     def _evaluator(self, operation: Operation) -> Evaluate:
         """The function that an operation applies to its operands."""
-        name, view = base_name(operation), Op.of(operation)
-        if name in _BASIC and not operation.regions:
-            return _BASIC[name]
-        if name == "compare":
-            return _COMPARISONS[str(operation.attributes["comparison_direction"].value)]  # type: ignore[union-attr]
-        if name == "convert":
-            return functools.partial(_convert, operation)
-        if name in _PRODUCTS:
-            return functools.partial(_product, operation)
-        reduced = monoid(operation.regions[-1]) if len(operation.regions) == 1 else None
-        if len(operation.results) == 1:
-            if isinstance(view, Reduce) and reduced in _REDUCTIONS:
-                return functools.partial(_reduce, view, _REDUCTIONS[reduced])
-            if name in _SUMS and reduced == "add":
-                return functools.partial(_sum, operation)
-        if name in _FUNCTIONS or name in _COMPOSED:
+        view = Op.of(operation)
+        if view.wider.startswith(MPMATH):
             return functools.partial(self._function, operation)
-        raise UnsupportedError(f"{operation.name} is not evaluated in wider arithmetic")
+        evaluator = _RULES[view.wider](operation) if view.wider in _RULES else _BASIC.get(view.wider)
+        if evaluator is None:
+            raise UnsupportedError(f"{operation.name} is not evaluated in wider arithmetic")
+        return evaluator
 
     def _function(self, operation: Operation, *operands: Array) -> Array:
         """A function of elements, by mpmath; f64's result where that is not finite."""
@@ -230,8 +169,8 @@ class _DoubleDoubleProgram:
                 f"more than {MAX_FUNCTION_VALUES} values of functions are not evaluated in wider arithmetic"
             )
         mpmath = _mpmath()
-        name = base_name(operation)
-        evaluate = _COMPOSED[name](mpmath) if name in _COMPOSED else getattr(mpmath, _FUNCTIONS[name])
+        name = declaration_of(operation).wider.removeprefix(MPMATH)
+        evaluate = COMPOSED[name](mpmath) if name in COMPOSED else getattr(mpmath, name)
         result = double_double.from_array(plain)
         broadcast = np.broadcast_arrays(*operands) if operands else []
         finite = np.isfinite(plain)
@@ -254,17 +193,9 @@ def _mpmath() -> Any:
         raise UnsupportedError("wider arithmetic needs mpmath: pip install 'nimblehlo[accuracy]'") from None
 
 
-_COMPOSED: Final[dict[str, Callable[[Any], Evaluate]]] = {
-    "cbrt": lambda mp: lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-    "lgamma": lambda mp: lambda x: mp.log(abs(mp.gamma(x))),
-    "logistic": lambda mp: lambda x: 1 / (1 + mp.exp(-x)),
-}
-
-
 def _computes_on_f64(operation: Operation) -> bool:
     """Whether an operation takes or returns f64, and is neither data movement nor control flow."""
-    name = base_name(operation)
-    if name in _CONTROL or operation.name in _TERMINATORS or (name in _MOVEMENT and not operation.regions):
+    if declaration_of(operation).wider == CARRIER:
         return False
     return any(_is_f64(one.type) for one in (*operation.operands, *operation.results))
 
@@ -288,6 +219,10 @@ def _carrier_attributes(operation: Operation) -> dict[str, Any]:
         if type != value.type:
             attributes["value"] = DenseElementsAttribute(type, double_double.from_array(value.array))
     return attributes
+
+
+def _compare(operation: Operation) -> Evaluate:
+    return _COMPARISONS[str(operation.attributes["comparison_direction"].value)]  # type: ignore[attr-defined]
 
 
 def _convert(operation: Operation, operand: Array) -> Array:
@@ -345,3 +280,55 @@ def _exact_sum(operation: Operation, terms: Sequence[Sequence[Array]]) -> Array:
     for operands in terms:
         result = double_double.add(result, double_double.from_array(np.asarray(executable(*operands)[0])))
     return result
+
+
+def _reduction(operation: Operation) -> Evaluate | None:
+    """A reduction of one operand by a monoid of `_REDUCTIONS`."""
+    combine = _REDUCTIONS.get(monoid(operation.regions[0]) or "")
+    if combine is None or len(operation.results) != 1:
+        return None
+    return functools.partial(_reduce, Reduce.of(operation), combine)
+
+
+def _term_sum(operation: Operation) -> Evaluate | None:
+    """A sum of windows or updates."""
+    if len(operation.results) != 1 or monoid(operation.regions[-1]) != "add":
+        return None
+    return functools.partial(_sum, operation)
+
+
+_BASIC: Final[dict[str, Evaluate]] = {
+    "abs": double_double.absolute,
+    "add": double_double.add,
+    "ceil": double_double.ceil,
+    "clamp": lambda low, value, high: double_double.minimum(double_double.maximum(value, low), high),
+    "divide": double_double.divide,
+    "floor": double_double.floor,
+    "is_finite": lambda value: np.isfinite(value.real),
+    "maximum": double_double.maximum,
+    "minimum": double_double.minimum,
+    "multiply": double_double.multiply,
+    "negate": double_double.negate,
+    "rsqrt": lambda value: double_double.divide(
+        double_double.from_array(np.ones(())), double_double.sqrt(value)
+    ),
+    "sign": double_double.sign,
+    "sqrt": double_double.sqrt,
+    "square": lambda value: double_double.multiply(value, value),
+    "subtract": double_double.subtract,
+}
+_RULES: Final[dict[str, Callable[[Operation], Evaluate | None]]] = {
+    "compare": _compare,
+    "convert": lambda operation: functools.partial(_convert, operation),
+    "product": lambda operation: functools.partial(_product, operation),
+    "reduce": _reduction,
+    "sum": _term_sum,
+}
+RULES: Final = frozenset({"", CARRIER, *_BASIC, *_RULES})
+"""The names by which declarations state how they are evaluated, besides functions of mpmath."""
+COMPOSED: Final[dict[str, Callable[[Any], Evaluate]]] = {
+    "cbrt": lambda mp: lambda x: mp.sign(x) * mp.cbrt(abs(x)),
+    "lgamma": lambda mp: lambda x: mp.log(abs(mp.gamma(x))),
+    "logistic": lambda mp: lambda x: 1 / (1 + mp.exp(-x)),
+}
+"""Functions of real numbers that mpmath lacks."""

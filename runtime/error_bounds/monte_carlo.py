@@ -13,7 +13,7 @@ from ..errors import ExecutionError
 from ..inputs import convert_input
 from ..ir import Function, Module, Operation
 from ..ops.control.control import Case, If, While
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..program import Program
@@ -22,7 +22,7 @@ from ..types import COMPLEX, FLOAT, Array, TensorType
 from .bitcasts import BitcastRule, bitcast_rule
 from .initial_values import alternatives
 from .open_values import OpenRule, filled, open_rule
-from .operation_kinds import base_name, is_correctly_rounded
+from .operation_kinds import is_correctly_rounded
 from .reduction_bounds import Rule
 from .rounding_rules import rounding_rule
 from .ulps import SIGMAS, is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
@@ -242,7 +242,7 @@ def _record(run: NoisyRun, step: NoisyStep, operands: Sequence[object], results:
 
 def _rounding_error(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
     """One ulp for each element that a correctly rounded operation does not compute exactly, otherwise 0."""
-    function = _EXACTLY.get(base_name(operation))
+    function = _EXACTLY.get(declaration_of(operation).wider)
     if function is None:
         return ulp(result)
     extended = np.clongdouble if result.dtype.kind == "c" else np.longdouble

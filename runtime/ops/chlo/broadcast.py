@@ -57,7 +57,11 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         super().__init_subclass__(**rest)
         if elementwise is not None:
             cls.elementwise = elementwise
-            cls.accuracy, cls.rounding = elementwise.accuracy, elementwise.rounding
+            cls.accuracy, cls.rounding, cls.wider = (
+                elementwise.accuracy,
+                elementwise.rounding,
+                elementwise.wider,
+            )
 
     @constraint
     def C1(self) -> str | None:
@@ -182,6 +186,7 @@ class BroadcastSelect(
 
     partition = "elementwise"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN)

@@ -31,7 +31,7 @@ from ..elementwise.base import Elementwise
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Accuracy, ErrorTerm, Rounding
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
-from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..numerics import complex_functions, element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import ArrayFunction
@@ -70,15 +70,16 @@ class ChloPredicate(ChloUnary):
 WIDE = FLOAT | COMPLEX
 
 
-declare(
-    ChloPredicate,
-    __name__,
-    {
-        "chlo.is_inf": {"functions": {FLOAT: np.isinf}},
-        "chlo.is_neg_inf": {"functions": {FLOAT: np.isneginf}},
-        "chlo.is_pos_inf": {"functions": {FLOAT: np.isposinf}},
-    },
-)
+class IsInf(ChloPredicate, name="chlo.is_inf", functions={FLOAT: np.isinf}):
+    """Whether elements are infinite."""
+
+
+class IsNegInf(ChloPredicate, name="chlo.is_neg_inf", functions={FLOAT: np.isneginf}):
+    """Whether elements are negative infinity."""
+
+
+class IsPosInf(ChloPredicate, name="chlo.is_pos_inf", functions={FLOAT: np.isposinf}):
+    """Whether elements are positive infinity."""
 
 
 class AsinAcosKernel(

@@ -28,11 +28,15 @@ class Acos(
 ):
     """The arc cosine."""
 
+    wider = "mpmath.acos"
+
 
 class Acosh(
     ChloFunction, name="chlo.acosh", functions={FLOAT: real_functions.acosh, COMPLEX: complex_functions.acosh}
 ):
     """The inverse hyperbolic cosine."""
+
+    wider = "mpmath.acosh"
 
 
 class Asin(
@@ -40,17 +44,23 @@ class Asin(
 ):
     """The arc sine."""
 
+    wider = "mpmath.asin"
+
 
 class Asinh(
     ChloFunction, name="chlo.asinh", functions={FLOAT: real_functions.asinh, COMPLEX: complex_functions.asinh}
 ):
     """The inverse hyperbolic sine."""
 
+    wider = "mpmath.asinh"
+
 
 class Atan(
     ChloFunction, name="chlo.atan", functions={FLOAT: real_functions.atan, COMPLEX: complex_functions.atan}
 ):
     """The arc tangent."""
+
+    wider = "mpmath.atan"
 
 
 class Atanh(
@@ -59,6 +69,7 @@ class Atanh(
     """The inverse hyperbolic tangent."""
 
     cost = costs.SPILLING_FUNCTION
+    wider = "mpmath.atanh"
 
 
 class BesselI1e(
@@ -77,6 +88,7 @@ class Cosh(
     """The hyperbolic cosine."""
 
     accuracy = Accuracy(relative=1.5e-13)
+    wider = "mpmath.cosh"
 
 
 class Sinh(
@@ -86,6 +98,7 @@ class Sinh(
 
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(relative=1.5e-13, complex_absolute=1e-15)
+    wider = "mpmath.sinh"
 
 
 class Square(
@@ -98,6 +111,7 @@ class Square(
 
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT_IF_REAL
+    wider = "square"
 
 
 class Tan(
@@ -108,6 +122,7 @@ class Tan(
     """The tangent."""
 
     cost = costs.LONG_FUNCTION
+    wider = "mpmath.tan"
 
 
 class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.digamma}):
@@ -115,10 +130,13 @@ class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.d
 
     cost = costs.LONG_SCIPY_FUNCTION
     accuracy = Accuracy(absolute=DIGAMMA_ABSOLUTE)
+    wider = "mpmath.digamma"
 
 
 class Erf(ChloRealFunction, name="chlo.erf", functions={FLOAT: real_functions.erf}):
     """The error function."""
+
+    wider = "mpmath.erf"
 
 
 class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}):
@@ -126,12 +144,14 @@ class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_funct
 
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(relative=5e-11)
+    wider = "mpmath.erfinv"
 
 
 class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.erfc}):
     """1 minus the error function."""
 
     accuracy = Accuracy(relative=2e-13, underflowing=1)
+    wider = "mpmath.erfc"
 
 
 class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lgamma}):
@@ -139,3 +159,4 @@ class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lga
 
     cost = costs.LONG_SCIPY_FUNCTION
     accuracy = Accuracy(absolute=1e-13)
+    wider = "mpmath.lgamma"

@@ -179,6 +179,7 @@ class Convolution(
 
     kernel = "contraction_kernels.convolution"
     open_order = OpenOrder.SUMS
+    wider = "product"
 
     def static_padding(self) -> Padding:
         return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank

@@ -53,6 +53,7 @@ class DotGeneral(
     kernel = "contraction_kernels.contraction"
     open_order = OpenOrder.SUMS
     rounding = Rounding.SUM
+    wider = "product"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
@@ -145,6 +146,7 @@ class Dot(
     kernel = "contraction_kernels.contraction"
     open_order = OpenOrder.SUMS
     rounding = Rounding.SUM
+    wider = "product"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)

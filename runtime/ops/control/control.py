@@ -44,6 +44,7 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
     """Runs `body` repeatedly while `cond` returns true."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
@@ -79,6 +80,7 @@ class If(Op, name="stablehlo.if"):
     """Runs one of two branches."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
@@ -111,6 +113,7 @@ class Case(Op, name="stablehlo.case"):
     """Runs the branch that `index` selects, the last one where `index` is out of range."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     takes_stored_values = True
     index = Operand(SIGNED, rank=0)
@@ -176,6 +179,8 @@ class Call(Op, name="func.call", assembly="custom(call)"):
 class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types($results) )?"):
     """Ends a region and returns its results."""
 
+    wider = "carrier"
+
     results = Operand(VALUE, variadic=True)
 
     def reference(self, *results: Any) -> tuple[Any, ...]:
@@ -186,6 +191,7 @@ class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : t
     """Ends a function and returns its results."""
 
     partition = "refuse"
+    wider = "carrier"
 
     operands = Operand(VALUE, variadic=True)
 
@@ -200,6 +206,7 @@ class OptimizationBarrier(
 
     partition = "barrier"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

@@ -25,7 +25,7 @@ from ...types import (
 )
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import DEFAULT_ULPS, Accuracy, ErrorTerm, Rounding
-from ..framework.declaration import Constraint, Op, Operand, Result, constraint, declare
+from ..framework.declaration import Constraint, Op, Operand, Result, constraint
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
@@ -50,6 +50,7 @@ class Abs(
     takes_modulus = True
     accuracy = Accuracy()
     rounding = Rounding.EXACT
+    wider = "abs"
 
     single_complex = staticmethod(single_complex.absolute)
 
@@ -94,6 +95,7 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
     partition = "linear"
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT
+    wider = "add"
 
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
@@ -144,6 +146,7 @@ class Atan2(
 
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15, term=ErrorTerm.ANGLE)
+    wider = "mpmath.atan2"
 
     lhs = Operand(COMPUTED)
     rhs = Operand(COMPUTED)
@@ -213,6 +216,7 @@ class Divide(
     cost = costs.DIVISION
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
+    wider = "divide"
 
     single_complex = staticmethod(single_complex.divide)
 
@@ -264,6 +268,7 @@ class Multiply(
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
+    wider = "multiply"
 
 
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
@@ -272,6 +277,7 @@ class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLE
     partition = "linear"
     cost = costs.INSTRUCTION
     rounding = Rounding.EXACT
+    wider = "negate"
 
     operand = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
@@ -287,6 +293,7 @@ class Power(
 
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, term=ErrorTerm.POWER)
+    wider = "mpmath.power"
 
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> ArrayFunction:
@@ -327,6 +334,7 @@ class Rsqrt(
 
     cost = costs.RECIPROCAL_ROOT
     accuracy = Accuracy(ulps=2)
+    wider = "rsqrt"
 
     single_complex = staticmethod(single_complex.rsqrt)
 
@@ -342,6 +350,7 @@ class Sign(
     takes_modulus = True
     rounding = Rounding.EXACT
     accuracy = Accuracy()
+    wider = "sign"
 
     single_complex = staticmethod(single_complex.sign)
 
@@ -360,6 +369,7 @@ class Sqrt(
     cost = costs.DIVISION
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
+    wider = "sqrt"
 
     single_complex = staticmethod(single_complex.sqrt)
 
@@ -370,15 +380,26 @@ class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT
     partition = "linear"
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT
+    wider = "subtract"
 
 
-declare(
-    RoundingToInteger,
-    __name__,
-    {
-        "stablehlo.ceil": {"functions": {FLOAT: np.ceil}},
-        "stablehlo.floor": {"functions": {FLOAT: np.floor}},
-        "stablehlo.round_nearest_afz": {"functions": {FLOAT: special.round_ties_away}},
-        "stablehlo.round_nearest_even": {"functions": {FLOAT: np.rint}},
-    },
-)
+class Ceil(RoundingToInteger, name="stablehlo.ceil", functions={FLOAT: np.ceil}):
+    """The least integer that is not less."""
+
+    wider = "ceil"
+
+
+class Floor(RoundingToInteger, name="stablehlo.floor", functions={FLOAT: np.floor}):
+    """The greatest integer that is not greater."""
+
+    wider = "floor"
+
+
+class RoundNearestAfz(
+    RoundingToInteger, name="stablehlo.round_nearest_afz", functions={FLOAT: special.round_ties_away}
+):
+    """The nearest integer; of two the one that is farther from zero."""
+
+
+class RoundNearestEven(RoundingToInteger, name="stablehlo.round_nearest_even", functions={FLOAT: np.rint}):
+    """The nearest integer; of two the even one."""

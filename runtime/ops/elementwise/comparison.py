@@ -100,6 +100,7 @@ class Compare(
     """The result of an elementwise comparison."""
 
     cost = costs.INSTRUCTION
+    wider = "compare"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -127,6 +128,8 @@ class IsFinite(
 ):
     """Whether elements are neither infinite nor NaN."""
 
+    wider = "is_finite"
+
     x = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     y = Result(BOOLEAN)
     C1 = constraints.same_shape("x", "y")
@@ -142,6 +145,7 @@ class Maximum(Binary, name="stablehlo.maximum"):
     partition = "maximum"
     cost = costs.CHOICE
     rounding = Rounding.EXACT
+    wider = "maximum"
 
     @classmethod
     @functools.cache
@@ -155,6 +159,7 @@ class Minimum(Binary, name="stablehlo.minimum"):
     partition = "minimum"
     cost = costs.CHOICE
     rounding = Rounding.EXACT
+    wider = "minimum"
 
     @classmethod
     @functools.cache
@@ -187,6 +192,7 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
 
     cost = costs.CHOICE
     rounding = Rounding.EXACT
+    wider = "clamp"
 
     min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -210,6 +216,7 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
 
     cost = costs.SELECTION
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -44,6 +44,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     partition = "convert"
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT_IF_REAL
+    wider = "convert"
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)

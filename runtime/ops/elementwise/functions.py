@@ -21,6 +21,7 @@ class Cbrt(
     """The cube root."""
 
     cost = costs.LONG_FUNCTION
+    wider = "mpmath.cbrt"
 
 
 class Cosine(
@@ -31,6 +32,7 @@ class Cosine(
     """The cosine."""
 
     cost = costs.LONG_FUNCTION
+    wider = "mpmath.cos"
 
 
 class Exponential(
@@ -39,6 +41,8 @@ class Exponential(
     functions={FLOAT: real_functions.exponential, COMPLEX: special.exp_complex},
 ):
     """e to the power of the operand."""
+
+    wider = "mpmath.exp"
 
 
 class ExponentialMinusOne(
@@ -49,6 +53,7 @@ class ExponentialMinusOne(
     """e to the power of the operand, minus 1."""
 
     accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2, complex_absolute=1e-15)
+    wider = "mpmath.expm1"
 
 
 class Log(
@@ -59,6 +64,7 @@ class Log(
     """The natural logarithm."""
 
     cost = costs.SPILLING_FUNCTION
+    wider = "mpmath.log"
 
 
 class LogPlusOne(
@@ -70,6 +76,7 @@ class LogPlusOne(
 
     cost = costs.SPILLING_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15)
+    wider = "mpmath.log1p"
 
 
 class Logistic(
@@ -80,6 +87,7 @@ class Logistic(
     """1 / (1 + exp(-operand))."""
 
     accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2)
+    wider = "mpmath.logistic"
 
 
 class Sine(
@@ -90,6 +98,7 @@ class Sine(
     """The sine."""
 
     cost = costs.LONG_FUNCTION
+    wider = "mpmath.sin"
 
 
 class Tan(
@@ -100,6 +109,7 @@ class Tan(
     """The tangent."""
 
     cost = costs.LONG_FUNCTION
+    wider = "mpmath.tan"
 
 
 class Tanh(
@@ -108,3 +118,5 @@ class Tanh(
     functions={FLOAT: real_functions.tanh, COMPLEX: complex_functions.tanh},
 ):
     """The hyperbolic tangent."""
+
+    wider = "mpmath.tanh"

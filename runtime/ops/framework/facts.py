@@ -54,6 +54,8 @@ class Facts:
         rounding: where rounding errors of its results come from (`accuracy.py`).
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
         terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
+        wider: the rule that evaluates it in wider arithmetic (`error_bounds/double_double_program.py`), or
+            ``mpmath.`` and the name of a function there; empty: there is none.
     """
 
     accuracy: ClassVar[Accuracy | None] = None
@@ -65,6 +67,7 @@ class Facts:
     rounding: ClassVar[Rounding] = Rounding.LIBRARY
     takes_modulus: ClassVar[bool] = False
     terms_depend_on_data: ClassVar[bool] = False
+    wider: ClassVar[str] = ""
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__()

@@ -46,6 +46,7 @@ class DynamicSlice(
 
     partition = "dynamic_slice"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -79,6 +80,7 @@ class DynamicUpdateSlice(
 
     partition = "dynamic_update_slice"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -134,6 +136,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     """
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     index = Operand(INTEGER)

@@ -26,6 +26,7 @@ class GatherRules(Op):
     """Base of `gather` and `dynamic_gather`: the shape of the result and the semantics."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand: Operand[TensorType]
     start_indices: Operand[TensorType]

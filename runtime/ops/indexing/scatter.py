@@ -28,6 +28,7 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     open_order = OpenOrder.SCATTER_SCHEDULE
     rounding = Rounding.BODY
     terms_depend_on_data = True
+    wider = "sum"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

@@ -93,6 +93,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     region_loop = "region_loops.ReduceCode"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
+    wider = "reduce"
 
     takes_stored_values = True
 

@@ -129,6 +129,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     region_loop = "window_loops.window_code"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
+    wider = "sum"
 
     takes_stored_values = True
 

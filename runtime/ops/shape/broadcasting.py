@@ -86,6 +86,7 @@ class BroadcastInDim(
     partition = "broadcast_in_dim"
     cost = costs.VIEW
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 
@@ -164,6 +165,7 @@ class Broadcast(
     """Adds dimensions in front. Not in the specification; its labels are our own."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(TENSOR)
     broadcast_sizes = Attribute(DIMENSIONS)

@@ -34,6 +34,7 @@ class ConstantOp(Op):
     partition = "constant"
     cost = costs.VIEW
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     takes_stored_values = True
 
@@ -67,6 +68,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     partition = "iota"
     cost = costs.VIEW
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

@@ -121,6 +121,7 @@ class DynamicBroadcastInDim(
     """`broadcast_in_dim` to a shape that is an operand."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(TENSOR)
     output_dimensions = Operand(INTEGER, rank=1)
@@ -157,6 +158,7 @@ class DynamicReshape(
     """`reshape` to a shape that is an operand."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(TENSOR)
     output_shape = Operand(INTEGER, rank=1)
@@ -185,6 +187,7 @@ class DynamicIota(
     """`iota` of a shape that is an operand."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     output_shape = Operand(INTEGER, rank=1)
     iota_dimension = Attribute(I64)
@@ -215,6 +218,7 @@ class DynamicPad(
     """`pad` whose amounts are operands."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -247,6 +251,7 @@ class RealDynamicSlice(
     """
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=1)

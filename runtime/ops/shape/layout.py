@@ -43,6 +43,7 @@ class Concatenate(
     partition = "concatenate"
     cost = costs.COPY
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 
@@ -165,6 +166,7 @@ class Reshape(
     partition = "reshape"
     cost = costs.VIEW
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 
@@ -216,6 +218,7 @@ class Reverse(
     """Reverses the order of elements along some dimensions."""
 
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 
@@ -265,6 +268,7 @@ class Transpose(
 
     partition = "transpose"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 

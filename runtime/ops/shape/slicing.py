@@ -80,6 +80,7 @@ class Pad(
 
     cost = costs.COPY
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 
@@ -205,6 +206,7 @@ class Slice(
 
     partition = "slice"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     binds_by_types = True
 

@@ -19,6 +19,7 @@ class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
 
     partition = "refuse"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
     result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
@@ -45,6 +46,7 @@ class GetTupleElement(
 
     partition = "refuse"
     rounding = Rounding.EXACT
+    wider = "carrier"
 
     operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)

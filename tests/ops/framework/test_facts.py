@@ -8,13 +8,23 @@ from typing import Final
 
 import pytest
 
+from nimblehlo.error_bounds import double_double_program
 from nimblehlo.ops.elementwise.base import Elementwise
 from nimblehlo.ops.framework.declaration import Op, declarations
 from nimblehlo.ops.framework.facts import FACTS, named_code
 from nimblehlo.partitioner import rules as partition_rules
 
+
+def wider_rules() -> set[str]:
+    """The rules of wider evaluation, and the functions of mpmath that declarations name."""
+    named = {declaration.wider for declaration in declarations()}
+    functions = {name for name in named if name.startswith(double_double_program.MPMATH)}
+    return set(double_double_program.RULES) | functions
+
+
 NAMES: Final[dict[str, Collection[str]]] = {
     "partition": partition_rules.RULES,
+    "wider": wider_rules(),
 }
 """For each fact that names code the names that exist."""
 
@@ -81,3 +91,11 @@ def test_a_family_states_a_fact_in_one_way_unless_there_is_a_reason() -> None:
 def test_an_unknown_fact_is_refused() -> None:
     with pytest.raises(TypeError, match="which is no fact"):
         type("Unknown", (Op,), {}, colour="red")
+
+
+def test_functions_of_mpmath_exist() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    for name in wider_rules():
+        function = name.removeprefix(double_double_program.MPMATH)
+        if function != name:
+            assert hasattr(mpmath, function) or function in double_double_program.COMPOSED
