@@ -9,29 +9,11 @@ import numpy as np
 
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
+from ..ops.framework.facts import Finiteness
 from ..ops.reduction.bodies import monoid
 from ..types import COMPLEX, FLOAT, Array, TensorType, Type
 from .elements import Inspect, first_index, index_text, number
 from .findings import Violation
-
-_MOVING: Final = frozenset({
-    "stablehlo.broadcast", "stablehlo.broadcast_in_dim", "stablehlo.case", "stablehlo.concatenate",
-    "stablehlo.dynamic_broadcast_in_dim", "stablehlo.dynamic_gather", "stablehlo.dynamic_pad",
-    "stablehlo.dynamic_reshape", "stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice",
-    "stablehlo.gather", "stablehlo.get_tuple_element", "stablehlo.if", "stablehlo.optimization_barrier",
-    "stablehlo.pad", "stablehlo.real_dynamic_slice", "stablehlo.reshape", "stablehlo.reverse",
-    "stablehlo.select", "stablehlo.set_dimension_size", "stablehlo.slice", "stablehlo.sort",
-    "stablehlo.torch_index_select", "stablehlo.transpose", "stablehlo.tuple", "stablehlo.while",
-    "tensor.cast", "chlo.broadcast_select", "chlo.top_k",
-})  # fmt: skip
-"""Data movement, and operations that the executor runs itself: neither computes numbers."""
-
-_HARMLESS: Final = frozenset({
-    "stablehlo.ceil", "stablehlo.clamp", "stablehlo.cosine", "stablehlo.floor", "stablehlo.logistic",
-    "stablehlo.maximum", "stablehlo.minimum", "stablehlo.negate", "stablehlo.round_nearest_afz",
-    "stablehlo.round_nearest_even", "stablehlo.sign", "stablehlo.sine", "stablehlo.tanh",
-})  # fmt: skip
-"""Operations that give finite numbers for finite ones, in the common types of real numbers."""
 
 MIN_WIDTH: Final = 16
 """Bits of the types that are common: some narrower ones have neither zero nor negative numbers."""
@@ -42,7 +24,9 @@ def non_finite(view: Op) -> Inspect | None:
     results = [position for position, one in enumerate(view.operation.results) if _is_float(one.type)]
     if any(monoid(region) is None for region in view.operation.regions):
         return None  # the operations of the body are checked themselves
-    if not results or view.name in _MOVING or (view.name in _HARMLESS and _has_common_types(view)):
+    if not results or view.finiteness is Finiteness.MOVED:
+        return None
+    if view.finiteness is Finiteness.KEPT and _has_common_types(view):
         return None
     floats = [position for position, one in enumerate(view.operation.operands) if _is_float(one.type)]
     is_elementwise = isinstance(view, Elementwise)

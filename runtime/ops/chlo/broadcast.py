@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint, declare
+from ..framework.facts import Finiteness
 from ..numerics.element_types import ArrayFunction
 from . import elementwise as chlo
 
@@ -35,6 +36,10 @@ def broadcast_type_shapes(*shapes: Sequence[int]) -> tuple[int, ...] | None:
             return None
         result.append(sizes.pop() if sizes else DYNAMIC if DYNAMIC in column else 1)
     return tuple(result)
+
+
+_FACTS_OF_ELEMENTS: Final = ("accuracy", "finiteness", "rounding", "wider")
+"""Facts that do not depend on shapes."""
 
 
 class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
@@ -57,11 +62,8 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         super().__init_subclass__(**rest)
         if elementwise is not None:
             cls.elementwise = elementwise
-            cls.accuracy, cls.rounding, cls.wider = (
-                elementwise.accuracy,
-                elementwise.rounding,
-                elementwise.wider,
-            )
+            for fact in _FACTS_OF_ELEMENTS:
+                setattr(cls, fact, getattr(elementwise, fact))
 
     @constraint
     def C1(self) -> str | None:
@@ -187,6 +189,7 @@ class BroadcastSelect(
     partition = "elementwise"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN)

@@ -32,6 +32,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Accuracy, ErrorTerm, Rounding
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from ..numerics import complex_functions, element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import ArrayFunction
@@ -299,6 +300,7 @@ class TopK(
 
     kernel = "kernels.top_k"
     rounding = Rounding.EXACT
+    finiteness = Finiteness.MOVED
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
     k = Attribute(I64)

@@ -27,6 +27,7 @@ from ...types import (
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import SYMBOL
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.facts import Finiteness
 from ..framework.rules import all_types_agree, first, function_type_is, types_text
 
 VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
@@ -45,6 +46,7 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
@@ -81,6 +83,7 @@ class If(Op, name="stablehlo.if"):
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
@@ -114,6 +117,7 @@ class Case(Op, name="stablehlo.case"):
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     takes_stored_values = True
     index = Operand(SIGNED, rank=0)
@@ -207,6 +211,7 @@ class OptimizationBarrier(
     partition = "barrier"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

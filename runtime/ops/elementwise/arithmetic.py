@@ -26,6 +26,7 @@ from ...types import (
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import DEFAULT_ULPS, Accuracy, ErrorTerm, Rounding
 from ..framework.declaration import Constraint, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
@@ -278,6 +279,7 @@ class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLE
     cost = costs.INSTRUCTION
     rounding = Rounding.EXACT
     wider = "negate"
+    finiteness = Finiteness.KEPT
 
     operand = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
@@ -320,6 +322,7 @@ class RoundingToInteger(Unary):
     """Base of operations that round to integers."""
 
     rounding = Rounding.EXACT
+    finiteness = Finiteness.KEPT
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     result = Result(FLOAT | QUANTIZED_PER_TENSOR)
@@ -351,6 +354,7 @@ class Sign(
     rounding = Rounding.EXACT
     accuracy = Accuracy()
     wider = "sign"
+    finiteness = Finiteness.KEPT
 
     single_complex = staticmethod(single_complex.sign)
 

@@ -26,6 +26,7 @@ from ..framework import constraints, costs
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Constraint, Operand, Result
+from ..framework.facts import Finiteness
 from ..numerics import element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import ArrayFunction
@@ -146,6 +147,7 @@ class Maximum(Binary, name="stablehlo.maximum"):
     cost = costs.CHOICE
     rounding = Rounding.EXACT
     wider = "maximum"
+    finiteness = Finiteness.KEPT
 
     @classmethod
     @functools.cache
@@ -160,6 +162,7 @@ class Minimum(Binary, name="stablehlo.minimum"):
     cost = costs.CHOICE
     rounding = Rounding.EXACT
     wider = "minimum"
+    finiteness = Finiteness.KEPT
 
     @classmethod
     @functools.cache
@@ -193,6 +196,7 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
     cost = costs.CHOICE
     rounding = Rounding.EXACT
     wider = "clamp"
+    finiteness = Finiteness.KEPT
 
     min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -217,6 +221,7 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
     cost = costs.SELECTION
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...types import COMPLEX, FLOAT
 from ..framework import costs
 from ..framework.accuracy import DEFAULT_ULPS, Accuracy
+from ..framework.facts import Finiteness
 from ..numerics import complex_functions, real_functions
 from ..numerics import special_functions as special
 from .base import Transcendental
@@ -33,6 +34,7 @@ class Cosine(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.cos"
+    finiteness = Finiteness.KEPT
 
 
 class Exponential(
@@ -88,6 +90,7 @@ class Logistic(
 
     accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2)
     wider = "mpmath.logistic"
+    finiteness = Finiteness.KEPT
 
 
 class Sine(
@@ -99,6 +102,7 @@ class Sine(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.sin"
+    finiteness = Finiteness.KEPT
 
 
 class Tan(
@@ -120,3 +124,4 @@ class Tanh(
     """The hyperbolic tangent."""
 
     wider = "mpmath.tanh"
+    finiteness = Finiteness.KEPT

@@ -35,6 +35,17 @@ class OpenOrder(enum.Enum):
 ORDERS_WITH_OPTIONS: Final = (OpenOrder.SCATTER_SCHEDULE, OpenOrder.REDUCTION_TREE)
 
 
+class Finiteness(enum.Enum):
+    """Whether an operation can give NaN or infinity for finite operands."""
+
+    COMPUTED = enum.auto()
+    """It can, or its regions can."""
+    KEPT = enum.auto()
+    """It cannot, in the common types of real numbers."""
+    MOVED = enum.auto()
+    """It moves data, or the executor runs it itself: it computes no numbers."""
+
+
 class Facts:
     """Base of `Op`: facts with their defaults.
 
@@ -44,6 +55,7 @@ class Facts:
         accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
             (`accuracy.py`).
         cost: what it costs on one element (`costs.py`).
+        finiteness: whether it can give NaN or infinity for finite operands.
         kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
             has none.
         open_order: where the specification leaves the order of its evaluation open; None: it defines the
@@ -60,6 +72,7 @@ class Facts:
 
     accuracy: ClassVar[Accuracy | None] = None
     cost: ClassVar[Cost] = costs.UNKNOWN
+    finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
     kernel: ClassVar[str] = ""
     open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"

@@ -16,6 +16,7 @@ from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from .index_space import as_indices
 
 
@@ -47,6 +48,7 @@ class DynamicSlice(
     partition = "dynamic_slice"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -81,6 +83,7 @@ class DynamicUpdateSlice(
     partition = "dynamic_update_slice"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -137,6 +140,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     index = Operand(INTEGER)

@@ -17,6 +17,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
+from ..framework.facts import Finiteness
 from ..shape.dynamic_shapes import RunTimeShaped
 from . import index_space
 from .index_space import IndexedWindows
@@ -27,6 +28,7 @@ class GatherRules(Op):
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand: Operand[TensorType]
     start_indices: Operand[TensorType]

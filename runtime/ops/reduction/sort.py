@@ -35,7 +35,7 @@ from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
-from ..framework.facts import OpenOrder
+from ..framework.facts import Finiteness, OpenOrder
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
 from .bodies import Order, SortKey, comparator, vectorize_region
@@ -143,6 +143,7 @@ class Sort(Op, name="stablehlo.sort"):
     region_loop = "region_loops.SortCode"
     open_order = OpenOrder.EQUAL_ELEMENTS
     rounding = Rounding.EXACT
+    finiteness = Finiteness.MOVED
 
     takes_stored_values = True
 

@@ -17,6 +17,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from .movement import MovementMap, MovementOp
 
 MAX_COPIED_ELEMENTS = 4096
@@ -87,6 +88,7 @@ class BroadcastInDim(
     cost = costs.VIEW
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 
@@ -166,6 +168,7 @@ class Broadcast(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(TENSOR)
     broadcast_sizes = Attribute(DIMENSIONS)

@@ -29,6 +29,7 @@ from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from ..framework.memory_limit import require_free_memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
@@ -122,6 +123,7 @@ class DynamicBroadcastInDim(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(TENSOR)
     output_dimensions = Operand(INTEGER, rank=1)
@@ -159,6 +161,7 @@ class DynamicReshape(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(TENSOR)
     output_shape = Operand(INTEGER, rank=1)
@@ -219,6 +222,7 @@ class DynamicPad(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -252,6 +256,7 @@ class RealDynamicSlice(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=1)
@@ -318,6 +323,8 @@ class SetDimensionSize(
     Not in the specification: its labels are our own. A dimension that grows gets zeros; XLA shows there what
     an earlier operation cut off, or anything.
     """
+
+    finiteness = Finiteness.MOVED
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     size = Operand(SIGNED, rank=0)

@@ -30,6 +30,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from .movement import MovementMap, MovementOp, dims_through_reshape, reshape_groups
 
 
@@ -44,6 +45,7 @@ class Concatenate(
     cost = costs.COPY
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 
@@ -167,6 +169,7 @@ class Reshape(
     cost = costs.VIEW
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 
@@ -219,6 +222,7 @@ class Reverse(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 
@@ -269,6 +273,7 @@ class Transpose(
     partition = "transpose"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 

@@ -22,6 +22,7 @@ from ...types import BOOLEAN, DYNAMIC, INDEX, INTEGER, PLAIN, Array, ElementType
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
+from ..framework.facts import Finiteness
 from ..framework.rules import as_tensor, constant_operand, fail_if
 from ..numerics.broadcast_shapes import broadcast_shapes
 from ..numerics.element_types import unsigned_bits
@@ -301,6 +302,8 @@ class Extract(
 
 class Cast(Op, name="tensor.cast", assembly="$source attr-dict : type($source) to type($result)"):
     """The same tensor with a type in which more or fewer sizes are known."""
+
+    finiteness = Finiteness.MOVED
 
     source = Operand(PLAIN)
     result = Result(PLAIN)

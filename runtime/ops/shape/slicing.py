@@ -17,6 +17,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from .movement import MovementMap, MovementOp, full_result_map
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
@@ -81,6 +82,7 @@ class Pad(
     cost = costs.COPY
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 
@@ -207,6 +209,7 @@ class Slice(
     partition = "slice"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     binds_by_types = True
 

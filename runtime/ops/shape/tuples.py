@@ -11,6 +11,7 @@ from ...types import ANY, TUPLE, TupleType, TupleValue, Type
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.facts import Finiteness
 from ..framework.rules import in_range, same_type, types_agree
 
 
@@ -20,6 +21,7 @@ class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
     partition = "refuse"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
     result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
@@ -47,6 +49,7 @@ class GetTupleElement(
     partition = "refuse"
     rounding = Rounding.EXACT
     wider = "carrier"
+    finiteness = Finiteness.MOVED
 
     operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)
