@@ -17,6 +17,7 @@ from ..ir import (
     Value,
     copy_region,
 )
+from ..ops.framework.declaration import declaration_of
 from ..types import (
     COMPLEX,
     ELEMENT_TYPES,
@@ -31,8 +32,6 @@ from ..types import (
 from .ulps import is_inexact, layout_of
 
 _WIDE = {FLOAT: ELEMENT_TYPES["f64"], COMPLEX: ELEMENT_TYPES["complex<f64>"]}
-_KEEP_TYPES = frozenset({"stablehlo.bitcast_convert", "chlo.next_after", "stablehlo.rng"})
-"""Operations whose meaning depends on the digits of their types: they stay, between conversions."""
 _ABOUT_PRECISION = frozenset({"algorithm", "precision_config", "result_accuracy"})
 _TYPELESS_TARGETS = frozenset(
     {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "mhlo.topk", "ApproxTopK"}
@@ -98,7 +97,8 @@ def _emit(builder: Builder, operation: Operation, values: MutableMapping[Value, 
     operands = [values[operand] for operand in operation.operands]
     results = [wide_type(result.type) for result in operation.results]
     attributes = {name: value for name, value in operation.attributes.items() if name not in _ABOUT_PRECISION}
-    keeps_types = operation.name in _KEEP_TYPES
+    # Operations whose meaning depends on the digits of their types stay, between conversions.
+    keeps_types = declaration_of(operation).depends_on_digits
     if operation.name == "stablehlo.constant":
         value: Any = attributes["value"]
         if isinstance(results[0], TensorType) and results[0] != operation.result.type:

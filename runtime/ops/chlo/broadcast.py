@@ -38,7 +38,7 @@ def broadcast_type_shapes(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     return tuple(result)
 
 
-_FACTS_OF_ELEMENTS: Final = ("accuracy", "finiteness", "rounding", "wider")
+_FACTS_OF_ELEMENTS: Final = ("accuracy", "cost", "finiteness", "rounding", "wider")
 """Facts that do not depend on shapes."""
 
 

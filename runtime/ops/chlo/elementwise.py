@@ -118,6 +118,7 @@ class NextAfter(
     """The next value of the type from x towards y; y if they are equal."""
 
     rounding = Rounding.EXACT
+    depends_on_digits = True
 
     x = Operand(FLOAT)
     y = Operand(FLOAT)

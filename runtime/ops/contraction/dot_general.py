@@ -54,6 +54,7 @@ class DotGeneral(
     open_order = OpenOrder.SUMS
     rounding = Rounding.SUM
     wider = "product"
+    loop_sharding = "dot_general"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)

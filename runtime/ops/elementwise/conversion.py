@@ -193,6 +193,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
 
     partition = "elementwise"
     rounding = Rounding.EXACT
+    depends_on_digits = True
 
     takes_stored_values = True
 

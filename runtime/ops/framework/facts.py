@@ -55,9 +55,13 @@ class Facts:
         accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
             (`accuracy.py`).
         cost: what it costs on one element (`costs.py`).
+        depends_on_digits: whether its meaning depends on the digits of its types, so that it has none in
+            wider types.
         finiteness: whether it can give NaN or infinity for finite operands.
         kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
             has none.
+        loop_sharding: the rule that gives the shards of its operands for a shard of its results
+            (`specialize/loop_sharding/operand_sharding.py`); empty: its operands are needed whole.
         open_order: where the specification leaves the order of its evaluation open; None: it defines the
             order.
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
@@ -72,8 +76,10 @@ class Facts:
 
     accuracy: ClassVar[Accuracy | None] = None
     cost: ClassVar[Cost] = costs.UNKNOWN
+    depends_on_digits: ClassVar[bool] = False
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
     kernel: ClassVar[str] = ""
+    loop_sharding: ClassVar[str] = ""
     open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"
     region_loop: ClassVar[str] = ""

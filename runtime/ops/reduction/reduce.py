@@ -94,6 +94,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     wider = "reduce"
+    loop_sharding = "reduce"
 
     takes_stored_values = True
 

@@ -89,6 +89,7 @@ class BroadcastInDim(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "movement"
 
     binds_by_types = True
 

@@ -32,6 +32,7 @@ class ConstantOp(Op):
     """Base of operations whose result is an attribute."""
 
     partition = "constant"
+    loop_sharding = "constant"
     cost = costs.VIEW
     rounding = Rounding.EXACT
     wider = "carrier"
@@ -69,6 +70,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     cost = costs.VIEW
     rounding = Rounding.EXACT
     wider = "carrier"
+    loop_sharding = "iota"
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

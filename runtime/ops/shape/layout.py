@@ -46,6 +46,7 @@ class Concatenate(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "movement"
 
     binds_by_types = True
 
@@ -170,6 +171,7 @@ class Reshape(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "reshape"
 
     binds_by_types = True
 
@@ -223,6 +225,7 @@ class Reverse(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "movement"
 
     binds_by_types = True
 
@@ -274,6 +277,7 @@ class Transpose(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "movement"
 
     binds_by_types = True
 

@@ -285,6 +285,7 @@ class Rng(
 
     partition = "refuse"
     open_order = OpenOrder.DRAWS
+    depends_on_digits = True
 
     a = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
     b = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)

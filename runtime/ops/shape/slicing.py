@@ -83,6 +83,7 @@ class Pad(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "movement"
 
     binds_by_types = True
 
@@ -210,6 +211,7 @@ class Slice(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    loop_sharding = "slice"
 
     binds_by_types = True
 

@@ -14,7 +14,6 @@ import numpy as np
 from ...ir import Attribute, DenseElementsAttribute, tensor_type
 from ...ir.affine import identity_map
 from ...ir.record import Record
-from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op
 from ...ops.shape.layout import Reshape
 from ...ops.shape.movement import MovementOp
@@ -53,8 +52,7 @@ def operand_sharding(view: Op, dim: int, size: int) -> OperandSharding | None:
         dim: the dimension along which the results are sharded.
         size: size of a shard along it.
     """
-    rule = _elementwise if isinstance(view, Elementwise) else _RULES.get(view.name)
-    return rule(view, dim, size) if rule is not None else None
+    return RULES[view.loop_sharding](view, dim, size) if view.loop_sharding else None
 
 
 def _elementwise(view: Op, dim: int, size: int) -> OperandSharding:
@@ -133,17 +131,15 @@ def _with(sizes: Sequence[int], dim: int, size: int) -> list[int]:
     return [size if d == dim else other for d, other in enumerate(sizes)]
 
 
-_RULES: Final[Mapping[str, Rule]] = {
-    "stablehlo.broadcast_in_dim": _movement,
-    "stablehlo.concatenate": _movement,
-    "stablehlo.constant": _constant,
-    "stablehlo.dot_general": _dot_general,
-    "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.iota": _iota,
-    "stablehlo.pad": _movement,
-    "stablehlo.reduce": _reduce,
-    "stablehlo.reshape": _reshape,
-    "stablehlo.reverse": _movement,
-    "stablehlo.slice": _slice,
-    "stablehlo.transpose": _movement,
+RULES: Final[Mapping[str, Rule]] = {
+    "constant": _constant,
+    "dot_general": _dot_general,
+    "dynamic_slice": _dynamic_slice,
+    "elementwise": _elementwise,
+    "iota": _iota,
+    "movement": _movement,
+    "reduce": _reduce,
+    "reshape": _reshape,
+    "slice": _slice,
 }
+"""The rules by the names under which declarations state them."""
