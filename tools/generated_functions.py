@@ -24,8 +24,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo.codegen.llvm.values import F64, rounded
-from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, roots
+from nimblehlo.codegen.mathematics import error_functions, exponential, function_of, roots
 from nimblehlo.ops import lookup
+from nimblehlo.ops.framework.declaration import declarations
 from nimblehlo.types import ELEMENT_TYPES, ElementType
 from tests.codegen.loops import looped
 from tools import accuracy
@@ -35,6 +36,12 @@ BEGIN, END = "<!-- begin: tools/generated_functions.py -->\n", "<!-- end: tools/
 BINARY = ("stablehlo.atan2", "stablehlo.power")
 BLOCK = 1 << 22
 Array = np.ndarray[Any, Any]
+FUNCTIONS = {
+    one.name: function_of(one.emit.function)
+    for one in sorted(declarations(), key=lambda one: (one.name.startswith("chlo."), one.name))
+    if one.emit.function
+}
+"""The functions that are generated, by the names of operations."""
 
 WITHIN = {"chlo.erf": (-3.9, 3.9), "chlo.erfc": (-3.9, 9.9), "stablehlo.tanh": (-9.1, 9.1)}
 """Beyond, the f64 value is only as good as f32 needs it."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..ir import Operation, Value, plain_element_type
 from ..ops.framework.costs import CHAIN_COST, FUNCTION_COST, LONG_FUNCTION_COST
 from ..ops.framework.declaration import declaration_of
-from .coverage import MATHEMATICS, is_narrow_function
+from .coverage import is_narrow_function
 
 _INTERLEAVE_COUNT, _INTERLEAVE_COUNT_IN_F32, _INTERLEAVE_COUNT_OF_SPILLING = 4, 8, 2
 _MAX_COST_OF_SPILLING = 45
@@ -64,10 +64,9 @@ def _chain_cost(operations: Sequence[Operation]) -> int:
 
 def _is_in_f32(operations: Sequence[Operation]) -> bool:
     """Whether no function among these is computed in f64."""
-    return not any(
-        operation.name in MATHEMATICS
-        and not is_narrow_function(operation.name, plain_element_type(operation.result))
-        for operation in operations
+    functions = [one for one in operations if declaration_of(one).emit.function]
+    return all(
+        is_narrow_function(declaration_of(one).emit, plain_element_type(one.result)) for one in functions
     )
 
 

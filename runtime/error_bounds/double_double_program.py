@@ -222,7 +222,7 @@ def _carrier_attributes(operation: Operation) -> dict[str, Any]:
 
 
 def _compare(operation: Operation) -> Evaluate:
-    return _COMPARISONS[str(operation.attributes["comparison_direction"].value)]  # type: ignore[attr-defined]
+    return _COMPARISONS[str(operation.attributes["comparison_direction"].value)]  # type: ignore[union-attr]
 
 
 def _convert(operation: Operation, operand: Array) -> Array:

@@ -10,7 +10,6 @@ from ..ir import DenseElementsAttribute, Function, Operation, Value
 from ..ops.framework.declaration import Op, declaration_of
 from ..ops.framework.facts import ORDERS_WITH_OPTIONS, OpenOrder
 from ..ops.indexing.index_space import batch_sizes
-from ..ops.indexing.scatter_rules import ScatterRules
 from ..ops.reduction.reducer import Body
 from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
 
@@ -31,7 +30,7 @@ def order_option_of(view: Any) -> OrderOption | None:
     return None
 
 
-def _is_ordered(view: ScatterRules) -> bool:
+def _is_ordered(view: Any) -> bool:
     """Whether a scatter cannot update an element twice, because it has at most one window."""
     windows = batch_sizes(view.scatter_indices.shape, view.index_vector_dim)
     return DYNAMIC not in windows and int(np.prod(windows, dtype=object)) <= 1

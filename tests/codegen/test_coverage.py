@@ -9,16 +9,20 @@ from types import ModuleType
 import pytest
 
 from nimblehlo.codegen import coverage
-from nimblehlo.codegen.elementwise import complex64, floats, integers
-from nimblehlo.codegen.mathematics import FUNCTIONS, FUNCTIONS_OF_F64, NARROW_FUNCTIONS
+from nimblehlo.codegen.elementwise import attribute_rules, complex64, complex128, floats, integers
+from nimblehlo.codegen.mathematics import function_of
+from nimblehlo.ops.framework.declaration import declarations
 
-FUNCTIONS_OF = [
-    (integers, {name: function for name, (_, function) in coverage.INTEGERS.items()}),
-    (floats, coverage.FLOATS),
-    (floats, coverage.PREDICATES),
-    (floats, coverage.COMPLEX_NUMBERS),
-    (complex64, coverage.COMPLEX64_FUNCTIONS),
-]
+MODULES: dict[str, ModuleType] = {
+    "integers": integers,
+    "floats": floats,
+    "predicate": floats,
+    "complex_numbers": floats,
+    "complex64": complex64,
+    "complex128": complex128,
+    "by_attributes": attribute_rules,
+}
+"""For each attribute of `Emit` that names a function the module that has it."""
 
 SOFTMAX = """
 func.func @main(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
@@ -38,22 +42,35 @@ func.func @main(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
 """
 
 
-@pytest.mark.parametrize(("module", "functions"), FUNCTIONS_OF)
-def test_functions_are_there(module: ModuleType, functions: dict[str, str]) -> None:
-    missing = [function for function in functions.values() if not callable(getattr(module, function, None))]
+def named(attribute: str) -> set[str]:
+    """The names that declarations state for an attribute of `Emit`."""
+    names = {getattr(declaration.emit, attribute) for declaration in declarations()} - {""}
+    assert names
+    return names
+
+
+@pytest.mark.parametrize("attribute", MODULES)
+def test_functions_are_there(attribute: str) -> None:
+    missing = [name for name in named(attribute) if not callable(getattr(MODULES[attribute], name, None))]
     assert not missing
 
 
-def test_mathematics_is_there() -> None:
-    assert set(FUNCTIONS) == set(coverage.MATHEMATICS)
-    assert set(FUNCTIONS_OF_F64) == set(coverage.MATHEMATICS_OF_F64)
-    assert set(NARROW_FUNCTIONS) <= set(coverage.MATHEMATICS)
+@pytest.mark.parametrize("attribute", ["function", "narrow_function", "f64_function"])
+def test_mathematics_is_there(attribute: str) -> None:
+    for name in named(attribute):
+        assert callable(function_of(name))
 
 
-def test_no_operation_is_named_twice_for_floats() -> None:
-    tables = (coverage.FLOATS, coverage.PREDICATES, coverage.MATHEMATICS)
-    names = [name for table in tables for name in table]
-    assert len(names) == len(set(names))
+def test_rules_by_attributes_have_a_condition() -> None:
+    assert named("by_attributes") == set(coverage.CONDITIONS)
+
+
+def test_floats_have_one_emitter() -> None:
+    for declaration in declarations():
+        emit = declaration.emit
+        chosen = [emit.floats, emit.predicate, emit.function, emit.by_attributes]
+        assert len([name for name in chosen if name]) <= 1, declaration.name
+        assert emit.function or not (emit.narrow_function or emit.f64_function), declaration.name
 
 
 @pytest.mark.usefixtures("unverified")

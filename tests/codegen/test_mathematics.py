@@ -11,16 +11,18 @@ import pytest
 
 from nimblehlo.codegen.coverage import emits
 from nimblehlo.codegen.elementwise.elementwise import emit
-from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals, roots
+from nimblehlo.codegen.mathematics import error_functions, exponential, function_of, reals, roots
 from nimblehlo.kernels.launch import processor
 from nimblehlo.ops import lookup
+from nimblehlo.ops.elementwise.arithmetic import Rsqrt
+from nimblehlo.ops.framework.declaration import declarations
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.codegen.elementwise.test_elementwise import operation_of
 from tests.codegen.loops import looped
 from tests.running import same_bits
 
 BINARY = ("stablehlo.atan2", "stablehlo.power")
-UNARY = [name for name in FUNCTIONS if name not in BINARY]
+UNARY = [one.name for one in declarations() if one.emit.function and one.name not in BINARY]
 F32 = ELEMENT_TYPES["f32"]
 NARROW = [type for type in ELEMENT_TYPES.values() if type.category == FLOAT and type.width < 32]
 _NUMBERS = """
@@ -111,7 +113,7 @@ def test_inverse_roots_with_and_without_an_estimate(by_estimate, monkeypatch):
     check("stablehlo.rsqrt", F32, np.concatenate([EDGES, sampled, nearest, nearest / 4**20]))
     check("stablehlo.rsqrt", ELEMENT_TYPES["f16"], np.arange(1 << 16, dtype=np.uint16).view(np.float16))
     f64 = ELEMENT_TYPES["f64"]
-    function = looped(lambda builder, x: (FUNCTIONS["stablehlo.rsqrt"](builder, *x),), [f64], f64)
+    function = looped(lambda builder, x: (function_of(Rsqrt.emit.function)(builder, *x),), [f64], f64)
     values = np.concatenate([np.random.default_rng(8).uniform(1, 4, 20_000).astype(np.float32), nearest])
     for value, root in zip(values.tolist(), function(values.astype(np.float64)).tolist(), strict=True):
         assert abs(Fraction(root) ** 2 * Fraction(value) - 1) / 2 < 2.0**-51.7

@@ -9,6 +9,7 @@ from llvmlite import ir
 from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
 from ...ops.framework.costs import FUNCTION_COST
+from ...ops.framework.declaration import declaration_of
 from ...ops.shape.movement import MovementOp
 from ...types import TensorType, Type
 from .. import blocks
@@ -25,7 +26,6 @@ from ..blocks.emitter import (
 )
 from ..blocks.in_place_updates import BRANCHES, CONSTANTS, UPDATES
 from ..blocks.movement import is_splat
-from ..coverage import MATHEMATICS
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, begin_function, opaque
 from ..llvm.loops import Loop
@@ -109,7 +109,7 @@ def large_array_work(block: Block) -> int:
     An element of a mathematical function counts as many times as it takes instructions.
     """
     return sum(
-        element_count(result.type) * (FUNCTION_COST if operation.name in MATHEMATICS else 1)
+        element_count(result.type) * (FUNCTION_COST if declaration_of(operation).emit.function else 1)
         for operation in _walk(block)
         if operation.name not in UPDATES
         for result in operation.results

@@ -18,9 +18,9 @@ from ...ir import Value as IrValue
 from ...ir.affine import AffineExpr
 from ...ir.record import Record
 from ...ops.framework.costs import FUNCTION_COST
+from ...ops.framework.declaration import declaration_of
 from ...options import Ordering
 from ...types import TensorType, Type
-from ..coverage import MATHEMATICS
 from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
@@ -429,7 +429,7 @@ def instructions(block: Block) -> int:
         elements = max(
             [tensors.element_count(value.type) for value in values if is_small(value.type)], default=1
         )
-        total += elements * (FUNCTION_COST if operation.name in MATHEMATICS else 1)
+        total += elements * (FUNCTION_COST if declaration_of(operation).emit.function else 1)
     return total
 
 

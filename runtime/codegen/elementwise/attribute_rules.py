@@ -13,6 +13,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ...ir import Operation
+from ...ops.elementwise.comparison import Maximum, Minimum
 from ...types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..llvm.values import Value, constant
 from . import conversion, floats
@@ -28,7 +29,7 @@ def select(operation: Operation, operands: Sequence[ElementType], result: Elemen
 
 
 def clamp(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
-    greater, less = (plain_rule(f"stablehlo.{name}", result) for name in ("maximum", "minimum"))
+    greater, less = (plain_rule(each.emit, result) for each in (Maximum, Minimum))
     return lambda builder, values: less(builder, [greater(builder, [values[1], values[0]]), values[2]])
 
 

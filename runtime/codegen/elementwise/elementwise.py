@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Operation
-from ..coverage import WITH_ATTRIBUTES, element_types, emits
+from ...ops.framework.declaration import declaration_of
+from ..coverage import element_types, emits
 from ..llvm.values import Value
 from . import attribute_rules
 from .plain_rules import Rule, plain_rule
@@ -27,8 +28,8 @@ def _rule(operation: Operation) -> Rule:
     types = element_types(operation)
     assert types is not None
     *operands, result = types
-    if operation.name not in WITH_ATTRIBUTES:
-        return plain_rule(operation.name, operands[-1])
-    _, name = WITH_ATTRIBUTES[operation.name]
-    rule: Rule = getattr(attribute_rules, name)(operation, operands, result)
+    emit = declaration_of(operation).emit
+    if not emit.by_attributes:
+        return plain_rule(emit, operands[-1])
+    rule: Rule = getattr(attribute_rules, emit.by_attributes)(operation, operands, result)
     return rule

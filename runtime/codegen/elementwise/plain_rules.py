@@ -6,65 +6,48 @@ Source: specification, section "Ops"; the definition of CHLO.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from llvmlite import ir
 
+from ...ops.framework.emitters import Emit
 from ...types import COMPLEX, FLOAT, ElementType
-from ..coverage import (
-    COMPLEX64_FUNCTIONS,
-    COMPLEX128_FUNCTIONS,
-    COMPLEX_NUMBERS,
-    FLOATS,
-    INTEGERS,
-    MATHEMATICS,
-    PREDICATES,
-    is_narrow_function,
-)
+from ..coverage import is_narrow_function
 from ..llvm.values import F32, F64, Value, rounded
-from ..mathematics import FUNCTIONS, FUNCTIONS_OF_F64, NARROW_FUNCTIONS, Function
+from ..mathematics import Function, function_of
 from . import complex64, complex128, floats, integers
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
 """The code of one operation, its types and attributes known."""
 
-_KEEP_DIGITS: Final = frozenset(
-    {"stablehlo.imag", "stablehlo.real", "chlo.conj"}
-    | {f"stablehlo.{name}" for name in ("abs", "ceil", "floor", "maximum", "minimum", "negate", "sign")}
-    | {"stablehlo.round_nearest_afz", "stablehlo.round_nearest_even"}
-)
-"""Of `FLOATS` those whose results need no more digits than operands have, and so no rounding."""
-
-
-def plain_rule(name: str, type: ElementType) -> Rule:
+def plain_rule(emit: Emit, type: ElementType) -> Rule:
     """The code of an operation that depends only on name and element type."""
     if type.category == COMPLEX:
-        return _complex_rule(name, type)
+        return _complex_rule(emit, type)
     if type.category != FLOAT:
-        on_integers = getattr(integers, INTEGERS[name][1])
+        on_integers = getattr(integers, emit.integers)
         return lambda builder, operands: (on_integers(builder, type, *singles(operands)),)
-    if name in PREDICATES:
-        is_so = getattr(floats, PREDICATES[name])
+    if emit.predicate:
+        is_so = getattr(floats, emit.predicate)
         return lambda builder, operands: (is_so(builder, *singles(operands)),)
-    if is_narrow_function(name, type):
-        return _in_f32(name, type)
-    if name in MATHEMATICS:
-        return _in_f64((FUNCTIONS_OF_F64 if type.width == 64 else FUNCTIONS)[name], type)
-    on_floats = getattr(floats, FLOATS[name])
-    if name in _KEEP_DIGITS and type.name in ("bf16", "f16"):
+    if is_narrow_function(emit, type):
+        return _in_f32(function_of(emit.narrow_function), type)
+    if emit.function:
+        return _in_f64(function_of(emit.f64_function if type.width == 64 else emit.function), type)
+    on_floats = getattr(floats, emit.floats)
+    if emit.keeps_digits and type.name in ("bf16", "f16"):
         return lambda builder, operands: (on_floats(builder, *singles(operands)),)
     return lambda builder, operands: (
         rounded(builder, type, on_floats(builder, *singles(operands)), any_nan=False),
     )
 
 
-def _complex_rule(name: str, type: ElementType) -> Rule:
-    if name in COMPLEX_NUMBERS:
-        function = getattr(floats, COMPLEX_NUMBERS[name])
+def _complex_rule(emit: Emit, type: ElementType) -> Rule:
+    if emit.complex_numbers:
+        function = getattr(floats, emit.complex_numbers)
     elif type.width == 64:
-        function = getattr(complex64, COMPLEX64_FUNCTIONS[name])
+        function = getattr(complex64, emit.complex64)
     else:
-        function = getattr(complex128, COMPLEX128_FUNCTIONS[name])
+        function = getattr(complex128, emit.complex128)
     return lambda builder, operands: function(builder, *operands)
 
 
@@ -72,9 +55,8 @@ def singles(operands: Sequence[Value]) -> list[ir.Value]:
     return [value for (value,) in operands]
 
 
-def _in_f32(name: str, type: ElementType) -> Rule:
+def _in_f32(function: Function, type: ElementType) -> Rule:
     """A function of a type whose values all differ in f32."""
-    function = NARROW_FUNCTIONS[name]
     return lambda builder, operands: (
         rounded(builder, type, function(builder, *singles(operands)), any_nan=False),
     )

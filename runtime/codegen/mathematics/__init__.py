@@ -8,13 +8,12 @@ Functions of f64 are calls of `kernels/math`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+import functools
+from collections.abc import Callable
 from typing import Final
 
 from llvmlite import ir
 
-from ..coverage import MATHEMATICS, MATHEMATICS_OF_F64, MATHEMATICS_OF_NARROW_FLOATS
 from . import error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry
 from .library import library_function
 from .reals import Real
@@ -27,26 +26,16 @@ def _on_values(function: Callable[..., Real]) -> Function:
     return lambda builder, *operands: function(*[Real(builder, operand) for operand in operands]).value
 
 
-def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
-    """The functions of this folder's modules that have these names."""
-    modules = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
-    functions = {}
-    for operation, path in names.items():
-        module, _, name = path.partition(".")
-        if module == "library":
-            functions[operation] = library_function(name)
-        else:
-            functions[operation] = _on_values(getattr(modules[module], name))
-    return MappingProxyType(functions)
+@functools.cache
+def function_of(name: str) -> Function:
+    """The emitter of a function, by its module in this folder and its name, as declarations state it."""
+    module, _, function = name.partition(".")
+    if module == "library":
+        return library_function(function)
+    return _on_values(getattr(_MODULES[module], function))
 
 
-_MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry)
-
-FUNCTIONS: Final = _functions(MATHEMATICS)
-"""By operation name, the emitters that compute in f64."""
-
-FUNCTIONS_OF_F64: Final = _functions(MATHEMATICS_OF_F64)
-"""The emitters that give the references' bits for f64 as well, by operation name."""
-
-NARROW_FUNCTIONS: Final = _functions(MATHEMATICS_OF_NARROW_FLOATS)
-"""By operation name, the emitters that compute in `float`, for narrow floats."""
+_MODULES: Final = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry)
+}

@@ -14,7 +14,7 @@ import numpy as np
 from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, Array, QuantizedType, TensorType, Type
 from ..elementwise import arithmetic, bitwise, comparison
 from ..elementwise.base import Elementwise
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint, declare
@@ -38,7 +38,7 @@ def broadcast_type_shapes(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     return tuple(result)
 
 
-_FACTS_OF_ELEMENTS: Final = ("accuracy", "cost", "finiteness", "rounding", "wider")
+_FACTS_OF_ELEMENTS: Final = ("accuracy", "cost", "depends_on_digits", "finiteness", "rounding", "wider")
 """Facts that do not depend on shapes."""
 
 
@@ -190,6 +190,7 @@ class BroadcastSelect(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    cost = costs.SELECTION
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN)

@@ -32,6 +32,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Accuracy, ErrorTerm, Rounding
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
 from ..numerics import complex_functions, element_types
 from ..numerics import special_functions as special
@@ -74,13 +75,19 @@ WIDE = FLOAT | COMPLEX
 class IsInf(ChloPredicate, name="chlo.is_inf", functions={FLOAT: np.isinf}):
     """Whether elements are infinite."""
 
+    emit = Emit(predicate="is_infinite")
+
 
 class IsNegInf(ChloPredicate, name="chlo.is_neg_inf", functions={FLOAT: np.isneginf}):
     """Whether elements are negative infinity."""
 
+    emit = Emit(predicate="is_negative_infinity")
+
 
 class IsPosInf(ChloPredicate, name="chlo.is_pos_inf", functions={FLOAT: np.isposinf}):
     """Whether elements are positive infinity."""
+
+    emit = Emit(predicate="is_positive_infinity")
 
 
 class AsinAcosKernel(
@@ -105,6 +112,7 @@ class Conj(ChloUnary, name="chlo.conj"):
     """The complex conjugate; real elements themselves."""
 
     rounding = Rounding.EXACT
+    emit = Emit(floats="same", keeps_digits=True, complex_numbers="conjugate")
 
     @classmethod
     @functools.cache
@@ -119,6 +127,7 @@ class NextAfter(
 
     rounding = Rounding.EXACT
     depends_on_digits = True
+    emit = Emit(by_attributes="next_after")
 
     x = Operand(FLOAT)
     y = Operand(FLOAT)
@@ -177,6 +186,8 @@ class Mulhi(
 ):
     """The upper half of the product."""
 
+    emit = Emit(integers="multiply_high")
+
     lhs = Operand(INTEGER)
     rhs = Operand(INTEGER)
     result = Result(INTEGER)
@@ -207,6 +218,7 @@ class ConstantLike(Op, name="chlo.constant_like"):
 
     partition = "elementwise"
     rounding = Rounding.EXACT
+    emit = Emit(by_attributes="constant_like")
 
     value = Attribute(ATTRIBUTE)
     operand = Operand(PLAIN)

@@ -10,6 +10,7 @@ import numpy as np
 from ...types import COMPLEX, FLOAT
 from ..framework import costs
 from ..framework.accuracy import DIGAMMA_ABSOLUTE, Accuracy, Rounding
+from ..framework.emitters import Emit
 from ..numerics import complex_functions, real_functions
 from ..numerics import special_functions as special
 from .elementwise import WIDE, ChloReal, ChloUnary
@@ -29,6 +30,7 @@ class Acos(
     """The arc cosine."""
 
     wider = "mpmath.acos"
+    emit = Emit(function="trigonometry.acos", f64_function="library.acos")
 
 
 class Acosh(
@@ -37,6 +39,7 @@ class Acosh(
     """The inverse hyperbolic cosine."""
 
     wider = "mpmath.acosh"
+    emit = Emit(function="logarithm.acosh", f64_function="library.acosh")
 
 
 class Asin(
@@ -45,6 +48,7 @@ class Asin(
     """The arc sine."""
 
     wider = "mpmath.asin"
+    emit = Emit(function="trigonometry.asin", f64_function="library.asin")
 
 
 class Asinh(
@@ -53,6 +57,7 @@ class Asinh(
     """The inverse hyperbolic sine."""
 
     wider = "mpmath.asinh"
+    emit = Emit(function="logarithm.asinh", f64_function="library.asinh")
 
 
 class Atan(
@@ -61,6 +66,7 @@ class Atan(
     """The arc tangent."""
 
     wider = "mpmath.atan"
+    emit = Emit(function="trigonometry.atan", f64_function="library.atan")
 
 
 class Atanh(
@@ -70,6 +76,7 @@ class Atanh(
 
     cost = costs.SPILLING_FUNCTION
     wider = "mpmath.atanh"
+    emit = Emit(function="logarithm.atanh", f64_function="library.atanh")
 
 
 class BesselI1e(
@@ -89,6 +96,7 @@ class Cosh(
 
     accuracy = Accuracy(relative=1.5e-13)
     wider = "mpmath.cosh"
+    emit = Emit(function="exponential.cosh", f64_function="library.cosh")
 
 
 class Sinh(
@@ -99,6 +107,7 @@ class Sinh(
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(relative=1.5e-13, complex_absolute=1e-15)
     wider = "mpmath.sinh"
+    emit = Emit(function="exponential.sinh", f64_function="library.sinh")
 
 
 class Square(
@@ -112,6 +121,7 @@ class Square(
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT_IF_REAL
     wider = "square"
+    emit = Emit(floats="square", complex_numbers="square_complex")
 
 
 class Tan(
@@ -123,6 +133,7 @@ class Tan(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.tan"
+    emit = Emit(function="trigonometry.tan", f64_function="library.tangent")
 
 
 class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.digamma}):
@@ -131,12 +142,14 @@ class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.d
     cost = costs.LONG_SCIPY_FUNCTION
     accuracy = Accuracy(absolute=DIGAMMA_ABSOLUTE)
     wider = "mpmath.digamma"
+    emit = Emit(function="gamma_functions.digamma")
 
 
 class Erf(ChloRealFunction, name="chlo.erf", functions={FLOAT: real_functions.erf}):
     """The error function."""
 
     wider = "mpmath.erf"
+    emit = Emit(function="error_functions.erf", narrow_function="narrow.erf", f64_function="library.erf")
 
 
 class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}):
@@ -145,6 +158,7 @@ class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_funct
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(relative=5e-11)
     wider = "mpmath.erfinv"
+    emit = Emit(function="error_functions.erf_inv", f64_function="library.erf_inv")
 
 
 class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.erfc}):
@@ -152,6 +166,7 @@ class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.
 
     accuracy = Accuracy(relative=2e-13, underflowing=1)
     wider = "mpmath.erfc"
+    emit = Emit(function="error_functions.erfc", f64_function="library.erfc")
 
 
 class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lgamma}):
@@ -160,3 +175,4 @@ class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lga
     cost = costs.LONG_SCIPY_FUNCTION
     accuracy = Accuracy(absolute=1e-13)
     wider = "mpmath.lgamma"
+    emit = Emit(function="gamma_functions.lgamma")

@@ -26,6 +26,7 @@ from ...types import (
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import DEFAULT_ULPS, Accuracy, ErrorTerm, Rounding
 from ..framework.declaration import Constraint, Op, Operand, Result, constraint
+from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
@@ -52,6 +53,9 @@ class Abs(
     accuracy = Accuracy()
     rounding = Rounding.EXACT
     wider = "abs"
+    emit = Emit(
+        integers="absolute", integer_types=SIGNED, floats="absolute", keeps_digits=True, complex64="absolute"
+    )
 
     single_complex = staticmethod(single_complex.absolute)
 
@@ -97,6 +101,7 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT
     wider = "add"
+    emit = Emit(integers="add", integer_types=BOOLEAN | INTEGER, floats="add", complex_numbers="add_complex")
 
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
@@ -148,6 +153,7 @@ class Atan2(
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15, term=ErrorTerm.ANGLE)
     wider = "mpmath.atan2"
+    emit = Emit(function="trigonometry.atan2", f64_function="library.atan2")
 
     lhs = Operand(COMPUTED)
     rhs = Operand(COMPUTED)
@@ -175,6 +181,7 @@ class Complex(
     """Complex values from their real and imaginary parts."""
 
     rounding = Rounding.EXACT
+    emit = Emit(by_attributes="complex_number")
 
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)
@@ -218,6 +225,7 @@ class Divide(
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
     wider = "divide"
+    emit = Emit(integers="divide", floats="divide", complex64="divide")
 
     single_complex = staticmethod(single_complex.divide)
 
@@ -241,6 +249,8 @@ class ComplexComponent(Unary):
 class Imag(ComplexComponent, name="stablehlo.imag"):
     """The imaginary part; zero for real elements."""
 
+    emit = Emit(floats="no_imaginary_part", keeps_digits=True, complex_numbers="imaginary_part")
+
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> ArrayFunction:
@@ -252,6 +262,8 @@ class Imag(ComplexComponent, name="stablehlo.imag"):
 
 class Real(ComplexComponent, name="stablehlo.real"):
     """The real part; real elements themselves."""
+
+    emit = Emit(floats="same", keeps_digits=True, complex_numbers="real_part")
 
     @classmethod
     @functools.cache
@@ -270,6 +282,12 @@ class Multiply(
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
     wider = "multiply"
+    emit = Emit(
+        integers="multiply",
+        integer_types=BOOLEAN | INTEGER,
+        floats="multiply",
+        complex_numbers="multiply_complex",
+    )
 
 
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
@@ -280,6 +298,7 @@ class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLE
     rounding = Rounding.EXACT
     wider = "negate"
     finiteness = Finiteness.KEPT
+    emit = Emit(integers="negate", floats="negate", keeps_digits=True, complex_numbers="negate_complex")
 
     operand = Operand(INTEGER | COMPUTED)
     result = Result(INTEGER | COMPUTED)
@@ -296,6 +315,7 @@ class Power(
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, term=ErrorTerm.POWER)
     wider = "mpmath.power"
+    emit = Emit(integers="power", function="logarithm.power", f64_function="library.power")
 
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> ArrayFunction:
@@ -311,6 +331,7 @@ class Remainder(
 
     cost = costs.DIVISION
     rounding = Rounding.EXACT
+    emit = Emit(integers="remainder", floats="remainder")
 
     def verify(self) -> None:
         super().verify()
@@ -338,6 +359,12 @@ class Rsqrt(
     cost = costs.RECIPROCAL_ROOT
     accuracy = Accuracy(ulps=2)
     wider = "rsqrt"
+    emit = Emit(
+        complex64="rsqrt",
+        function="roots.rsqrt",
+        narrow_function="roots.rsqrt_by_steps",
+        f64_function="roots.rsqrt_by_steps",
+    )
 
     single_complex = staticmethod(single_complex.rsqrt)
 
@@ -355,6 +382,7 @@ class Sign(
     accuracy = Accuracy()
     wider = "sign"
     finiteness = Finiteness.KEPT
+    emit = Emit(integers="sign", integer_types=SIGNED, floats="sign", keeps_digits=True, complex64="sign")
 
     single_complex = staticmethod(single_complex.sign)
 
@@ -374,6 +402,7 @@ class Sqrt(
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
     wider = "sqrt"
+    emit = Emit(floats="square_root", complex64="sqrt")
 
     single_complex = staticmethod(single_complex.sqrt)
 
@@ -385,18 +414,21 @@ class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT
     wider = "subtract"
+    emit = Emit(integers="subtract", floats="subtract", complex_numbers="subtract_complex")
 
 
 class Ceil(RoundingToInteger, name="stablehlo.ceil", functions={FLOAT: np.ceil}):
     """The least integer that is not less."""
 
     wider = "ceil"
+    emit = Emit(floats="ceil", keeps_digits=True)
 
 
 class Floor(RoundingToInteger, name="stablehlo.floor", functions={FLOAT: np.floor}):
     """The greatest integer that is not greater."""
 
     wider = "floor"
+    emit = Emit(floats="floor", keeps_digits=True)
 
 
 class RoundNearestAfz(
@@ -404,6 +436,10 @@ class RoundNearestAfz(
 ):
     """The nearest integer; of two the one that is farther from zero."""
 
+    emit = Emit(floats="round_nearest_afz", keeps_digits=True)
+
 
 class RoundNearestEven(RoundingToInteger, name="stablehlo.round_nearest_even", functions={FLOAT: np.rint}):
     """The nearest integer; of two the even one."""
+
+    emit = Emit(floats="round_nearest_even", keeps_digits=True)

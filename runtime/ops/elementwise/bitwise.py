@@ -14,6 +14,7 @@ import numpy as np
 from ...types import BOOLEAN, ELEMENT_TYPES, INTEGER, Array, ElementType
 from ..framework import costs
 from ..framework.declaration import Operand, Result
+from ..framework.emitters import Emit
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
 from .base import Binary, Unary
@@ -32,11 +33,14 @@ class Logical(Binary):
 class And(Logical, name="stablehlo.and", functions={BOOLEAN | INTEGER: np.bitwise_and}):
     """Bitwise AND."""
 
+    emit = Emit(integers="bitwise_and", integer_types=BOOLEAN | INTEGER)
+
 
 class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
     """The number of leading zero bits."""
 
     cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=9)
+    emit = Emit(integers="count_leading_zeros")
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)
@@ -61,6 +65,7 @@ class Not(Unary, name="stablehlo.not", functions={BOOLEAN | INTEGER: np.invert})
     """Bitwise NOT."""
 
     cost = costs.INSTRUCTION
+    emit = Emit(integers="bitwise_not", integer_types=BOOLEAN | INTEGER)
 
     operand = Operand(BOOLEAN | INTEGER)
     result = Result(BOOLEAN | INTEGER)
@@ -69,9 +74,13 @@ class Not(Unary, name="stablehlo.not", functions={BOOLEAN | INTEGER: np.invert})
 class Or(Logical, name="stablehlo.or", functions={BOOLEAN | INTEGER: np.bitwise_or}):
     """Bitwise OR."""
 
+    emit = Emit(integers="bitwise_or", integer_types=BOOLEAN | INTEGER)
+
 
 class Popcnt(Unary, name="stablehlo.popcnt"):
     """The number of set bits."""
+
+    emit = Emit(integers="count_bits")
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)
@@ -99,6 +108,8 @@ class Shift(Binary):
 class ShiftLeft(Shift, name="stablehlo.shift_left"):
     """lhs with its bits moved up by rhs; zeros follow."""
 
+    emit = Emit(integers="shift_left")
+
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> ArrayFunction:
@@ -108,6 +119,8 @@ class ShiftLeft(Shift, name="stablehlo.shift_left"):
 class ShiftRightLogical(Shift, name="stablehlo.shift_right_logical"):
     """lhs with its bits moved down by rhs; zeros follow."""
 
+    emit = Emit(integers="shift_right_logical")
+
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> ArrayFunction:
@@ -116,6 +129,8 @@ class ShiftRightLogical(Shift, name="stablehlo.shift_right_logical"):
 
 class ShiftRightArithmetic(Shift, name="stablehlo.shift_right_arithmetic"):
     """lhs with its bits moved down by rhs; copies of its highest bit follow."""
+
+    emit = Emit(integers="shift_right_arithmetic")
 
     @classmethod
     @functools.cache
@@ -144,3 +159,5 @@ def _shift(element_type: ElementType, move: Callable[[Array, Array], Array]) -> 
 
 class Xor(Logical, name="stablehlo.xor", functions={BOOLEAN | INTEGER: np.bitwise_xor}):
     """Bitwise XOR."""
+
+    emit = Emit(integers="bitwise_xor", integer_types=BOOLEAN | INTEGER)

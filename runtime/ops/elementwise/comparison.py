@@ -16,6 +16,7 @@ from ...types import (
     COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
+    INTEGER,
     PLAIN,
     QUANTIZED,
     QUANTIZED_PER_TENSOR,
@@ -26,6 +27,7 @@ from ..framework import constraints, costs
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Constraint, Operand, Result
+from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
 from ..numerics import element_types
 from ..numerics import special_functions as special
@@ -102,6 +104,7 @@ class Compare(
 
     cost = costs.INSTRUCTION
     wider = "compare"
+    emit = Emit(by_attributes="compare")
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -130,6 +133,7 @@ class IsFinite(
     """Whether elements are neither infinite nor NaN."""
 
     wider = "is_finite"
+    emit = Emit(predicate="is_finite")
 
     x = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     y = Result(BOOLEAN)
@@ -148,6 +152,13 @@ class Maximum(Binary, name="stablehlo.maximum"):
     rounding = Rounding.EXACT
     wider = "maximum"
     finiteness = Finiteness.KEPT
+    emit = Emit(
+        integers="maximum",
+        integer_types=BOOLEAN | INTEGER,
+        floats="maximum",
+        keeps_digits=True,
+        complex_numbers="maximum_complex",
+    )
 
     @classmethod
     @functools.cache
@@ -163,6 +174,13 @@ class Minimum(Binary, name="stablehlo.minimum"):
     rounding = Rounding.EXACT
     wider = "minimum"
     finiteness = Finiteness.KEPT
+    emit = Emit(
+        integers="minimum",
+        integer_types=BOOLEAN | INTEGER,
+        floats="minimum",
+        keeps_digits=True,
+        complex_numbers="minimum_complex",
+    )
 
     @classmethod
     @functools.cache
@@ -197,6 +215,7 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
     rounding = Rounding.EXACT
     wider = "clamp"
     finiteness = Finiteness.KEPT
+    emit = Emit(by_attributes="clamp")
 
     min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -222,6 +241,7 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    emit = Emit(by_attributes="select")
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)

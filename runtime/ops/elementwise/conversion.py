@@ -32,6 +32,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.emitters import Emit
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
 from ..numerics.quantization import dequantizer, quantizer, with_lookup_table
@@ -45,6 +46,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     cost = costs.INSTRUCTION
     rounding = Rounding.CORRECT_IF_REAL
     wider = "convert"
+    emit = Emit(by_attributes="convert")
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)
@@ -119,6 +121,7 @@ class ReducePrecision(
 
     cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=16)
     rounding = Rounding.EXACT
+    emit = Emit(by_attributes="reduce_precision")
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     exponent_bits = Attribute(I32)
@@ -194,6 +197,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
     partition = "elementwise"
     rounding = Rounding.EXACT
     depends_on_digits = True
+    emit = Emit(by_attributes="bitcast_convert")
 
     takes_stored_values = True
 

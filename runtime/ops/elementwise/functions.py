@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...types import COMPLEX, FLOAT
 from ..framework import costs
 from ..framework.accuracy import DEFAULT_ULPS, Accuracy
+from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
 from ..numerics import complex_functions, real_functions
 from ..numerics import special_functions as special
@@ -23,6 +24,7 @@ class Cbrt(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.cbrt"
+    emit = Emit(function="roots.cbrt", f64_function="library.cbrt")
 
 
 class Cosine(
@@ -35,6 +37,7 @@ class Cosine(
     cost = costs.LONG_FUNCTION
     wider = "mpmath.cos"
     finiteness = Finiteness.KEPT
+    emit = Emit(function="trigonometry.cos", f64_function="library.cosine")
 
 
 class Exponential(
@@ -45,6 +48,13 @@ class Exponential(
     """e to the power of the operand."""
 
     wider = "mpmath.exp"
+    emit = Emit(
+        complex64="exponential",
+        complex128="exponential",
+        function="exponential.exp",
+        narrow_function="narrow.exp",
+        f64_function="library.exponential",
+    )
 
 
 class ExponentialMinusOne(
@@ -56,6 +66,11 @@ class ExponentialMinusOne(
 
     accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2, complex_absolute=1e-15)
     wider = "mpmath.expm1"
+    emit = Emit(
+        function="exponential.expm1",
+        narrow_function="narrow.expm1",
+        f64_function="library.exponential_minus_one",
+    )
 
 
 class Log(
@@ -67,6 +82,12 @@ class Log(
 
     cost = costs.SPILLING_FUNCTION
     wider = "mpmath.log"
+    emit = Emit(
+        complex64="log",
+        function="logarithm.log",
+        narrow_function="narrow.log",
+        f64_function="library.logarithm",
+    )
 
 
 class LogPlusOne(
@@ -79,6 +100,9 @@ class LogPlusOne(
     cost = costs.SPILLING_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15)
     wider = "mpmath.log1p"
+    emit = Emit(
+        function="logarithm.log1p", narrow_function="narrow.log1p", f64_function="library.log_plus_one"
+    )
 
 
 class Logistic(
@@ -91,6 +115,9 @@ class Logistic(
     accuracy = Accuracy(DEFAULT_ULPS, narrow_ulps=2)
     wider = "mpmath.logistic"
     finiteness = Finiteness.KEPT
+    emit = Emit(
+        function="exponential.logistic", narrow_function="narrow.logistic", f64_function="library.logistic"
+    )
 
 
 class Sine(
@@ -103,6 +130,7 @@ class Sine(
     cost = costs.LONG_FUNCTION
     wider = "mpmath.sin"
     finiteness = Finiteness.KEPT
+    emit = Emit(function="trigonometry.sin", f64_function="library.sine")
 
 
 class Tan(
@@ -114,6 +142,7 @@ class Tan(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.tan"
+    emit = Emit(function="trigonometry.tan", f64_function="library.tangent")
 
 
 class Tanh(
@@ -125,3 +154,4 @@ class Tanh(
 
     wider = "mpmath.tanh"
     finiteness = Finiteness.KEPT
+    emit = Emit(function="exponential.tanh", narrow_function="narrow.tanh", f64_function="library.tanh")

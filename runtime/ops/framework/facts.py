@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from . import costs
 from .accuracy import Accuracy, Rounding
 from .costs import Cost
+from .emitters import NO_CODE, Emit
 
 
 class OpenOrder(enum.Enum):
@@ -57,6 +58,7 @@ class Facts:
         cost: what it costs on one element (`costs.py`).
         depends_on_digits: whether its meaning depends on the digits of its types, so that it has none in
             wider types.
+        emit: the code of an element of its result (`emitters.py`).
         finiteness: whether it can give NaN or infinity for finite operands.
         kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
             has none.
@@ -77,6 +79,7 @@ class Facts:
     accuracy: ClassVar[Accuracy | None] = None
     cost: ClassVar[Cost] = costs.UNKNOWN
     depends_on_digits: ClassVar[bool] = False
+    emit: ClassVar[Emit] = NO_CODE
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
     kernel: ClassVar[str] = ""
     loop_sharding: ClassVar[str] = ""

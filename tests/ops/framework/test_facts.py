@@ -39,6 +39,7 @@ MODULES: Final = {
 
 REASONS: Final[dict[tuple[str, str], str]] = {
     ("accuracy", "tan"): "StableHLO's pass expands CHLO's",
+    ("emit", "broadcast_"): "they become operations on operands of one shape before code is made",
     ("loop_sharding", "broadcast_"): "operands that broadcast have other dimensions",
     ("partition", "broadcast_"): "operands that broadcast may not be partial sums",
 }
