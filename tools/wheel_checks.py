@@ -2,7 +2,7 @@
 
 Each check runs in a folder of its own, with no variables but those named here, and with the environment's own
 programs in PATH only. The examples run on each level of x86-64 that the machine has, and in emulation as on
-Nehalem, a processor without AVX, if `qemu-x86_64` is there: the bits must be those of all instructions.
+Nehalem, a processor without AVX, if QEMU's user mode is there: the bits must be those of all instructions.
 """
 
 import shutil
@@ -16,7 +16,8 @@ from tools.comparison import Array
 from tools.run_examples import EXAMPLES, arrays, disagreement
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
-EMULATOR = "qemu-x86_64"
+# Debian's packages qemu-user and qemu-user-static name it so.
+EMULATORS = ("qemu-x86_64", "qemu-x86_64-static")
 EMULATED_PROCESSOR = "Nehalem"
 # The example with the least work: emulated code takes 10 to 50 times as long.
 EMULATED_EXAMPLE = "kmeans"
@@ -104,7 +105,8 @@ def assert_same_bits(results: list[Array], expected: list[Array], name: str) -> 
 def check_examples(installation: Installation) -> None:
     """Run the examples with all instructions, on each level, and one of them in emulation."""
     levels = [level for level in LEVELS if installation.has_level(level)]
-    for program in sorted(EXAMPLES.glob("*.mlir")):
+    programs = sorted(EXAMPLES.glob("*.mlir"))
+    for program in programs:
         results = installation.run_example(program.stem)
         reason = disagreement(results, arrays(program.with_suffix(".expected.npz")))
         if reason is not None:
@@ -112,10 +114,10 @@ def check_examples(installation: Installation) -> None:
         for level in levels:
             limited = installation.run_example(program.stem, NIMBLEHLO_CPU=level)
             assert_same_bits(limited, results, f"{program.stem} on {level}")
-    print(f"  nimblehlo run: 4 examples, also on {', '.join(levels)}", flush=True)
-    emulator = shutil.which(EMULATOR)
+    print(f"  nimblehlo run: {len(programs)} examples, also on {', '.join(levels)}", flush=True)
+    emulator = next(filter(None, map(shutil.which, EMULATORS)), None)
     if emulator is None:
-        print(f"  not run without AVX: there is no {EMULATOR}", flush=True)
+        print(f"  not run without AVX: there is no {' or '.join(EMULATORS)}", flush=True)
         return
     expected = installation.run_example(EMULATED_EXAMPLE)
     emulated = installation.run_example(EMULATED_EXAMPLE, emulator=(emulator, "-cpu", EMULATED_PROCESSOR))
