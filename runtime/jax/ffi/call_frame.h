@@ -41,6 +41,9 @@ typedef struct { PyThread_type_lock completion_lock; FfiError *error; } FfiFutur
 /* The state that a handler keeps from one stage to later ones; type 0: none. */
 typedef struct { int64_t type; void *value; } FfiState;
 
+/* What a type of states is registered with. */
+typedef struct { FFI_HEAD; void (*deleter)(void *object); } FfiTypeInfo;
+
 /* The context of a handler's call. The state of the first stage lives as long as the program. */
 typedef struct { FfiState *instantiated; FfiState prepared, initialized; int64_t run; } FfiContext;
 

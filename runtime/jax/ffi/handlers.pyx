@@ -10,6 +10,7 @@ from libc.string cimport memset
 import itertools
 import math
 
+from ...errors import UnsupportedError
 from ...kernels.launch.scratch import aligned_bytes
 
 cnp.import_array()
@@ -46,6 +47,9 @@ cdef extern from "call_frame.h" nogil:
     ctypedef struct FfiState:
         int64_t type
         void *value
+    ctypedef struct FfiTypeInfo:
+        size_t size
+        void (*deleter)(void *object)
     ctypedef struct FfiContext:
         FfiState *instantiated, prepared, initialized
         int64_t run
@@ -66,6 +70,7 @@ cdef extern from "call_frame.h" nogil:
         FFI_STRING
     size_t FFI_BUFFER_SIZE "FFI_SIZE_TO(FfiBuffer, dims)"
     size_t FFI_ATTRIBUTES_SIZE "FFI_SIZE_TO(FfiAttributes, values)"
+    size_t FFI_TYPE_INFO_SIZE "FFI_SIZE_TO(FfiTypeInfo, deleter)"
     void ffi_begin(FfiFrame *frame, FfiContext *context)
     FfiError *ffi_call(FfiHandler handler, FfiFrame *frame, int stage)
     FfiError *ffi_version_of(FfiHandler handler, int *major, int *minor)
@@ -77,6 +82,10 @@ OLDEST, VERSION = (0, 1), (FFI_MAJOR, FFI_MINOR)
 cdef enum:
     ALIGNMENT = 64
 """Alignment of XLA's buffers in bytes, on which handlers may rely."""
+
+cdef enum:
+    MAX_TYPE_INFO_BYTES = 4096
+"""The largest size that is taken for one; a structure without a size begins with the address of a function."""
 
 cdef object _runs = itertools.count(1)
 cdef dict _DELETERS = {}
@@ -105,10 +114,29 @@ def version_of(size_t handler):
     return major, minor
 
 
-def add_type(size_t type_id, size_t type_info):
-    """Record how states of a type are deleted, by the addresses of its number and its type information."""
-    # The function stands behind the structure's size and extensions.
-    _DELETERS[(<int64_t *>type_id)[0]] = (<size_t *>type_info)[2]
+def deleter_of(name, size_t type_info):
+    """The address of the function that deletes states of a type, 0 where they need none.
+
+    Args:
+        name: the name that the type is registered under.
+        type_info: the address of its type information.
+
+    Raises:
+        UnsupportedError: the size with which the information begins is not one that holds such a function.
+    """
+    cdef FfiTypeInfo *info = <FfiTypeInfo *>type_info
+    if not FFI_TYPE_INFO_SIZE <= info.size <= MAX_TYPE_INFO_BYTES:
+        raise UnsupportedError(
+            f"the type information of {name} begins with {info.size}, which is not its size: version "
+            f"{FFI_MAJOR}.{FFI_MINOR} of XLA's FFI has {FFI_TYPE_INFO_SIZE} bytes, the last of which name the "
+            "function that deletes states"
+        )
+    return <size_t>info.deleter
+
+
+def add_type(size_t type_id, size_t deleter):
+    """Record the function that deletes states of a type, by the address of the type's number."""
+    _DELETERS[(<int64_t *>type_id)[0]] = deleter
 
 
 cdef int _raise(FfiError *error) except -1:

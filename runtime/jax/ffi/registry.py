@@ -6,7 +6,7 @@ A handler that is registered for this platform wins over one for the CPU, which 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...ir import FunctionAttribute, Module, StringAttribute
@@ -29,32 +29,44 @@ def install(platform: str) -> None:
     Types come first: XLA refuses a handler whose state has an unknown type.
     """
     if TYPE_HANDLER.exists and CPU_TYPES.exists:
-        TYPE_HANDLER.get()("cpu", _take_type)
-        TYPE_HANDLER.get()(platform, _take_type)
+        _follow("type", TYPE_HANDLER.get(), ("cpu", platform), _take_type)
     CALL_HANDLER.get()(platform, _take_platform_handler)
     if CPU_CALLS.exists:
-        _follow_cpu_handlers()
+        _follow("handler", CALL_HANDLER.get(), ("cpu",), _take_cpu_handler)
 
 
-def _follow_cpu_handlers() -> None:
-    """Record the CPU's handlers, and forward them to XLA.
+def _follow(
+    kind: str,
+    subscribe: Callable[[str, Callable[..., None]], None],
+    platforms: Sequence[str],
+    take: Callable[..., None],
+) -> None:
+    """Call `take` with all present and future registrations for these platforms.
 
-    This platform must start even if XLA refuses a handler that was registered earlier.
+    This platform must start even if an earlier registration is refused.
     """
     is_replaying = True
 
-    def take(name: str, function: object, platform: str, api_version: int = 0, *traits: Any) -> None:
-        _record_handler(_OF_CPU, name, function, api_version)
+    def take_each(name: str, *registration: Any) -> None:
         try:
-            CPU_CALLS.get()(name, function, platform, api_version, *traits)
+            take(name, *registration)
         except Exception as error:
             if not is_replaying:
                 raise
-            reason = f"XLA refuses the handler {name} for the CPU: {error}"
+            reason = f"the {kind} {name} for the CPU is refused: {error}"
             warnings.warn(reason, RuntimeWarning, stacklevel=2)
 
-    CALL_HANDLER.get()("cpu", take)
+    for platform in platforms:
+        subscribe(platform, take_each)
     is_replaying = False
+
+
+def _take_cpu_handler(
+    name: str, function: object, platform: str, api_version: int = 0, *traits: Any
+) -> None:
+    """Record a handler of the CPU, and forward it to XLA."""
+    _record_handler(_OF_CPU, name, function, api_version)
+    CPU_CALLS.get()(name, function, platform, api_version, *traits)
 
 
 def _take_platform_handler(
@@ -68,12 +80,19 @@ def _record_handler(registry: dict[str, Any], name: str, function: object, api_v
 
 
 def _take_type(name: str, registration: object) -> None:
-    """Register a type with XLA, which numbers it, and record the function that deletes its states."""
-    CPU_TYPES.get()(name, registration)
-    if isinstance(registration, Mapping) and "type_info" in registration:
-        from .handlers import add_type, address_of
+    """Register a type with XLA, which numbers it, and record the function that deletes its states.
 
-        add_type(address_of(registration["type_id"]), address_of(registration["type_info"]))
+    Raises:
+        UnsupportedError: the type information has a layout that this package does not know.
+    """
+    if not isinstance(registration, Mapping) or "type_info" not in registration:
+        CPU_TYPES.get()(name, registration)
+        return
+    from .handlers import add_type, address_of, deleter_of
+
+    deleter = deleter_of(name, address_of(registration["type_info"]))
+    CPU_TYPES.get()(name, registration)
+    add_type(address_of(registration["type_id"]), deleter)
 
 
 def attach(module: Module) -> None:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nimblehlo.errors import UnsupportedError
 from tests.jax.children import run_checks
 from tests.threads import on_threads
 
@@ -36,6 +37,21 @@ def call(name: str, shapes: Any, *operands: Any, options: Any = None, **attribut
 def scaled(x: Any, factor: float, **options: Any) -> Any:
     shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
     return call("scale", shape, x, options=options, factor=np.float32(factor))
+
+
+def capsule(address: int) -> object:
+    """A capsule without a name that holds an address."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(address, None, None)
+
+
+UNKNOWN_LAYOUT = (ctypes.c_size_t * 1)(8)
+
+
+def without_a_function() -> dict[str, object]:
+    """The registration of a type whose information consists of its size alone."""
+    return dict.fromkeys(("type_id", "type_info"), capsule(ctypes.addressof(UNKNOWN_LAYOUT)))
 
 
 def check_operands_results_and_attributes() -> None:
@@ -117,6 +133,11 @@ def check_states_of_programs_and_of_calls() -> None:
     jax.clear_caches()
     gc.collect()
     assert LIBRARY.counters_alive() == 0
+
+
+def check_types_of_an_unknown_layout_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="the type information of unknown begins with 8"):
+        jax.ffi.register_ffi_type("unknown", without_a_function(), platform="cpu")
 
 
 def check_what_calls_are_offered() -> None:
@@ -210,17 +231,16 @@ def register_all() -> None:
     register("untyped", "nimblehlo", api_version=0)
     LIBRARY.counter_id.restype = LIBRARY.counter_info.restype = ctypes.c_void_p
     LIBRARY.counters_alive.restype = ctypes.c_int64
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    registration = {
-        "type_id": capsule(LIBRARY.counter_id(), None, None),
-        "type_info": capsule(LIBRARY.counter_info(), None, None),
-    }
+    registration = {"type_id": capsule(LIBRARY.counter_id()), "type_info": capsule(LIBRARY.counter_info())}
     jax.ffi.register_ffi_type("counter", registration, platform="cpu")
     stages = {stage: jax.ffi.pycapsule(getattr(LIBRARY, f"count_{stage}")) for stage in STAGES}
     jax.ffi.register_ffi_target("count", stages, platform="cpu")
+    jax.ffi.register_ffi_type("earlier", without_a_function(), platform="cpu")
 
 
 if __name__ == "__main__":
     register_all()
+    # The platform starts although a type that was registered earlier is refused.
+    with pytest.warns(RuntimeWarning, match="the type earlier for the CPU is refused"):
+        jax.devices()
     sys.exit(run_checks(globals()))
