@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from nimblehlo.kernels.launch import cache_files, free_memory
 from nimblehlo.kernels.launch.control_groups import MemoryLimit
 from nimblehlo.progress import StatusLine
 from tests.hosts import caches, interpreters, limits, surroundings
+from tests.hosts.__main__ import main
 from tests.hosts.host import LINES, Failed, Host, Skipped, checked
+from tests.hosts.oversubscription import Worker
 from tests.hosts.workload import rules
 
 MODULES = (caches, interpreters, limits, surroundings)
@@ -42,6 +45,32 @@ def test_wrong_results_and_warnings_fail() -> None:
     host = Host(python=["-W", "always", "-c", "import warnings; warnings.warn('late'); print(1)"])
     with pytest.raises(Failed, match="late"):
         _ = host.run().report
+
+
+def test_an_error_of_a_line_is_a_failure_and_the_others_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(folder: Path) -> Iterator[str]:
+        yield "a first text"
+        raise ChildProcessError("a process ended")
+
+    def sound(folder: Path) -> Iterator[str]:
+        yield "a second text"
+
+    for line in (broken, sound):
+        monkeypatch.setitem(LINES, line.__name__, line)
+    assert main(["broken", "sound"]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "  broken: a first text"
+    assert printed[1].startswith("FAILED broken, ")
+    assert printed[1].endswith(": ChildProcessError: a process ended")
+    assert printed[2] == "  sound: a second text" and printed[-1] == "1 ok, 0 skipped, 1 FAILED"
+
+
+def test_a_process_that_ends_is_a_failure() -> None:
+    reason = "with 2 threads ended with status 1 at: compile none"
+    with Worker(2) as worker, pytest.raises(Failed, match=reason):
+        worker.ask("compile none small")
 
 
 def test_rules_are_stated_without_docstrings() -> None:

@@ -1,6 +1,7 @@
 """Command: run programs on hosts that lack something, and print what the user sees.
 
 A line that this machine cannot make, as without the right to mount folders, is skipped with the reason.
+After an error the other lines run.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import argparse
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import caches, interpreters, limits, surroundings
@@ -30,16 +33,19 @@ def run(name: str) -> str:
             result, reason = "skipped", f": {error}"
         except Failed as error:
             result, reason = "FAILED", f": {error}"
+        except Exception as error:
+            traceback.print_exc()
+            result, reason = "FAILED", f": {type(error).__name__}: {error}"
     print(f"{result} {name}, {time.monotonic() - start:.1f} s{reason}", flush=True)
     return result
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 1 where a line failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.hosts", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *LINES], metavar="NAME", help="lines (default: all)")
     parser.add_argument("--list", action="store_true", help="print the names of all lines, and end")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.list:
         print("\n".join(LINES))
         return 0

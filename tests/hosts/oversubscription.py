@@ -18,6 +18,8 @@ from typing import Self
 from benchmarks.measuring import Comparison, seconds, side_by_side, warm_up
 from benchmarks.programs import PROGRAMS
 
+from .host import Failed
+
 THREADS = 64
 MAX_SLOWDOWN = 1.3
 SIZES = ("small", "medium")
@@ -33,6 +35,7 @@ class Worker:
     """A process that runs programs of benchmarks/ on a number of threads."""
 
     def __init__(self, threads: int) -> None:
+        self._threads = threads
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.hosts.oversubscription"],
             env={**os.environ, "NUMBA_NUM_THREADS": str(threads), "NIMBLEHLO_VERIFY": "off"},
@@ -42,13 +45,21 @@ class Worker:
         )
 
     def ask(self, request: str) -> str:
-        """The worker's answer to a request: see `serve`."""
+        """The worker's answer to a request: see `serve`.
+
+        Raises:
+            Failed: the worker has ended.
+        """
         if self._process.stdin is None or self._process.stdout is None:
             raise ValueError("the worker has no pipes")
-        print(request, file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
+        try:
+            print(request, file=self._process.stdin, flush=True)
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
         if not answer:
-            raise ChildProcessError(f"the worker ended with status {self._process.wait()}")
+            status = self._process.wait()
+            raise Failed(f"the process with {self._threads} threads ended with status {status} at: {request}")
         return answer
 
     def __enter__(self) -> Self:
