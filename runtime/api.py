@@ -25,6 +25,7 @@ from .plan import MemoryEstimate
 from .program import Placement, Program
 from .specialize import entry_function, specialize
 from .specialize.scatter_granularity import ScatterGranularity, scatter_granularity
+from .specialize.utils.constants import integers_by_reference
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
@@ -277,6 +278,8 @@ class Executable(DirectCall):
                 self._module,
                 self._entry,
                 types,
+                rewrite=not self.options.reference,
+                evaluate=integers_by_reference if self.options.reference else None,
                 drops_windows=drops_windows,
                 outlines_subgraphs=self._outlines_subgraphs,
             )

@@ -54,7 +54,8 @@ class Options:
 
     Attributes:
         compile: ``"auto"``: a step is compiled once the time that it has taken exceeds the estimated time to
-            compile it; ``"eager"``: at the first call; ``"never"``: steps only run references.
+            compile it; ``"eager"``: at the first call; ``"never"``: steps run NumPy and functions that
+            need no compilation.
         threads: maximum number of threads that a kernel may use; None: one for each processor that
             the process may use, by its affinity and its quota of processor time.
         seed: of the random numbers that ``stablehlo.rng`` draws, from 0 to 2^64 - 1. A draw depends on the
@@ -110,6 +111,8 @@ class Options:
             recently used code is removed. 0: no code is stored or loaded. The limit applies to the whole
             process as soon as a program is compiled with it. None: the last limit of the process, otherwise
             ``NIMBLEHLO_CACHE_BYTES``, otherwise 1 GiB.
+        reference: True: the program runs as it is written, each operation by the text of the specification in
+            Python, element by element: slow, to compare other modes with. `compile` is ``"never"`` then.
 
     A call that exceeds a limit ends with an ExecutionError; the Executable can be called again.
 
@@ -133,10 +136,15 @@ class Options:
     sanitize: bool | str | Collection[str] = False
     sanitize_action: Literal["raise", "warn", "collect"] = "raise"
     cache_bytes: int | None = None
+    reference: bool = False
 
     def __post_init__(self) -> None:
         if self.compile not in ("auto", "eager", "never"):
             raise ValueError(f"compile is {self.compile!r}, but must be 'auto', 'eager' or 'never'")
+        if not isinstance(self.reference, bool):
+            raise ValueError(f"reference is {self.reference!r}, but must be True or False")
+        if self.reference:
+            object.__setattr__(self, "compile", "never")
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise ValueError(f"threads is {self.threads!r}, but must be None or a positive integer")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**64:

@@ -402,7 +402,7 @@ def test_options_are_checked() -> None:
 
 def test_explain_names_each_step() -> None:
     text = nimblehlo.compile(ADD, options=Options(compile="never")).explain("plan")
-    assert "stablehlo.add" in text and "reference: compilation is off" in text
+    assert "stablehlo.add" in text and "numpy: compilation is off" in text
     assert "arguments 32, results 16, temporaries 0, constants 0" in text
 
 

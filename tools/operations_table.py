@@ -66,12 +66,12 @@ In the columns, `x` means that operands and results may have such elements, `in`
 which types must be equal; some of them exclude element types of a column: `fft` supports only f32 and f64 of
 the floats. A range such as `i8..i64` is in the order of the lists above.
 
-Each operation has a *reference*: NumPy, without compilation, also for unknown sizes. The last column lists
-the element types for which there is a hand-written *kernel*. A kernel serves known sizes and, if the
-operation has a body, a common one (a sum, a product, a minimum or maximum, a bitwise operation, a
-comparison). Elementwise operations, data movement, gathers, reductions and other bodies run in *generated*
-loops, which the table does not list. `Executable.explain("plan")` prints how each step of a program runs,
-and why.
+Each operation has a *reference*, the specification's text in Python, and what gives the same bits with
+*NumPy*, without compilation, also for unknown sizes. The last column lists the element types for which there
+is a hand-written *kernel*. A kernel serves known sizes and, if the operation has a body, a common one (a sum,
+a product, a minimum or maximum, a bitwise operation, a comparison). Elementwise operations, data movement,
+gathers, reductions and other bodies run in *generated* loops, which the table does not list.
+`Executable.explain("plan")` prints how each step of a program runs, and why.
 """
 
 

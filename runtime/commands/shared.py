@@ -46,6 +46,11 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         help="when steps are compiled: once it saves time, at the first call, or never (default: auto)",
     )
     command.add_argument(
+        "--reference",
+        action="store_true",
+        help="run each operation by the text of the specification, element by element, and compile nothing",
+    )
+    command.add_argument(
         "--threads", type=int, metavar="N", help="maximum number of threads (default: all processors)"
     )
     command.add_argument(
@@ -98,6 +103,7 @@ def options_of(options: argparse.Namespace) -> Options:
             sanitize_action=options.sanitize_action,
             scatter_out_of_bounds=options.scatter_out_of_bounds,
             linear_algebra=options.linear_algebra,
+            reference=options.reference,
         )
     except ValueError as error:
         raise NimbleError(str(error)) from None

@@ -388,5 +388,5 @@ def _fold_integers(operation: Operation, operands: Sequence[Array]) -> Any:
 
     if operation.regions or any(is_inexact(np.asarray(operand).dtype) for operand in operands):
         return None
-    result = Op.of(operation).reference(*operands)
+    result = Op.of(operation).bind()(*operands)
     return None if is_inexact(np.asarray(result).dtype) else result

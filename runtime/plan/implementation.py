@@ -1,10 +1,10 @@
-"""The interface of everything that runs an operation: references, kernels, generated code, library calls."""
+"""The interface of everything that runs an operation: references, NumPy, kernels, generated code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from ..ir import Operation, Value
 from ..ir.record import Record
@@ -18,7 +18,7 @@ class Cost(Record):
     """Estimated times of an implementation, in seconds.
 
     Attributes:
-        reference_seconds: of a call of the operation's reference; 0.0: to be measured first.
+        reference_seconds: of a call of the operation's NumPy implementation; 0.0: to be measured first.
         native_seconds_per_element: of native code, for one element of the results, on one thread.
         compile_seconds: of generating and compiling the code.
     """
@@ -32,6 +32,9 @@ class ImplementationKind(StrEnum):
     """What runs an operation, as `Executable.explain` and profiles name it."""
 
     REFERENCE = "reference"
+    """The specification's text."""
+    NUMPY = "numpy"
+    """Functions of NumPy and prepared native functions; nothing is compiled."""
     KERNEL = "kernel"
     GENERATED = "generated"
     UFUNC_PROGRAM = "ufunc program"
@@ -42,6 +45,10 @@ class ImplementationKind(StrEnum):
     """A schedule of the explorer (`nimblehlo.explorer`)."""
     WIDER = "wider"
     """A computation in wider types (`nimblehlo.error_bounds`)."""
+
+
+UNCOMPILED: Final = frozenset({ImplementationKind.REFERENCE, ImplementationKind.NUMPY})
+"""The kinds for which no code is compiled: `Op.bind` gives the function."""
 
 
 class NoCode(Exception):

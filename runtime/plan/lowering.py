@@ -16,7 +16,7 @@ from ..options import Options
 from ..types import Type
 from .choice import choose
 from .fusion_passes import fuse_operations
-from .implementation import Implementation, ImplementationKind, OverwritePairs, operands_of
+from .implementation import UNCOMPILED, Implementation, ImplementationKind, OverwritePairs, operands_of
 from .implementations.attention import Attention, AttentionFusion, find_attentions
 from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes
@@ -133,7 +133,7 @@ class _Lowering:
         return [step.remapped(slot_map) for step in plan.steps]
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
-        """The step of one operation; equal operations share the function of their reference."""
+        """The step of one operation; equal operations share a function that is not compiled."""
         types = [value.type for value in (*operation.operands, *operation.results)]
         cache_key = (operation.name, len(operation.operands), id(operation.attributes), *map(id, types))
         cached = self.shared_steps.get(cache_key)
@@ -144,8 +144,8 @@ class _Lowering:
         view = Op.of(operation)
         view.ordering = self.ordering
         step = self.new_step(view, slots)
-        is_reference = self.choose is choose and step.implementation.kind is ImplementationKind.REFERENCE
-        if is_reference and _is_determined_by_types(view):
+        is_uncompiled = self.choose is choose and step.implementation.kind in UNCOMPILED
+        if is_uncompiled and _is_determined_by_types(view):
             self.shared_steps[cache_key] = step
         return step
 
@@ -238,7 +238,7 @@ def _joined(
 
 
 def _is_determined_by_types(view: Op) -> bool:
-    """Whether the reference is the same function for all operations with these types and attributes."""
+    """Whether `bind` gives the same function for all operations with these types and attributes."""
     return view.binds_by_types and not has_unknown_sizes(view)
 
 

@@ -28,7 +28,7 @@ class StepFigures:
         types: of its operands and results.
         location: the operation's source location.
         source_line: ``file:line`` of the source, if the location names one.
-        implementation: a value of `ImplementationKind`, such as ``"reference"`` or ``"generated"``.
+        implementation: a value of `ImplementationKind`, such as ``"numpy"`` or ``"generated"``.
         reason: why it was chosen.
         calls: calls of the step, in all profiled calls of the program.
         native_calls: calls at the end of which native code had replaced its first implementation.

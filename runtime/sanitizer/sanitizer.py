@@ -96,7 +96,7 @@ class Sanitizer:
         view = Op.of(operation)
         if operation.regions:
             return self._trial(operation, operands) if _is_cheap(operation, operands) else None
-        results = _as_tuple(view.reference(*operands))
+        results = _as_tuple(view.bind()(*operands))
         has_violation = any(inspect(operands, results) is not None for _, inspect in self.inspections(view))
         return None if has_violation else results[0]
 

@@ -17,7 +17,7 @@ from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.registry import simplify
 from .utils.cleanup import remove_common_subexpressions, remove_dead_code
-from .utils.constants import Budget
+from .utils.constants import Budget, Evaluate
 
 MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few
@@ -45,6 +45,7 @@ def specialize(
     argument_types: Sequence[Type] | None = None,
     *,
     rewrite: bool = True,
+    evaluate: Evaluate | None = None,
     drops_windows: bool = False,
     outlines_subgraphs: bool = False,
 ) -> Function:
@@ -56,6 +57,7 @@ def specialize(
         argument_types: the argument types, with known sizes; None: the declared types.
         rewrite: whether to simplify the program by `nimblehlo.specialize.rewrites`, which keeps the bits of
             the results.
+        evaluate: folds constants; see `Budget`.
         drops_windows: whether scatters drop all of a window that is partly out of bounds, as
             `Options(scatter_out_of_bounds="window")` asks.
         outlines_subgraphs: whether repeated subgraphs become calls of functions, which are the `callees` of
@@ -65,7 +67,7 @@ def specialize(
         NimbleError: there is no such function, or it has no body.
         ExecutionError: a constraint does not hold for the sizes of `argument_types`.
     """
-    budget = Budget()
+    budget = Budget(evaluate=evaluate)
     function = bind(module, entry, argument_types, budget)
     assert function.body is not None
     names = {operation.name for operation in function.body.walk()}

@@ -43,7 +43,7 @@ def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
 
 
 def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
-    return [constant_tensor(emitter, tensor_type(operation.result), Op.of(operation).reference())]
+    return [constant_tensor(emitter, tensor_type(operation.result), Op.of(operation).bind()())]
 
 
 def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> Binding:

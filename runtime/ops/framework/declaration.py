@@ -15,6 +15,9 @@ A declaration is a class::
         def infer(self) -> list[Type]: ...
         def reference(self, operand): ...
 
+`reference` is the text of the specification. What computes the same bits faster with NumPy is named by
+`numpy`, and lies in a module of its own.
+
 An instance is a view of one ir operation: ``self.operand`` is the operand's type (a list of types where it
 is variadic, None if it is optional and absent), ``self.dimensions`` the decoded attribute, ``self.result``
 the declared result type, ``self.body`` the ir Region of a declared region.
@@ -24,6 +27,7 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
@@ -143,6 +147,8 @@ class Op(Facts):
         assembly: its assembly format (`nimblehlo.frontend.assembly`); None: it has the generic form only.
         pure: False if the operation has side effects.
         is_pure_by_call: whether `pure` depends on the operation, so that a view overrides the class's.
+        numpy: ``"family.module.function"``: the function in `nimblehlo.ops` that takes a view and returns its
+            NumPy implementation (see `bind`), imported at its first use; empty: `bind` says what it is.
         reads_sizes: whether the result depends only on sizes, so that `value_of_types` may compute it.
         binds_by_types: whether `bind` depends only on types and attributes, not on location or constants.
         is_internal: whether only the specializer makes it, so that no text and no bytecode may name it.
@@ -156,6 +162,7 @@ class Op(Facts):
     assembly: ClassVar[str | None] = None
     pure: ClassVar[bool] = True
     is_pure_by_call: ClassVar[bool] = False
+    numpy: ClassVar[str] = ""
     reads_sizes: ClassVar[bool] = False
     binds_by_types: ClassVar[bool] = False
     is_internal: ClassVar[bool] = False
@@ -425,7 +432,8 @@ class Op(Facts):
         return None
 
     def reference(self, *operands: Any, **regions: Any) -> Any:
-        """The semantics in NumPy, in the specification's order.
+        """The specification's text in Python, in its order and with its names: element by element, where the
+        specification defines elements. `Options(reference=True)` runs it.
 
         Args:
             operands: an array for each ir operand (a TupleValue for tuples, TOKEN_VALUE for tokens), sizes
@@ -439,13 +447,25 @@ class Op(Facts):
         raise NotImplementedError
 
     def bind(self) -> Callable[..., Any]:
-        """The fastest function equal to `reference` for this view's types; plans call it in its place."""
-        return self.reference
+        """The NumPy implementation for this view's types: a function with the arguments and the bits of
+        `reference`, or that itself. Plans run it until code is compiled.
+        """
+        return _named_function(self.numpy)(self) if self.numpy else self.reference
 
     def may_overwrite(self) -> tuple[tuple[int, int], ...]:
         """Pairs of an operand and a result: the function of `bind` takes `out`, for each result the array of
         an operand that dies with the call, or None, and may write the result there."""
         return ()
+
+
+@functools.cache
+def _named_function(name: str) -> Callable[[Op], Callable[..., Any]]:
+    """The function of that name in `nimblehlo.ops`."""
+    module, _, function = name.rpartition(".")
+    found: Callable[[Op], Callable[..., Any]] = getattr(
+        importlib.import_module(f"..{module}", __package__), function
+    )
+    return found
 
 
 _field_cache: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}

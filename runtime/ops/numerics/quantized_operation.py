@@ -22,16 +22,21 @@ def has_quantized_types(operation: Operation) -> bool:
     return any(value.type.category & QUANTIZED for value in (*operation.operands, *operation.results))
 
 
-def quantized_reference(view: Op) -> Callable[..., Any]:
-    """The function that does an operation on stored integers."""
+def on_stored_values(view: Op, function_of: Callable[[Op], Callable[..., Any]]) -> Callable[..., Any]:
+    """The function that does an operation on stored integers.
+
+    Args:
+        view: the operation.
+        function_of: gives the function of its expressed view, such as its reference.
+    """
     operation = view.operation
     entries = [_conversion(operand.type, dequantizer) for operand in operation.operands]
     exits = [_conversion(result.type, quantizer) for result in operation.results]
-    reference = expressed_view(view).bind()
+    function = function_of(expressed_view(view))
 
     def run(*operands: Array, **regions: Any) -> Any:
         values = [enter(value) for enter, value in zip(entries, operands, strict=True)]
-        results = reference(*values, **regions)
+        results = function(*values, **regions)
         if isinstance(results, tuple):
             return tuple([leave(value) for leave, value in zip(exits, results, strict=True)])
         return exits[0](results)

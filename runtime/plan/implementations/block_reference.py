@@ -1,4 +1,4 @@
-"""Runs a block of operations by their references."""
+"""Runs a block of operations one by one, each by its NumPy implementation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...errors import ExecutionError, NimbleError, failure_reason
 from ...ir import Block, Operation, Value
 from ...ops.framework.declaration import Op
 from ...types import Array
-from ..implementation import Prepared, Runnable
+from ..implementation import ImplementationKind, Prepared, Runnable
 
 EXACT_UFUNCS: Final = frozenset({
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
@@ -21,8 +21,8 @@ EXACT_UFUNCS: Final = frozenset({
 """Ufuncs whose results do not depend on the address of `out`, by which NumPy chooses a loop for others."""
 
 
-def block_reference(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepared:
-    """The implementation of a block that runs the references of its operations."""
+def block_reference(block: Block, function_for: Callable[[Op], Runnable]) -> Prepared:
+    """The implementation of a block that runs the functions of its operations."""
     results = block.terminator.operands
     pairs = [
         (operand_number, result_number)
@@ -31,28 +31,28 @@ def block_reference(block: Block, reference_for: Callable[[Op], Runnable]) -> Pr
         for result_number, result in enumerate(results)
         if argument.type == result.type
     ]
-    run = lazy_block_reference(block, reference_for)
-    return Prepared(run, takes_regions=False, may_overwrite=tuple(pairs))
+    run = lazy_block_reference(block, function_for)
+    return Prepared(run, ImplementationKind.NUMPY, takes_regions=False, may_overwrite=tuple(pairs))
 
 
-def lazy_block_reference(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """A function that runs the references of a block's operations in order.
+def lazy_block_reference(block: Block, function_for: Callable[[Op], Runnable]) -> Runnable:
+    """A function that runs the functions of a block's operations in order.
 
     It is built at its first call, which never happens if native code is ready earlier. Its argument `out`
     has, for each result, None or an operand of its type that may be overwritten.
 
     Args:
         block: its operations have one result each; only reductions have a region.
-        reference_for: returns the function for the view of an operation.
+        function_for: returns the function for the view of an operation.
     """
-    created = functools.cache(lambda: _build_runner(block, reference_for))
+    created = functools.cache(lambda: _build_runner(block, function_for))
     return lambda *operands, out=(): created()(*operands, out=out)
 
 
 _Steps = Sequence[tuple[Runnable, tuple[int, ...], Operation]]
 
 
-def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
+def _build_runner(block: Block, function_for: Callable[[Op], Runnable]) -> Runnable:
     slots: dict[Value, int] = {}
     for argument in block.arguments:
         slots[argument] = len(slots)
@@ -63,7 +63,7 @@ def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runn
         for slot in operands:
             last_use[slot] = len(steps)
         slots[operation.result] = len(slots)
-        steps.append((_reference_of(operation, reference_for), operands, operation))
+        steps.append((_function_of(operation, function_for), operands, operation))
     results = [slots[value] for value in block.terminator.operands]
     releases: list[list[int]] = [[] for _ in steps]
     for slot, step_number in last_use.items():
@@ -132,13 +132,13 @@ class _Targets:
         return targets
 
 
-def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """An operation's reference; the reference of a reduction gets the reduction's body."""
+def _function_of(operation: Operation, function_for: Callable[[Op], Runnable]) -> Runnable:
+    """An operation's function; that of a reduction gets the reduction's body."""
     view = Op.of(operation)
     if not operation.regions:
-        return reference_for(view)
-    body = lazy_block_reference(operation.regions[0].block, reference_for)
-    return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
+        return function_for(view)
+    body = lazy_block_reference(operation.regions[0].block, function_for)
+    return functools.partial(function_for(view), body=lambda *values: (body(*values),))
 
 
 def _contiguous(array: Array) -> Array:

@@ -55,7 +55,7 @@ def quantized_sum(view: Op) -> KernelMatch:
         def run(values: Array, initial: Array) -> Any:
             farthest = max(abs(int(values.min()) - zero_point), abs(int(values.max()) - zero_point))
             if count * farthest + abs(int(initial) - zero_point) > headroom:
-                return view.reference(values, initial, body=definition)
+                return view.bind()(values, initial, body=definition)
             # Sums of the storage's width lose multiples of the modulus, which do not change the result.
             shift = (int(initial) - count * zero_point) % modulus
             total = np.add.reduce(values, axis=view.dimensions, dtype=dtype)

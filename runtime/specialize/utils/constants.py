@@ -49,7 +49,7 @@ class Budget:
     Args:
         work: the work in total.
         evaluate: returns an operation's result, or None if the operation must stay; it also gets operations
-            with regions. None: the references are called.
+            with regions. None: the NumPy implementations are called.
 
     Attributes:
         folded: results by keys that contain identities, each with the objects of its key, to keep them alive.
@@ -118,16 +118,23 @@ def _computed(
     if work > ALWAYS_FOLDED and not budget.take(work):
         return None
     arrays = [constant.array for constant in constants]
-    reference = budget.evaluate or _by_reference
-    return _evaluate(functools.partial(reference, operation), arrays, type)
+    evaluate = budget.evaluate or _by_numpy
+    return _evaluate(functools.partial(evaluate, operation), arrays, type)
 
 
-def _by_reference(operation: Operation, arrays: Sequence[Array]) -> Any:
+def integers_by_reference(operation: Operation, arrays: Sequence[Array]) -> Any:
+    """The result of an operation on integers by its reference, so that sizes are known; None for others."""
+    if operation.regions or any(array.dtype.kind not in "biu" for array in arrays):
+        return None
     return Op.of(operation).reference(*arrays)
 
 
+def _by_numpy(operation: Operation, arrays: Sequence[Array]) -> Any:
+    return Op.of(operation).bind()(*arrays)
+
+
 def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
-    """Estimated work of the reference; a call counts even without elements."""
+    """Estimated work of the NumPy implementation; a call counts even without elements."""
     if name in _VIEWS_OF_SPLATS:
         return 1
     sizes = [constant.array.size for constant in constants]

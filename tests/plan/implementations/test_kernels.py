@@ -142,7 +142,7 @@ def test_kernels_serve_and_give_the_same_bits(name: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(region_code, "MAX_SMALL_ELEMENTS", -1)
     text, inputs = CASES[name]
     assert "[kernel:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
-    assert "[reference:" in nimblehlo.compile(text, options=Options(compile="never")).explain()
+    assert "[numpy:" in nimblehlo.compile(text, options=Options(compile="never")).explain()
     run_every_way(text, *inputs)
 
 
@@ -181,7 +181,7 @@ func.func @main(%a: tensor<9x{columns}x{type}>) -> tensor<{results}x{type}> {{
         ("f32", 200, 5, 1, "kernel"),  # ten positions
         ("f32", 300, 3, 2, "generated"),
         ("bf16", 200, 3, 1, "kernel"),
-        ("bf16", 300, 3, 2, "reference"),
+        ("bf16", 300, 3, 2, "numpy"),
     ],
 )
 def test_short_rows_of_small_windows_are_generated(

@@ -18,7 +18,7 @@ from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.ir import Block
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.plan.choice import reference_for
+from nimblehlo.plan.choice import numpy_for
 from nimblehlo.plan.implementation import NoCode
 from nimblehlo.plan.implementations.block_reference import lazy_block_reference
 from nimblehlo.plan.implementations.native_code import names_of
@@ -48,7 +48,7 @@ def check(text: str, *operands: np.ndarray, threads: int | None = 1) -> list[np.
 def check_block(block: Block, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
     """The results of a block's generated code, which must have the references' bits."""
     with np.errstate(all="ignore"):
-        wanted = lazy_block_reference(block, reference_for)(*operands)
+        wanted = lazy_block_reference(block, numpy_for)(*operands)
     found = NestCode(block, threads).prepare()(*operands)
     if len(block.terminator.operands) == 1:
         wanted, found = (wanted,), (found,)

@@ -12,7 +12,7 @@ from scipy import special
 import nimblehlo
 from nimblehlo.ir import Block
 from nimblehlo.ops.internal.fusion import FUSION, ROW_FUSION
-from nimblehlo.plan.choice import reference_for
+from nimblehlo.plan.choice import numpy_for
 from nimblehlo.plan.fusion_passes import fuse_operations
 from nimblehlo.plan.implementation import Implementation
 from nimblehlo.plan.implementations.block_reference import block_reference, lazy_block_reference
@@ -63,7 +63,7 @@ def _check(block: Block, operands: list[Any] | None = None, threads: int | None 
     operands = operands or _operands(block)
     program = ufunc_program_of(block, threads, 1.0)
     assert program is not None
-    references = block_reference(block, reference_for)
+    references = block_reference(block, numpy_for)
     with np.errstate(all="ignore"):
         wanted, found = references.function(*operands), program.function(*operands)
         _check_equal(wanted, found)
@@ -269,7 +269,7 @@ def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_refe
     operand = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
     program = ufunc_program_of(block, None, 1.0)
     assert program is not None and full == str(block.arguments[0].type)
-    reference = lazy_block_reference(block, reference_for)
+    reference = lazy_block_reference(block, numpy_for)
 
     def seconds(function: Any) -> float:
         times = []
@@ -340,7 +340,7 @@ def test_functions_of_f64_run_by_their_loops_until_they_are_compiled(
 
 def test_operations_on_few_elements_stay_references() -> None:
     executable = nimblehlo.compile(_of_one_operation("stablehlo.tanh", "tensor<1000xcomplex<f64>>", 1))
-    assert "[reference" in str(executable.explain())
+    assert "[numpy" in str(executable.explain())
 
 
 @pytest.mark.parametrize("compile", ["auto", "eager", "never"])
