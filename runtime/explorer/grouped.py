@@ -12,6 +12,7 @@ from ..ir.record import IdentityRecord
 from ..kernels.exploration import grouped_updates, update_groups
 from ..kernels.launch.scratch import borrow_scratch
 from ..ops.indexing.scatter import Scatter
+from ..ops.indexing.scatter_destinations import destinations_of
 from ..options import Schedule as ScatterOrder
 from ..types import Array, TensorType
 from .comparison import Comparison, compare
@@ -115,7 +116,7 @@ class GroupedScatter:
 
     def __init__(self, view: Scatter, threads: int | None) -> None:
         self._threads = threads
-        self._destinations = view.destinations()
+        self._destinations = destinations_of(view)
         self._are_elements = _indexes_elements(view)
         self._combiner: str = view.analysis.monoid or ""
         self._size: int = view.inputs[0].size

@@ -14,6 +14,7 @@ from ..ops.indexing import index_space
 from ..ops.indexing.dynamic_slice import DynamicSlice, DynamicUpdateSlice, TorchIndexSelect
 from ..ops.indexing.gather import GatherRules
 from ..ops.indexing.scatter import Scatter
+from ..ops.indexing.scatter_destinations import destinations_of
 from ..ops.internal.partial_windows import out_of_bounds_components
 from ..options import Ordering
 from ..types import Array, TensorType
@@ -55,7 +56,7 @@ def unique_indices(view: Op) -> Inspect | None:
         destinations = cache.get((shape, indices.shape, updates))
         if destinations is None:
             cache.clear()
-            destinations = with_actual_shapes(plain, operands).destinations()
+            destinations = destinations_of(with_actual_shapes(plain, operands))
             cache[shape, indices.shape, updates] = destinations
         positions, chosen = destinations(indices)
         if _all_differ(positions, operands[0].size):

@@ -20,6 +20,7 @@ from ..ops.custom_calls.targets import SHARDING_ANNOTATIONS
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import with_actual_shapes
 from ..ops.indexing.scatter import Scatter
+from ..ops.indexing.scatter_destinations import destinations_of
 from ..ops.reduction.bodies import overwrites
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.shape.tuples import GetTupleElement, Tuple
@@ -103,9 +104,9 @@ class Shadows:
         if view.name == "stablehlo.select":
             return self._follow_movement(range(1, 3), np.where)
         if view.name == "stablehlo.concatenate":
-            return self._follow_movement(range(len(view.operation.operands)), view.reference)
+            return self._follow_movement(range(len(view.operation.operands)), view.bind())
         if view.name in _MOVEMENT_OPS:
-            return self._follow_movement(range(_MOVEMENT_OPS[view.name]), view.reference)
+            return self._follow_movement(range(_MOVEMENT_OPS[view.name]), view.bind())
         return lambda operands, results, report_read: self.read_all(operands, report_read)
 
     def read_all(self, operands: Sequence[object], report_read: ReportRead) -> None:
@@ -181,7 +182,7 @@ class Shadows:
             if all(self.of(operand) is None for operand in operands[:count]):
                 return
             indices = operands[count]
-            positions, _ = with_actual_shapes(view, operands).destinations()(indices)
+            positions, _ = destinations_of(with_actual_shapes(view, operands))(indices)
             touched = np.zeros(operands[0].shape, np.bool_)
             touched.reshape(-1)[positions] = True
             for position, (operand, result) in enumerate(zip(operands[:count], results, strict=True)):

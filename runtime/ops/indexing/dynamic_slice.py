@@ -5,35 +5,18 @@ Source: specification, sections "dynamic_slice" and "dynamic_update_slice".
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import sub
 from typing import Any
-
-import numpy as np
 
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
 from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.elements import Index, clamp, from_elements, in_bounds
 from ..framework.facts import Finiteness
-from .index_space import as_indices
-
-
-def _window(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
-    """The function from start indices to the window of these sizes, clamped so that it is within `shape`."""
-    fixed = [slice(0, size) for size in sizes]
-    moving = [(d, shape[d] - size, size) for d, size in enumerate(sizes) if size != shape[d]]
-
-    def window(start_indices: Sequence[Any]) -> tuple[slice, ...]:
-        slices = fixed.copy()
-        for d, last, size in moving:
-            start = int(start_indices[d])
-            start = 0 if start < 0 else min(start, last)
-            slices[d] = slice(start, start + size)
-        return tuple(slices)
-
-    return window
+from .index_space import index_sum
 
 
 class DynamicSlice(
@@ -50,6 +33,7 @@ class DynamicSlice(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "dynamic_slice"
+    numpy = "indexing.dynamic_slice_numpy.bind_slice"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -66,14 +50,22 @@ class DynamicSlice(
         return [self.operand.with_shape(self.slice_sizes)]
 
     def reference(self, operand: Array, *start_indices: Array) -> Array:
+        """``result[result_index] = operand[operand_index]``."""
         rules.check_actual_sizes(self, operand, *start_indices)
-        return operand[_window(self.slice_sizes, operand.shape)(start_indices)]
+        adjusted_start_indices = _adjusted(start_indices, operand.shape, self.slice_sizes)
+        return from_elements(
+            self.slice_sizes,
+            operand.dtype,
+            lambda result_index: operand[index_sum(adjusted_start_indices, result_index)],
+        )
 
-    def bind(self) -> Callable[..., Any]:
-        if not self.operand.is_static:
-            return self.reference
-        window = _window(self.slice_sizes, self.operand.shape)
-        return lambda operand, *start_indices: operand[window(start_indices)]
+
+def _adjusted(
+    start_indices: Sequence[Array], shape: Sequence[int], sizes: Sequence[int]
+) -> list[int]:
+    """``adjusted_start_indices = clamp(0, start_indices, shape - sizes)``."""
+    sizes_of = zip(start_indices, shape, sizes, strict=True)
+    return [clamp(0, int(start), size - window_size) for start, size, window_size in sizes_of]
 
 
 class DynamicUpdateSlice(
@@ -85,6 +77,7 @@ class DynamicUpdateSlice(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "indexing.dynamic_slice_numpy.bind_update"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -111,22 +104,17 @@ class DynamicUpdateSlice(
         return [self.operand]
 
     def reference(self, operand: Array, update: Array, *start_indices: Array) -> Array:
+        """``result[result_index]`` is an element of `update` where it has one, of `operand` elsewhere."""
         rules.check_actual_sizes(self, operand, update, *start_indices)
-        result = np.array(operand)
-        result[_window(update.shape, operand.shape)(start_indices)] = update
-        return result
+        adjusted_start_indices = _adjusted(start_indices, operand.shape, update.shape)
 
-    def bind(self) -> Callable[..., Any]:
-        if not (self.operand.is_static and self.update.is_static):
-            return self.reference
-        window = _window(self.update.shape, self.operand.shape)
+        def element_at(result_index: Index) -> Any:
+            update_index = tuple(map(sub, result_index, adjusted_start_indices))
+            if in_bounds(update_index, update.shape):
+                return update[update_index]
+            return operand[result_index]
 
-        def update_slice(operand: Array, update: Array, *start_indices: Array, out: Any = (None,)) -> Array:
-            result: Array = np.array(operand) if out[0] is None else out[0]
-            result[window(start_indices)] = update
-            return result
-
-        return update_slice
+        return from_elements(operand.shape, operand.dtype, element_at)
 
     def may_overwrite(self) -> tuple[tuple[int, int], ...]:
         return ((0, 0),) if self.operand.is_static and self.update.is_static else ()
@@ -142,6 +130,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "indexing.dynamic_slice_numpy.bind_select"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     index = Operand(INTEGER)
@@ -180,14 +169,26 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
         return [self.operand.with_shape(self.selected_shape())]
 
     def reference(self, operand: Array, index: Array) -> Array:
+        """The slice along `dim` of each index, for each index of the batching dimensions."""
         rules.check_actual_sizes(self, operand, index)
         shape, batch_dims, dim = operand.shape, self.batch_dims, self.dim
-        batch, size = math.prod(shape[:batch_dims]), shape[dim]
-        before, after = math.prod(shape[batch_dims:dim]), math.prod(shape[dim + 1 :])
-        chosen = index.shape[batch_dims:]
-        if size == 0 and index.size:
-            rules.fail_if(self, f"dimension {dim} of operand has size 0, so every index is out of bounds")
-        clamped = np.clip(as_indices(index), 0, max(size - 1, 0)).reshape(batch, math.prod(chosen))
-        batch_index = np.arange(batch)[:, np.newaxis]
-        selected = operand.reshape(batch, before, size, after)[batch_index, :, clamped]
-        return selected.transpose(0, 2, 1, 3).reshape((*shape[:dim], *chosen, *shape[dim + 1 :]))
+        self.reject_empty(shape, index)
+        chosen = index.ndim - batch_dims
+
+        def element_at(result_index: Index) -> Any:
+            index_index = (*result_index[:batch_dims], *result_index[dim : dim + chosen])
+            selected = clamp(0, int(index[index_index]), shape[dim] - 1)
+            return operand[(*result_index[:dim], selected, *result_index[dim + chosen :])]
+
+        result_shape = (*shape[:dim], *index.shape[batch_dims:], *shape[dim + 1 :])
+        return from_elements(result_shape, operand.dtype, element_at)
+
+    def reject_empty(self, shape: Sequence[int], index: Array) -> None:
+        """There must be an element to select for each index.
+
+        Raises:
+            ExecutionError: there is none.
+        """
+        if shape[self.dim] == 0 and index.size:
+            reason = f"dimension {self.dim} of operand has size 0, so every index is out of bounds"
+            rules.fail_if(self, reason)

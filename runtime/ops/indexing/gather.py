@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ...errors import UndefinedBehaviorError
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
+from ..framework.elements import Index, clamp, from_elements, inserted
 from ..framework.facts import Finiteness
 from ..shape.dynamic_shapes import RunTimeShaped
 from . import index_space
-from .index_space import IndexedWindows
 
 
 class GatherRules(Op):
@@ -71,41 +70,48 @@ class GatherRules(Op):
         shape = self.combined_shape()
         return None if shape is None else [self.operand.with_shape(shape)]
 
-    def bind_gather(
-        self, shape: Sequence[int], indices_shape: Sequence[int], slice_sizes: Sequence[int]
-    ) -> Callable[[Array, Array], Array]:
-        """The function of operand and start_indices for one set of shapes."""
-        # The trailing dimensions that slices and the result contain whole are copied as rows of `row_shape`.
-        rank = self._rank_without_rows(shape, slice_sizes)
-        row_shape = tuple(shape[rank:])
-        windows = IndexedWindows(
-            shape[:rank],
-            indices_shape,
-            self.index_vector_dim,
-            self.start_index_map,
+    def gathered(self, operand: Array, start_indices: Array, slice_sizes: Sequence[int]) -> Array:
+        """``result[result_index] = operand[operand_index]``."""
+        dropped = (self.collapsed_slice_dims, self.operand_batching_dims)
+        result_shape = index_space.combine(
+            index_space.batch_sizes(start_indices.shape, self.index_vector_dim),
+            index_space.remaining_sizes(slice_sizes, *dropped),
+            self.offset_dims,
+        )
+
+        def element_at(result_index: Index) -> Any:
+            operand_index = self._operand_index(result_index, operand.shape, start_indices, slice_sizes)
+            for d, (i, size) in enumerate(zip(operand_index, operand.shape, strict=True)):
+                if i >= size:
+                    raise self.missing_element(d, i, size)
+            return operand[operand_index]
+
+        return from_elements(result_shape, operand.dtype, element_at)
+
+    def _operand_index(
+        self, result_index: Index, shape: Sequence[int], start_indices: Array, slice_sizes: Sequence[int]
+    ) -> Index:
+        """``operand_index`` of a result's element, for an operand of `shape`."""
+        batch_dims = index_space.other_dimensions(len(result_index), self.offset_dims)
+        batch_index = tuple([result_index[d] for d in batch_dims])
+        start_index = index_space.start_index(start_indices, batch_index, self.index_vector_dim)
+        full_start_index = [0] * len(shape)
+        for d_start, d_operand in enumerate(self.start_index_map):
+            last = shape[d_operand] - slice_sizes[d_operand]
+            full_start_index[d_operand] = clamp(0, start_index[d_start], last)
+        full_batching_index = index_space.full_batching_index(
+            len(shape),
+            batch_index,
             self.operand_batching_dims,
             self.start_indices_batching_dims,
-            [(d, slice_sizes[d]) for d in self.windowed_dims if d < rank],
-            [result_dim for d, result_dim in self.windowed_dims.items() if d < rank],
+            self.index_vector_dim,
         )
-        limits = np.array([[shape[d] - slice_sizes[d]] for d in self.start_index_map], np.int64).reshape(
-            -1, 1
-        )
-        empty_slices = [d for d in self.collapsed_slice_dims if slice_sizes[d] == 0]
+        offset_index = [result_index[d] for d in self.offset_dims]
+        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
+        full_offset_index = inserted(offset_index, 0, dropped)
+        return index_space.index_sum(full_start_index, full_batching_index, full_offset_index)
 
-        def gather(operand: Array, start_indices: Array) -> Array:
-            full_start_index = np.minimum(np.maximum(windows.starts(start_indices), 0), limits)
-            if empty_slices and 0 not in windows.shape:
-                self.reject_missing_elements(empty_slices, shape, full_start_index)
-            positions = windows.positions(full_start_index)
-            if not row_shape:
-                return operand.reshape(-1).take(positions)
-            rows = operand.reshape(-1, math.prod(row_shape)).take(positions, axis=0)
-            return rows.reshape(*positions.shape, *row_shape)
-
-        return gather
-
-    def _rank_without_rows(self, shape: Sequence[int], slice_sizes: Sequence[int]) -> int:
+    def rank_without_rows(self, shape: Sequence[int], slice_sizes: Sequence[int]) -> int:
         """The rank of the operand without the trailing dimensions that slices contain completely, in
         order."""
         rank = len(shape)
@@ -121,20 +127,16 @@ class GatherRules(Op):
     def row_elements(self) -> int:
         """The number of elements that are contiguous in operand and result, and are copied together."""
         shape = self.operand.shape
-        return math.prod(shape[self._rank_without_rows(shape, self.slice_sizes) :])
+        return math.prod(shape[self.rank_without_rows(shape, self.slice_sizes) :])
 
-    def reject_missing_elements(
-        self, dimensions: Sequence[int], shape: Sequence[int], full_start_index: Array
-    ) -> None:
-        """A slice of size 0 reads one element along a collapsed dimension, so the operand must have one."""
-        for d in dimensions:
-            is_indexed = d in self.start_index_map
-            start = int(full_start_index[self.start_index_map.index(d)].max()) if is_indexed else 0
-            if start >= shape[d]:
-                raise self.undefined(
-                    f"slice_sizes[{d}] is 0 and {d} is in collapsed_slice_dims: "
-                    f"reads at {start} along dimension {d} of operand, which has size {shape[d]}"
-                )
+    def missing_element(self, d: int, start: int, size: int) -> UndefinedBehaviorError:
+        """The error of a slice of size 0 that reads one element along a collapsed dimension, where operand
+        has none.
+        """
+        return self.undefined(
+            f"slice_sizes[{d}] is 0 and {d} is in collapsed_slice_dims: "
+            f"reads at {start} along dimension {d} of operand, which has size {size}"
+        )
 
 
 def _slice_sizes_at_most_one(name: str) -> Constraint:
@@ -154,6 +156,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
     """Reads a window at each index vector, whose start is clamped so that the window is in bounds."""
 
     cost = costs.GATHER
+    numpy = "indexing.gather_numpy.bind"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER)
@@ -195,12 +198,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
 
     def reference(self, operand: Array, start_indices: Array) -> Array:
         rules.check_actual_sizes(self, operand, start_indices)
-        return self.bind_gather(operand.shape, start_indices.shape, self.slice_sizes)(operand, start_indices)
-
-    def bind(self) -> Callable[..., Any]:
-        if not (self.operand.is_static and self.start_indices.is_static):
-            return self.reference
-        return self.bind_gather(self.operand.shape, self.start_indices.shape, self.slice_sizes)
+        return self.gathered(operand, start_indices, self.slice_sizes)
 
 
 class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather"):
@@ -208,6 +206,8 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
 
     The specification has batching dimensions only for `gather`.
     """
+
+    numpy = "indexing.gather_numpy.bind_dynamic"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER)
@@ -253,4 +253,4 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
 
     def reference(self, operand: Array, start_indices: Array, slice_sizes: Array) -> Array:
         sizes = self.at_run_time(operand, start_indices, slice_sizes).required_integers("slice_sizes")
-        return self.bind_gather(operand.shape, start_indices.shape, sizes)(operand, start_indices)
+        return self.gathered(operand, start_indices, sizes)

@@ -5,18 +5,17 @@ Source: specification, section "scatter".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...errors import counted
-from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
+from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR
 from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL
-from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result, constraint
+from ..framework.declaration import AnyOperand, Attribute, Operand, Region, Result, constraint
 from ..framework.facts import OpenOrder
 from . import index_space
-from .scatter_rules import Destinations, ScatterNumbers, ScatterRules
+from .scatter_rules import ScatterNumbers, ScatterRules
 
 
 class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
@@ -104,23 +103,6 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
         constraints.same_size("results", "inputs"), constraints.same_shape_each("results", "inputs")
     )
     C25 = constraints.results_of("update_computation", "inputs", "results")
-
-    def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
-        rules.check_actual_sizes(self, *operands)
-        count = len(operands) // 2
-        shapes = operands[0].shape, operands[count].shape, operands[-1].shape
-        return self.bind_scatter(*shapes)(*operands, update_computation=update_computation)
-
-    def bind(self) -> Callable[..., Any]:
-        if not self.binds_to_shapes:
-            return self.reference
-        types = (self.inputs[0], self.scatter_indices, self.updates[0])
-        return self.bind_scatter(*[type.shape for type in types])
-
-    def destinations(self) -> Destinations:
-        """The destination indices of the updates; all sizes must be static."""
-        types = (self.inputs[0], self.scatter_indices, self.updates[0])
-        return Destinations(self, *[type.shape for type in types])
 
 
 def _as_many_updates(inputs: int, updates: int) -> str | None:

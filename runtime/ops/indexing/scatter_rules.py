@@ -1,4 +1,4 @@
-"""The semantics of scatters: destinations of updates, their order, and how they are combined.
+"""The semantics of scatters, and the order of their updates.
 
 Source: specification, section "scatter".
 """
@@ -6,36 +6,23 @@ Source: specification, section "scatter".
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...errors import counted
 from ...ir import Region as IrRegion
+from ...ir.affine import row_major_strides
 from ...types import Array, DType, ElementType, TensorType, Type
+from ..framework import elements, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
+from ..framework.elements import Index
 from ..numerics.element_types import rounding
-from ..reduction.bodies import overwrites, vectorize_region
 from ..reduction.reducer import Arrays, Body, Reducer
 from . import index_space, shuffled_schedule
-from .index_space import IndexedWindows
-
-__all__ = ["Destinations", "ScatterNumbers", "ScatterRules"]
-
-_BY_VALUE: Final[dict[str, np.ufunc]] = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
-"""Updates whose NumPy function combines one element at a time, in order, exactly as the operation does."""
-
-_UPDATES_PER_CHUNK: Final = 1 << 18
-"""About how many updates are applied at a time, so that destinations and values stay in the cache."""
 
 
 class ScatterNumbers(Op):
@@ -60,6 +47,7 @@ class ScatterRules(Op):
     """The semantics that `scatter` and its form by index components share."""
 
     takes_stored_values = True
+    numpy = "indexing.scatter_numpy.bind"
 
     inputs: Operand[list[TensorType]]
     updates: Operand[list[TensorType]]
@@ -81,6 +69,11 @@ class ScatterRules(Op):
         type = self.operation.operands[len(self.inputs)].type
         assert isinstance(type, TensorType)
         return type
+
+    @property
+    def indices_shape(self) -> Sequence[int]:
+        """The shape of scatter_indices."""
+        return self.index_type.shape
 
     def infer(self) -> list[Type]:
         pairs = zip(self.inputs, self.results, strict=True)
@@ -159,41 +152,72 @@ class ScatterRules(Op):
             )
         return np.array(chosen, np.int64)
 
-    def bind_scatter(
-        self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
-    ) -> Callable[..., Any]:
-        """The function of the operands and of update_computation for one set of shapes.
+    def reference(self, *operands: Array, update_computation: Evaluate) -> tuple[Array, ...]:
+        """``results = exec(schedule, inputs)``; sums and products as `Options(accumulate=...)` says."""
+        rules.check_actual_sizes(self, *operands)
+        count = len(self.inputs)
+        inputs, updates = operands[:count], operands[-count:]
+        scatter_indices = self.index_vectors(operands[count:-count])
+        types = list(zip([result.dtype for result in self.results], self.accumulators, strict=True))
+        results = [x.astype(dtype).astype(wide) for x, (dtype, wide) in zip(inputs, types, strict=True)]
+        result_indices = {
+            update_index: self._result_index(update_index, inputs[0].ndim, scatter_indices)
+            for update_index in elements.index_space(updates[0].shape)
+        }
+        for update_index in self._schedule(result_indices, results[0].shape):
+            result_index = result_indices[update_index]
+            if elements.in_bounds(result_index, results[0].shape):
+                current = tuple([elements.element(result, result_index) for result in results])
+                updates_converted = tuple(
+                    [
+                        elements.element(update, update_index).astype(dtype).astype(wide)
+                        for update, (dtype, wide) in zip(updates, types, strict=True)
+                    ]
+                )
+                if self.combine is not None:
+                    updated_values = self.combine(current, updates_converted)
+                else:
+                    updated_values = update_computation(*current, *updates_converted)
+                for result, updated_value in zip(results, updated_values, strict=True):
+                    result[result_index] = updated_value
+        return self.rounded(results)
 
-        It takes `out` as `may_overwrite` says.
+    def _result_index(self, update_index: Index, rank: int, scatter_indices: Array) -> Index:
+        """``result_index`` of an update, for inputs of `rank`; it may be out of bounds."""
+        update_scatter_dims = index_space.other_dimensions(len(update_index), self.update_window_dims)
+        update_scatter_index = tuple([update_index[d] for d in update_scatter_dims])
+        start_index = index_space.start_index(scatter_indices, update_scatter_index, self.index_vector_dim)
+        full_start_index = [0] * rank
+        for d_start, d_input in enumerate(self.scatter_dims_to_operand_dims):
+            full_start_index[d_input] = start_index[d_start]
+        full_batching_index = index_space.full_batching_index(
+            rank,
+            update_scatter_index,
+            self.input_batching_dims,
+            self.scatter_indices_batching_dims,
+            self.index_vector_dim,
+        )
+        update_window_index = [update_index[d] for d in self.update_window_dims]
+        dropped = (*self.inserted_window_dims, *self.input_batching_dims)
+        full_window_index = elements.inserted(update_window_index, 0, dropped)
+        return index_space.index_sum(full_start_index, full_batching_index, full_window_index)
+
+    def _schedule(self, result_indices: Mapping[Index, Index], shape: Sequence[int]) -> Sequence[Index]:
+        """``schedule``: a permutation of the update indices, by `Options(scatter_schedule=...)`.
+
+        Args:
+            result_indices: the result index of each update, in lexicographic order of the updates.
+            shape: the shape of the results.
         """
-        dtypes, accumulators = [result.dtype for result in self.results], self.accumulators
-        count = len(dtypes)
-        chunks = self.chunks(shape, indices_shape, updates_shape)
-        nowhere = (None,) * count
-
-        def scatter(*operands: Array, update_computation: Evaluate, out: Any = nowhere) -> Any:
-            inputs, indices, updates = operands[:count], operands[count:-count], operands[-count:]
-            results = [
-                array
-                if target is not None and target.dtype == wide
-                else np.array(array.astype(dtype, copy=False), wide, order="C")
-                for array, target, dtype, wide in zip(inputs, out, dtypes, accumulators, strict=True)
-            ]
-            flat = [result.reshape(-1) for result in results]
-            for destinations, of_indices, of_updates in chunks:
-                vectors = self.index_vectors([array[of_indices] for array in indices])
-                result_index, update_index = destinations(vectors)
-                converted = [
-                    update[of_updates]
-                    .reshape(-1)[update_index]
-                    .astype(dtype, copy=False)
-                    .astype(wide, copy=False)
-                    for update, dtype, wide in zip(updates, dtypes, accumulators, strict=True)
-                ]
-                self.update(flat, result_index, converted, update_computation)
-            return self.rounded(results)
-
-        return scatter
+        update_indices = list(result_indices)
+        chosen = self.ordering.scatter_schedule
+        if chosen[:1] == ("shuffled",):
+            kept = [index for index in update_indices if elements.in_bounds(result_indices[index], shape)]
+            strides = row_major_strides(shape)
+            flat = [sum(map(operator.mul, result_indices[index], strides)) for index in kept]
+            return [kept[number] for number in shuffled_schedule.order(np.array(flat, np.int64), chosen[1])]
+        order = self.schedule(len(update_indices))
+        return update_indices if order is None else [update_indices[number] for number in order]
 
     def may_overwrite(self) -> tuple[tuple[int, int], ...]:
         count = len(self.results)
@@ -208,52 +232,6 @@ class ScatterRules(Op):
         """scatter_indices, or a chunk of them, from the operands."""
         return indices[0]
 
-    def chunks(
-        self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
-    ) -> list[_UpdateChunk]:
-        """The chunks of updates that are applied in sequence.
-
-        Many updates are split into chunks, so that destinations take little memory, if the updates are in
-        lexicographic order and their first dimension is one of index vectors, but no batching dimension.
-        """
-        total = math.prod(updates_shape)
-        if not total or not math.prod(shape):
-            return []
-        dimension = int(self.index_vector_dim == 0)
-        must_stay = 0 in self.update_window_dims or dimension in self.scatter_indices_batching_dims
-        if total <= 2 * _UPDATES_PER_CHUNK or must_stay or self.ordering.scatter_schedule != "lexicographic":
-            return [_UpdateChunk(Destinations(self, shape, indices_shape, updates_shape), (), ())]
-        size, chunks, destinations = updates_shape[0], [], {}
-        rows_per_chunk = max(1, _UPDATES_PER_CHUNK * size // total)
-        for first in range(0, size, rows_per_chunk):
-            count = min(rows_per_chunk, size - first)
-            if count not in destinations:
-                chunk_indices_shape = [*indices_shape[:dimension], count, *indices_shape[dimension + 1 :]]
-                destinations[count] = Destinations(
-                    self, shape, chunk_indices_shape, [count, *updates_shape[1:]]
-                )
-            rows = (slice(first, first + count),)
-            chunks.append(_UpdateChunk(destinations[count], (slice(None),) * dimension + rows, rows))
-        return chunks
-
-    def update(
-        self, results: list[Array], result_index: Array, updates: list[Array], update_computation: Evaluate
-    ) -> None:
-        """Apply updates to `results` in order."""
-        if self.combines_by_value is not None:
-            self.combines_by_value(results, result_index, updates)
-            return
-        for level in _levels(result_index):
-            destinations = result_index[level]
-            current = [result[destinations] for result in results]
-            new = [update[level] for update in updates]
-            if self.combine is not None:
-                updated_values = self.combine(tuple(current), tuple(new))
-            else:
-                updated_values = self.vectorized(update_computation, *current, *new)
-            for result, value in zip(results, updated_values, strict=True):
-                result[destinations] = value
-
     def rounded(self, results: Sequence[Array]) -> tuple[Array, ...]:
         """The results in their own types."""
         rounded = []
@@ -264,106 +242,3 @@ class ScatterRules(Op):
             rounded.append(array)
         return tuple(rounded)
 
-    @functools.cached_property
-    def vectorized(self) -> Callable[..., tuple[Array, ...]]:
-        """update_computation, vectorized."""
-        return vectorize_region(self.update_computation)
-
-    @functools.cached_property
-    def combines_by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:
-        """The NumPy function that applies updates in order like update_computation, if there is one."""
-        if overwrites(self.update_computation):
-            return _overwrite
-        combine = _BY_VALUE.get(self.analysis.monoid or "")
-        # NumPy rounds products of complex arrays differently from products of complex scalars.
-        is_plain = isinstance(self.results[0].element_type, ElementType)
-        if combine is None or not is_plain or self.accumulators[0].kind not in "biuf":
-            return None
-        return functools.partial(_combine, combine)
-
-
-class _UpdateChunk(NamedTuple):
-    """A chunk of updates: their destinations, and the slices of scatter_indices and updates."""
-
-    destinations: Destinations
-    of_indices: tuple[slice, ...]
-    of_updates: tuple[slice, ...]
-
-
-class Destinations:
-    """The destinations of updates, for one set of shapes.
-
-    A call takes scatter_indices and returns the in-bounds destinations in the flattened inputs, in the
-    schedule's order, and the indices of their updates in the flattened updates.
-    """
-
-    def __init__(
-        self,
-        view: ScatterRules,
-        shape: Sequence[int],
-        indices_shape: Sequence[int],
-        updates_shape: Sequence[int],
-    ) -> None:
-        self.windows = windows = IndexedWindows(
-            shape,
-            indices_shape,
-            view.index_vector_dim,
-            view.scatter_dims_to_operand_dims,
-            view.input_batching_dims,
-            view.scatter_indices_batching_dims,
-            [(d, updates_shape[d_update]) for d, d_update in view.windowed_dims.items()],
-            view.update_window_dims,
-        )
-        chosen = view.ordering.scatter_schedule
-        self.shuffle_seed: int | None = chosen[1] if chosen[:1] == ("shuffled",) else None
-        self.schedule = view.schedule(math.prod(updates_shape))
-        self.bounds: list[tuple[Array | int, int]] = []
-        for d_operand in view.scatter_dims_to_operand_dims:
-            d = view.windowed_dims.get(d_operand)
-            offsets = 0 if d is None else windows.along(np.arange(updates_shape[d]), d)
-            self.bounds.append((offsets, shape[d_operand]))
-
-    def __call__(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
-        result_index, update_index = self.in_order(scatter_indices)
-        if self.shuffle_seed is None:
-            return result_index, update_index
-        order = shuffled_schedule.order(result_index, self.shuffle_seed)
-        return result_index[order], order if isinstance(update_index, slice) else update_index[order]
-
-    def in_order(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
-        """Destinations and update indices before updates are shuffled."""
-        windows = self.windows
-        full_start_index = windows.starts(scatter_indices)
-        in_bounds: Any = True
-        for start, (offsets, size) in zip(full_start_index, self.bounds, strict=True):
-            index = windows.over_batch(start) + offsets
-            in_bounds = in_bounds & (index >= 0) & (index < size)
-        result_index = windows.positions(full_start_index).reshape(-1)
-        if self.schedule is not None:
-            update_index = self.schedule[np.broadcast_to(in_bounds, windows.shape).reshape(-1)[self.schedule]]
-            return result_index[update_index], update_index
-        if np.all(in_bounds):
-            return result_index, slice(None)
-        update_index = np.flatnonzero(np.broadcast_to(in_bounds, windows.shape))
-        return result_index[update_index], update_index
-
-
-def _overwrite(results: list[Array], result_index: Array, updates: list[Array]) -> None:
-    for result, update in zip(results, updates, strict=True):
-        result[result_index] = update
-
-
-def _combine(combine: np.ufunc, results: list[Array], result_index: Array, updates: list[Array]) -> None:
-    combine.at(results[0], result_index, updates[0])
-
-
-def _levels(result_index: Array) -> list[Array]:
-    """Updates in groups that share no destination: the k-th has the k-th update of each destination."""
-    order = np.argsort(result_index, kind="stable")
-    by_destination = result_index[order]
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = by_destination[1:] != by_destination[:-1]
-    firsts = np.flatnonzero(is_first)
-    repeats = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
-    by_level = order[np.argsort(repeats, kind="stable")]
-    return np.split(by_level, np.cumsum(np.bincount(repeats))[:-1])

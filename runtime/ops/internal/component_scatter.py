@@ -5,12 +5,11 @@ Only the specializer creates it: no text and no bytecode may name it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...types import INTEGER, PLAIN, Array
 from ..framework.attribute_kinds import BOOL, DIMENSIONS
-from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result
+from ..framework.declaration import AnyOperand, Attribute, Operand, Region, Result
 from ..framework.op_registry import COMPONENT_SCATTER
 from ..indexing.index_space import stacked_components
 from ..indexing.scatter_rules import ScatterRules
@@ -53,12 +52,9 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
         """The dimension of scatter_indices along which the components would be stacked."""
         return len(self.index_components[0].shape)
 
-    def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
-        return self.bind()(*operands, update_computation=update_computation)
-
     def index_vectors(self, indices: Sequence[Array]) -> Array:
         return stacked_components(indices, self.added_to_negative)
 
-    def bind(self) -> Callable[..., Any]:
-        indices_shape = (*self.index_components[0].shape, len(self.index_components))
-        return self.bind_scatter(self.inputs[0].shape, indices_shape, self.updates[0].shape)
+    @property
+    def indices_shape(self) -> Sequence[int]:
+        return (*self.index_components[0].shape, len(self.index_components))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nimblehlo.frontend.parser import parse
 from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.indexing import scatter, scatter_rules
+from nimblehlo.ops.indexing import scatter, scatter_numpy
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.indexing.index_cases import IndexCase, index_cases
 from tests.ops.references import evaluate
@@ -278,7 +278,7 @@ def test_body_whose_order_matters(case: IndexCase, element_type: str) -> None:
 
 @given(index_cases(), st.integers(1, 9), st.sampled_from(["f32", "i8"]))
 def test_chunked_updates(case: IndexCase, piece: int, element_type: str) -> None:
-    with mock.patch.object(scatter_rules, "_UPDATES_PER_CHUNK", piece):
+    with mock.patch.object(scatter_numpy, "_UPDATES_PER_CHUNK", piece):
         assert_scattered(case, element_type, binary("add", element_type), lambda a, b: a + b)
         body = region(types=[tensor([], element_type)], returned=["%b0"])
         assert_scattered(case, element_type, body, lambda a, b: b)
