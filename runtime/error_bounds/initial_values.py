@@ -15,9 +15,9 @@ import numpy as np
 from ..ops.framework.declaration import Op
 from ..ops.reduction.reduce import Reduce
 from ..ops.reduction.reduce_window import ReduceWindow
+from ..ops.reduction.reduce_window_numpy import reduce_windows
 from ..ops.reduction.reducer import Arrays, Reducer
-from ..ops.reduction.reduction_tree import reduce_adjacent
-from ..ops.reduction.window_reduce import reduce_windows
+from ..ops.reduction.reduction_tree_numpy import reduce_adjacent
 from ..types import Array
 from .ulps import equal_elements
 

@@ -88,7 +88,8 @@ class ArgReduce(Op, name=ARG_REDUCE):
         analysis, reducer = reduction.analysis, reduction.analysis.reducer(body, self.ordering.accumulate)
         extremes = self._search(operand) if list(reducer.dtypes) == self._dtypes else None
         if extremes is None:
-            return reduction.reference(operand, self.positions, init_value, init_position, body=body)
+            results: Arrays = reduction.bind()(operand, self.positions, init_value, init_position, body=body)
+            return results
         init_values = analysis.enter((init_value, init_position), reduction.init_values, reducer)
         initial = tuple([np.broadcast_to(value, extremes[0].shape) for value in init_values])
         return analysis.leave(reducer.combine(initial, extremes), reducer)

@@ -18,14 +18,10 @@ Source: specification, section "reduce_window".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from ...types import Array
-from ..numerics.broadcast_shapes import broadcast_pair
-from .reducer import Arrays, Reducer
+from .reduction_tree import BODY, INIT
 
 SCAN_GROUP: Final = 16
 SCAN_BLOCK: Final = 256
@@ -48,76 +44,37 @@ class ScanLayout(NamedTuple):
     block: int = SCAN_BLOCK
 
 
-def scan(values: Arrays, init_values: Arrays, reducer: Reducer) -> Arrays:
-    """The scan along the middle axis of [outer, n, inner] arrays, n > 0."""
-    pads = _pads(init_values, values[0].shape[1], reducer)
-    return combine_broadcast(pads, _prefixes(values, (SCAN_BLOCK, SCAN_GROUP), reducer), reducer)
+def scan_schedule(count: int, position: int) -> Iterator[int]:
+    """The schedule (`reduction_tree`) of the window of result `position` of a scan of `count` values.
 
-
-def combine_broadcast(left: Sequence[Array], right: Sequence[Array], reducer: Reducer) -> Arrays:
-    pairs = [broadcast_pair(a, b) for a, b in zip(left, right, strict=True)]
-    return reducer.combine(tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs]))
-
-
-def _prefixes(values: Arrays, sizes: Sequence[int], reducer: Reducer) -> Arrays:
-    """Inclusive prefixes along the middle axis of [outer, n, inner] arrays.
-
-    Each block of `sizes[0]` values is scanned with the other sizes, and combined with the totals of the
-    blocks before it, which are reduced from the left.
+    The window has `count` elements, of which the last `position` + 1 are values, and the others init values.
+    An idempotent init value gives the same bits however often it is repeated.
     """
-    outer, count, inner = values[0].shape
+    pads = count - 1 - position
+    yield INIT
+    for pad in range(pads):
+        yield pad
+        yield BODY
+    yield from _prefix(pads, count - 1, (SCAN_BLOCK, SCAN_GROUP))
+    yield BODY
+
+
+def _prefix(first: int, last: int, sizes: Sequence[int]) -> Iterator[int]:
+    """The schedule of value `last`'s prefix: of a row for the sizes of blocks and groups, of a block for that
+    of groups, of a group without sizes; `first` is the first value of the row, the block or the group.
+    """
     if not sizes:
-        return _from_left(values, reducer)
-    size, *inner_sizes = sizes
-    if count <= size:
-        return _prefixes(values, inner_sizes, reducer)
-    block_count, covered = count // size, count // size * size
-    blocks = tuple([array[:, :covered].reshape(outer * block_count, size, inner) for array in values])
-    results = _prefixes(blocks, inner_sizes, reducer)
-    scanned = [array.reshape(outer, block_count, size, inner) for array in results]
-    block_totals = _from_left(tuple([array[:, :, -1] for array in scanned]), reducer)
-    _combine_into(
-        [array[:, 1:] for array in scanned], [array[:, :-1, np.newaxis] for array in block_totals], reducer
-    )
-    results = tuple([array.reshape(outer, covered, inner) for array in results])
-    if covered == count:
-        return results
-    tail = _prefixes(tuple([array[:, covered:] for array in values]), inner_sizes, reducer)
-    _combine_into(tail, [array[:, -1:] for array in block_totals], reducer)
-    return tuple([np.concatenate(pair, axis=1) for pair in zip(results, tail, strict=True)])
-
-
-def _combine_into(right: Sequence[Array], left: Sequence[Array], reducer: Reducer) -> None:
-    """Combine arrays that broadcast; the results overwrite the right operands."""
-    if reducer.ufunc is not None:
-        reducer.ufunc(left[0], right[0], out=right[0])
+        yield first
+        for number in range(first + 1, last + 1):
+            yield number
+            yield BODY
         return
-    for array, combined in zip(right, combine_broadcast(left, right, reducer), strict=True):
-        array[...] = combined
-
-
-def _from_left(values: Arrays, reducer: Reducer) -> Arrays:
-    """Inclusive prefixes along the middle axis, reduced from the left."""
-    if reducer.ufunc is not None:
-        return (reducer.ufunc.accumulate(values[0], axis=1, dtype=values[0].dtype),)
-    results = tuple([np.array(array) for array in values])
-    for position in range(1, values[0].shape[1]):
-        left = [array[:, position - 1 : position] for array in results]
-        _combine_into([array[:, position : position + 1] for array in results], left, reducer)
-    return results
-
-
-def _pads(init_values: Arrays, count: int, reducer: Reducer) -> Arrays:
-    """pads(0), pads(1), ... as [1, n, 1] arrays; [1, 1, 1] where all are the same."""
-    if is_idempotent(init_values, reducer):
-        return tuple([np.reshape(value, (1, 1, 1)) for value in init_values])
-    repeated = tuple([np.full((1, count, 1), value, value.dtype) for value in init_values])
-    return tuple([array[:, ::-1] for array in _from_left(repeated, reducer)])
-
-
-def is_idempotent(init_values: Arrays, reducer: Reducer) -> bool:
-    """Whether init values combined with themselves are the same bits."""
-    return all(
-        np.asarray(twice).tobytes() == np.asarray(once).tobytes()
-        for twice, once in zip(reducer.combine(init_values, init_values), init_values, strict=True)
-    )
+    size, *inner_sizes = sizes
+    own = first + (last - first) // size * size
+    for start in range(first, own, size):
+        yield from _prefix(start, start + size - 1, inner_sizes)
+        if start > first:
+            yield BODY
+    yield from _prefix(own, last, inner_sizes)
+    if own > first:
+        yield BODY

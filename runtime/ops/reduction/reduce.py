@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.elements import element, index_space, inserted
 from ..framework.facts import OpenOrder
 from ..framework.rules import function_type_is
-from ..numerics.element_types import carrier
-from .bodies import vectorize_region
-from .reducer import UFUNCS, Arrays, Body, Reducer
-from .reduction_tree import reduce_adjacent, reduce_by_tree
+from .reducer import Arrays, Body
+from .reduction_tree import reduce, schedule
 
 
 class Layout(NamedTuple):
@@ -62,17 +61,6 @@ def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
     return Layout((*reduced, *unreduced_dims), (1, count, size), result_shape)
 
 
-def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
-    """Minimum or maximum of floats along nonempty dimensions; NaN wins, and -0 is less than +0."""
-    result: Array = np.asarray(UFUNCS[name].reduce(values, axis=dimensions))
-    zero = result == 0
-    if zero.any():
-        signs = np.logical_or if name == "minimum" else np.logical_and
-        negative = signs.reduce(np.signbit(values), axis=dimensions)
-        result = np.where(zero, np.where(negative, result.dtype.type(-0.0), result.dtype.type(0)), result)
-    return result
-
-
 def same_positive_counts(view: Reduce) -> str | None:
     """0 < size(inputs) = size(init_values) = size(results) = N"""
     count = len(view.inputs)
@@ -97,6 +85,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     loop_sharding = "reduce"
 
     takes_stored_values = True
+    numpy = "reduction.reduce_numpy.bind"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
@@ -130,46 +119,23 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         return layout(self.inputs[0].shape, self.dimensions)
 
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
-        analysis, tree = self.analysis, self.ordering.reduction_tree
-        reducer = analysis.reducer(body, self.ordering.accumulate)
-        count = len(operands) // 2
-        init_values = analysis.enter(operands[count:], self.init_values, reducer)
-        inputs, layout = operands[:count], self.layout
-        if tree != "blocked":
-            values = self._in_order(analysis.enter(inputs, self.inputs, reducer), layout)
-            reduced = reduce_by_tree(values, init_values, reducer, tree)
-            results = tuple([array.reshape(layout.result_shape) for array in reduced])
-        elif not layout.sizes[1]:
-            results = tuple([np.broadcast_to(value, layout.result_shape) for value in init_values])
-        elif reducer.ufunc is not None:
-            results = (reducer.ufunc(init_values[0], self._totals(inputs, layout, reducer)[0]),)
-        else:
-            initial = tuple([np.broadcast_to(value, layout.result_shape) for value in init_values])
-            results = reducer.combine(initial, self._totals(inputs, layout, reducer))
-        return analysis.leave(results, reducer)
-
-    def _totals(self, inputs: Arrays, layout: Layout, reducer: Reducer) -> Arrays:
-        """Reduce the inputs along the dimensions by adjacent pairs, without init values."""
-
-        def enter(values: Arrays) -> Arrays:
-            return self.analysis.enter(values, self.inputs, reducer)
-
-        if reducer.ufunc is not None and reducer.is_exact:
-            (array,) = enter(inputs)
-            return (reducer.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
-        if self.analysis.is_float_minmax:
-            assert self.analysis.monoid is not None
-            dtype = carrier(self.analysis.element_types[0])  # type: ignore[arg-type]
-            (array,) = enter(inputs)
-            result = extreme(self.analysis.monoid, array.astype(dtype, copy=False), self.dimensions)
-            return (result.astype(array.dtype, copy=False),)
-        reduced = reduce_adjacent(self._in_order(inputs, layout), reducer, enter)
-        return tuple([array.reshape(layout.result_shape) for array in reduced])
-
-    def _in_order(self, inputs: Arrays, layout: Layout) -> Arrays:
-        """The inputs as [outer, n, inner] arrays."""
-        ordered = inputs if layout.permutation is None else [x.transpose(layout.permutation) for x in inputs]
-        return tuple([np.ascontiguousarray(array).reshape(layout.sizes) for array in ordered])
+        """``results...[j0, ..., jR-1] = reduce(input_slices_converted)``."""
+        reducer = self.analysis.specified_reducer(body, self.ordering.accumulate)
+        count = len(self.inputs)
+        inputs_converted = self.analysis.enter(operands[:count], self.inputs, reducer)
+        init_values_converted = self.analysis.enter(operands[count:], self.init_values, reducer)
+        shape = operands[0].shape
+        result_shape = [size for d, size in enumerate(shape) if d not in self.dimensions]
+        reduced_size = math.prod([shape[d] for d in self.dimensions])
+        results = [np.empty(result_shape, type.dtype) for type in self.analysis.element_types]
+        for result_index in index_space(result_shape):
+            at = inserted(result_index, slice(None), self.dimensions)
+            input_slices = [array[(*at, ...)] for array in inputs_converted]
+            steps = schedule(reduced_size, self.ordering.reduction_tree)
+            reduced = reduce(input_slices, init_values_converted, reducer, steps)
+            for result, value in zip(results, self.analysis.leave(reduced, reducer), strict=True):
+                result[result_index] = value
+        return tuple(results)
 
 
 class Map(Op, name="stablehlo.map"):
@@ -178,6 +144,7 @@ class Map(Op, name="stablehlo.map"):
     rounding = Rounding.BODY
 
     takes_stored_values = True
+    numpy = "reduction.reduce_numpy.bind_map"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     dimensions = Attribute(DIMENSIONS)
@@ -204,11 +171,9 @@ class Map(Op, name="stablehlo.map"):
             "computation", self.computation, inputs, [TensorType((), self.result.element_type)]
         )
 
-    @functools.cached_property
-    def vectorized(self) -> Any:
-        """The computation, applied to whole arrays."""
-        return vectorize_region(self.computation)
-
     def reference(self, *inputs: Array, computation: Evaluate) -> Array:
-        (result,) = self.vectorized(computation, *inputs)
-        return np.asarray(result)
+        """``result[result_index] = computation(inputs...[result_index])``."""
+        result = np.empty(inputs[0].shape, self.result.dtype)
+        for result_index in index_space(result.shape):
+            (result[result_index],) = computation(*[element(array, result_index) for array in inputs])
+        return result

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ...ir import Operation
-from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
+from ...types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, PADDING, Padding
@@ -40,14 +41,15 @@ from ..framework.declaration import (
     Result,
     constraint,
 )
+from ..framework.elements import Index, element, in_bounds, index_space
 from ..framework.facts import OpenOrder
 from ..framework.rules import function_type_is
-from .bodies import vectorize_region
-from .cumulative import ScanLayout, combine_broadcast, is_idempotent, scan
+from ..shape.slicing import pad
+from .cumulative import ScanLayout, scan_schedule
 from .reduce import same_positive_counts
 from .reducer import Arrays, Body, Reducer
-from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
-from .window_reduce import reduce_elements, reduce_groups, reduce_into, reduce_windows, reduce_windows_by_tree
+from .reduction_tree import execute, reduce, schedule
+from .window_geometry import Window, cumulative_axis, padding_shape
 
 MAX_WINDOW_POSITIONS: Final = 1 << 26
 """Maximum number of elements of a window that is not cumulative, which are visited one by one."""
@@ -132,6 +134,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     wider = "sum"
 
     takes_stored_values = True
+    numpy = "reduction.reduce_window_numpy.bind"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
@@ -183,33 +186,58 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
         return accumulate
 
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
-        reducer = self.analysis.reducer(body, self.accumulate)
-        count = len(operands) // 2
+        """``results...[result_index] = reduce(windows, init_values, axes(inputs...), body)``."""
+        reducer = self.analysis.specified_reducer(body, self.accumulate)
+        count = len(self.inputs)
         inputs = self.analysis.enter(operands[:count], self.inputs, reducer)
         init_values = self.analysis.enter(operands[count:], self.init_values, reducer)
-        return self.analysis.leave(self._reduce_windows(inputs, init_values, reducer), reducer)
+        shape = operands[0].shape
+        result_shape = [window.count(size) for window, size in zip(self.windows, shape, strict=True)]
+        results = [np.empty(result_shape, type.dtype) for type in self.analysis.element_types]
+        if 0 in result_shape:
+            return tuple(results)
+        low, high = ([pair[side] for pair in self.padding] for side in (0, 1))
+        interior = [dilation - 1 for dilation in self.base_dilations]
+        padded_inputs = [
+            pad(array, value, low, high, interior) for array, value in zip(inputs, init_values, strict=True)
+        ]
+        for result_index in index_space(result_shape):
+            window_start = list(map(operator.mul, result_index, self.window_strides))
+            window_end = [
+                start + (size - 1) * dilation + 1
+                for start, size, dilation in zip(
+                    window_start, self.window_dimensions, self.window_dilations, strict=True
+                )
+            ]
+            window: tuple[Any, ...] = (*map(slice, window_start, window_end, self.window_dilations), ...)
+            windows = [array[window] for array in padded_inputs]
+            reduced = self._reduce_window(windows, init_values, reducer, shape, result_index)
+            for result, value in zip(results, self.analysis.leave(reduced, reducer), strict=True):
+                result[result_index] = value
+        return tuple(results)
 
-    def _reduce_windows(self, inputs: Arrays, init_values: Arrays, reducer: Reducer) -> Arrays:
-        """Reduce the windows in the body's types."""
+    def _reduce_window(
+        self,
+        windows: Sequence[Array],
+        init_values: Arrays,
+        reducer: Reducer,
+        shape: Sequence[int],
+        result_index: Index,
+    ) -> Arrays:
+        """Reduce the window of a result element, for inputs of `shape`: from the left, as a scan, or by the
+        tree of `Options(reduction_tree=...)`.
+        """
         tree = self.ordering.reduction_tree
         if tree != "blocked":
-            return reduce_windows_by_tree(inputs, init_values, self.windows, reducer, tree)
-        shape = inputs[0].shape
+            return reduce(windows, init_values, reducer, schedule(windows[0].size, tree))
         axis = cumulative_axis(self.windows, shape)
-        if axis is not None and inputs[0].size:
-            return self._scan(inputs, init_values, reducer, axis)
-        # Combining a monoid's total with an idempotent init value again changes nothing, except complex -0.
-        is_absorbed = self.analysis.monoid is not None and self.analysis.element_types[0].category != COMPLEX
-        if not is_absorbed or not is_idempotent(init_values, reducer):
-            return reduce_windows(inputs, init_values, self.windows, reducer)
-        (array,), (init_value,) = inputs, init_values
-        if not reducer.is_exact:
-            return (reduce_elements(array, init_value, self.windows, reducer),)
-        for axis, window in enumerate(self.windows):
-            window_along_axis = [window if other == axis else Window(1) for other in range(array.ndim)]
-            if not window.is_trivial:
-                array = reduce_elements(array, init_value, window_along_axis, reducer)
-        return combine_broadcast((init_value,), (array,), reducer)
+        if axis is None:
+            return reduce(windows, init_values, reducer, schedule(windows[0].size, "left"))
+        position, size = result_index[axis], shape[axis]
+        if not self.windows[axis].low:
+            windows = [array.reshape(-1)[::-1] for array in windows]
+            position, reducer = size - 1 - position, reducer.swapped()
+        return reduce(windows, init_values, reducer, scan_schedule(size, position))
 
     @property
     def scan_layout(self) -> ScanLayout | None:
@@ -220,18 +248,6 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
             return None
         before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
         return ScanLayout(before, shape[axis], after, not self.windows[axis].low)
-
-    def _scan(self, inputs: Arrays, init_values: Arrays, reducer: Reducer, axis: int) -> Arrays:
-        """Cumulative windows along `axis`."""
-        shape = inputs[0].shape
-        merged = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-        values = [array.reshape(merged) for array in inputs]
-        if self.windows[axis].low:
-            scanned = scan(tuple(values), init_values, reducer)
-        else:
-            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, reducer.swapped())
-            scanned = tuple([array[:, ::-1] for array in reverse])
-        return tuple([array.reshape(shape) for array in scanned])
 
 
 class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
@@ -247,6 +263,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     terms_depend_on_data = True
 
     takes_stored_values = True
+    numpy = "reduction.select_and_scatter_numpy.bind"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     source = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -298,42 +315,45 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         """The analyzed region `scatter`."""
         return Body(self.scatter)
 
-    @functools.cached_property
-    def selection(self) -> Callable[..., Any]:
-        """The vectorized `select`."""
-        return vectorize_region(self.select)
-
     def reference(
         self, operand: Array, source: Array, init_value: Array, *, select: Evaluate, scatter: Evaluate
     ) -> Array:
-        destinations = self._selected(operand, source.shape, select).ravel()
-        reducer = self.analysis.reducer(scatter, self.ordering.accumulate)
+        """``result[result_index] = reduce([source_values], [init_value], [0], scatter)``."""
+        reducer = self.analysis.specified_reducer(scatter, self.ordering.accumulate)
+        source_indices: dict[Index, list[Index]] = {}
+        for source_index in index_space(source.shape):
+            selected_index = self._selected_index(operand, source_index, select)
+            if selected_index is not None:
+                source_indices.setdefault(selected_index, []).append(source_index)
+        tree = self.ordering.reduction_tree
         types = [self.source]
-        (values,) = self.analysis.enter([source.ravel()], types, reducer)
-        (initial,) = self.analysis.enter([np.asarray(init_value)], types, reducer)
-        reduced = np.full(operand.size, initial, initial.dtype)
-        if (destinations < 0).any():
-            values, destinations = values[destinations >= 0], destinations[destinations >= 0]
-        if self.ordering.reduction_tree != "blocked":
-            reduce_groups(reduced, destinations, values, initial, reducer, self.ordering.reduction_tree)
-        elif reducer.ufunc is not None:
-            reducer.ufunc.at(reduced, destinations, values)
-        else:
-            reduce_into(reduced, destinations, values, reducer)
-        return self.analysis.leave([reduced.reshape(operand.shape)], reducer)[0]
+        init_values = self.analysis.enter([np.asarray(init_value)], types, reducer)
+        result = np.empty(operand.shape, self.analysis.element_types[0].dtype)
+        for result_index in index_space(operand.shape):
+            source_values = [element(source, index) for index in source_indices.get(result_index, [])]
+            leaves = [self.analysis.enter([value], types, reducer) for value in source_values]
+            steps = schedule(len(leaves), "left" if tree == "blocked" else tree)
+            reduced = execute(steps, leaves, init_values, reducer)
+            (result[result_index],) = self.analysis.leave(reduced, reducer)
+        return result
 
-    def _selected(self, operand: Array, shape: tuple[int, ...], select: Evaluate) -> Array:
-        """The row-major position of the selected element of each window, -1 for windows without elements."""
-        positions = np.arange(operand.size).reshape(operand.shape)
-        selected = np.full(shape, -1)
-        values = np.zeros(shape, operand.dtype)
-        for spans in window_positions(self.windows, operand.shape, shape):
-            if spans is None:
+    def _selected_index(self, operand: Array, source_index: Index, select: Evaluate) -> Index | None:
+        """The index of the operand's element that `select` keeps in a window, from the left in row-major
+        order; None if the window has no element of the operand.
+        """
+        selected_index: Index | None = None
+        for window_index in index_space(self.window_dimensions):
+            operand_index = tuple(
+                [
+                    start * window.stride - window.low + offset
+                    for start, window, offset in zip(source_index, self.windows, window_index, strict=True)
+                ]
+            )
+            if not in_bounds(operand_index, operand.shape):
                 continue
-            windows: tuple[Any, ...] = (*spans[0], ...)
-            elements: tuple[Any, ...] = (*spans[1], ...)
-            (prefers,) = self.selection(select, values[windows], operand[elements])
-            replaced = ~prefers | (selected[windows] < 0)
-            np.copyto(values[windows], operand[elements], where=replaced)
-            np.copyto(selected[windows], positions[elements], where=replaced)
-        return selected
+            if selected_index is not None:
+                (is_kept,) = select(element(operand, selected_index), element(operand, operand_index))
+                if is_kept:
+                    continue
+            selected_index = operand_index
+        return selected_index

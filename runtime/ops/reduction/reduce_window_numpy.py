@@ -1,23 +1,72 @@
-"""Reduce windows of arrays, position by position or by a tree, and reduce scattered values.
-
-Source: specification, sections "reduce_window" and "select_and_scatter".
-"""
+"""The NumPy implementation of `reduce_window`: all windows at once, position by position or by a tree."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from ...types import Array
+from ...types import COMPLEX, Array
+from ..framework.declaration import Evaluate
+from .cumulative_numpy import combine_broadcast, is_idempotent, scan
+from .reduce_window import ReduceWindow
 from .reducer import Arrays, Reducer
-from .reduction_tree import reduce_by_tree
-from .window_geometry import Window, element_positions, window_positions
+from .reduction_tree_numpy import reduce_by_tree
+from .window_geometry import Window, cumulative_axis, element_positions, window_positions
 
 MAX_GATHERED: Final = 1 << 20
 """Number of window elements gathered at a time for a reduction by a tree."""
+
+
+def bind(view: ReduceWindow) -> Callable[..., Any]:
+    """The function of inputs, init values and body."""
+
+    def reduce_window(*operands: Array, body: Evaluate) -> Arrays:
+        reducer = view.analysis.reducer(body, view.accumulate)
+        count = len(operands) // 2
+        inputs = view.analysis.enter(operands[:count], view.inputs, reducer)
+        init_values = view.analysis.enter(operands[count:], view.init_values, reducer)
+        return view.analysis.leave(_reduce_windows(view, inputs, init_values, reducer), reducer)
+
+    return reduce_window
+
+
+def _reduce_windows(view: ReduceWindow, inputs: Arrays, init_values: Arrays, reducer: Reducer) -> Arrays:
+    """Reduce the windows in the body's types."""
+    tree = view.ordering.reduction_tree
+    if tree != "blocked":
+        return reduce_windows_by_tree(inputs, init_values, view.windows, reducer, tree)
+    shape = inputs[0].shape
+    axis = cumulative_axis(view.windows, shape)
+    if axis is not None and inputs[0].size:
+        return _scan(view, inputs, init_values, reducer, axis)
+    # Combining a monoid's total with an idempotent init value again changes nothing, except complex -0.
+    is_absorbed = view.analysis.monoid is not None and view.analysis.element_types[0].category != COMPLEX
+    if not is_absorbed or not is_idempotent(init_values, reducer):
+        return reduce_windows(inputs, init_values, view.windows, reducer)
+    (array,), (init_value,) = inputs, init_values
+    if not reducer.is_exact:
+        return (reduce_elements(array, init_value, view.windows, reducer),)
+    for axis, window in enumerate(view.windows):
+        window_along_axis = [window if other == axis else Window(1) for other in range(array.ndim)]
+        if not window.is_trivial:
+            array = reduce_elements(array, init_value, window_along_axis, reducer)
+    return combine_broadcast((init_value,), (array,), reducer)
+
+
+def _scan(view: ReduceWindow, inputs: Arrays, init_values: Arrays, reducer: Reducer, axis: int) -> Arrays:
+    """Cumulative windows along `axis`."""
+    shape = inputs[0].shape
+    merged = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    values = [array.reshape(merged) for array in inputs]
+    if view.windows[axis].low:
+        scanned = scan(tuple(values), init_values, reducer)
+    else:
+        reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, reducer.swapped())
+        scanned = tuple([array[:, ::-1] for array in reverse])
+    return tuple([array.reshape(shape) for array in scanned])
 
 
 def reduce_windows(
@@ -73,35 +122,3 @@ def reduce_windows_by_tree(
         for result, reduced in zip(results, reduce_by_tree(values, init_values, reducer, tree), strict=True):
             result.reshape(-1)[start : start + chunk_size] = reduced[:, 0]
     return results
-
-
-def reduce_into(reduced: Array, destinations: Array, values: Array, reducer: Reducer) -> None:
-    """Combine each value into `reduced` at its destination, in the order of the values.
-
-    One vectorized step combines the first value of every destination, the next one the second, and so on.
-    """
-    order = np.argsort(destinations, kind="stable")
-    grouped = destinations[order]
-    starts = np.flatnonzero(np.diff(grouped, prepend=-1))
-    counts = np.diff(starts, append=len(grouped))
-    for rank in range(int(counts.max(initial=0))):
-        selected = order[starts[counts > rank] + rank]
-        targets = destinations[selected]
-        (reduced[targets],) = reducer.combine((reduced[targets],), (values[selected],))
-
-
-def reduce_groups(
-    reduced: Array, destinations: Array, values: Array, initial: Array, reducer: Reducer, tree: Any
-) -> None:
-    """Reduce the values of each destination, in order, with `initial` by a tree, and store them in `reduced`.
-
-    Destinations with the same number of values are reduced together.
-    """
-    order = np.argsort(destinations, kind="stable")
-    counts = np.bincount(destinations, minlength=reduced.size)
-    starts = np.cumsum(counts) - counts
-    for count in np.flatnonzero(np.bincount(counts)):
-        targets = np.flatnonzero(counts == count)
-        selected = order[starts[targets, np.newaxis] + np.arange(count)]
-        (totals,) = reduce_by_tree((values[selected][:, :, np.newaxis],), (initial,), reducer, tree)
-        reduced[targets] = totals[:, 0]

@@ -1,4 +1,4 @@
-"""Reducers: functions that combine whole arrays as the body of a reduction combines scalars.
+"""Reducers: functions that combine arrays as the body of a reduction combines scalars.
 
 Source: specification, sections "reduce", "reduce_window" and "select_and_scatter".
 """
@@ -140,6 +140,17 @@ class Body:
         return Reducer(
             lambda left, right: vectorized(function, *left, *right), dtypes, is_exact=self.is_float_minmax
         )
+
+    def specified_reducer(self, function: Evaluate, accumulate: str) -> Reducer:
+        """The reducer of references, which calls the region's function for each node, unless sums or products
+        of floats are accumulated in a wider type than the region's.
+        """
+        reducer = self.monoid_reducer(accumulate)
+        dtypes = [element_type.dtype for element_type in self.element_types]
+        is_inexact = self.element_types[0].category in (FLOAT, COMPLEX)
+        if reducer is not None and is_inexact and list(reducer.dtypes) != dtypes:
+            return reducer
+        return Reducer(lambda left, right: function(*left, *right), dtypes)
 
     def enter(self, values: Sequence[Array], types: Sequence[TensorType], reducer: Reducer) -> Arrays:
         """Convert values of `types` to the body's types and to the NumPy types of the reducer."""

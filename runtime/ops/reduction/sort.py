@@ -1,10 +1,9 @@
 """`sort`.
 
-For a recognized comparator (`bodies.comparator`) elements are sorted by integer keys of the same order.
-Comparisons of numbers do not order NaN; here it follows all numbers, in ascending and descending order. Any
-other comparator is evaluated by a stable merge sort. Equal elements always keep their order, so `is_stable`
-has no effect. A comparator that is not a strict weak order gives a permutation of the input, which is the
-same at each run.
+Comparisons of numbers do not order NaN: for a recognized comparator of floats (`bodies.comparator`) NaN
+follows all numbers, in ascending and descending order. Any other comparator is evaluated by a stable merge
+sort. Equal elements always keep their order, so `is_stable` has no effect. A comparator that is not a strict
+weak order gives a permutation of the input, which is the same at each run.
 
 Source: specification, section "sort".
 """
@@ -12,9 +11,7 @@ Source: specification, section "sort".
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -35,16 +32,12 @@ from ..framework import constraints, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.elements import element, index_space, inserted
 from ..framework.facts import Finiteness, OpenOrder
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
-from .bodies import Order, SortKey, comparator, vectorize_region
+from .bodies import Order, SortKey, comparator
 from .reducer import Arrays
-
-Less = Callable[[Arrays, Arrays], Array]
-
-MAX_SORTED_RANK = 32
-"""Maximum rank that NumPy's sorting functions support."""
 
 
 def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -> Array:
@@ -73,67 +66,36 @@ def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -
     return np.asarray(integers)
 
 
-def sort_single_input(array: Array, element_type: AnyElementType, key: SortKey, axis: int) -> Array | None:
-    """The sorted values of a single input whose equal elements have equal bits; None for any other."""
-    if key.component != "value" or array.dtype.kind not in "biuf":
-        return None
-    has_one_bit_pattern_each = key.order is not Order.TOTAL and bool((np.abs(array) > 0).all())
-    if element_type.category == FLOAT and not has_one_bit_pattern_each:
-        return None
-    ascending: Array = np.sort(array, axis=axis)
-    return np.flip(ascending, axis) if key.descending else ascending
+def merge_sort(count: int, is_less: Callable[[int, int], bool]) -> list[int]:
+    """The stable order of `count` elements, by merging runs of 1, 2, 4, ... elements.
 
-
-def sorted_positions(
-    inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
-) -> Array:
-    """The positions of the sorted elements along an axis before sorting."""
-    key_arrays = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
-    if len(key_arrays) == 1:
-        return np.argsort(key_arrays[0], axis=axis, kind="stable")
-    return np.lexsort(key_arrays[::-1], axis=axis)
-
-
-def around_axis(array: Array, axis: int) -> Array:
-    """An array as [outer, n, inner]: the dimensions before and behind the axis are merged."""
-    shape = array.shape
-    return array.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-
-
-def merge_sort(values: Arrays, less: Less) -> Array:
-    """The stable order of the rows of [rows, n] arrays, by merging runs of 1, 2, 4, ... elements.
-
-    Where elements of the second of two runs go in the first is found by binary search, for all runs at once.
-    Whatever `less` says, the result is a permutation of each row.
+    Whatever `is_less` says, the result is a permutation.
     """
-    rows, count = values[0].shape
-    row = np.arange(rows)[:, np.newaxis]
-    order = np.broadcast_to(np.arange(count), (rows, count))
-    width = 1
+    order, width = list(range(count)), 1
     while width < count:
-        positions = np.arange(count)
-        in_second = positions // width % 2 == 1
-        second = positions[in_second]
-        chosen = order[:, in_second]
-        reordered = tuple([array[row, chosen] for array in values])
-        low = np.broadcast_to(second // (2 * width) * (2 * width), chosen.shape).copy()
-        high = low + width
-        for _ in range(width.bit_length()):
-            middle = np.minimum((low + high) // 2, high - 1)
-            probed = order[row, np.maximum(middle, 0)]
-            before = less(reordered, tuple([array[row, probed] for array in values]))
-            searching = low < high
-            high = np.where(searching & before, middle, high)
-            low = np.where(searching & ~before, middle + 1, low)
-        # Under a strict weak order these positions ascend already.
-        targets = np.maximum.accumulate(low, axis=1) + second % width
-        is_target = np.zeros((rows, count), np.bool_)
-        is_target[row, targets] = True
-        merged = np.empty((rows, count), order.dtype)
-        merged[is_target] = chosen.ravel()
-        merged[~is_target] = order[:, ~in_second].ravel()
+        merged: list[int] = []
+        for start in range(0, count, 2 * width):
+            middle = start + width
+            merged += _merged(order[start:middle], order[middle : middle + width], is_less)
         order, width = merged, 2 * width
     return order
+
+
+def _merged(first: list[int], second: list[int], is_less: Callable[[int, int], bool]) -> list[int]:
+    """Two runs as one: binary search finds how many elements of the first precede each of the second."""
+    merged: list[int] = []
+    taken = 0
+    for number in second:
+        low, high = 0, len(first)
+        while low < high:
+            middle = (low + high) // 2
+            if is_less(number, first[middle]):
+                high = middle
+            else:
+                low = middle + 1
+        merged += [*first[taken:low], number]
+        taken = max(taken, low)
+    return merged + first[taken:]
 
 
 class Sort(Op, name="stablehlo.sort"):
@@ -146,6 +108,7 @@ class Sort(Op, name="stablehlo.sort"):
     finiteness = Finiteness.MOVED
 
     takes_stored_values = True
+    numpy = "reduction.sort_numpy.bind"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     dimension = Attribute(I64, -1)
@@ -202,11 +165,6 @@ class Sort(Op, name="stablehlo.sort"):
         numbers = [self.inputs[key.operand].category for key in keys if key.order is Order.FLOAT]
         return not any(category & (FLOAT | COMPLEX) for category in numbers)
 
-    @functools.cached_property
-    def vectorized(self) -> Any:
-        """The comparator, applied to whole arrays."""
-        return vectorize_region(self.comparator)
-
     @property
     def adjusted_dimension(self) -> int:
         """The dimension counted from 0."""
@@ -214,36 +172,30 @@ class Sort(Op, name="stablehlo.sort"):
         return dimension if dimension >= 0 else self.inputs[0].rank + dimension
 
     def reference(self, *inputs: Array, comparator: Evaluate) -> Arrays:
-        axis = self.adjusted_dimension
-        shape = inputs[0].shape
-        if shape[axis] < 2 or not inputs[0].size:
-            return inputs
-        if len(shape) > MAX_SORTED_RANK:
-            results = self._sorted([around_axis(array, axis) for array in inputs], comparator, 1)
-            return tuple([array.reshape(shape) for array in results])
-        return self._sorted(inputs, comparator, axis)
+        """``results_together[result_slice] = sort(inputs_together[result_slice], comparator_together)``."""
+        dimension, shape = self.adjusted_dimension, inputs[0].shape
+        results = tuple([np.empty(array.shape, array.dtype) for array in inputs])
+        for result_index in index_space((*shape[:dimension], *shape[dimension + 1 :])):
+            result_slice = inserted(result_index, slice(None), [dimension])
+            inputs_together = [array[result_slice] for array in inputs]
+            order = self._order(inputs_together, comparator)
+            for result, array in zip(results, inputs_together, strict=True):
+                result[result_slice] = array[order]
+        return results
 
-    def _sorted(self, inputs: Sequence[Array], comparator: Evaluate, axis: int) -> Arrays:
-        keys = self.keys
-        if keys is None:
-            return self._sorted_by_comparator(inputs, comparator, axis)
-        if len(inputs) == len(keys) == 1:
-            sorted_by_values = sort_single_input(inputs[0], self.inputs[0].element_type, keys[0], axis)
-            if sorted_by_values is not None:
-                return (sorted_by_values,)
-        order = sorted_positions(inputs, [type.element_type for type in self.inputs], keys, axis)
-        return tuple([np.take_along_axis(array, order, axis) for array in inputs])
+    def _order(self, inputs_together: Sequence[Array], comparator: Evaluate) -> list[int]:
+        """The order in which ``sort`` puts the elements of a one-dimensional slice."""
 
-    def _sorted_by_comparator(self, inputs: Sequence[Array], comparator: Evaluate, axis: int) -> Arrays:
-        arrays_last = [np.moveaxis(array, axis, -1) for array in inputs]
-        shape = arrays_last[0].shape
-        rows = tuple([array.reshape(math.prod(shape[:-1]), shape[-1]) for array in arrays_last])
+        def comparator_together(lhs: int, rhs: int) -> bool:
+            args = [element(array, (number,)) for array in inputs_together for number in (lhs, rhs)]
+            (is_less,) = comparator(*args)
+            return bool(is_less)
 
-        def less(left: Arrays, right: Arrays) -> Array:
-            interleaved = [array for pair in zip(left, right, strict=True) for array in pair]
-            (result,) = self.vectorized(comparator, *interleaved)
-            return np.asarray(result)
-
-        order = merge_sort(rows, less)
-        sorted_arrays = [np.take_along_axis(array, order, 1).reshape(shape) for array in rows]
-        return tuple([np.moveaxis(array, -1, axis) for array in sorted_arrays])
+        count = len(inputs_together[0])
+        if self.follows_comparator:
+            return merge_sort(count, comparator_together)
+        types = [type.element_type for type in self.inputs]
+        keys = [
+            ordered_integers(inputs_together[key.operand], types[key.operand], key) for key in self.keys or ()
+        ]
+        return sorted(range(count), key=lambda number: tuple([int(key[number]) for key in keys]))

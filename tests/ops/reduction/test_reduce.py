@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.reduction import reduce as reduction
-from nimblehlo.ops.reduction import reduction_tree
+from nimblehlo.ops.reduction import reduction_tree_numpy
 from nimblehlo.ops.reduction.reduce import Map, Reduce
 from nimblehlo.types import ELEMENT_TYPES, INTEGER
 from tests.ops.bodies import combining, region
@@ -88,11 +88,11 @@ def test_tree(data: st.DataObject, shape: tuple[int, ...], function: Any) -> Non
     [
         ((4096,), [0]),
         ((2, 3 * 4096 + 37), [1]),
-        ((2 * reduction_tree.MAX_VALUES + 4095,), [0]),
+        ((2 * reduction_tree_numpy.MAX_VALUES + 4095,), [0]),
         ((5 * 256 + 3, 2), [0]),
         ((2, 300, 3), [1]),
         ((700, 3, 60), [1]),
-        ((20, reduction_tree.MAX_INNER_SIZE + 5), [0]),
+        ((20, reduction_tree_numpy.MAX_INNER_SIZE + 5), [0]),
         ((3, 20, 3, 30), [1, 3]),
         ((20, 3, 30, 2), [0, 2]),
         ((2, 33, 1), [1]),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.reduction import sort as sorting
+from nimblehlo.ops.reduction import sort_numpy
 from nimblehlo.ops.reduction.sort import Sort, merge_sort
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.bodies import canonical, combining, comparing, region
@@ -219,16 +220,19 @@ def test_complex_by_imaginary_part() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 31, 32, 33, 1000])
 def test_merge_sort(count: int) -> None:
     values = np.random.default_rng(count).integers(0, count, (3, count))
-    order = merge_sort((values,), lambda left, right: left[0] < right[0])
+    order = sort_numpy.merge_sort((values,), lambda left, right: left[0] < right[0])
     np.testing.assert_array_equal(order, np.argsort(values, axis=1, kind="stable"))
+    for row, sorted_row in zip(values.tolist(), order.tolist(), strict=True):
+        assert merge_sort(count, lambda left, right, row=row: row[left] < row[right]) == sorted_row
 
 
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_a_comparator_without_order_gives_a_permutation(count: int, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    values = np.arange(2 * count).reshape(2, count)
-    order = merge_sort((values,), lambda left, right: random.random(left[0].shape) < 0.5)
-    np.testing.assert_array_equal(np.sort(order, axis=1), np.broadcast_to(np.arange(count), (2, count)))
+    is_less = np.random.default_rng(seed).random((count, count)) < 0.5
+    values = np.broadcast_to(np.arange(count), (2, count))
+    order = sort_numpy.merge_sort((values,), lambda left, right: is_less[left[0], right[0]])
+    np.testing.assert_array_equal(np.sort(order, axis=1), values)
+    assert [merge_sort(count, lambda left, right: bool(is_less[left, right]))] * 2 == order.tolist()
 
 
 LESS = comparing("LT")
