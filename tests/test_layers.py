@@ -101,7 +101,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "testing": {"framework"},
         "elementwise": {"framework", "numerics"},
         "shape": {"framework", "numerics"},
-        "reduction": {"elementwise", "framework", "numerics"},
+        "reduction": {"elementwise", "framework", "numerics", "shape"},
         "indexing": {"framework", "numerics", "reduction", "shape"},
         "contraction": {"elementwise", "framework", "numerics", "reduction"},
         "custom_calls": {"chlo", "collectives", "framework", "numerics", "reduction", "shape", "testing"},

@@ -241,10 +241,10 @@ INDEXING: dict[str, Cases] = {
     "kernels/sorting/top_k_loops.py:_SAMPLED_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (2, k), 9) for k in around(n)
     ],
-    "runtime/ops/chlo/elementwise.py:_MIN_LONG_ROW": lambda n, t, o: [
+    "runtime/ops/chlo/top_k_numpy.py:_MIN_LONG_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, k), 5) for k in around(n)
     ],
-    "runtime/ops/chlo/elementwise.py:_BLOCKS_PER_ROW": lambda n, t, o: [
+    "runtime/ops/chlo/top_k_numpy.py:_BLOCKS_PER_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, 5000), k) for k in around(n // 4)
     ],
     "runtime/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [

@@ -74,8 +74,8 @@ runtime/plan/implementations/nests.py:_NARROW
 runtime/plan/implementations/quantized_sums.py:*
 runtime/plan/implementations/region_code.py:MAX_SMALL_ELEMENTS
 runtime/specialize/*.py:MAX_*
-runtime/ops/reduction/window_reduce.py:MAX_GATHERED
-runtime/ops/reduction/reduction_tree.py:MAX_*
+runtime/ops/reduction/reduce_window_numpy.py:MAX_GATHERED
+runtime/ops/reduction/reduction_tree_numpy.py:MAX_*
 """
 """Numbers that may be smaller, but not larger: memory on the stack, what code is made for."""
 

@@ -6,7 +6,6 @@ Source: the public definition of the CHLO dialect; specification, section "Diale
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +31,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Accuracy, ErrorTerm, Rounding
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.elements import index_space
 from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
 from ..numerics import complex_functions, element_types
@@ -314,6 +314,7 @@ class TopK(
     kernel = "kernels.top_k"
     rounding = Rounding.EXACT
     finiteness = Finiteness.MOVED
+    numpy = "chlo.top_k_numpy.bind"
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
     k = Attribute(I64)
@@ -322,18 +323,14 @@ class TopK(
     indices = Result(INTEGER)
 
     def reference(self, operand: Array) -> tuple[Array, Array]:
-        size, count = operand.shape[-1], math.prod(operand.shape[:-1])
-        rows, order = operand.reshape(count, size), np.empty((count, self.k), np.intp)
-        # In blocks of rows, whose temporary arrays stay in caches and are reused for the next block.
-        rows_per_chunk = max(1, _ELEMENTS_PER_CHUNK // max(1, size))
-        for first in range(0, count, rows_per_chunk):
-            sort_keys = self.keys_of(rows[first : first + rows_per_chunk])
-            order[first : first + rows_per_chunk] = _smallest_keys(
-                np.invert(sort_keys, out=sort_keys), self.k
-            )
-        shape = (*operand.shape[:-1], self.k)
-        values = np.take_along_axis(rows, order, axis=-1).reshape(shape)
-        return values, order.astype(np.int32).reshape(shape)
+        values = np.empty((*operand.shape[:-1], self.k), operand.dtype)
+        indices = np.empty(values.shape, np.int32)
+        for index in index_space(operand.shape[:-1]):
+            row = operand[index]
+            descending = [-int(sort_key) for sort_key in self.keys_of(row)]
+            indices[index] = sorted(range(len(row)), key=descending.__getitem__)[: self.k]
+            values[index] = row[indices[index]]
+        return values, indices
 
     def keys_of(self, operand: Array) -> Array:
         """Integers in the order of the elements."""
@@ -342,39 +339,3 @@ class TopK(
             sort_keys: Array = element_types.total_order(element_type)(operand)
             return sort_keys
         return operand.astype(element_types.carrier(element_type))
-
-
-_MIN_LONG_ROW = 1 << 12
-"""Number of elements of a row that is worth a call of its own."""
-_BLOCKS_PER_ROW = 64
-"""Blocks of a long row: their minima bound the elements that `_smallest_of_row` selects."""
-
-
-def _smallest_of_row(sort_keys: Array, count: int) -> Array:
-    """`_smallest_keys` of one long row: few elements are at most the `count`-th smallest block minimum."""
-    blocks = sort_keys[: len(sort_keys) // _BLOCKS_PER_ROW * _BLOCKS_PER_ROW].reshape(_BLOCKS_PER_ROW, -1)
-    bound = np.partition(blocks.min(axis=1), count - 1)[count - 1]
-    candidates = np.flatnonzero(sort_keys <= bound)
-    return candidates[np.argsort(sort_keys[candidates], kind="stable")[:count]]
-
-
-_ELEMENTS_PER_CHUNK = 1 << 17
-"""Maximum number of elements that are searched at a time."""
-
-
-def _smallest_keys(sort_keys: Array, count: int) -> Array:
-    """The indices of the smallest keys of each row, in ascending order; equal keys keep their order."""
-    size = sort_keys.shape[-1]
-    if not 0 < 8 * count < size:
-        return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]
-    if size >= _MIN_LONG_ROW and count <= _BLOCKS_PER_ROW // 4:
-        return np.stack([_smallest_of_row(row, count) for row in sort_keys])
-    last = np.partition(sort_keys, count - 1, axis=-1)[..., count - 1 : count]
-    chosen = sort_keys <= last
-    if np.count_nonzero(chosen) > chosen.size // size * count:
-        needed = count - np.count_nonzero(sort_keys < last, axis=-1, keepdims=True)
-        equal = sort_keys == last
-        chosen &= ~(equal & (np.cumsum(equal, axis=-1) > needed))
-    positions = np.nonzero(chosen)[-1].reshape(*sort_keys.shape[:-1], count)
-    order = np.argsort(np.take_along_axis(sort_keys, positions, axis=-1), axis=-1, kind="stable")
-    return np.take_along_axis(positions, order, axis=-1)

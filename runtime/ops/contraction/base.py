@@ -132,6 +132,11 @@ class Contraction(MixedProduct):
         )
 
     def reference(self, *operands: Array) -> Array:
+        """The specification's `dot_general` of transposed operands.
+
+        The order of a sum's additions, and where they round, are not the specification's; docs/numerics.md
+        states them, and one native function defines them, on one thread.
+        """
         assert self.multiply is not None
         lhs, rhs = operands
         return np.asarray(self.bind_matmul(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))

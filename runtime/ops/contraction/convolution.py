@@ -185,6 +185,10 @@ class Convolution(
         return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
+        """The specification's products of windows, each summed in the order that docs/numerics.md states.
+
+        Native code defines it, because the order of the additions decides how a sum rounds.
+        """
         return self.convolve(lhs, rhs, self.static_padding())
 
 

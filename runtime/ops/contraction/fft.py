@@ -111,6 +111,9 @@ class Fft(
         return [TensorType(self._result_shape(self.operand.shape), self._result_element_type())]
 
     def reference(self, operand: Array) -> Array:
+        """The transform by the native function whose order of additions docs/numerics.md states: the
+        specification leaves the algorithm open, and each rounds differently.
+        """
         return self.bind_fft(operand.shape, 1)(operand)
 
     def bind(self) -> Callable[[Array], Array]:

@@ -65,6 +65,9 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return _is_square(self.a)
 
     def reference(self, a: Array) -> Array:
+        """The factors by the kernel or the library that docs/numerics.md names: the specification defines
+        them by their product, not the operations that compute and round them.
+        """
         return self.bind_to_shape(a.shape)(a)
 
     def bind(self) -> Callable[..., Array]:
@@ -164,6 +167,9 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     C4 = constraints.same_baseline_type("b", "result")
 
     def reference(self, a: Array, b: Array) -> Array:
+        """The solution by the kernel or the library that docs/numerics.md names: the specification defines it
+        by the equation that it solves, not the operations that compute and round it.
+        """
         return self.bind_to_shape(b.shape)(a, b)
 
     def bind(self) -> Callable[..., Array]:

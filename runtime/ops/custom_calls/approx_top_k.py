@@ -9,6 +9,7 @@ Source: JAX, `jax.lax.approx_max_k`; XLA's `ApproxTopK`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ir import Attribute as IrAttribute
@@ -129,7 +130,17 @@ class ApproxTopK(ApproxTopKRules, name=APPROX_TOP_K):
         return Operation("stablehlo.sort", inputs, types, attributes, operation.regions, operation.location)
 
     def reference(self, *operands: Array, comparator: Evaluate) -> tuple[Array, ...]:
-        ordered = Op.of(self.sort()).reference(*operands[: len(self.inputs)], comparator=comparator)
+        return self._first(Op.of(self.sort()).reference, operands, comparator)
+
+    def bind(self) -> Callable[..., Any]:
+        sort = Op.of(self.sort()).bind()
+        return lambda *operands, comparator: self._first(sort, operands, comparator)
+
+    def _first(
+        self, sort: Callable[..., Any], operands: Sequence[Array], comparator: Evaluate
+    ) -> tuple[Array, ...]:
+        """The first elements by a function of `sort`."""
+        ordered = sort(*operands[: len(self.inputs)], comparator=comparator)
         count = self.top_k if self.aggregate_to_topk else self.results[0].shape[self.reduction_dim]
         first: tuple[slice, ...] = (slice(None),) * self.reduction_dim + (slice(count),)
         return tuple([array[first] for array in ordered])

@@ -6,6 +6,7 @@ are the results.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -85,7 +86,14 @@ class ComparedTopK(Op, name=COMPARED_TOP_K):
         return Operation("stablehlo.sort", inputs, types, attributes, operation.regions, operation.location)
 
     def reference(self, operand: Array, *, comparator: Evaluate) -> tuple[Any, ...]:
+        return self._first(Op.of(self.sort(self.iota().result)).reference, operand, comparator)
+
+    def bind(self) -> Callable[..., Any]:
+        sort = Op.of(self.sort(self.iota().result)).bind()
+        return lambda operand, *, comparator: self._first(sort, operand, comparator)
+
+    def _first(self, sort: Callable[..., Any], operand: Array, comparator: Evaluate) -> tuple[Any, ...]:
+        """The first elements and their positions, by a function of `sort`."""
         positions = np.broadcast_to(np.arange(operand.shape[-1], dtype=np.int32), operand.shape)
-        sort = Op.of(self.sort(self.iota().result))
-        ordered = sort.reference(operand, positions, comparator=comparator)
+        ordered = sort(operand, positions, comparator=comparator)
         return tuple([array[..., : self.values.shape[-1]] for array in ordered])

@@ -5,7 +5,7 @@ Source: JAX, "jax.export" (guaranteed custom call targets); specification of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,22 @@ class SizedByOperands(RunTimeShaped):
         return Op.of(static).infer() or [result.type for result in static.results]
 
     def reference(self, *operands: Array, **regions: Any) -> Any:
+        static, data_operands = self._static_form(operands)
+        return static.reference(*data_operands, **regions)
+
+    def bind(self) -> Callable[..., Any]:
+        return self._run_numpy
+
+    def _run_numpy(self, *operands: Array, **regions: Any) -> Any:
+        static, data_operands = self._static_form(operands)
+        return static.bind()(*data_operands, **regions)
+
+    def _static_form(self, operands: tuple[Array, ...]) -> tuple[Op, list[Array]]:
+        """The view of the static form, and its operands.
+
+        Raises:
+            ExecutionError: a constraint does not hold, or a result does not fit into memory.
+        """
         positions = self.size_operands()
         values = {name: operands[position] for name, position in positions.items()}
         view = rules.with_actual_shapes(self, operands)
@@ -66,7 +82,7 @@ class SizedByOperands(RunTimeShaped):
         static = self._static_view(values, operands)
         sizes = set(positions.values())
         data_operands = [array for position, array in enumerate(operands) if position not in sizes]
-        return static.bind()(*data_operands, **regions)
+        return static, data_operands
 
     def _static_view(self, values: Mapping[str, Array], operands: tuple[Array, ...]) -> Op:
         """The view of the static form for actual sizes.

@@ -5,11 +5,8 @@ Source: specification, section "Ops".
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ...ir.affine import AffineExpr, identity_map
 from ...types import DYNAMIC, TENSOR, Array, TensorType, Type
@@ -17,11 +14,9 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.elements import Index, from_elements
 from ..framework.facts import Finiteness
 from .movement import MovementMap, MovementOp
-
-MAX_COPIED_ELEMENTS = 4096
-"""Maximum number of elements of a broadcast that is copied (1 µs); a larger broadcast is a view."""
 
 
 class BroadcastRules(Op):
@@ -92,6 +87,7 @@ class BroadcastInDim(
     loop_sharding = "movement"
 
     binds_by_types = True
+    numpy = "shape.movement_numpy.bind_broadcast_in_dim"
 
     operand = Operand(TENSOR)
     broadcast_dimensions = Attribute(DIMENSIONS)
@@ -103,13 +99,9 @@ class BroadcastInDim(
         return self.element_map([zero if size == 1 else identity[d] for size, d in pairs])
 
     def reference(self, operand: Array) -> Array:
+        """``result[result_index] = operand[operand_index]``."""
         rules.check_actual_sizes(self, operand)
         return broadcast_in_dim(operand, self.broadcast_dimensions, self.result_shape(operand))
-
-    def bind(self) -> Callable[..., Any]:
-        if not (self.result.is_static and self.operand.is_static):
-            return self.reference
-        return bind_broadcast(self.operand, self.broadcast_dimensions, self.result.shape)
 
     def result_shape(self, operand: Array) -> tuple[int, ...]:
         """The result's shape; sizes that its type leaves unknown are the operand's."""
@@ -123,41 +115,14 @@ class BroadcastInDim(
         return tuple(shape)
 
 
-def broadcast_in_dim(operand: Array, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]) -> Array:
-    """`operand` with its dimension d at dimension ``broadcast_dimensions[d]`` of `shape`."""
-    order = sorted(range(operand.ndim), key=broadcast_dimensions.__getitem__)
-    aligned = [1] * len(shape)
-    for d, to in enumerate(broadcast_dimensions):
-        aligned[to] = operand.shape[d]
-    return np.broadcast_to(operand.transpose(order).reshape(aligned), shape)
+def broadcast_in_dim(operand: Array, broadcast_dimensions: Sequence[int], shape: Sequence[int]) -> Array:
+    """`broadcast_in_dim` by its definition: ``result[result_index] = operand[operand_index]``."""
 
+    def element_at(result_index: Index) -> Any:
+        sizes = zip(operand.shape, broadcast_dimensions, strict=True)
+        return operand[tuple([0 if size == 1 else result_index[d] for size, d in sizes])]
 
-def bind_broadcast(
-    operand: TensorType, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]
-) -> Callable[[Array], Array]:
-    """`broadcast_in_dim` for one type of operand and shape of result, with little work a call."""
-    dtype, empty = operand.dtype, np.empty
-    if operand.rank == 0 and math.prod(shape) <= MAX_COPIED_ELEMENTS:
-
-        def fill(value: Array) -> Array:
-            result = empty(shape, dtype)
-            result[...] = value
-            return result
-
-        return fill
-    if math.prod(shape) > MAX_COPIED_ELEMENTS:
-        return lambda value: broadcast_in_dim(value, broadcast_dimensions, shape)
-    order = tuple(sorted(range(operand.rank), key=broadcast_dimensions.__getitem__))
-    aligned = [1] * len(shape)
-    for d, to in enumerate(broadcast_dimensions):
-        aligned[to] = operand.shape[d]
-
-    def copy(value: Array) -> Array:
-        result = empty(shape, dtype)
-        result[...] = value.transpose(order).reshape(aligned)
-        return result
-
-    return copy
+    return from_elements(shape, operand.dtype, element_at)
 
 
 class Broadcast(
@@ -170,6 +135,7 @@ class Broadcast(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "shape.movement_numpy.bind_broadcast"
 
     operand = Operand(TENSOR)
     broadcast_sizes = Attribute(DIMENSIONS)
@@ -190,4 +156,7 @@ class Broadcast(
         return self.element_map(identity_map(self.result.rank)[len(self.broadcast_sizes) :])
 
     def reference(self, operand: Array) -> Array:
-        return np.broadcast_to(operand, (*self.broadcast_sizes, *operand.shape))
+        """``result[j0, ..., i0, ..., iR-1] = operand[i0, ..., iR-1]``."""
+        shape = (*self.broadcast_sizes, *operand.shape)
+        added = len(self.broadcast_sizes)
+        return from_elements(shape, operand.dtype, lambda result_index: operand[result_index[added:]])

@@ -5,7 +5,7 @@ Source: specification, section "Ops".
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import CONSTANT, I64
 from ..framework.declaration import Attribute, Op, Result, constraint
+from ..framework.elements import from_elements
 from ..numerics import element_types
 
 
@@ -71,6 +72,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     rounding = Rounding.EXACT
     wider = "carrier"
     loop_sharding = "iota"
+    numpy = "shape.movement_numpy.bind_iota"
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
@@ -83,17 +85,13 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
             raise self.verify_error(f"output is {self.output}, but must have a static shape")
 
     def reference(self) -> Array:
+        """``output[output_index] = constant(output_index[iota_dimension], element_type(output))``."""
         return iota(self.output.plain_element_type, self.output.shape, self.iota_dimension)
 
 
-def iota(element_type: ElementType, shape: tuple[int, ...], iota_dimension: int) -> Array:
-    """The values of `iota` in an array of `shape`. Integers that do not fit wrap."""
-    size = shape[iota_dimension]
-    counted = np.int32 if element_type.name == "i32" and size <= 1 << 31 else np.int64
-    values = np.arange(size, dtype=counted)
-    if element_type.dtype != counted:
-        values = element_types.converter(ELEMENT_TYPES["i64"], element_type)(values)
-    if values.size == math.prod(shape):
-        return values.reshape(shape)
-    trailing = (1,) * (len(shape) - iota_dimension - 1)
-    return np.broadcast_to(values.reshape(-1, *trailing), shape).copy()
+def iota(element_type: ElementType, shape: Sequence[int], iota_dimension: int) -> Array:
+    """`iota` by its definition. Integers that do not fit wrap."""
+    constant = element_types.converter(ELEMENT_TYPES["i64"], element_type)
+    return from_elements(
+        shape, element_type.dtype, lambda output_index: constant(np.array(output_index[iota_dimension]))
+    )

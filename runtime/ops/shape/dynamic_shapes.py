@@ -33,8 +33,8 @@ from ..framework.facts import Finiteness
 from ..framework.memory_limit import require_free_memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
-from .layout import ReshapeRules
-from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, bind_pad, sliced_shape
+from .layout import ReshapeRules, reshape
+from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, pad, slice_by_definition, sliced_shape
 
 _MAX_I32: Final = int(np.iinfo(np.int32).max)
 """The largest size that `get_dimension_size`, whose result is an i32, can return."""
@@ -124,6 +124,7 @@ class DynamicBroadcastInDim(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "shape.dynamic_numpy.bind_broadcast_in_dim"
 
     operand = Operand(TENSOR)
     output_dimensions = Operand(INTEGER, rank=1)
@@ -162,6 +163,7 @@ class DynamicReshape(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "shape.dynamic_numpy.bind_reshape"
 
     operand = Operand(TENSOR)
     output_shape = Operand(INTEGER, rank=1)
@@ -179,7 +181,7 @@ class DynamicReshape(
         return None if shape is None else [self.result.with_shape(shape)]
 
     def reference(self, operand: Array, output_shape: Array) -> Array:
-        return operand.reshape(self.at_run_time(operand, output_shape).required_integers("output_shape"))
+        return reshape(operand, self.at_run_time(operand, output_shape).required_integers("output_shape"))
 
 
 class DynamicIota(
@@ -191,6 +193,7 @@ class DynamicIota(
 
     rounding = Rounding.EXACT
     wider = "carrier"
+    numpy = "shape.dynamic_numpy.bind_iota"
 
     output_shape = Operand(INTEGER, rank=1)
     iota_dimension = Attribute(I64)
@@ -223,6 +226,7 @@ class DynamicPad(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "shape.dynamic_numpy.bind_pad"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -239,7 +243,7 @@ class DynamicPad(
         self, operand: Array, padding_value: Array, low: Array, high: Array, interior: Array
     ) -> Array:
         view = self.at_run_time(operand, padding_value, low, high, interior)
-        return bind_pad(operand.shape, *map(view.required_integers, AMOUNTS))(operand, padding_value)
+        return pad(operand, padding_value, *map(view.required_integers, AMOUNTS))
 
 
 class RealDynamicSlice(
@@ -257,6 +261,7 @@ class RealDynamicSlice(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    numpy = "shape.dynamic_numpy.bind_slice"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=1)
@@ -272,7 +277,7 @@ class RealDynamicSlice(
 
     def reference(self, operand: Array, start_indices: Array, limit_indices: Array, strides: Array) -> Array:
         view = self.at_run_time(operand, start_indices, limit_indices, strides)
-        return operand[tuple(map(slice, *map(view.required_integers, RANGES)))]
+        return slice_by_definition(operand, *map(view.required_integers, RANGES))
 
 
 def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:

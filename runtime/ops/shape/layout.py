@@ -6,8 +6,7 @@ Source: specification, section "Ops".
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,7 @@ import numpy as np
 from ...errors import counted
 from ...ir.affine import AffineExpr, identity_map
 from ...types import (
-    COMPLEX,
     DYNAMIC,
-    FLOAT,
     PLAIN,
     QUANTIZED_PER_TENSOR,
     TENSOR,
@@ -30,6 +27,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.elements import Index, from_elements, index_space
 from ..framework.facts import Finiteness
 from .movement import MovementMap, MovementOp, dims_through_reshape, reshape_groups
 
@@ -49,6 +47,7 @@ class Concatenate(
     loop_sharding = "movement"
 
     binds_by_types = True
+    numpy = "shape.movement_numpy.bind_concatenate"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     dimension = Attribute(I64)
@@ -105,14 +104,15 @@ class Concatenate(
         return maps
 
     def reference(self, *inputs: Array) -> Array:
+        """``result[i0, ..., id, ..., iR-1] = inputs[k][i0, ..., kd, ..., iR-1]``."""
         rules.check_actual_sizes(self, *inputs)
-        return np.concatenate(inputs, self.dimension)
-
-    def bind(self) -> Callable[..., Any]:
-        if not all(type.is_static for type in self.inputs):
-            return self.reference
-        concatenate, dimension = np.concatenate, self.dimension
-        return lambda *inputs: concatenate(inputs, dimension)
+        d = self.dimension
+        sizes = [array.shape[d] for array in inputs]
+        result = np.empty((*inputs[0].shape[:d], sum(sizes), *inputs[0].shape[d + 1 :]), inputs[0].dtype)
+        for k, array in enumerate(inputs):
+            for index in index_space(array.shape):
+                result[(*index[:d], sum(sizes[:k]) + index[d], *index[d + 1 :])] = array[index]
+        return result
 
 
 class ReshapeRules(Op):
@@ -174,6 +174,7 @@ class Reshape(
     loop_sharding = "reshape"
 
     binds_by_types = True
+    numpy = "shape.movement_numpy.bind_reshape"
 
     operand = Operand(TENSOR)
     result = Result(TENSOR)
@@ -198,6 +199,15 @@ class Reshape(
         return self.element_map(indices)
 
     def reference(self, operand: Array) -> Array:
+        """``result[result_index] = operand[operand_index]``, of the same position in lexicographic order."""
+        return reshape(operand, self.actual_shape(operand))
+
+    def actual_shape(self, operand: Array) -> tuple[int, ...]:
+        """The result's shape; a size that its type leaves unknown follows from the operand's.
+
+        Raises:
+            ExecutionError: it does not follow.
+        """
         shape = self.result.shape
         unknown = shape.count(DYNAMIC)
         static_size = math.prod([size for size in shape if size != DYNAMIC])
@@ -209,12 +219,15 @@ class Reshape(
         if not follows:
             actual = rules.shape_text(operand.shape)
             rules.fail_if(self, f"operand has shape {actual}, but result {rules.shape_text(shape)}", "C2")
-        return operand.reshape(shape)
+        return tuple([operand.size // static_size if size == DYNAMIC else size for size in shape])
 
-    def bind(self) -> Callable[..., Any]:
-        if not (self.result.is_static and self.operand.is_static):
-            return self.reference
-        return operator.methodcaller("reshape", self.result.shape)
+
+def reshape(operand: Array, shape: Sequence[int]) -> Array:
+    """`reshape` by its definition."""
+    result = np.empty(tuple(shape), operand.dtype)
+    for result_index, operand_index in zip(index_space(shape), index_space(operand.shape), strict=True):
+        result[result_index] = operand[operand_index]
+    return result
 
 
 class Reverse(
@@ -228,6 +241,7 @@ class Reverse(
     loop_sharding = "movement"
 
     binds_by_types = True
+    numpy = "shape.movement_numpy.bind_reverse"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     dimensions = Attribute(DIMENSIONS)
@@ -251,19 +265,15 @@ class Reverse(
         return tuple([slice(None, None, -1 if d in self.dimensions else 1) for d in range(self.operand.rank)])
 
     def reference(self, operand: Array) -> Array:
-        reversed_operand: Array = self.bind()(operand)
-        return reversed_operand
+        """``result[result_index] = operand[operand_index]``."""
 
-    def bind(self) -> Callable[..., Any]:
-        """Copy floats; return a view of other elements.
+        def element_at(result_index: Index) -> Any:
+            operand_index = [
+                operand.shape[d] - i - 1 if d in self.dimensions else i for d, i in enumerate(result_index)
+            ]
+            return operand[tuple(operand_index)]
 
-        Most of NumPy's functions of floats take another loop where a stride is negative, and its last bits
-        differ. So no step is given floats in reversed order.
-        """
-        view = operator.itemgetter(self.slices())
-        if self.operand.element_type.category & (FLOAT | COMPLEX):
-            return lambda operand: np.array(view(operand), order="C")
-        return view
+        return from_elements(operand.shape, operand.dtype, element_at)
 
 
 class Transpose(
@@ -280,6 +290,7 @@ class Transpose(
     loop_sharding = "movement"
 
     binds_by_types = True
+    numpy = "shape.movement_numpy.bind_transpose"
 
     operand = Operand(TENSOR)
     permutation = Attribute(DIMENSIONS)
@@ -337,7 +348,8 @@ class Transpose(
         return self.element_map([identity[self.permutation.index(d)] for d in range(self.operand.rank)])
 
     def reference(self, operand: Array) -> Array:
-        return operand.transpose(self.permutation)
-
-    def bind(self) -> Callable[..., Any]:
-        return operator.methodcaller("transpose", self.permutation)
+        """``result_index[d] = operand_index[permutation[d]]``."""
+        result = np.empty([operand.shape[d] for d in self.permutation], operand.dtype)
+        for operand_index in index_space(operand.shape):
+            result[tuple([operand_index[d] for d in self.permutation])] = operand[operand_index]
+        return result

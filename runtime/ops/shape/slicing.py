@@ -5,8 +5,7 @@ Source: specification, sections "pad" and "slice".
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
+from ..framework.elements import Index, from_elements, in_bounds, index_space
 from ..framework.facts import Finiteness
 from .movement import MovementMap, MovementOp, full_result_map
 
@@ -86,6 +86,7 @@ class Pad(
     loop_sharding = "movement"
 
     binds_by_types = True
+    numpy = "shape.pad_numpy.bind"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -103,7 +104,7 @@ class Pad(
     def movement_maps(self) -> list[MovementMap]:
         """The map of the operand, and that of the padding value, which fills the rest."""
         low, interior, result_shape = self.edge_padding_low, self.interior_padding, self.result.shape
-        pairs = list(map(_padded_slices, self.operand.shape, result_shape, low, interior))
+        pairs = list(map(padded_slices, self.operand.shape, result_shape, low, interior))
         indices = zip(identity_map(self.operand.rank), pairs, strict=True)
         return [
             MovementMap(
@@ -117,11 +118,9 @@ class Pad(
         ]
 
     def reference(self, operand: Array, padding_value: Array) -> Array:
+        """``result[result_index]`` is an element of `operand` where it has one, else `padding_value`."""
         rules.check_actual_sizes(self, operand, padding_value)
-        return bind_pad(operand.shape, *self.amounts())(operand, padding_value)
-
-    def bind(self) -> Callable[..., Any]:
-        return bind_pad(self.operand.shape, *self.amounts()) if self.operand.is_static else self.reference
+        return pad(operand, padding_value, *self.amounts())
 
 
 def padded_size(size: int, low: int, high: int, interior: int) -> int:
@@ -129,26 +128,29 @@ def padded_size(size: int, low: int, high: int, interior: int) -> int:
     return size + low + max(size - 1, 0) * interior + high
 
 
-def bind_pad(
-    shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]
-) -> Callable[[Array, Array], Array]:
-    """The function of operand and padding_value for one shape. Source: specification, `pad`."""
-    result_shape = tuple(map(padded_size, shape, low, high, interior))
-    pairs = list(map(_padded_slices, shape, result_shape, low, interior))
-    source_slices = tuple([pair[0] for pair in pairs])
-    target_slices = tuple([pair[1] for pair in pairs])
-    empty = np.empty
+def pad(
+    operand: Array,
+    padding_value: Array,
+    edge_padding_low: Sequence[int],
+    edge_padding_high: Sequence[int],
+    interior_padding: Sequence[int],
+) -> Array:
+    """`pad` by its definition."""
+    result_shape = map(padded_size, operand.shape, edge_padding_low, edge_padding_high, interior_padding)
+    result = np.full(tuple(result_shape), padding_value, operand.dtype)
+    for operand_index in index_space(operand.shape):
+        result_index = tuple(
+            [
+                low + i * (interior + 1)
+                for low, i, interior in zip(edge_padding_low, operand_index, interior_padding, strict=True)
+            ]
+        )
+        if in_bounds(result_index, result.shape):
+            result[result_index] = operand[operand_index]
+    return result
 
-    def pad(operand: Array, padding_value: Array) -> Array:
-        result = empty(result_shape, operand.dtype)
-        result[...] = padding_value
-        result[target_slices] = operand[source_slices]
-        return result
 
-    return pad
-
-
-def _padded_slices(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
+def padded_slices(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
     """Along one dimension: the slice of the operand that is copied, and its slice of the result."""
     stride = interior + 1
     first = max(0, -(low // stride))
@@ -214,6 +216,7 @@ class Slice(
     loop_sharding = "slice"
 
     binds_by_types = True
+    numpy = "shape.movement_numpy.bind_slice"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Attribute(DIMENSIONS)
@@ -236,8 +239,18 @@ class Slice(
         return tuple(map(slice, *self.ranges())) if self.start_indices else ()
 
     def reference(self, operand: Array) -> Array:
+        """``result[result_index] = operand[operand_index]``."""
         rules.check_actual_sizes(self, operand)
-        return operand[self.slices()]
+        return slice_by_definition(operand, *self.ranges())
 
-    def bind(self) -> Callable[..., Any]:
-        return operator.itemgetter(self.slices()) if self.operand.is_static else self.reference
+
+def slice_by_definition(
+    operand: Array, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]
+) -> Array:
+    """``operand_index = start_indices + result_index * strides``."""
+
+    def element_at(result_index: Index) -> Any:
+        indices = zip(start_indices, result_index, strides, strict=True)
+        return operand[tuple([start + i * stride for start, i, stride in indices])]
+
+    return from_elements(sliced_shape(start_indices, limit_indices, strides), operand.dtype, element_at)
