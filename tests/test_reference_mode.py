@@ -10,7 +10,6 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.fuzzing.generator import RandomProgram
-from nimblehlo.ops.framework import declaration
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.reduction.reduce import Reduce
 from tests.fuzzing.programs import random_program
@@ -69,11 +68,6 @@ def test_the_reference_needs_no_numpy_implementation(monkeypatch: pytest.MonkeyP
     assert (got == 7).all()
     (got,) = nimblehlo.execute(PROGRAM, INPUTS, options=REFERENCE)
     assert got.tobytes() == wanted.tobytes()
-
-
-@pytest.mark.parametrize("name", sorted({one.numpy for one in declaration.declarations() if one.numpy}))
-def test_every_named_implementation_exists(name: str) -> None:
-    assert callable(declaration._named_function(name))
 
 
 def differences(program: RandomProgram) -> list[str]:

@@ -27,7 +27,6 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
@@ -48,7 +47,7 @@ from ...options import Ordering
 from ...types import Array as Array
 from ...types import Type
 from .attribute_kinds import SEGMENT_SIZES
-from .facts import Facts
+from .facts import Facts, named_code
 from .fields import DERIVED as DERIVED
 from .fields import Attribute as Attribute
 from .fields import Constraint as Constraint
@@ -66,6 +65,9 @@ Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""
 
 _REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
+
+_OPS: Final = __name__.rsplit(".", 2)[0]
+"""The package of all declarations."""
 
 MAX_CACHED_VIEWS: Final = 1024
 """Maximum number of operations whose decoded fields are cached."""
@@ -147,8 +149,6 @@ class Op(Facts):
         assembly: its assembly format (`nimblehlo.frontend.assembly`); None: it has the generic form only.
         pure: False if the operation has side effects.
         is_pure_by_call: whether `pure` depends on the operation, so that a view overrides the class's.
-        numpy: ``"family.module.function"``: the function in `nimblehlo.ops` that takes a view and returns its
-            NumPy implementation (see `bind`), imported at its first use; empty: `bind` says what it is.
         reads_sizes: whether the result depends only on sizes, so that `value_of_types` may compute it.
         binds_by_types: whether `bind` depends only on types and attributes, not on location or constants.
         is_internal: whether only the specializer makes it, so that no text and no bytecode may name it.
@@ -162,7 +162,6 @@ class Op(Facts):
     assembly: ClassVar[str | None] = None
     pure: ClassVar[bool] = True
     is_pure_by_call: ClassVar[bool] = False
-    numpy: ClassVar[str] = ""
     reads_sizes: ClassVar[bool] = False
     binds_by_types: ClassVar[bool] = False
     is_internal: ClassVar[bool] = False
@@ -450,22 +449,15 @@ class Op(Facts):
         """The NumPy implementation for this view's types: a function with the arguments and the bits of
         `reference`, or that itself. Plans run it until code is compiled.
         """
-        return _named_function(self.numpy)(self) if self.numpy else self.reference
+        if not self.numpy:
+            return self.reference
+        function: Callable[..., Any] = named_code(_OPS, self.numpy)(self)
+        return function
 
     def may_overwrite(self) -> tuple[tuple[int, int], ...]:
         """Pairs of an operand and a result: the function of `bind` takes `out`, for each result the array of
         an operand that dies with the call, or None, and may write the result there."""
         return ()
-
-
-@functools.cache
-def _named_function(name: str) -> Callable[[Op], Callable[..., Any]]:
-    """The function of that name in `nimblehlo.ops`."""
-    module, _, function = name.rpartition(".")
-    found: Callable[[Op], Callable[..., Any]] = getattr(
-        importlib.import_module(f"..{module}", __package__), function
-    )
-    return found
 
 
 _field_cache: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}

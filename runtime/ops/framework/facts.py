@@ -64,6 +64,8 @@ class Facts:
             has none.
         loop_sharding: the rule that gives the shards of its operands for a shard of its results
             (`specialize/loop_sharding/operand_sharding.py`); empty: its operands are needed whole.
+        numpy: the function in `ops/` that takes a view and returns its NumPy implementation, which `Op.bind`
+            describes; empty: `bind` has it, or it is the reference.
         open_order: where the specification leaves the order of its evaluation open; None: it defines the
             order.
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
@@ -83,6 +85,7 @@ class Facts:
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
     kernel: ClassVar[str] = ""
     loop_sharding: ClassVar[str] = ""
+    numpy: ClassVar[str] = ""
     open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"
     region_loop: ClassVar[str] = ""

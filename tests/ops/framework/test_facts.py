@@ -33,6 +33,7 @@ ELEMENTWISE_RULES: Final = ("convert", "elementwise", "linear", "maximum", "mini
 
 MODULES: Final = {
     "kernel": "nimblehlo.plan.implementations",
+    "numpy": "nimblehlo.ops",
     "region_loop": "nimblehlo.plan.implementations",
 }
 """For each fact that names a module and what it defines the package of the module."""
