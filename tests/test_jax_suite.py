@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from nimblehlo.error_bounds.wide_types import widened
-from tests.jax_suite import comparing, comparison
-from tests.jax_suite.backend import FileOutcome, devices_section
+from tests.jax_suite import backend, comparing, comparison
+from tests.jax_suite.backend import FileOutcome, Row, devices_section, rows_of_page, table
 from tests.jax_suite.backend_worker import import_with_stand_ins
 from tests.jax_suite.campaign import CRASHED, Tally, _watched, printed, run_file
 from tests.jax_suite.comparing import REFUSED, SEVERAL_DEVICES, Comparing, stored_arrays
@@ -322,15 +322,35 @@ def test_a_missing_module_has_no_stand_in(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_section_of_devices_names_each_failure_with_its_reason(tmp_path: Path) -> None:
-    names = ["A.test_fine", "A.test_wrong", "B.test_minibatch_scan_unreduced_grad", "B.test_skipped"]
+    names = ["A.test_fine", "A.test_wrong", "B.test_check_rep_false_grads", "B.test_skipped"]
     outcomes = {"nimblehlo": ["passed", "failed", "failed", "skipped"], "cpu": ["passed"] * 3 + ["skipped"]}
     for platform, of_tests in outcomes.items():
         journal = Journal(tmp_path / platform / "pjit_test" / "journal_1_1.jsonl")
         for name, outcome in zip(names, of_tests, strict=True):
             journal.end(f"pjit_test.{name}", outcome, 0.1, {"failure": "one\nAssertionError: 1 != 2\n"})
-    text = "\n".join(devices_section([FileOutcome.read(tmp_path, "pjit_test")], 1, 8, "`abc`"))
-    assert "NimbleHLO ran all of them at the commit `abc`." in text
+    row = FileOutcome.read(tmp_path, "pjit_test").row()
+    text = "\n".join(devices_section([row], 1, 8, "the commit abc"))
+    assert "Run on the commit abc." in text
     assert "Of 3 tests that pass on JAX's CPU backend 1 pass here: 33.33 %." in text
     assert "| pjit_test | 100% | 1 | 2 | 1 | 0 | 3 | 0 | 1 | 0 |" in text
     assert "- `A.test_wrong`: `AssertionError: 1 != 2`" in text
-    assert "- `B.test_minibatch_scan_unreduced_grad`: the test counts all-reduces: XLA" in text
+    assert "- `B.test_check_rep_false_grads`: finite differences, whose sums" in text
+    assert rows_of_page(text) == {"pjit_test": row}
+
+
+def test_the_page_keeps_what_is_known_of_files_that_do_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    kept = Row("lax_test", ("50%", *"52007000"), (("A.test_c", "rounding"), ("A.test_d", "`E: 1`")))
+    page.write_text("\n".join(table([kept, Row("nn_test", ("100%", *"10001000"), ())], 1, "")))
+    monkeypatch.setattr(backend, "TABLE", page)
+    for platform, outcome in (("nimblehlo", "failed"), ("cpu", "passed")):
+        journal = Journal(tmp_path / platform / "nn_test" / "journal_1_1.jsonl")
+        journal.end("nn_test.B.test_a", outcome, 0.1, {"failure": "E: 2\n"})
+    command = ["backend", "--table", "--cases", "1", "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*command, "lax_test", "nn_test"])
+    assert backend.main() == 1
+    changed = Row("nn_test", ("100%", *"01001000"), (("B.test_a", "`E: 2`"),))
+    assert rows_of_page(page.read_text()) == {"lax_test": kept, "nn_test": changed}
+    assert "Of 8 tests that pass on JAX's CPU backend 5 pass here" in page.read_text()
