@@ -7,7 +7,7 @@ each device.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..errors import UnsupportedError, VerifyError
@@ -74,17 +74,21 @@ def inline_calls(module: Module, function: Function) -> Function:
     return function.with_body(inliner.copy_region(function.body, {}))
 
 
-def with_inlined_calls(module: Module) -> Module:
+def with_inlined_calls(module: Module, is_inlined: Callable[[Operation], bool] = bool) -> Module:
     """A module whose function `main` calls no other one, with the annotations of the sdy dialect.
 
     Shardings that the called functions give their arguments and results are dropped: they are hints.
+
+    Args:
+        module: the module; it is not changed.
+        is_inlined: whether a call is inlined that is in `main` or has been inlined there; all are by default.
 
     Raises:
         UnsupportedError: the result would have more than MAX_INLINED_OPERATIONS operations.
     """
     main = module.functions["main"]
     assert main.body is not None
-    function = main.with_body(_AnnotatedInliner(module).copy_region(main.body, {}))
+    function = main.with_body(_AnnotatedInliner(module, is_inlined).copy_region(main.body, {}))
     assert function.body is not None
     items: list[Function | Operation] = [item for item in module.body if isinstance(item, Operation)]
     items += [function, *referenced_functions(function.body, module.functions)]
@@ -330,11 +334,16 @@ class _Inliner:
 class _AnnotatedInliner(_Inliner):
     """Replaces calls of functions alone, and keeps annotations."""
 
+    def __init__(self, module: Module, is_inlined: Callable[[Operation], bool]) -> None:
+        super().__init__(module)
+        self.is_inlined = is_inlined
+
     def copy_until_call(
         self, operations: Iterator[Operation], builder: Builder, values: dict[Value, Value]
     ) -> tuple[Operation, Block] | None:
         for operation in operations:
-            callee = self.callee(operation) if operation.name == "func.call" else None
+            is_inlined = operation.name == "func.call" and self.is_inlined(operation)
+            callee = self.callee(operation) if is_inlined else None
             if callee is not None and callee.body is not None:
                 return operation, callee.body.block
             operands = tuple([values[operand] for operand in operation.operands])

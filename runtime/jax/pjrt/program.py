@@ -14,9 +14,10 @@ from ...api import Executable
 from ...errors import ParseError, UnsupportedError
 from ...frontend.jaxlib_modules import read_module
 from ...frontend.loader import MAGIC, load_ir
-from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
+from ...ir import Attribute, BoolAttribute, Function, Module, Operation, StringAttribute
 from ...ops.collectives.process_grid import Grid
 from ...ops.custom_calls.targets import HANDLER
+from ...ops.custom_calls.view import frontend_attribute
 from ...specialize.gspmd.annotations import GSPMD_SHARDING
 from ...specialize.gspmd.conversion import to_shardy
 from ...specialize.inline import with_inlined_calls
@@ -36,6 +37,9 @@ MAX_QUICK_BYTES: Final = 1 << 20
 
 _PROGRAMS: weakref.WeakValueDictionary[bytes, LoadedProgram] = weakref.WeakValueDictionary()
 """Programs by their fingerprint."""
+
+_INLINED_EARLY: Final = "xla_early"
+"""The frontend attribute `inlineable` of calls that XLA inlines before anything else."""
 
 _SERIALIZED: Final = b"NimbleHLO program 1\n"
 """The first bytes of a serialized program."""
@@ -139,7 +143,7 @@ class LoadedProgram:
         """
         if self._text is None:
             _require_literals(self._module)
-            text = _local_text(self._local) if self.partitions > 1 else _portable_text(self._code)
+            text = _local_text(self._local) if self.partitions > 1 else _inlined_text(self._code)
             self._text = with_layouts(text, self._module, self.argument_layouts, self.result_layouts)
         return self._text
 
@@ -271,6 +275,17 @@ def _portable_text(code: bytes) -> bytes:
     if not code.startswith(MAGIC):
         return code
     return str(_bytecode_module(code)).encode()
+
+
+def _inlined_text(code: bytes) -> bytes:
+    """The text of a program, in which calls are inlined that JAX wants to be (`jax.Inline.XLA_EARLY`)."""
+    if _INLINED_EARLY.encode() not in code:
+        return _portable_text(code)
+    return str(with_inlined_calls(load_ir(code), _is_inlined_early)).encode()
+
+
+def _is_inlined_early(call: Operation) -> bool:
+    return frontend_attribute(call, "inlineable") == _INLINED_EARLY
 
 
 def _device_program(module: Module, options: CompileOptions, calls_python: bool) -> Module | None:

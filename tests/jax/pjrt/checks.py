@@ -265,6 +265,19 @@ def check_texts_and_figures_of_a_program() -> None:
     assert costs["flops"] == 2 * 4 * 5 * 6 and costs["transcendentals"] == 4 * 6
 
 
+def check_the_text_after_early_inlining() -> None:
+    if not hasattr(jax, "Inline"):
+        return  # before jax 0.11
+
+    def text(inline: Any) -> str:
+        doubled = jax.jit(lambda x: x * 2, inline=inline)
+        program = jax.jit(lambda x: jax.lax.cond(x > 0, doubled, lambda x: x, x) + 1)
+        return str(program.lower(1.0).compile().as_text())
+
+    assert "multiply(" in text(jax.Inline.XLA_EARLY) and " call(" not in text(jax.Inline.XLA_EARLY)
+    assert " call(" in text(jax.Inline.XLA_LATE)
+
+
 def check_kinds_of_memory() -> None:
     device = jax.devices()[0]
     assert [memory.kind for memory in device.addressable_memories()] == [
