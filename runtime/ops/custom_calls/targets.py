@@ -6,7 +6,7 @@ Source: the checks of the StableHLO project's test data; annotations and asserti
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,10 +26,11 @@ from ..testing.check import (
     require_agreement,
     unequal,
 )
-from . import buffers, host_functions, sparse, tridiagonal
+from . import bitcast, buffers, host_functions, sparse, tridiagonal
 from .collective_calls import ASYNC_COLLECTIVES
-from .lapack import ROUTINES
+from .lapack import ROUTINES, Routine
 from .replaced_targets import REPLACED_TARGETS, ReplacedTarget
+from .untyped_lapack import SCALED_ROUTINES, UNTYPED_ROUTINES, ScaledRoutine
 from .view import CustomCallView
 
 ALMOST_EQ_TOLERANCE: Final = 1e-3
@@ -211,6 +212,8 @@ PLACEMENTS: Final = (
 )
 """Targets that say where or how a value is stored, and return their operands."""
 
+_LAPACK: Final[Mapping[str, Routine | ScaledRoutine]] = {**ROUTINES, **SCALED_ROUTINES}
+
 BUILT_IN: Final[dict[str, Target]] = {
     "check.expect_eq": Target(_expect(unequal, "values must be equal"), _verify_pair, pure=False),
     "check.expect_almost_eq": Target(
@@ -238,6 +241,7 @@ BUILT_IN: Final[dict[str, Target]] = {
     host_functions.BUFFER_TARGET: Target(host_functions.run_on_buffers, host_functions.verify),
     # JAX uses these to keep values during compilation, or to order them.
     **{name: Target(_nothing, _verify_no_results) for name in ("control_dep", "dce_sink")},
+    bitcast.TARGET: Target(bitcast.run, bitcast.verify),
     sparse.TARGET: Target(sparse.run, sparse.verify),
     tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
     **{
@@ -248,8 +252,9 @@ BUILT_IN: Final[dict[str, Target]] = {
             on_threads=routine.bind,
             native_call=routine.native_call,
         )
-        for name, routine in ROUTINES.items()
+        for name, routine in _LAPACK.items()
     },
+    **{name: Target(routine.run, routine.verify) for name, routine in UNTYPED_ROUTINES.items()},
     **{name: Target(_replaced, replaced=target) for name, target in REPLACED_TARGETS.items()},
 }
 """The targets of the runtime by name."""

@@ -12,6 +12,7 @@ from typing import Final
 DEVICES: Final = "it needs several devices"
 GPU: Final = "it is a target of GPUs"
 TPU: Final = "it is a target of TPUs"
+DESCRIPTOR: Final = "jaxlib 0.4 alone reads its descriptor: export the program again"
 PROCESS: Final = "it calls a function of another process or framework"
 
 UNSUPPORTED: Final[dict[str, str]] = {
@@ -23,12 +24,14 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "__gpu$*": GPU,
     "__op$*": GPU,
     "cu_*": GPU,
+    "cublas*": GPU,
     "cuda_*": GPU,
     "cudnn_*": GPU,
     "cusolver*": GPU,
     "cusparse*": GPU,
     "fused": GPU,
     "hip_*": GPU,
+    "hipblas*": GPU,
     "hipsolver*": GPU,
     "hipsparse*": GPU,
     "mgpu_*": GPU,
@@ -43,6 +46,8 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "LuDecomposition": TPU,
     "tpu_custom_call": TPU,
     "xla_python_tpu_callback": TPU,
+    "ducc_fft": DESCRIPTOR,
+    "dynamic_ducc_fft": DESCRIPTOR,
     # TensorFlow's graph is not part of the module.
     "tf.call_tf_function": PROCESS,
 }

@@ -67,6 +67,9 @@ class _Indices(AttributeKind[tuple[int, ...]]):
         return DenseElementsAttribute(TensorType(array.shape, INDEX), array)
 
 
+LAYOUT: Final = _Indices()
+
+
 class _Alias(AttributeKind[Alias]):
     """A tuple (output_tuple_indices, operand_index, operand_tuple_indices)."""
 
@@ -119,9 +122,9 @@ class CustomCallView(Op):
     api_version = Attribute(I32, 1)
     called_computations = Attribute(ArrayOf(SYMBOL), ())
     output_operand_aliases = Attribute(ArrayOf(_Alias()), ())
-    operand_layouts = Attribute(ArrayOf(_Indices()), None)
-    result_layouts = Attribute(ArrayOf(_Indices()), None)
-    result_tilings = Attribute(ArrayOf(ArrayOf(_Indices())), ())
+    operand_layouts = Attribute(ArrayOf(LAYOUT), None)
+    result_layouts = Attribute(ArrayOf(LAYOUT), None)
+    result_tilings = Attribute(ArrayOf(ArrayOf(LAYOUT)), ())
     results = Result(ANY, variadic=True)
 
     shape_operands: Collection[int]
