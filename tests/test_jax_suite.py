@@ -214,6 +214,22 @@ def test_the_rules(text: str, inputs: Any, ours: Any, theirs: Any, kind: str) ->
     assert verdict.kind.removeprefix(comparison.EXPLAINED) == kind, verdict.detail
 
 
+@pytest.mark.parametrize("name", ["svd", "eigh"])
+def test_other_vectors_of_a_decomposition_are_explained(name: str) -> None:
+    matrix = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
+    function = getattr(jax.lax.linalg, name)
+    text = jax.jit(function).lower(matrix).as_text()
+    theirs = [np.array(each) for each in function(matrix)]
+    ours = [each.copy() for each in theirs]
+    ours[0][:, 2] *= -1
+    if name == "svd":
+        ours[2][2] *= -1
+    assert judge(text, [matrix], ours, theirs).kind.endswith(comparison.OTHER_VECTORS)
+    ours[0][:, 1] *= -1  # the factors of another matrix, or no orthogonal ones
+    ours[0][0, 1] *= 2
+    assert judge(text, [matrix], ours, theirs).kind == DIFFERENCE
+
+
 def test_the_wide_program_keeps_bits_of_narrow_types() -> None:
     import nimblehlo
 

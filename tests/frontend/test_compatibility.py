@@ -6,9 +6,8 @@ import pytest
 
 pytest.importorskip("jax")
 
-from tests.frontend.compatibility import FORMS, INIT_VALUES, artifacts, outcome
+from tests.frontend.compatibility import BYTECODE, INIT_VALUES, TEXT, artifacts, outcome
 
-BYTECODE, TEXT = FORMS
 SAMPLE = {
     # Artifacts of producers without a version; Qr has a tuple as its result.
     ("tpu_Qr.data_2023_03_17", BYTECODE): "equal",

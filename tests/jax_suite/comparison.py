@@ -14,6 +14,8 @@ What lies farther apart is a difference unless one of these rules explains it:
   place its results are ours.
 - INITIAL_VALUES: reductions have initial values that are not the body's identity, which may be combined any
   number of times (`error_bounds.initial_values`), as XLA skips padding: ours are those of the references.
+- OTHER_VECTORS: the results are factors of a matrix, which are unique up to the choice of vectors
+  (`tests/factors.py`): ours are factors of the same matrix, and as orthogonal as XLA's.
 - UNSPECIFIED: the elements depend on what the specification leaves open (`error_bounds.open_values`).
 """
 
@@ -33,6 +35,7 @@ from nimblehlo import Module, NimbleError, Options
 from nimblehlo.error_bounds.ulps import is_inexact
 from nimblehlo.error_bounds.wide_types import narrowest_epsilon, wide_array, widened
 from tests.error_bounds.open_results import open_elements, other_results
+from tests.factors import common_factors
 
 from .digits import NotElementwise, evaluated
 from .perturbation import perturbed, perturbed_program
@@ -49,6 +52,7 @@ CONDITIONING = "XLA's result moves as far with rounding errors added"
 COMPLEX_NON_FINITE = "complex values with a component that is not finite"
 BOOLEAN_BYTES = "booleans whose byte is neither 0 nor 1, and XLA's result with 1 in its place"
 INITIAL_VALUES = "initial values that are not the identity: XLA combines them another number of times"
+OTHER_VECTORS = "other vectors of the same decomposition"
 UNSPECIFIED = "the specification leaves the value open"
 DIFFERENCE = "difference"
 
@@ -308,6 +312,20 @@ def _initial_values(call: Call) -> Masks | str:
     ]
 
 
+def _other_vectors(call: Call) -> Masks | str:
+    try:
+        ours, theirs = common_factors(call.text, call.ours), common_factors(call.text, call.theirs)
+    except ValueError as error:  # of results that are no factors
+        return f"no factors: {error}"
+    if ours is None or theirs is None:
+        return "no vectors of a decomposition"
+    for mine, other in zip(ours, theirs, strict=True):
+        bound = ULPS * mine.shape[-1] * np.finfo(mine.dtype).eps * np.abs(other).max(initial=0.0)
+        if not np.allclose(mine, other, rtol=0, atol=bound, equal_nan=True):
+            return "factors of other matrices"
+    return [np.ones(mine.shape, bool) for mine in call.ours]
+
+
 def _unspecified(call: Call) -> Masks | str:
     try:
         return open_elements(call.module, call.inputs)
@@ -322,5 +340,6 @@ _RULES: dict[str, Callable[[Call], Masks | str]] = {
     CONDITIONING: _conditioning,
     BOOLEAN_BYTES: _boolean_bytes,
     INITIAL_VALUES: _initial_values,
+    OTHER_VECTORS: _other_vectors,
     UNSPECIFIED: _unspecified,
 }
