@@ -218,3 +218,125 @@ func.func @main(%x: tensor<3xcomplex<f32>>) -> tensor<3xf32> {
   %0 = stablehlo.abs %x : (tensor<3xcomplex<f32>>) -> tensor<3xf32>
   return %0 : tensor<3xf32>
 }
+// -----
+// Report: the absolute value of an unsigned integer crashes instead of being refused
+// Rule: specification, "abs" (I1): operand is of a signed integer, floating-point or complex type.
+// Right: VerifyError (I1)
+func.func @main(%x: tensor<2xui8>) -> tensor<2xui8> {
+  %0 = stablehlo.abs %x : tensor<2xui8>
+  return %0 : tensor<2xui8>
+}
+// -----
+// Report: the sign of an unsigned integer is computed as that of a signed one
+// Rule: specification, "sign" (I1): operand is of a signed integer, floating-point or complex type.
+// Right: VerifyError (I1)
+func.func @main(%x: tensor<2xui8>) -> tensor<2xui8> {
+  %0 = stablehlo.sign %x : tensor<2xui8>
+  return %0 : tensor<2xui8>
+}
+// -----
+// Report: products and sums of 4-bit integers keep the bits of the wider register
+// Rule: specification, "multiply" and "add": integers are modulo 2^4; "convert" then extends the sign.
+// Input: dense<[7, -8, 5]> : tensor<3xi4>, dense<[3, -1, 5]> : tensor<3xi4>
+// Right: dense<[5, -8, -7]> : tensor<3xi4>, dense<[-6.0, 7.0, -6.0]> : tensor<3xf32>
+func.func @main(%x: tensor<3xi4>, %y: tensor<3xi4>) -> (tensor<3xi4>, tensor<3xf32>) {
+  %0 = stablehlo.multiply %x, %y : tensor<3xi4>
+  %1 = stablehlo.add %x, %y : tensor<3xi4>
+  %2 = stablehlo.convert %1 : (tensor<3xi4>) -> tensor<3xf32>
+  return %0, %2 : tensor<3xi4>, tensor<3xf32>
+}
+// -----
+// Report: a product of constants, zero and infinity, is folded to zero
+// Rule: specification, "multiply": multiplication of IEEE-754, so NaN; constants change no value.
+// Right: dense<[0x7FC00000, 0x7FC00000, 0.0]> : tensor<3xf32>, dense<0x7FC00000> : tensor<f32>
+func.func @main() -> (tensor<3xf32>, tensor<f32>) {
+  %x = stablehlo.constant dense<[0.0, -0.0, 0.0]> : tensor<3xf32>
+  %y = stablehlo.constant dense<[0x7F800000, 0xFF800000, 5.0]> : tensor<3xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.multiply %x, %y : tensor<3xf32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+  return %0, %1 : tensor<3xf32>, tensor<f32>
+}
+// -----
+// Report: x - x, x * 0 and x / x are folded to numbers though x is infinite or NaN
+// Rule: specification, "subtract", "multiply" and "divide": operations of IEEE-754.
+// Input: dense<[0x7F800000, 0x7FC00000, 2.0]> : tensor<3xf32>
+// Right: dense<[0x7FC00000, 0x7FC00000, 0.0]> : tensor<3xf32>, dense<[0x7FC00000, 0x7FC00000, 0.0]> : tensor<3xf32>, dense<[0x7FC00000, 0x7FC00000, 1.0]> : tensor<3xf32>
+func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<3xf32>
+  %0 = stablehlo.subtract %x, %x : tensor<3xf32>
+  %1 = stablehlo.multiply %x, %z : tensor<3xf32>
+  %2 = stablehlo.divide %x, %x : tensor<3xf32>
+  return %0, %1, %2 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+// -----
+// Report: x + 0 is folded to x though x is -0
+// Rule: specification, "add": addition of IEEE-754: -0 + 0 is 0, -0 + -0 is -0.
+// Input: dense<[-0.0, 0.0, 1.0]> : tensor<3xf32>
+// Right: dense<[0.0, 0.0, 1.0]> : tensor<3xf32>, dense<[-0.0, 0.0, 1.0]> : tensor<3xf32>, dense<[0.0, -0.0, -1.0]> : tensor<3xf32>
+func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %p = stablehlo.constant dense<0.0> : tensor<3xf32>
+  %n = stablehlo.constant dense<-0.0> : tensor<3xf32>
+  %0 = stablehlo.add %x, %p : tensor<3xf32>
+  %1 = stablehlo.add %x, %n : tensor<3xf32>
+  %2 = stablehlo.subtract %n, %x : tensor<3xf32>
+  return %0, %1, %2 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+// -----
+// Report: the power of a negative number to a whole exponent is NaN, or loses its sign
+// Rule: specification, "power": pow of IEEE-754: the sign of an odd power; NaN for a fraction.
+// Input: dense<[-2.0, -2.0, -8.0, -0.0, 0xFF800000, -1.0]> : tensor<6xf32>, dense<[3.0, 4.0, 0.5, -1.0, 3.0, 0x7F800000]> : tensor<6xf32>
+// Right: dense<[-8.0, 16.0, 0x7FC00000, 0xFF800000, 0xFF800000, 1.0]> : tensor<6xf32>
+func.func @main(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = stablehlo.power %x, %y : tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+// -----
+// Report: the logistic function of narrow floats is not one half at zero, or not its limits at infinity
+// Rule: specification, "logistic": 1 / (1 + exp(-x)): exact at zero and at infinity.
+// Input: dense<[0.0, -0.0, 0x7F80, 0xFF80]> : tensor<4xbf16>
+// Right: dense<[0.5, 0.5, 1.0, 0.0]> : tensor<4xbf16>, dense<[0.5, 0.5, 1.0, 0.0]> : tensor<4xf8E5M2>
+func.func @main(%x: tensor<4xbf16>) -> (tensor<4xbf16>, tensor<4xf8E5M2>) {
+  %0 = stablehlo.logistic %x : tensor<4xbf16>
+  %1 = stablehlo.convert %x : (tensor<4xbf16>) -> tensor<4xf8E5M2>
+  %2 = stablehlo.logistic %1 : tensor<4xf8E5M2>
+  return %0, %2 : tensor<4xbf16>, tensor<4xf8E5M2>
+}
+// -----
+// Report: the logarithm of the gamma function is NaN at zero, or not zero at one and two
+// Rule: CHLO, "lgamma": the logarithm of the gamma function's magnitude; docs/accuracy.md: exact limits.
+// Input: dense<[0.0, -0.0, 1.0, 2.0, 0x7F800000, 0xFF800000, -3.0]> : tensor<7xf32>
+// Right: dense<[0x7F800000, 0x7F800000, 0.0, 0.0, 0x7F800000, 0x7F800000, 0x7F800000]> : tensor<7xf32>
+func.func @main(%x: tensor<7xf32>) -> tensor<7xf32> {
+  %0 = chlo.lgamma %x : tensor<7xf32> -> tensor<7xf32>
+  return %0 : tensor<7xf32>
+}
+// -----
+// Report: error functions are not exact at infinity, and the inverse is NaN at one
+// Rule: CHLO, "erf", "erfc" and "erf_inv": their limits, which are exact numbers.
+// Input: dense<[0x7F800000, 0xFF800000, 0.0]> : tensor<3xf32>, dense<[1.0, -1.0, 2.0]> : tensor<3xf32>
+// Right: dense<[1.0, -1.0, 0.0]> : tensor<3xf32>, dense<[0.0, 2.0, 1.0]> : tensor<3xf32>, dense<[0x7F800000, 0xFF800000, 0x7FC00000]> : tensor<3xf32>
+func.func @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %0 = chlo.erf %x : tensor<3xf32> -> tensor<3xf32>
+  %1 = chlo.erfc %x : tensor<3xf32> -> tensor<3xf32>
+  %2 = chlo.erf_inv %y : tensor<3xf32> -> tensor<3xf32>
+  return %0, %1, %2 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+// -----
+// Report: a root of a negative complex number has the sign of the wrong side of the branch cut
+// Rule: docs/numerics.md, complex functions: C99, annex G: csqrt(conj(z)) = conj(csqrt(z)), so -0 counts ("sqrt").
+// Input: dense<[(-4.0, 0.0), (-4.0, -0.0), (0x7F800000, 0x7FC00000), (-0.0, 0.0)]> : tensor<4xcomplex<f32>>
+// Right: dense<[(0.0, 2.0), (0.0, -2.0), (0x7F800000, 0x7FC00000), (0.0, 0.0)]> : tensor<4xcomplex<f32>>
+func.func @main(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = stablehlo.sqrt %x : tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
+// -----
+// Report: the next number after zero is flushed to zero, or that after the greatest wraps to NaN
+// Rule: docs/numerics.md: "next_after" is that of C.
+// Input: dense<[0.0, 0x7F7FFFFF, 1.0, -0.0]> : tensor<4xf32>, dense<[1.0, 0x7F800000, 0.0, 0.0]> : tensor<4xf32>
+// Right: dense<[0x00000001, 0x7F800000, 0x3F7FFFFF, 0.0]> : tensor<4xf32>
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = chlo.next_after %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

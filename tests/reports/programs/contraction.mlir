@@ -137,3 +137,40 @@ func.func @main(%x: tensor<1x2xf32>, %s: tensor<2xf32>, %o: tensor<2xf32>, %m: t
   %0 = "stablehlo.batch_norm_inference"(%x, %s, %o, %m, %v) <{epsilon = 1.0 : f32, feature_index = 1 : i64}> : (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2xf32>
   return %0 : tensor<1x2xf32>
 }
+// -----
+// Report: a product with a scalar, of no contracting dimension, crashes the partitioner or is refused
+// Rule: specification, "dot_general": the result has the dimensions that are left; of no contracting dimension, products.
+// Input: dense<3.0> : tensor<f64>, dense<[[1.0, 2.0], [4.0, 5.0]]> : tensor<2x2xf64>
+// Right: dense<[[3.0, 6.0], [12.0, 15.0]]> : tensor<2x2xf64>
+func.func @main(%s: tensor<f64>, %x: tensor<2x2xf64> {mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding<@mesh, [{\22x\22}, {}]>"}}) -> tensor<2x2xf64> {
+  %0 = stablehlo.dot_general %s, %x, contracting_dims = [] x [] : (tensor<f64>, tensor<2x2xf64>) -> tensor<2x2xf64>
+  return %0 : tensor<2x2xf64>
+}
+// -----
+// Report: a convolution whose every feature is a group of its own mixes features
+// Rule: specification, "convolution": feature_group_count groups, each convolved with its own kernel.
+// Input: dense<[[[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]]> : tensor<1x3x2xf32>, dense<[[[1.0, 2.0]], [[1.0, 3.0]]]> : tensor<2x1x2xf32>
+// Right: dense<[[[3.0, 80.0], [5.0, 130.0]]]> : tensor<1x2x2xf32>
+func.func @main(%x: tensor<1x3x2xf32>, %k: tensor<2x1x2xf32>) -> tensor<1x2x2xf32> {
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<1x3x2xf32>, tensor<2x1x2xf32>) -> tensor<1x2x2xf32>
+  return %0 : tensor<1x2x2xf32>
+}
+// -----
+// Report: a convolution of no batch, or without spatial dimensions, fails
+// Rule: specification, "convolution": an empty result has no elements; without spatial dimensions it is a product.
+// Input: dense<> : tensor<0x4x1xf32>, dense<1.0> : tensor<2x1x1xf32>, dense<[[1.0, 2.0]]> : tensor<1x2xf32>, dense<[[3.0], [4.0]]> : tensor<2x1xf32>
+// Right: dense<> : tensor<0x3x1xf32>, dense<[[11.0]]> : tensor<1x1xf32>
+func.func @main(%x: tensor<0x4x1xf32>, %k: tensor<2x1x1xf32>, %y: tensor<1x2xf32>, %l: tensor<2x1xf32>) -> (tensor<0x3x1xf32>, tensor<1x1xf32>) {
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<0x4x1xf32>, tensor<2x1x1xf32>) -> tensor<0x3x1xf32>
+  %1 = stablehlo.convolution(%y, %l) dim_numbers = [b, f]x[i, o]->[b, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2xf32>, tensor<2x1xf32>) -> tensor<1x1xf32>
+  return %0, %1 : tensor<0x3x1xf32>, tensor<1x1xf32>
+}
+// -----
+// Report: a batch normalization in training of one element divides by zero
+// Rule: specification, "batch_norm_training": the variance of one element is 0, so offset + 0 / sqrt(epsilon).
+// Input: dense<[[3.0, -4.0]]> : tensor<1x2xf32>, dense<[2.0, 2.0]> : tensor<2xf32>, dense<[1.0, 5.0]> : tensor<2xf32>
+// Right: dense<[[1.0, 5.0]]> : tensor<1x2xf32>, dense<[3.0, -4.0]> : tensor<2xf32>, dense<0.0> : tensor<2xf32>
+func.func @main(%x: tensor<1x2xf32>, %s: tensor<2xf32>, %o: tensor<2xf32>) -> (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %0:3 = "stablehlo.batch_norm_training"(%x, %s, %o) {epsilon = 0.25 : f32, feature_index = 1 : i64} : (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>)
+  return %0#0, %0#1, %0#2 : tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>
+}

@@ -153,3 +153,46 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = stablehlo.uniform_dequantize %0 : (tensor<4x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+// -----
+// Report: a number that underflows in a conversion loses its sign
+// Rule: specification, "convert": rounding of IEEE-754, whose result keeps the sign: 1 / -0 is -inf.
+// Input: dense<[-1.0e-60, 1.0e-60]> : tensor<2xf64>
+// Right: dense<[-0.0, 0.0]> : tensor<2xf32>, dense<[0xFF800000, 0x7F800000]> : tensor<2xf32>
+func.func @main(%x: tensor<2xf64>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %one = stablehlo.constant dense<1.0> : tensor<2xf32>
+  %0 = stablehlo.convert %x : (tensor<2xf64>) -> tensor<2xf32>
+  %1 = stablehlo.divide %one, %0 : tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+// -----
+// Report: a chain of conversions is joined to one, though the step between loses digits or saturates
+// Rule: specification, "convert": each conversion gives a value of its type; docs/numerics.md for those out of range.
+// Input: dense<[16777217, -5, 300]> : tensor<3xi32>
+// Right: dense<[16777216, -5, 300]> : tensor<3xi32>, dense<[1, 251, 44]> : tensor<3xi32>
+func.func @main(%x: tensor<3xi32>) -> (tensor<3xi32>, tensor<3xi32>) {
+  %0 = stablehlo.convert %x : (tensor<3xi32>) -> tensor<3xf32>
+  %1 = stablehlo.convert %0 : (tensor<3xf32>) -> tensor<3xi32>
+  %2 = stablehlo.convert %x : (tensor<3xi32>) -> tensor<3xui8>
+  %3 = stablehlo.convert %2 : (tensor<3xui8>) -> tensor<3xi32>
+  return %1, %3 : tensor<3xi32>, tensor<3xi32>
+}
+// -----
+// Report: a conversion of floats to 4-bit integers takes the low bits, or rounds
+// Rule: docs/numerics.md: truncated; out of range, the nearest number; NaN gives 0 ("convert").
+// Input: dense<[7.9, 100.0, -8.5, -100.0, 0x7FC00000]> : tensor<5xf32>
+// Right: dense<[7, 7, -8, -8, 0]> : tensor<5xi4>, dense<[7, 15, 0, 0, 0]> : tensor<5xui4>
+func.func @main(%x: tensor<5xf32>) -> (tensor<5xi4>, tensor<5xui4>) {
+  %0 = stablehlo.convert %x : (tensor<5xf32>) -> tensor<5xi4>
+  %1 = stablehlo.convert %x : (tensor<5xf32>) -> tensor<5xui4>
+  return %0, %1 : tensor<5xi4>, tensor<5xui4>
+}
+// -----
+// Report: values quantized along a dimension are read with the scale of the first slice
+// Rule: specification, "uniform_dequantize": each slice of the quantized dimension has its scale and zero point.
+// Input: dense<[[2, 4], [6, 8]]> : tensor<2x2xi8>
+// Right: dense<[[1.0, 1.0], [3.0, 2.0]]> : tensor<2x2xf32>
+func.func @main(%x: tensor<2x2xi8>) -> tensor<2x2xf32> {
+  %0 = stablehlo.bitcast_convert %x : (tensor<2x2xi8>) -> tensor<2x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>
+  %1 = stablehlo.uniform_dequantize %0 : (tensor<2x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) -> tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+}

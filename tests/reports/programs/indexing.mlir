@@ -147,3 +147,59 @@ func.func @main(%i: tensor<1x1xi32>, %x: tensor<3xi32>) -> tensor<1x4xi32> {
   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 4>}> : (tensor<3xi32>, tensor<1x1xi32>) -> tensor<1x4xi32>
   return %0 : tensor<1x4xi32>
 }
+// -----
+// Report: a scatter whose index is that of a dimension in the middle writes along the first one
+// Rule: specification, "scatter": scatter_dims_to_operand_dims says to which dimension an index belongs.
+// Input: dense<0> : tensor<2x3x2xi32>, dense<[[2]]> : tensor<1x1xi32>, dense<[[[1, 2]], [[3, 4]]]> : tensor<2x1x2xi32>
+// Right: dense<[[[0, 0], [0, 0], [1, 2]], [[0, 0], [0, 0], [3, 4]]]> : tensor<2x3x2xi32>
+func.func @main(%x: tensor<2x3x2xi32>, %i: tensor<1x1xi32>, %u: tensor<2x1x2xi32>) -> tensor<2x3x2xi32> {
+  %0 = "stablehlo.scatter"(%x, %i, %u) ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    stablehlo.return %b : tensor<i32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 2], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>} : (tensor<2x3x2xi32>, tensor<1x1xi32>, tensor<2x1x2xi32>) -> tensor<2x3x2xi32>
+  return %0 : tensor<2x3x2xi32>
+}
+// -----
+// Report: the components of index vectors are taken in the order of the dimensions, not of the map
+// Rule: specification, "gather": full_start_index(start_index_map[d]) = start_index(d).
+// Input: dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>, dense<[[2, 0], [1, 1]]> : tensor<2x2xi32>
+// Right: dense<[3, 5]> : tensor<2xi32>
+func.func @main(%x: tensor<2x3xi32>, %i: tensor<2x2xi32>) -> tensor<2xi32> {
+  %0 = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [1, 0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>} : (tensor<2x3xi32>, tensor<2x2xi32>) -> tensor<2xi32>
+  return %0 : tensor<2xi32>
+}
+// -----
+// Report: a row that is rotated and written back reads elements that it has already overwritten
+// Rule: specification, "dynamic_update_slice": the update is a value, computed from the operand as it was.
+// Input: dense<[[1, 2, 3, 4], [5, 6, 7, 8]]> : tensor<2x4xi32>
+// Right: dense<[[4, 1, 2, 3], [5, 6, 7, 8]]> : tensor<2x4xi32>
+func.func @main(%x: tensor<2x4xi32>) -> tensor<2x4xi32> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.slice %x [0:1, 3:4] : (tensor<2x4xi32>) -> tensor<1x1xi32>
+  %1 = stablehlo.slice %x [0:1, 0:3] : (tensor<2x4xi32>) -> tensor<1x3xi32>
+  %2 = stablehlo.concatenate %0, %1, dim = 1 : (tensor<1x1xi32>, tensor<1x3xi32>) -> tensor<1x4xi32>
+  %3 = stablehlo.dynamic_update_slice %x, %2, %z, %z : (tensor<2x4xi32>, tensor<1x4xi32>, tensor<i32>, tensor<i32>) -> tensor<2x4xi32>
+  return %3 : tensor<2x4xi32>
+}
+// -----
+// Report: a selection of rows by index in batches, as old exporters write it, is refused or ignores the batch
+// Rule: docs/operations.md: "torch_index_select" takes for each batch the rows that its indices name.
+// Input: dense<[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]> : tensor<2x2x2xi32>, dense<[[1, 0], [1, 1]]> : tensor<2x2xi32>
+// Right: dense<[[[3, 4], [1, 2]], [[7, 8], [7, 8]]]> : tensor<2x2x2xi32>
+func.func @main(%x: tensor<2x2x2xi32>, %i: tensor<2x2xi32>) -> tensor<2x2x2xi32> {
+  %0 = "stablehlo.torch_index_select"(%x, %i) {dim = 1 : i64, batch_dims = 1 : i64} : (tensor<2x2x2xi32>, tensor<2x2xi32>) -> tensor<2x2x2xi32>
+  return %0 : tensor<2x2x2xi32>
+}
+// -----
+// Report: rows of a complex array that was written into zeros are gathered as zeros
+// Rule: specification, "gather" and "dynamic_update_slice": elements of the operand, which the update has replaced.
+// Input: dense<[(1.0, 2.0), (3.0, -4.0), (5.0, 0.5)]> : tensor<3xcomplex<f64>>, dense<[2, 0]> : tensor<2xi64>
+// Right: dense<[[(5.0, 0.5)], [(1.0, 2.0)]]> : tensor<2x1xcomplex<f64>>
+func.func @main(%x: tensor<3xcomplex<f64>>, %i: tensor<2xi64>) -> tensor<2x1xcomplex<f64>> {
+  %o = stablehlo.constant dense<(0.0, 0.0)> : tensor<3x1xcomplex<f64>>
+  %z = stablehlo.constant dense<0> : tensor<i64>
+  %0 = stablehlo.reshape %x : (tensor<3xcomplex<f64>>) -> tensor<3x1xcomplex<f64>>
+  %1 = stablehlo.dynamic_update_slice %o, %0, %z, %z : (tensor<3x1xcomplex<f64>>, tensor<3x1xcomplex<f64>>, tensor<i64>, tensor<i64>) -> tensor<3x1xcomplex<f64>>
+  %2 = "stablehlo.gather"(%1, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (tensor<3x1xcomplex<f64>>, tensor<2xi64>) -> tensor<2x1xcomplex<f64>>
+  return %2 : tensor<2x1xcomplex<f64>>
+}

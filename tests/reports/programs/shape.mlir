@@ -135,3 +135,57 @@ func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> tensor<i32> {
   %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<?xi32, #stablehlo.bounds<4>>, tensor<i32>) -> tensor<i32>
   return %1 : tensor<i32>
 }
+// -----
+// Report: a value of bounded size that is reshaped to another bounded shape is reduced over its whole bound
+// Rule: docs/dynamism.md: set_dimension_size hides the elements behind the size; "reshape" keeps the elements.
+// Input: dense<[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]> : tensor<2x2x2xi32>
+// Right: dense<14> : tensor<i32>
+func.func @main(%x: tensor<2x2x2xi32>) -> tensor<i32> {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.set_dimension_size %x, %one, dim = 1 : (tensor<2x2x2xi32>, tensor<i32>) -> tensor<2x?x2xi32, #stablehlo.bounds<?, 2, ?>>
+  %1 = stablehlo.reshape %0 : (tensor<2x?x2xi32, #stablehlo.bounds<?, 2, ?>>) -> tensor<?x2xi32, #stablehlo.bounds<4, ?>>
+  %2 = stablehlo.reduce(%1 init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<?x2xi32, #stablehlo.bounds<4, ?>>, tensor<i32>) -> tensor<i32>
+  return %2 : tensor<i32>
+}
+// -----
+// Report: a result of bounded size is returned with its bound, or its buffer is taken to be too small
+// Rule: docs/dynamism.md: "set_dimension_size" gives a value of that size.
+// Input: dense<[1, 2, 3]> : tensor<3xi32>, dense<2> : tensor<i32>
+// Right: dense<[2, 4]> : tensor<2xi32>
+func.func @main(%x: tensor<3xi32>, %n: tensor<i32>) -> tensor<?xi32, #stablehlo.bounds<3>> {
+  %0 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<3xi32>, tensor<i32>) -> tensor<?xi32, #stablehlo.bounds<3>>
+  %1 = stablehlo.add %0, %0 : tensor<?xi32, #stablehlo.bounds<3>>
+  return %1 : tensor<?xi32, #stablehlo.bounds<3>>
+}
+// -----
+// Report: negative interior padding is taken for a stride, or crashes
+// Rule: specification, "pad" (C3): 0 <= interior_padding.
+// Right: VerifyError (C3)
+func.func @main(%x: tensor<3xi32>, %p: tensor<i32>) -> tensor<1xi32> {
+  %0 = "stablehlo.pad"(%x, %p) {edge_padding_low = array<i64: 0>, edge_padding_high = array<i64: 0>, interior_padding = array<i64: -1>} : (tensor<3xi32>, tensor<i32>) -> tensor<1xi32>
+  return %0 : tensor<1xi32>
+}
+// -----
+// Report: a barrier that keeps values apart loses those that it passes twice, or fails on none
+// Rule: specification, "optimization_barrier": the results are the operands.
+// Input: dense<[1, 2]> : tensor<2xi32>
+// Right: dense<[1, 2]> : tensor<2xi32>, dense<[2, 4]> : tensor<2xi32>
+func.func @main(%x: tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>) {
+  %0:2 = stablehlo.optimization_barrier %x, %x : tensor<2xi32>, tensor<2xi32>
+  "stablehlo.optimization_barrier"() : () -> ()
+  %1 = stablehlo.add %0#0, %0#1 : tensor<2xi32>
+  return %0#0, %1 : tensor<2xi32>, tensor<2xi32>
+}
+// -----
+// Report: a reversal of a slice reads from the start of the operand instead of the slice
+// Rule: specification, "reverse": elements of the operand, here the slice's, in the opposite order along dimensions.
+// Input: dense<[[[1, 2], [3, 4], [5, 6], [7, 8]]]> : tensor<1x4x2xi32>
+// Right: dense<[[[5, 6], [3, 4]]]> : tensor<1x2x2xi32>, dense<[[[6], [4], [2]]]> : tensor<1x3x1xi32>
+func.func @main(%x: tensor<1x4x2xi32>) -> (tensor<1x2x2xi32>, tensor<1x3x1xi32>) {
+  %0 = stablehlo.slice %x [0:1, 1:3, 0:2] : (tensor<1x4x2xi32>) -> tensor<1x2x2xi32>
+  %1 = stablehlo.reverse %0, dims = [1] : tensor<1x2x2xi32>
+  %2 = stablehlo.slice %x [0:1, 0:3, 1:2] : (tensor<1x4x2xi32>) -> tensor<1x3x1xi32>
+  %3 = stablehlo.reverse %2, dims = [1, 2] : tensor<1x3x1xi32>
+  return %1, %3 : tensor<1x2x2xi32>, tensor<1x3x1xi32>
+}
