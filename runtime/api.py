@@ -21,9 +21,10 @@ from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
 from .ops.framework.verify import verify
 from .options import Options
+from .passes import Observe, require_pass
 from .plan import MemoryEstimate
 from .program import Placement, Program
-from .specialize import entry_function, specialize
+from .specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
 from .specialize.scatter_granularity import ScatterGranularity, scatter_granularity
 from .specialize.utils.constants import integers_by_reference
 from .types import FunctionType, TensorType, Type
@@ -193,6 +194,7 @@ class Executable(DirectCall):
             raise ExecutionError(
                 f"donate names input {max(options.donate)}, but @{entry} takes {counted(inputs, 'input')}"
             )
+        require_pass(options.last_pass)
         if options.cache_bytes is not None:
             from .kernels.launch.cache_limit import set_limit
 
@@ -273,17 +275,7 @@ class Executable(DirectCall):
         try:
             if self._sanitizer is not None:
                 return self._sanitized(self._sanitizer, types)
-            drops_windows = self._out_of_bounds.granularity == "window"
-            function = specialize(
-                self._module,
-                self._entry,
-                types,
-                rewrite=not self.options.reference,
-                evaluate=integers_by_reference if self.options.reference else None,
-                drops_windows=drops_windows,
-                outlines_subgraphs=self._outlines_subgraphs,
-            )
-            return self._lowered(function)
+            return self._lowered(self._specialized_function(types))
         except (MemoryError, ImportError, OSError) as error:
             shortage = as_memory_error(error)
             if not isinstance(shortage, MemoryError):
@@ -292,6 +284,19 @@ class Executable(DirectCall):
         except RecursionError:
             reason = f"@{self._entry}: regions are nested too deeply for the depth of the calling code"
             raise UnsupportedError(reason) from None
+
+    def _specialized_function(self, types: Sequence[Type], observe: Observe | None = None) -> Function:
+        reference = self.options.reference
+        return specialize(
+            self._module,
+            self._entry,
+            types,
+            evaluate=integers_by_reference if reference else None,
+            drops_windows=self._out_of_bounds.granularity == "window",
+            outlines_subgraphs=self._outlines_subgraphs,
+            last_pass=LAST_WITHOUT_REWRITES if reference else self.options.last_pass,
+            observe=observe,
+        )
 
     def _lowered(self, function: Function) -> Program:
         return Program(function, self.options, placement=Placement(len(self.input_types), host=self._host))
@@ -384,34 +389,41 @@ class Executable(DirectCall):
         return self._program_for(arguments), arguments
 
     def explain(
-        self, what: Literal["all", "source", "program", "plan"] = "all", *, html: bool = False
+        self, what: Literal["all", "source", "passes", "program", "plan"] = "all", *, html: bool = False
     ) -> str:
         """Describe the program's implementation as text.
 
         Args:
-            what: ``"source"``: the module as it was given; ``"program"``: the function after specialization;
-                ``"plan"``: the bytes that a call takes, and each step with its types, its implementation and
-                the reason for it; the last two for each combination of sizes met. ``"all"``: each in turn.
+            what: ``"source"``: the module as it was given; ``"passes"``: each pass of the compiler up to
+                `Options.last_pass`, and the function after it; ``"program"``: the function after
+                specialization; ``"plan"``: the bytes that a call takes, and each step with its types, its
+                implementation and the reason for it; the last three for each combination of sizes met.
+                ``"all"``: each in turn, except for the passes.
             html: instead of text, a page of HTML that shows the plan beside the module, whatever `what` is:
                 each step is linked to the operation that it comes from.
 
         Raises:
             ValueError: for another `what`.
         """
+        if what == "passes" and self._sanitizer is not None:
+            return "The sanitizer runs the program as it was given, without optional passes."
         if html:
             from .profiling import plan_page
 
             title = f"@{self._entry} : {FunctionType(self.input_types, self.output_types)}"
             plans = [(one.function, one.plan, one.memory) for one in self._cached_programs()]
             return plan_page(title, self._module, plans)
-        if what not in ("all", "source", "program", "plan"):
-            raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'program' or 'plan'")
-        from .explanation import function_text, module_text
+        if what not in ("all", "source", "passes", "program", "plan"):
+            raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'passes', 'program' or 'plan'")
+        from .explanation import function_text, module_text, passes_text
 
         sections = (
             [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
         )
         for program in self._cached_programs():
+            if what == "passes":
+                types = program.type.inputs[: len(self.input_types)]
+                sections.append(passes_text(functools.partial(self._specialized_function, types), self.options))
             if what in ("all", "program"):
                 sections.append(f"After specialization:\n{function_text(program.function)}")
             if what in ("all", "plan"):

@@ -1,12 +1,15 @@
-"""The text of `Executable.explain`: a program before and after specialization, and its plan."""
+"""The text of `Executable.explain`: a program before and after specialization, its passes, and its plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from . import passes
 from .ir import DenseElementsAttribute, Function, Module
 from .ir.printer import Printer
+from .options import Options
 from .plan import MemoryEstimate, Plan
+from .plan.fusion_passes import fuse_operations
 
 MAX_SHOWN_ELEMENTS = 16
 """Maximum number of elements of a constant that are shown."""
@@ -35,6 +38,31 @@ def function_text(function: Function) -> str:
     for called in (function, *function.callees):
         printer.function(called)
     return "\n".join(printer.lines)
+
+
+def passes_text(specialized: Callable[[passes.Observe], Function], options: Options) -> str:
+    """What each pass makes of a program: a line for the pass, and the function if the pass changed it.
+
+    Args:
+        specialized: specializes the program once more, and tells its argument each pass.
+        options: those of the program.
+    """
+    lines, last = [], ""
+
+    def observe(each: passes.Pass, function: Function) -> None:
+        nonlocal last
+        text = function_text(function)
+        told = "" if text != last else " (changes nothing)"
+        lines.append(f"{each.name}{told}: {each.promises}")
+        if text != last:
+            lines.append(text)
+        last = text
+
+    fuse_operations(specialized(observe), options, observe)
+    joins = [each for each in passes.PASSES if each.stage == "join"]
+    enabled = [each for each in joins if passes.is_enabled(each.name, options.last_pass)]
+    lines += [f"{each.name} (see the plan): {each.promises}" for each in enabled]
+    return "\n".join(lines)
 
 
 def plan_text(plan: Plan, memory: MemoryEstimate) -> str:

@@ -107,6 +107,9 @@ class Options:
         donate: numbers of the inputs that a call may consume, or ``"all"``: it may overwrite them, and
             results may use their memory. Their contents are undefined after the call. Inputs that share
             memory with another one, or are not C-contiguous and writeable, are not overwritten.
+        last_pass: the name of the last optional pass of the compiler that runs; None: all run.
+            ``Executable.explain("passes")`` lists them. Results and their bits are the same; a program that
+            fails with fewer passes and not with all, or the other way round, shows which one is at fault.
         cache_bytes: maximum number of bytes of compiled code on disk, of all programs and versions; the least
             recently used code is removed. 0: no code is stored or loaded. The limit applies to the whole
             process as soon as a program is compiled with it. None: the last limit of the process, otherwise
@@ -135,6 +138,7 @@ class Options:
     linear_algebra: Literal["reproducible", "library"] = "reproducible"
     sanitize: bool | str | Collection[str] = False
     sanitize_action: Literal["raise", "warn", "collect"] = "raise"
+    last_pass: str | None = None
     cache_bytes: int | None = None
     reference: bool = False
 

@@ -31,9 +31,10 @@ def add(commands: Any) -> None:
     add_program(explain)
     explain.add_argument(
         "--what",
-        choices=("all", "source", "program", "plan"),
+        choices=("all", "source", "passes", "program", "plan"),
         default="plan",
-        help="the program as given, the program after specialization, the plan, or all (default: plan)",
+        help="the program as given, after each pass, or after specialization; the plan; or all but the passes "
+        "(default: plan)",
     )
     explain.add_argument("--html", metavar="FILE", help="store a page that shows the plan beside the program")
     explain.set_defaults(command=_explain)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
+from .. import passes
 from ..ir import Attribute, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control.control import Call, Case, If, While
 from ..ops.framework.declaration import Op
@@ -85,6 +86,10 @@ class _Lowering:
         self.enclosing: list[Implementation] = []
         """The implementations whose regions contain the operation, outermost first."""
 
+    def joins(self, name: str) -> bool:
+        """Whether steps are joined by a pattern of `passes.PASSES`."""
+        return passes.is_enabled(name, self.options.last_pass)
+
     def lower_region(self, region: Region, captures: Sequence[Value]) -> Plan:
         """A plan whose arguments are the block's arguments and then the captured values."""
         block = region.block
@@ -92,8 +97,8 @@ class _Lowering:
         arguments = [slots.slot_of(value) for value in (*block.arguments, *captures)]
         constants: dict[int, object] = {}
         steps: list[Step] = []
-        epilogues = find_epilogues(region)
-        attentions = find_attentions(region, epilogues.values())
+        epilogues = find_epilogues(region) if self.joins("join-epilogues") else {}
+        attentions = find_attentions(region, epilogues.values()) if self.joins("join-attention") else {}
         absorbed = {*epilogues.values(), *[one for found in attentions.values() for one in found.absorbed]}
         for operation in block.operations:
             if operation.name in TERMINATORS or operation in absorbed:

@@ -31,7 +31,7 @@ from ..ops.framework.verify import TERMINATORS, verify
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.shape.random import Rng
 from ..ops.shape.static_forms import STATIC_FORMS, operand_positions
-from ..specialize import entry_function, specialize
+from ..specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
 from ..types import TensorType, Type
 
 _DYNAMIC_ATTRIBUTES: Final = frozenset({"jax.uses_shape_polymorphism"})
@@ -79,7 +79,7 @@ def is_refinable(module: object, *, entry: str = "main") -> Refinability:
         NimbleError: what `load` raises, or there is no such function.
     """
     loaded = load(module)
-    function = specialize(loaded, entry, rewrite=False)
+    function = specialize(loaded, entry, last_pass=LAST_WITHOUT_REWRITES)
     assert function.body is not None
     analysis = _Analysis()
     analysis.data.update(function.body.block.arguments)
@@ -112,7 +112,7 @@ def refine(module: object, argument_types: Sequence[object], *, entry: str = "ma
             f"but got {counted(len(argument_types), 'type')}"
         )
     types = [_bound(type, argument_types[index], index) for index, type in enumerate(declared)]
-    function = specialize(loaded, entry, types, rewrite=False)
+    function = specialize(loaded, entry, types, last_pass=LAST_WITHOUT_REWRITES)
     _require_static(function, loaded, entry)
     assert function.body is not None
     others = {name: item for name, item in loaded.functions.items() if name != function.name}

@@ -14,7 +14,7 @@ from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.framework.verify import TERMINATORS, verify
 from nimblehlo.options import Options
 from nimblehlo.program import Program
-from nimblehlo.specialize import specialize
+from nimblehlo.specialize import LAST_WITHOUT_REWRITES, specialize
 from nimblehlo.types import BOOLEAN, COMPLEX, FLOAT, TensorType
 from tests.ops.oracles import float_values, integer_values
 from tests.running import same_bits
@@ -32,7 +32,7 @@ def simplified(text: str, *, rewrite: bool = True) -> Function:
     """The specialized function, each of its operations verified again."""
     module = parse(text)
     verify(module)
-    made = specialize(module, "main", rewrite=rewrite)
+    made = specialize(module, "main", last_pass=None if rewrite else LAST_WITHOUT_REWRITES)
     assert made.body is not None
     for operation in made.body.walk():
         if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):

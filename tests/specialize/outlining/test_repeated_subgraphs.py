@@ -22,7 +22,7 @@ SQUARE, ROW, COUNT = "tensor<8x8xf32>", "tensor<8xf32>", "tensor<f32>"
 
 @pytest.fixture(autouse=True)
 def _small_layers_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nimblehlo.specialize.MIN_OUTLINED_OPERATIONS", 0)
+    monkeypatch.setattr("nimblehlo.specialize.stages.MIN_OUTLINED_OPERATIONS", 0)
     monkeypatch.setattr(repeated_subgraphs, "MIN_SUBGRAPH_OPERATIONS", 4)
     monkeypatch.setattr(repeated_subgraphs, "MIN_SAVED_OPERATIONS", 8)
     monkeypatch.setattr(repeated_subgraphs, "MIN_PRODUCT_SIZE", 64)
@@ -274,7 +274,7 @@ def test_small_layers_stay(monkeypatch: pytest.MonkeyPatch, least: str) -> None:
 
 def test_short_programs_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     text, x = model(6)
-    monkeypatch.setattr("nimblehlo.specialize.MIN_OUTLINED_OPERATIONS", 1000)
+    monkeypatch.setattr("nimblehlo.specialize.stages.MIN_OUTLINED_OPERATIONS", 1000)
     assert not called(text.module(x)).callees
 
 

@@ -14,7 +14,7 @@ from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.framework.verify import TERMINATORS
-from nimblehlo.specialize import specialize
+from nimblehlo.specialize import LAST_WITHOUT_REWRITES, specialize
 from tests.fuzzing import rules
 from tests.fuzzing.variants import for_runtime, text_of
 from tests.specialize.simplified import INTERNAL, run
@@ -25,7 +25,7 @@ SAMPLE = 300
 def outcome(module: Any, inputs: list[np.ndarray[Any, Any]], *, rewrite: bool) -> Any:
     """The results of a program, or the error that it ends with."""
     try:
-        made = specialize(module, "main", rewrite=rewrite)
+        made = specialize(module, "main", last_pass=None if rewrite else LAST_WITHOUT_REWRITES)
         assert made.body is not None
         for operation in made.body.walk():
             if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):
