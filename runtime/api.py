@@ -423,7 +423,8 @@ class Executable(DirectCall):
         for program in self._cached_programs():
             if what == "passes":
                 types = program.type.inputs[: len(self.input_types)]
-                sections.append(passes_text(functools.partial(self._specialized_function, types), self.options))
+                specialized = functools.partial(self._specialized_function, types)
+                sections.append(passes_text(specialized, self.options))
             if what in ("all", "program"):
                 sections.append(f"After specialization:\n{function_text(program.function)}")
             if what in ("all", "plan"):

@@ -33,8 +33,8 @@ def add(commands: Any) -> None:
         "--what",
         choices=("all", "source", "passes", "program", "plan"),
         default="plan",
-        help="the program as given, after each pass, or after specialization; the plan; or all but the passes "
-        "(default: plan)",
+        help="the program as given, after each pass, after specialization, the plan, or all except for the "
+        "passes (default: plan)",
     )
     explain.add_argument("--html", metavar="FILE", help="store a page that shows the plan beside the program")
     explain.set_defaults(command=_explain)
