@@ -38,6 +38,7 @@ Array = np.ndarray[Any, Any]
 BATCH = 50
 """Programs that one process of the interpreter is given."""
 MOST_ROUNDS = 40
+REFERENCE_SHARE = 10
 
 
 @dataclass
@@ -84,7 +85,8 @@ class Campaign:
     """Runs random programs.
 
     Args:
-        eager_share: one program of so many is also run with everything compiled; 0: none.
+        eager_share: one program of so many is also run with everything compiled; 0: none. One program of
+            REFERENCE_SHARE is run by references, unless they are large.
         large: whether programs are large, and only modes are compared, without the interpreter.
         at_thresholds: whether they are drawn as `thresholds` says, large ones then with products that are
             compared with wider sums.
@@ -301,6 +303,8 @@ class Campaign:
         """All modes must give the same bits."""
         results = program.results
         modes = {"never": Options(compile="never"), "auto": Options()}
+        if seed % REFERENCE_SHARE == 0 and not self.large:
+            modes["reference"] = Options(reference=True)
         if self.eager_share and seed % self.eager_share == 0:
             modes["eager"] = Options(compile="eager")
             if self.large:

@@ -34,7 +34,7 @@ class BatchNorm(Op):
 
     C1 = constraints.dimensions_of("feature_index", "operand")
 
-    def in_carrier_type(self, *arrays: Array) -> list[Array]:
+    def broadcast(self, *arrays: Array) -> list[Array]:
         """Arrays in the type in which they are computed; 1-dimensional ones broadcast along the features.
 
         All lie in row-major order: NumPy sums elements in the order in which they lie.
@@ -45,22 +45,33 @@ class BatchNorm(Op):
         shaped = [array if array.ndim == len(shape) else array.reshape(shape) for array in arrays]
         return [array.astype(dtype, order="C", copy=False) for array in shaped]
 
-    def batch_sum(self, array: Array) -> Array:
+    def compute_sum(self, operand: Array) -> Array:
         """The sum over the batch for each feature, broadcast along the features."""
-        dimensions = tuple(d for d in range(array.ndim) if d != self.feature_index)
-        total: Array = array.sum(axis=dimensions, dtype=np.float64, keepdims=True)
-        return total.astype(array.dtype)
+        dimensions = tuple([i for i in range(operand.ndim) if i != self.feature_index])
+        total: Array = operand.sum(axis=dimensions, dtype=np.float64, keepdims=True)
+        return total.astype(operand.dtype)
 
-    def elements_per_feature(self, array: Array) -> Any:
-        return array.dtype.type(math.prod(s for d, s in enumerate(array.shape) if d != self.feature_index))
+    def compute_mean(self, operand: Array) -> Array:
+        """The mean over the batch for each feature, broadcast along the features."""
+        return self.compute_sum(operand) / self.elements_per_feature(operand)
 
-    def stddev(self, variance: Array) -> Array:
-        """The root of the variance, kept from zero by epsilon."""
-        return np.asarray(np.sqrt(variance + variance.dtype.type(self.epsilon)))
+    def elements_per_feature(self, operand: Array) -> Any:
+        """``size(operand) / dim(operand, feature_index)``."""
+        sizes = [size for d, size in enumerate(operand.shape) if d != self.feature_index]
+        return operand.dtype.type(math.prod(sizes))
 
-    def normalized(self, operand: Array, mean: Array, variance: Array) -> Array:
-        """The operand with mean 0 and variance 1."""
-        return (operand - mean) / self.stddev(variance)
+    def epsilon_bcast(self, variance: Array) -> Any:
+        """epsilon in the type of the variance."""
+        return variance.dtype.type(self.epsilon)
+
+    def batch_norm_inference(
+        self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array
+    ) -> Array:
+        """`batch_norm_inference` of operands that broadcast."""
+        centered_operand = operand - mean
+        stddev = np.sqrt(variance + self.epsilon_bcast(variance))
+        normalized_operand = centered_operand / stddev
+        return np.asarray(scale * normalized_operand + offset)
 
     def rounded(self, array: Array, type: TensorType) -> Array:
         """A result in its declared type and rank."""
@@ -102,8 +113,8 @@ class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
         return None if self.operand.category & QUANTIZED_PER_TENSOR else [self.operand]
 
     def reference(self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
-        x, a, b, m, v = self.in_carrier_type(operand, scale, offset, mean, variance)
-        return self.rounded(a * self.normalized(x, m, v) + b, self.result)
+        result = self.batch_norm_inference(*self.broadcast(operand, scale, offset, mean, variance))
+        return self.rounded(result, self.result)
 
 
 class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
@@ -130,13 +141,13 @@ class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
     C7 = constraints.same_baseline_type("operand", "output")
 
     def reference(self, operand: Array, scale: Array, offset: Array) -> tuple[Array, Array, Array]:
-        x, a, b = self.in_carrier_type(operand, scale, offset)
-        count = self.elements_per_feature(x)
-        mean = self.batch_sum(x) / count
-        centered = x - mean
-        variance = self.batch_sum(centered * centered) / count
+        operand, scale, offset = self.broadcast(operand, scale, offset)
+        mean = self.compute_mean(operand)
+        centered_operand = operand - mean
+        variance = self.compute_mean(centered_operand * centered_operand)
+        output = self.batch_norm_inference(operand, scale, offset, mean, variance)
         return (
-            self.rounded(a * self.normalized(x, mean, variance) + b, self.output),
+            self.rounded(output, self.output),
             self.rounded(mean, self.batch_mean),
             self.rounded(variance, self.batch_var),
         )
@@ -168,13 +179,22 @@ class BatchNormGrad(BatchNorm, name="stablehlo.batch_norm_grad"):
     def reference(
         self, operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array
     ) -> tuple[Array, Array, Array]:
-        x, a, m, v, gradient = self.in_carrier_type(operand, scale, mean, variance, grad_output)
-        count = self.elements_per_feature(x)
-        centered, stddev = x - m, self.stddev(v)
-        grad_offset = self.batch_sum(gradient)
-        correlation = self.batch_sum(gradient * centered) * centered / (v + v.dtype.type(self.epsilon))
-        grad_operand = a / stddev / count * (gradient * count - grad_offset - correlation)
-        grad_scale = self.batch_sum(gradient * (centered / stddev))
+        operand, scale, mean, variance, grad_output = self.broadcast(
+            operand, scale, mean, variance, grad_output
+        )
+        epsilon_bcast = self.epsilon_bcast(variance)
+        centered_operand = operand - mean
+        stddev = np.sqrt(variance + epsilon_bcast)
+        normalized_operand = centered_operand / stddev
+        elements_per_feature = self.elements_per_feature(operand)
+        i1 = grad_output * elements_per_feature
+        i2 = grad_offset = self.compute_sum(grad_output)
+        i3 = self.compute_sum(grad_output * centered_operand)
+        i4 = i3 * centered_operand
+        i5 = i4 / (variance + epsilon_bcast)
+        i6 = i1 - i2 - i5
+        grad_operand = scale / stddev / elements_per_feature * i6
+        grad_scale = self.compute_sum(grad_output * normalized_operand)
         return (
             self.rounded(grad_operand, self.grad_operand),
             self.rounded(grad_scale, self.grad_scale),
