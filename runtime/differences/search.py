@@ -19,6 +19,8 @@ from ..error_bounds.rounding_rules import loses_digits
 from ..error_bounds.ulps import SIGMAS, distance, is_inexact, root_mean_square, ulp
 from ..errors import NimbleError
 from ..ir import Module, Operation, Value, source_line
+from ..ops.framework.declaration import declaration_of
+from ..ops.framework.traits import RegionRole
 from ..ops.testing.array_files import for_file
 from ..options import Options
 from ..types import Array
@@ -307,9 +309,10 @@ class _Search:
         """The first faulty operation within a branch, a loop or another region."""
         name = f"{operation.name} at {source_line(operation.location) or operation.location}"
         try:
-            if operation.name in ("stablehlo.if", "stablehlo.case"):
+            role = declaration_of(operation).region_role
+            if role is RegionRole.BRANCHES:
                 return self.search_branch(operation, values, (*within, name))
-            if operation.name == "stablehlo.while":
+            if role is RegionRole.LOOP:
                 return self.search_loop(operation, values, within, name)
             return self.search_bodies(operation, values, (*within, f"the body of {name}"))
         except (KeyError, NimbleError):

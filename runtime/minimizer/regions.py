@@ -13,16 +13,16 @@ from ..ir import (
     Value,
     builder_like,
 )
+from ..ops.framework.declaration import declaration_of
+from ..ops.framework.traits import RegionRole
 from .program import CannotMinimize, constant, entry_of, is_constant, is_replaceable, rewritten
-
-_BRANCHES = ("stablehlo.if", "stablehlo.case")
 
 
 def inlinable(module: Module, entry: str) -> list[tuple[Operation, int]]:
     """The operations that one of their regions can replace, with the region's number."""
     pairs = []
     for operation in entry_of(module, entry).operations:
-        if operation.name in _BRANCHES:
+        if declaration_of(operation).region_role is RegionRole.BRANCHES:
             pairs += [(operation, index) for index in range(len(operation.regions))]
         elif operation.name == "stablehlo.while":
             pairs.append((operation, 1))

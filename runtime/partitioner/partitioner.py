@@ -7,7 +7,9 @@ from typing import Final
 
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, referenced_functions
 from ..ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
+from ..ops.framework.declaration import declaration_of
 from ..ops.framework.op_registry import MESH
+from ..ops.framework.traits import RegionRole
 from ..ops.framework.verify import verify
 from ..ops.sharding.scope import Scope, meshes_of
 from ..specialize.inline import without_shardings
@@ -29,7 +31,6 @@ MAX_REPEATED_ELEMENTS: Final = 1 << 20
 
 _CALL: Final = "func.call"
 _MANUAL: Final = "sdy.manual_computation"
-_BRANCHES: Final = frozenset({"stablehlo.if", "stablehlo.case"})
 
 
 def device_program(module: Module, partitions: int) -> Module | None:
@@ -174,7 +175,7 @@ class _Partitioner:
             self.emit_manual_computation(operation, context)
         elif operation.name == "stablehlo.while":
             self.emit_while(operation, context)
-        elif operation.name in _BRANCHES:
+        elif declaration_of(operation).region_role is RegionRole.BRANCHES:
             self.emit_branches(operation, context)
         elif operation.name != "sdy.sharding_group":
             apply(operation, context)

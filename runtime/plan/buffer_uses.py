@@ -1,42 +1,17 @@
 """Declares which buffers a step reads, writes, may return views of, and may overwrite.
 
 The executor lets a result share the memory of an operand, and lets a step write into the memory of an operand
-that it is the last to read. This module lists what each step may do, for the verification of plans and the
-checks of running steps. `memory_use` estimates from the same lists what the executor does.
+that it is the last to read. The declaration of the operation says what a step may do (`Memory`); this module
+says it in slots, for the verification of plans and the checks of running steps. `memory_use` estimates from
+the same facts what the executor does.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..ir.record import Record
-from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION
-from ..ops.internal.partial_windows import EXCLUDE_PARTIAL_WINDOWS
+from ..ops.framework.declaration import Op, lookup
+from ..ops.framework.traits import Memory
 from .plan import Step
-
-FLAT_VIEWS: Final = frozenset(
-    ["stablehlo.reshape", "stablehlo.optimization_barrier", "stablehlo.tuple", "stablehlo.get_tuple_element"]
-)
-"""Operations whose results share the memory of their operands, with the elements in the same order."""
-
-STRIDED_VIEWS: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in ("broadcast_in_dim", "dynamic_slice", "real", "imag", "slice", "transpose")
-)
-"""Operations whose results may be views of their first operand, in another order or of some elements."""
-
-_OTHER_VIEWS: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "bitcast_convert", "broadcast", "case", "composite", "convert", "custom_call",
-        "dynamic_broadcast_in_dim", "dynamic_reshape", "if", "map", "real_dynamic_slice", "reduce",
-        "reverse", "select", "set_dimension_size", "sort", "while",
-    )
-) | frozenset({
-    "chlo.conj", "chlo.scan", "interpreter.probe", EXCLUDE_PARTIAL_WINDOWS,
-    FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION,
-})  # fmt: skip
-"""Operations whose results may be operands, captured values, or views of these."""
 
 
 class BufferUses(Record):
@@ -59,11 +34,10 @@ class BufferUses(Record):
 
 def buffer_uses(step: Step) -> BufferUses:
     reads = (*step.operands, *step.captures)
-    if not step.implementation.may_alias:
-        may_alias: frozenset[int] = frozenset()
-    elif step.operation in FLAT_VIEWS or step.operation in _OTHER_VIEWS:
+    memory = (lookup(step.operation) or Op).memory if step.implementation.may_alias else Memory.COPY
+    if memory.keeps_order or memory is Memory.MAY_FORWARD:
         may_alias = frozenset(reads)
     else:
-        may_alias = frozenset(step.operands[:1] if step.operation in STRIDED_VIEWS else ())
+        may_alias = frozenset(step.operands[:1] if memory is Memory.STRIDED_VIEW else ())
     pairs = [(step.operands[operand], step.results[result]) for operand, result in step.overwrites]
     return BufferUses(reads, step.results, may_alias, tuple(pairs))

@@ -9,9 +9,8 @@ from typing import Any, Final, Literal
 from .. import passes
 from ..ir import Attribute, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control.control import Call, Case, If, While
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.framework.memory_limit import bytes_of
-from ..ops.framework.verify import TERMINATORS
 from ..ops.internal.fusion import StepFusion
 from ..options import Options
 from ..types import Type
@@ -101,7 +100,7 @@ class _Lowering:
         attentions = find_attentions(region, epilogues.values()) if self.joins("join-attention") else {}
         absorbed = {*epilogues.values(), *[one for found in attentions.values() for one in found.absorbed]}
         for operation in block.operations:
-            if operation.name in TERMINATORS or operation in absorbed:
+            if declaration_of(operation).is_terminator or operation in absorbed:
                 continue
             if operation.name == Call.name:
                 steps += self.lower_call(operation, slots, constants)

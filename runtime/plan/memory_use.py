@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from ..ir.record import Record
+from ..ops.framework.declaration import Op, lookup
+from ..ops.framework.traits import Memory
 from ..types import Array
-from .buffer_uses import FLAT_VIEWS, STRIDED_VIEWS
 from .plan import Plan, Step, all_steps
 
 
@@ -266,11 +267,12 @@ class _LivenessSimulation:
     def _source(self, step: Step, index: int) -> int | None:
         """The operand whose memory a result shares; None if the result has its own."""
         result = step.results[index]
-        if step.operation in FLAT_VIEWS and index < len(step.operands):
+        memory = (lookup(step.operation) or Op).memory
+        if memory.keeps_order and index < len(step.operands):
             operand = step.operands[index]
-            is_copied = step.operation == "stablehlo.reshape" and operand in self.strided
+            is_copied = memory is Memory.FLAT_VIEW and operand in self.strided
             return None if is_copied else operand
-        if step.operation in STRIDED_VIEWS:
+        if memory is Memory.STRIDED_VIEW:
             self.strided.add(result)
             return step.operands[0]
         for operand_index, result_index in step.overwrites:

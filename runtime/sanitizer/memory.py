@@ -14,16 +14,16 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import Function, Operation
-from ..ops.control.control import OptimizationBarrier
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import SHARDING_ANNOTATIONS
+from ..ops.elementwise.comparison import Select
 from ..ops.framework.declaration import Op
 from ..ops.framework.rules import with_actual_shapes
+from ..ops.framework.traits import Memory
 from ..ops.indexing.scatter import Scatter
 from ..ops.indexing.scatter_destinations import destinations_of
 from ..ops.reduction.bodies import overwrites
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
-from ..ops.shape.tuples import GetTupleElement, Tuple
 from ..types import Array
 from .elements import first_index, index_text, number
 from .findings import Violation
@@ -31,27 +31,6 @@ from .findings import Violation
 _CREATING: Final = frozenset({"AllocateBuffer", "CreateBuffer"})
 _FORWARDING: Final = frozenset({"Pin", "Unpin", *SHARDING_ANNOTATIONS})
 """Custom calls that return their operands."""
-
-_MOVEMENT_OPS: Final = {
-    "stablehlo.broadcast": 1,
-    "stablehlo.broadcast_in_dim": 1,
-    "stablehlo.dynamic_broadcast_in_dim": 1,
-    "stablehlo.dynamic_gather": 1,
-    "stablehlo.dynamic_pad": 2,
-    "stablehlo.dynamic_reshape": 1,
-    "stablehlo.dynamic_slice": 1,
-    "stablehlo.dynamic_update_slice": 2,
-    "stablehlo.gather": 1,
-    "stablehlo.pad": 2,
-    "stablehlo.real_dynamic_slice": 1,
-    "stablehlo.reshape": 1,
-    "stablehlo.reverse": 1,
-    "stablehlo.slice": 1,
-    "stablehlo.torch_index_select": 1,
-    "stablehlo.transpose": 1,
-    "tensor.cast": 1,
-}
-"""Data-movement operations with the number of leading operands that they move; they read the others."""
 
 ReportRead = Callable[[Violation], None]
 
@@ -93,7 +72,7 @@ class Shadows:
 
     def follow(self, view: Op) -> ShadowUpdate | None:
         """The update of shadows after an operation; it takes operands, results and a callback for reads."""
-        if isinstance(view, (Tuple, GetTupleElement, OptimizationBarrier, ReadsSizes)):
+        if view.memory is Memory.FORWARDS or isinstance(view, ReadsSizes):
             return None
         if isinstance(view, CustomCall):
             return self._follow_call(view)
@@ -101,12 +80,11 @@ class Shadows:
             return self._follow_size(view)
         if isinstance(view, Scatter):
             return self._follow_scatter(view)
-        if view.name == "stablehlo.select":
+        if isinstance(view, Select):
             return self._follow_movement(range(1, 3), np.where)
-        if view.name == "stablehlo.concatenate":
-            return self._follow_movement(range(len(view.operation.operands)), view.bind())
-        if view.name in _MOVEMENT_OPS:
-            return self._follow_movement(range(_MOVEMENT_OPS[view.name]), view.bind())
+        if view.moved_operands is not None:
+            numbers = range(len(view.operation.operands))[view.moved_operands]
+            return self._follow_movement(numbers, view.bind())
         return lambda operands, results, report_read: self.read_all(operands, report_read)
 
     def read_all(self, operands: Sequence[object], report_read: ReportRead) -> None:

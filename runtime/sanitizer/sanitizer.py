@@ -14,8 +14,7 @@ from ..ir import Function, Module, Operation, Region, captured_values, operation
 from ..ops.control.control import Case, If, While
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import BUILT_IN
-from ..ops.framework.declaration import Op
-from ..ops.framework.verify import TERMINATORS
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.indexing.scatter import Scatter
 from ..ops.internal.partial_windows import indices_without_partial_windows, may_drop_windows
 from ..ops.numerics.quantized_operation import has_quantized_types
@@ -215,7 +214,8 @@ class SanitizedFunction:
             return True
         regions = [region for region in view.operation.regions if not _is_one_operation(region)]
         inner = [one for region in regions for one in region.walk()]
-        return any(self.sanitizer.inspections(Op.of(one)) for one in inner if one.name not in TERMINATORS)
+        computing = [one for one in inner if not declaration_of(one).is_terminator]
+        return any(self.sanitizer.inspections(Op.of(one)) for one in computing)
 
     def runner(self, plan: Plan) -> Any:
         """The `Runner` of a plan, and the observer of its results."""

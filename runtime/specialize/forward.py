@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.framework.memory_limit import require_addressable, require_memory
 from ..ops.framework.op_registry import APPROX_TOP_K, COMPARED_TOP_K
-from ..ops.framework.verify import TERMINATORS, verify_inferred
+from ..ops.framework.verify import verify_inferred
 from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
 from .rewrites.identities import asserted_condition, identity_operand, raise_failed_assertion
@@ -50,7 +50,7 @@ class _Pass:
             operation.replace_operands(self.values)
             if operation.regions:
                 self.visit_regions(operation)
-            if operation.name in TERMINATORS:
+            if declaration_of(operation).is_terminator:
                 block.operations.append(operation)
                 continue
             if self.sizes_bound:

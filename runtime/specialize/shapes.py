@@ -9,8 +9,9 @@ from typing import Final
 from ..ir import Operation
 from ..ops.elementwise.base import Elementwise
 from ..ops.elementwise.conversion import BitcastConvert
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.framework.rules import constant_operand
+from ..ops.framework.traits import RegionRole
 from ..ops.shape.broadcasting import BroadcastInDim
 from ..ops.shape.layout import Reshape
 from ..types import DYNAMIC, TensorType, Type
@@ -26,9 +27,10 @@ _SHAPED_LIKE: Final = {
 
 def result_types(operation: Operation) -> Sequence[Type]:
     """The result types that follow from the operands and regions; empty if they do not follow."""
-    if operation.name == "stablehlo.while":
+    role = declaration_of(operation).region_role
+    if role is RegionRole.LOOP:
         return [argument.type for argument in operation.regions[0].block.arguments]
-    if operation.name in ("stablehlo.if", "stablehlo.case"):
+    if role is RegionRole.BRANCHES:
         branches = [region.type.results for region in operation.regions]
         return branches[0] if all(branch == branches[0] for branch in branches) else ()
     view = Op.of(operation)

@@ -25,9 +25,9 @@ from ..ir import (
 from ..ops.control.control import While
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.shape_operands import shape_operands
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.framework.rules import at_most, shape_text, shapes_agree
-from ..ops.framework.verify import TERMINATORS, verify
+from ..ops.framework.verify import verify
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.shape.random import Rng
 from ..ops.shape.static_forms import STATIC_FORMS, operand_positions
@@ -181,7 +181,7 @@ class _Analysis:
     def visit(self, block: Block) -> None:
         """Analyze a block's operations in order."""
         for operation in block.operations:
-            if operation.name in TERMINATORS:
+            if declaration_of(operation).is_terminator:
                 continue
             view = Op.of(operation)
             self.check_sizes(view)

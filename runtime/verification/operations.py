@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..ir import Function, Operation
-from ..ops.framework.declaration import Op
+from ..ops.framework.declaration import Op, declaration_of
 from ..ops.framework.rules import all_types_agree, types_text
-from ..ops.framework.verify import TERMINATORS
 from ..ops.shape.static_forms import STATIC_FORMS
-
-_CONVERTED: Final = {"stablehlo.select_and_scatter": "C10"}
-"""The constraint on promotion that does not hold where implicit conversions have been made explicit.
-
-The result then has the element type of the body, to which the operation converts its operand."""
 
 
 class InvalidOperation(AssertionError):
@@ -32,7 +24,7 @@ def verify_operations(function: Function) -> None:
     for each in (function, *function.callees):
         assert each.body is not None
         for operation in each.body.walk():
-            if operation.name not in TERMINATORS and operation.name not in STATIC_FORMS:
+            if not declaration_of(operation).is_terminator and operation.name not in STATIC_FORMS:
                 _verify(operation)
 
 
@@ -40,7 +32,7 @@ def _verify(operation: Operation) -> None:
     view = Op.of(operation)
     where = f"{operation.name} at {operation.location}"
     for label, rule, reason in view.constraints():
-        if reason is not None and _CONVERTED.get(operation.name) != label:
+        if reason is not None and view.promotion_constraint != label:
             raise InvalidOperation(f"{where} violates ({label}), {rule}: {reason}")
     inferred, declared = view.infer(), [result.type for result in operation.results]
     if inferred is not None and not all_types_agree(declared, inferred):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..ir import Block, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control.control import Call
-from ..ops.framework.verify import TERMINATORS
+from ..ops.framework.declaration import declaration_of
 from ..plan import Plan, Step
 from ..plan.implementation import operands_of
 from .plans import InvalidPlan
@@ -68,7 +68,7 @@ class _Translation:
                 values[operation.result] = constant.array
             elif operation.name == Call.name:
                 self.call(operation, values)
-            elif operation.name not in TERMINATORS and operation not in self.absorbed:
+            elif not declaration_of(operation).is_terminator and operation not in self.absorbed:
                 self.operation(operation, values)
 
     def call(self, call: Operation, values: Values) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..ir import Function
 from ..kernels.launch import ufunc_program
-from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..plan.implementations.ufunc_programs import recorded_program, scratch_bytes
 from ..plan.implementations.ufunc_recorder import UfuncProgramRecorder
+from ..specialize.utils.operation_classes import is_fusion
 from .plans import InvalidPlan
-
-_FUSIONS: Final = frozenset({FUSION, REDUCTION_FUSION, ROW_FUSION})
 
 
 def verify_scratch(recorder: UfuncProgramRecorder, columns_per_pass: int) -> None:
@@ -64,7 +60,7 @@ def verify_ufunc_programs(function: Function) -> None:
     for each_function in (function, *function.callees):
         assert each_function.body is not None
         for operation in each_function.body.walk():
-            if operation.name in _FUSIONS:
+            if is_fusion(operation):
                 recording = recorded_program(operation.regions[0].block)
                 if recording is not None:
                     verify_scratch(*recording)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from nimblehlo.ir import Block, Region, Value
 from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.traits import Memory
 from nimblehlo.types import TensorType
 from tests.ops.rejections import parse_and_verify
 
@@ -49,6 +51,7 @@ def _run(block: Block, values: dict[Value, Any], check: bool) -> tuple[Any, ...]
                 reference = _as_tuple(view.reference(*operands, **regions))
                 for result, other in zip(results, reference, strict=True):
                     assert np.asarray(result).tobytes() == np.asarray(other).tobytes()
+        _check_memory(view, operands, results)
         for value, result in zip(operation.results, results, strict=True):
             if check:
                 _check_type(value.type, np.asarray(result))
@@ -58,6 +61,17 @@ def _run(block: Block, values: dict[Value, Any], check: bool) -> tuple[Any, ...]
 
 def _as_tuple(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
+
+
+def _check_memory(view: Op, operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Results must share no memory with an operand unless the declaration says that they may (`Memory`)."""
+    if view.memory in (Memory.FORWARDS, Memory.MAY_FORWARD):
+        return
+    is_view = view.memory in (Memory.FLAT_VIEW, Memory.STRIDED_VIEW)
+    others = [each for each in operands[is_view:] if isinstance(each, np.ndarray)]
+    arrays = [result for result in results if isinstance(result, np.ndarray)]
+    shared = [other.shape for other in others for result in arrays if np.shares_memory(result, other)]
+    assert not shared, f"{view.name} is {view.memory}, but shares memory with operands of {shared}"
 
 
 def _check_type(type: Any, array: Array) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Function
-from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import TERMINATORS, verify
+from nimblehlo.ops.framework.declaration import Op, declaration_of
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
 from nimblehlo.program import Program
 from nimblehlo.specialize import LAST_WITHOUT_REWRITES, specialize
@@ -35,7 +35,7 @@ def simplified(text: str, *, rewrite: bool = True) -> Function:
     made = specialize(module, "main", last_pass=None if rewrite else LAST_WITHOUT_REWRITES)
     assert made.body is not None
     for operation in made.body.walk():
-        if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):
+        if not declaration_of(operation).is_terminator and not operation.name.startswith(INTERNAL):
             Op.of(operation).verify()
     return made
 
@@ -43,7 +43,7 @@ def simplified(text: str, *, rewrite: bool = True) -> Function:
 def left(made: Function) -> list[str]:
     """The names of what is left, dialect stablehlo and constants aside."""
     assert made.body is not None
-    names = [operation.name for operation in made.body.walk() if operation.name not in TERMINATORS]
+    names = [operation.name for operation in made.body.walk() if not declaration_of(operation).is_terminator]
     return [name.removeprefix("stablehlo.") for name in names if name != "stablehlo.constant"]
 
 

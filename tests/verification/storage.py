@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from nimblehlo.codegen.blocks import Binding, Elements, Emitter, Storage
-from nimblehlo.codegen.blocks.in_place_updates import ALIASES, BRANCHES
 from nimblehlo.ir import Block, Operation, Value
 from nimblehlo.verification.plans import InvalidPlan
 
 _UPDATES: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter", "stablehlo.while"})
 """Operations that may update an operand in place."""
+
+_ALIASES: Final = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
+"""Operations whose results may alias their operands."""
+_BRANCHES: Final = frozenset({"stablehlo.case", "stablehlo.if"})
 
 _Contents = dict[Any, set[Value]]
 """Maps a pointer to the values that its memory holds: one, or several with the same elements."""
@@ -59,7 +62,7 @@ class StorageObserver:
         contents = self.contents.setdefault(emitter, {})
         for value in emitter.values_read(operation):
             self._read(emitter, value, operation)
-        if operation.name in BRANCHES:
+        if operation.name in _BRANCHES:
             held = {pointer: set(values) for pointer, values in contents.items()}
             self.before.update({region.block: held for region in operation.regions})
 
@@ -70,7 +73,7 @@ class StorageObserver:
         for result, binding in zip(operation.results, bindings, strict=True):
             if isinstance(binding, Elements):
                 continue
-            is_same = binding.pointer in shared and operation.name in ALIASES
+            is_same = binding.pointer in shared and operation.name in _ALIASES
             if not is_same and not _is_forwarded(emitter, operation, binding):
                 contents[binding.pointer] = set()
             contents.setdefault(binding.pointer, set()).add(result)
@@ -91,7 +94,7 @@ class StorageObserver:
 
 def _is_forwarded(emitter: Emitter, operation: Operation, binding: Storage) -> bool:
     """Whether a result shares memory with a value that the operation's region returns, as in a fusion."""
-    if operation.name in _UPDATES or operation.name in BRANCHES:
+    if operation.name in _UPDATES or operation.name in _BRANCHES:
         return False
     returned = [value for region in operation.regions for value in region.block.terminator.operands]
     bindings = [emitter.bindings.get(value) for value in returned]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nimblehlo.codegen.arrays import ArrayEmitter
-from nimblehlo.codegen.blocks.emitter import EMIT_RULES
+from nimblehlo.codegen.blocks.emitter import emit_rule_of
 from nimblehlo.codegen.native_loop import check_native_loop, native_loop
 from nimblehlo.codegen.steps import check_steps, steps_module
 from nimblehlo.frontend import parse
@@ -86,7 +86,7 @@ def test_an_update_in_place_of_what_is_read_later_is_found(monkeypatch: pytest.M
     monkeypatch.setattr(
         ArrayEmitter, "updated", lambda emitter, operation: emitter.bindings[operation.operands[0]]
     )
-    monkeypatch.setattr(ArrayEmitter, "emit_outlined", lambda self, one: EMIT_RULES[one.name].emit(self, one))
+    monkeypatch.setattr(ArrayEmitter, "emit_outlined", lambda self, one: emit_rule_of(one).emit(self, one))
     with pytest.raises(InvalidPlan, match="reads tensor<8xf32> in memory that holds another value"):
         generate_steps()
 

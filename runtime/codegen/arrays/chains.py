@@ -10,6 +10,9 @@ from collections.abc import Callable
 
 from ...ir import Block, Operation, tensor_type
 from ...ir import Value as IrValue
+from ...ops.framework.declaration import declaration_of
+from ...ops.framework.traits import Memory, Movement
+from ..blocks.in_place_updates import memory_of
 
 MAX_FUSED_OPS = 24
 """Maximum operations of a chain, so that all values of an element stay in registers."""
@@ -19,7 +22,7 @@ IsKind = Callable[[Operation], bool]
 
 
 def fused_into_users(
-    block: Block, is_elementwise: IsKind, has_elements: IsKind, is_view: IsKind, updates: frozenset[str]
+    block: Block, is_elementwise: IsKind, has_elements: IsKind, is_view: IsKind
 ) -> set[Operation]:
     """The operations and views of a block that the loops of their elementwise users compute.
 
@@ -31,14 +34,13 @@ def fused_into_users(
         has_elements: whether the loop of another operation can compute the elements of an operation that is
             not elementwise.
         is_view: whether an operation's result has elements of its operand.
-        updates: names of operations that may change arrays.
     """
     users = _users(block)
     positions = {operation: position for position, operation in enumerate(block.operations)}
     changing = [
         position
         for position, operation in enumerate(block.operations)
-        if operation.name in updates or operation.regions
+        if memory_of(operation) is Memory.UPDATES or operation.regions
     ]
 
     def is_unchanged(operation: Operation, end: Operation) -> bool:
@@ -51,7 +53,7 @@ def fused_into_users(
         if is_view(operation):
             readers = [last.get(user) or views.get(user) for user in users.get(operation.result, [])]
             ends = [reader for reader in readers if reader is not None]
-            is_strided = operation.name == "stablehlo.transpose"
+            is_strided = declaration_of(operation).movement is Movement.TRANSPOSE
             if ends and len(ends) == len(readers) and not (is_strided and len(ends) > 1):
                 end = max(ends, key=positions.__getitem__)
                 if is_unchanged(operation, end):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...ir import Operation
 from ..blocks import IsInPlace, check_in_place_updates
 from ..blocks.emitter import check_types
-from ..blocks.in_place_updates import UPDATES
 from .emitter import (
     array_bytes,
     check_block,
@@ -31,7 +30,7 @@ def check_while(operation: Operation, max_multiplications: int | None = None) ->
         max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
             them as fast as several.
     """
-    reason = check_types(operation, frozenset({operation.name}))
+    reason = check_types(operation, may_be_large=True)
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
@@ -44,7 +43,7 @@ def check_while(operation: Operation, max_multiplications: int | None = None) ->
         return f"computes more than {max_large_elements} elements of large arrays"
     return (
         check_block(cond)
-        or check_block(body, UPDATES, MAX_LOOP_BYTES, max_multiplications)
+        or check_block(body, True, MAX_LOOP_BYTES, max_multiplications)
         or _check_loop_in_place(operation, must_update_in_place)
     )
 

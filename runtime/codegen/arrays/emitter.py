@@ -10,13 +10,14 @@ from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
 from ...ops.framework.costs import FUNCTION_COST
 from ...ops.framework.declaration import declaration_of
+from ...ops.framework.traits import Memory, RegionRole
 from ...ops.shape.movement import MovementOp
 from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import Binding, Emitter, Mode, Storage, check_interruption, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
-from ..blocks.elementwise import VIEWS
+from ..blocks.elementwise import is_view
 from ..blocks.emitter import (
     ELEMENTWISE,
     EMIT_RULES,
@@ -24,7 +25,7 @@ from ..blocks.emitter import (
     check_operation,
     emit_rule_of,
 )
-from ..blocks.in_place_updates import BRANCHES, CONSTANTS, UPDATES
+from ..blocks.in_place_updates import memory_of, role_of
 from ..blocks.movement import is_splat
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, begin_function, opaque
@@ -73,21 +74,21 @@ def is_in_memory(type: Type) -> bool:
 
 def check_block(
     block: Block,
-    in_place: frozenset[str] = frozenset(),
+    updates_in_place: bool = False,
     max_bytes: int = MAX_BLOCK_STACK_BYTES,
     max_multiplications: int = MAX_BLOCK_MULTIPLICATIONS,
 ) -> str | None:
     """Why a block of operations cannot be generated, or None if it can.
 
     Args:
-        in_place: names of operations that may update large operands and return them.
+        updates_in_place: whether operations may update large operands and return them.
         max_bytes, max_multiplications: maximum bytes of arrays and number of multiplications of the block.
     """
     if operation_count(block) > MAX_BLOCK_OPS:
         return f"has more than {MAX_BLOCK_OPS} operations"
     if array_bytes(block) > max_bytes:
         return f"computes arrays of more than {max_bytes} bytes"
-    reason = blocks.check_block(block, Mode.ARRAYS, in_place)
+    reason = blocks.check_block(block, Mode.ARRAYS, updates_in_place)
     if reason is None and multiplication_count(block) > max_multiplications:
         return f"has more than {max_multiplications} multiplications"
     return reason
@@ -111,7 +112,7 @@ def large_array_work(block: Block) -> int:
     return sum(
         element_count(result.type) * (FUNCTION_COST if declaration_of(operation).emit.function else 1)
         for operation in _walk(block)
-        if operation.name not in UPDATES
+        if memory_of(operation) is not Memory.UPDATES
         for result in operation.results
         if is_plain(result.type)
         and not is_large(result.type)
@@ -139,7 +140,7 @@ def _walk(block: Block) -> Iterator[Operation]:
 
 def array_bytes(block: Block) -> int:
     """Bytes of the arrays that a block and its regions compute; constants are part of the code."""
-    computing = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
+    computing = [operation for operation in _walk(block) if memory_of(operation) is not Memory.CREATES]
     computed = [value.type for operation in computing for value in operation.results]
     tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]
     return sum(scratch_bytes(type) for type in tensors)
@@ -182,7 +183,7 @@ class ArrayEmitter(Emitter):
     def emitted(self, block: Block) -> Sequence[Operation]:
         operations = self._emitted.get(block)
         if operations is None:
-            later = fused_into_users(block, _is_array_elementwise, self._has_elements, self._is_view, UPDATES)
+            later = fused_into_users(block, _is_array_elementwise, self._has_elements, self._is_view)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
             if self.workspace is not None and self.workspace.is_argument:
@@ -204,14 +205,14 @@ class ArrayEmitter(Emitter):
         view of a carried array is materialized, because it would keep the next array from overwriting the
         previous.
         """
-        if operation.name not in VIEWS or not is_in_memory(operation.result.type):
+        if not is_view(operation) or not is_in_memory(operation.result.type):
             return False
         owner = operation.operands[0].owner
         if element_count(operation.operands[0].type) < element_count(operation.result.type):
             return True
         if not isinstance(owner, Operation):
             return False
-        if operation.name == "stablehlo.reshape":
+        if memory_of(operation) is Memory.FLAT_VIEW:
             return self._is_view(owner) and MovementOp.of(operation).movement_maps() is not None
         return True
 
@@ -233,7 +234,7 @@ class ArrayEmitter(Emitter):
         return liveness
 
     def updates_in_place(self, operation: Operation) -> bool:
-        return operation.name in UPDATES and self.is_in_place(operation.operands[0].type)
+        return memory_of(operation) is Memory.UPDATES and self.is_in_place(operation.operands[0].type)
 
     def emit_block(self, block: Block, arguments: Sequence[Binding]) -> list[Binding]:
         outer, self.liveness = self.liveness, self.liveness_of(block)
@@ -274,9 +275,9 @@ class ArrayEmitter(Emitter):
         read = {other for other in liveness.read(operation) if liveness.root(other) is argument}
         if not read:
             return True
-        if operation.name in BRANCHES:
+        if role_of(operation) is RegionRole.BRANCHES:
             return self._branches_return_only_at(operation, argument, operation.results.index(value))
-        if operation.name == "stablehlo.while":
+        if role_of(operation) is RegionRole.LOOP:
             captured = captured_values(operation.regions)
             is_captured = any(liveness.root(other) is argument for other in captured)
             initial = operation.operands[operation.results.index(value)]
@@ -298,7 +299,7 @@ class ArrayEmitter(Emitter):
 
     def _emit(self, operation: Operation) -> Sequence[Binding]:
         rule = emit_rule_of(operation)
-        if operation.name in CONSTANTS:
+        if memory_of(operation) is Memory.CREATES:
             self.read_only_values.add(operation.result)
         alias = rule.alias(self, operation)
         if alias is not None:
@@ -357,7 +358,7 @@ class ArrayEmitter(Emitter):
 
     def overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
         """The operands that a result may overwrite: each element is read before it is written."""
-        if operation.name in UPDATES:
+        if memory_of(operation) is Memory.UPDATES:
             operand, *others = operation.operands
             root = liveness.root(operand)
             return [] if any(liveness.root(other) is root for other in others) else [operand]
@@ -367,7 +368,7 @@ class ArrayEmitter(Emitter):
         strided = {
             liveness.root(value)
             for fused in self.chain(operation)
-            if fused.name in VIEWS or not _is_array_elementwise(fused)
+            if is_view(fused) or not _is_array_elementwise(fused)
             for value in fused.operands
         }
         return [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ...ir import Block, Operation, Value, captured_values
-from ..blocks.in_place_updates import ALIASES, FUSIONS
+from ...ops.framework.traits import RegionRole
+from ..blocks.in_place_updates import memory_of, role_of
 
 
 class Liveness:
@@ -52,13 +53,13 @@ class Liveness:
 
     def _record_aliases(self, operation: Operation) -> None:
         """Record the results of an operation that share the memory of other values."""
-        if operation.name in FUSIONS:
+        if role_of(operation) is RegionRole.FUSION:
             block = operation.regions[0].block
             self._alias(block.arguments, operation.operands)
             for inner in block.operations[:-1]:
                 self._record_aliases(inner)
             self._alias(operation.results, block.terminator.operands)
-        elif operation.name in ALIASES:
+        elif memory_of(operation).keeps_order:
             self._alias(operation.results, operation.operands)
         elif self._is_in_place(operation):
             self._alias(operation.results, operation.operands[:1])

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ...ir import Block, Operation, Value
+from ...ops.framework.traits import Memory, RegionRole
 from ...types import TensorType, Type
 from ..blocks.elements import is_large
-from ..blocks.in_place_updates import BRANCHES, CONSTANTS, FUSIONS
+from ..blocks.in_place_updates import memory_of, role_of
 from .liveness import Liveness
 from .memory_schedule import Statement
 from .workspace import scratch_bytes
 
 _REDUCTIONS = frozenset({"stablehlo.reduce", "nimblehlo.arg_reduce"})
-_CONTROL = BRANCHES | FUSIONS | {"stablehlo.while"}
-"""Operations whose regions are blocks on arrays, which may update captured arrays."""
+_BLOCKS = (RegionRole.BRANCHES, RegionRole.FUSION, RegionRole.LOOP)
+"""The roles of regions that are blocks on arrays, which may update captured arrays."""
 
 Phase = tuple[int, frozenset[Value]]
 """(Peak of live bytes in some statements of a block, captured values that they or later ones read)."""
@@ -99,7 +100,7 @@ class Statements:
         for result in operation.results:
             root = self.liveness.root(result)
             is_new = root not in roots and root not in self.arrays and isinstance(root.owner, Operation)
-            if is_new and operation.name not in CONSTANTS and self.emitter.allocates(result.type):
+            if is_new and memory_of(operation) is not Memory.CREATES and self.emitter.allocates(result.type):
                 self.arrays[root] = len(self.sizes)
                 defines.append(len(self.sizes))
                 self.sizes.append(0 if root in self.result_roots else _bytes(result))
@@ -138,7 +139,7 @@ class Statements:
             # The combined pairs are in the workspace, as the reduction is not outlined.
             operands = [_bytes(value) for value in operation.operands if self.emitter.allocates(value.type)]
             return [(sum(operands) // 2, frozenset(operation.operands))]
-        if operation.name not in _CONTROL:
+        if role_of(operation) not in _BLOCKS:
             return []
         for region in operation.regions:
             self.emitter.emitted(region.block)
@@ -149,7 +150,7 @@ class Statements:
             current = [(bytes, needed | values) for bytes, values in self.emitter.phases[region.block]]
             phases = current + phases
             needed = needed.union(*[values for _, values in current])
-        if operation.name not in BRANCHES:
+        if role_of(operation) is not RegionRole.BRANCHES:
             # Each iteration reads all captured values; the operands of a fusion are arguments of its block.
             max_bytes = max([bytes for bytes, _ in phases], default=0)
             return [(max_bytes, frozenset(self.liveness.read(operation)))]
@@ -159,7 +160,7 @@ class Statements:
         """The owners of the memory that an operation updates."""
         if self.emitter.updates_in_place(operation):
             return {self._memory(operation.operands[0])}
-        if operation.name not in _CONTROL:
+        if role_of(operation) not in _BLOCKS:
             return set()
         has_updates = any(map(self.emitter.updates_in_place, operation.walk()))
         is_updated = self.emitter.is_in_place if has_updates else is_large

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
+from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
@@ -24,7 +25,6 @@ from .emitter import (
     check_regions,
     instructions,
 )
-from .in_place_updates import FUSIONS
 from .interruption import check_interruption, is_checked
 
 MAX_INSTRUCTIONS = 4000
@@ -289,8 +289,9 @@ def _no_values(operation: Operation) -> Sequence[IrValue]:
     return ()
 
 
-EMIT_RULES.update(dict.fromkeys(FUSIONS, EmitRule(check_regions, _emit_fusion, is_outlined=False)))
-EMIT_RULES["nimblehlo.fusion"] = EmitRule(check_regions, _emit_fusion, _no_values, is_outlined=False)
+EMIT_RULES[FUSION] = EmitRule(check_regions, _emit_fusion, _no_values, is_outlined=False)
+EMIT_RULES[ROW_FUSION] = EmitRule(check_regions, _emit_fusion, is_outlined=False)
+EMIT_RULES[REDUCTION_FUSION] = EMIT_RULES[ROW_FUSION]
 EMIT_RULES["stablehlo.while"] = EmitRule(_check_inner_loop, _emit_inner_loop, _no_values, is_outlined=False)
 EMIT_RULES["stablehlo.if"] = EmitRule(check_regions, _emit_if, _predicate, is_outlined=False)
 EMIT_RULES["stablehlo.case"] = EmitRule(check_regions, _emit_case, _predicate, is_outlined=False)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from ...ir import Operation, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import AffineExpr, identity_map, row_major_offset, row_major_strides
+from ...ops.framework.declaration import declaration_of
 from ...ops.shape.movement import MovementOp
 from ..coverage import emits
 from ..elementwise.elementwise import emit
@@ -34,15 +35,16 @@ from .emitter import (
 )
 from .movement import is_splat
 
-VIEWS = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast", "broadcast_in_dim", "reshape", "reverse", "transpose")
-)
-"""Operations whose results have elements of their operand, at affine functions of the indices."""
-
 MIN_ROW_ELEMENTS = 16
 """Elements of a row from which on loops over rows are as fast as one loop."""
 TILE_ELEMENTS = 64
 """Elements of shorter rows that become one loop."""
+
+
+def is_view(operation: Operation) -> bool:
+    """Whether all elements of the operand are in the result, at affine functions of the indices."""
+    movement = declaration_of(operation).movement
+    return movement is not None and movement.keeps_all_elements
 
 
 def _check(operation: Operation, mode: Mode) -> str | None:
@@ -137,9 +139,9 @@ class _Chain:
     def __init__(self, emitter: Emitter, operation: Operation) -> None:
         self.emitter, self.result = emitter, operation.result
         operations = emitter.chain(operation)
-        self.views = {fused.result: fused for fused in operations if fused.name in VIEWS}
+        self.views = {fused.result: fused for fused in operations if is_view(fused)}
         self.splats = {fused.result: fused for fused in operations if is_splat(fused)}
-        self.operations = [fused for fused in operations if fused.name not in VIEWS and not is_splat(fused)]
+        self.operations = [fused for fused in operations if not is_view(fused) and not is_splat(fused)]
         self.rules = {fused: emit_rule_of(fused).element(fused) for fused in self.operations}
         self.sources: list[IrValue] = []
         self.loads: list[AffineExpr] = []

@@ -19,13 +19,14 @@ from ...ir.affine import AffineExpr
 from ...ir.record import Record
 from ...ops.framework.costs import FUNCTION_COST
 from ...ops.framework.declaration import declaration_of
+from ...ops.framework.traits import Memory, RegionRole
 from ...options import Ordering
 from ...types import TensorType, Type
 from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
 from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
-from .in_place_updates import BRANCHES
+from .in_place_updates import memory_of, role_of
 
 Binding = Elements | Storage
 Index: TypeAlias = int | ir.Value
@@ -107,13 +108,17 @@ class EmitRule(Record):
 EMIT_RULES: dict[str, EmitRule] = {}
 """The rules of operations by name; the modules of this folder and of `arrays` enter theirs."""
 
-ELEMENTWISE = ""
-"""The key of the rule for operations without a rule of their own."""
+ELEMENTWISE, MOVEMENT = "", "movement"
+"""The keys of the rules for operations without a rule of their own: data movement, and the others."""
 
 
 def emit_rule_of(operation: Operation) -> EmitRule:
     """The rule by which an operation is generated."""
-    return EMIT_RULES.get(operation.name) or EMIT_RULES[ELEMENTWISE]
+    rule = EMIT_RULES.get(operation.name)
+    if rule is None:
+        is_movement = declaration_of(operation).movement is not None
+        rule = EMIT_RULES[MOVEMENT if is_movement else ELEMENTWISE]
+    return rule
 
 
 class EmissionObserver(Protocol):
@@ -208,7 +213,9 @@ class Emitter:
         operations = self.chain(operation)
         computed = {fused.result for fused in operations[:-1]}
         values = [value for fused in operations for value in fused.operands if value not in computed]
-        return values + ([] if operation.name in BRANCHES else captured_values(operation.regions))
+        if role_of(operation) is RegionRole.BRANCHES:
+            return values
+        return values + captured_values(operation.regions)
 
     def enter_loop(self) -> int:
         """A loop begins; returns what `leave_loop` needs."""
@@ -355,25 +362,26 @@ def accept_always(operation: Operation, mode: Mode) -> str | None:
 
 
 def check_block(
-    block: Block, mode: Mode = Mode.SCALARS, in_place: frozenset[str] = frozenset()
+    block: Block, mode: Mode = Mode.SCALARS, updates_in_place: bool = False
 ) -> str | None:
     """Why a block of operations cannot be generated; None if it can.
 
     Args:
-        in_place: names of operations that may update large operands and return them, in blocks on arrays.
+        updates_in_place: whether operations may update large operands and return them, in blocks on arrays.
     """
     for operation in block.operations[:-1]:
-        reason = check_operation(operation, mode, in_place)
+        reason = check_operation(operation, mode, updates_in_place)
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None
 
 
-def check_operation(operation: Operation, mode: Mode, in_place: frozenset[str] = frozenset()) -> str | None:
+def check_operation(operation: Operation, mode: Mode, updates_in_place: bool = False) -> str | None:
     """Why an operation cannot be generated within a block; see `check_block`."""
     rule = emit_rule_of(operation)
     is_scalar = mode is Mode.SCALARS
-    reason = _check_scalars(operation, rule) if is_scalar else check_types(operation, in_place)
+    is_update = updates_in_place and memory_of(operation) is Memory.UPDATES
+    reason = _check_scalars(operation, rule) if is_scalar else check_types(operation, is_update)
     return reason or rule.check(operation, mode)
 
 
@@ -407,12 +415,16 @@ def _check_scalars(operation: Operation, rule: EmitRule) -> str | None:
     return None
 
 
-def check_types(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
-    """Why an operation's types are not supported in blocks on arrays."""
+def check_types(operation: Operation, may_be_large: bool = False) -> str | None:
+    """Why an operation's types are not supported in blocks on arrays.
+
+    Args:
+        may_be_large: whether results may be large.
+    """
     for value in (*operation.operands, *operation.results):
         if not is_plain(value.type) or not tensors.element_count(value.type):
             return f"{value.type} is not generated"
-    if operation.name not in in_place:
+    if not may_be_large:
         for value in operation.results:
             if is_large(value.type):
                 return f"{value.type} is not small"

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...ir import Block, Operation, Value
+from ...ops.framework.declaration import declaration_of
+from ...ops.framework.traits import Memory, RegionRole
 from ...types import Type
 from .elements import is_small
 
-BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
-UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
-"""Operations that update an array in place if they can, and always if it is large."""
-ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
-"""Operations whose results may alias their operands."""
-CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
-"""Operations whose results are constants in the code, which are never written."""
-FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "reduction_fusion"))
-"""Operations that execute the operations of their region."""
-
-
 IsInPlace = Callable[[Type], bool]
 """Whether tensors of a type are updated in place."""
+
+
+def memory_of(operation: Operation) -> Memory:
+    """The memory of an operation's results, as its declaration states it."""
+    return declaration_of(operation).memory
+
+
+def role_of(operation: Operation) -> RegionRole:
+    """What an operation's regions are for."""
+    return declaration_of(operation).region_role
 
 
 def _is_in_memory(type: Type) -> bool:
@@ -86,16 +87,16 @@ class _AliasChecker:
         return None
 
     def check_operation(self, operation: Operation) -> str | None:
-        if operation.name in UPDATES:
+        if memory_of(operation) is Memory.UPDATES:
             return self.update(operation)
-        if operation.name == "stablehlo.while":
+        if role_of(operation) is RegionRole.LOOP:
             return self.loop(operation)
-        if operation.name in ALIASES:
+        if memory_of(operation).keeps_order:
             for operand, result in zip(operation.operands, operation.results, strict=True):
                 self.homes[result] = self.home_of(operand)
-        elif operation.name in FUSIONS:
+        elif role_of(operation) is RegionRole.FUSION:
             return self.fusion(operation)
-        elif operation.name in BRANCHES:
+        elif role_of(operation) is RegionRole.BRANCHES:
             return self.branches(operation)
         # Other regions work on elements: they neither use nor update arrays from outside.
         return None

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Block, Operation
+from ...ops.framework.traits import RegionRole
 from ..llvm.values import I64, POINTER
 from .counting import count_limit
 from .elements import element_count, is_plain
 from .emitter import emit_rule_of
+from .in_place_updates import role_of
 
 MAX_UNCHECKED_ITERATIONS = 1 << 12
 """A loop within another one that may take more iterations is checked."""
@@ -31,7 +33,7 @@ def is_checked(loop: Operation) -> bool:
 def check_interruption(operations: Sequence[Operation]) -> str | None:
     """Why operations cannot be generated where nothing interrupts them, or None if they can."""
     inner_operations = [inner for operation in operations for inner in operation.walk()]
-    loops = [inner for inner in inner_operations if inner.name == "stablehlo.while"]
+    loops = [inner for inner in inner_operations if role_of(inner) is RegionRole.LOOP]
     return "an inner loop may run long" if any(map(is_checked, loops)) else None
 
 
@@ -76,5 +78,5 @@ def _computed_elements(block: Block) -> int:
         total += emit_rule_of(operation).multiplications(operation)
         total += sum(element_count(value.type) for value in operation.results if is_plain(value.type))
         inner = sum(_computed_elements(region.block) for region in operation.regions)
-        total += inner * (count_limit(operation) or 1 if operation.name == "stablehlo.while" else 1)
+        total += inner * (count_limit(operation) or 1 if role_of(operation) is RegionRole.LOOP else 1)
     return total

@@ -17,15 +17,7 @@ from ..llvm.functions import opaque
 from ..llvm.values import I8, I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
-from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Registers, accept_always
-
-_MOVES = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "broadcast", "broadcast_in_dim", "concatenate", "pad", "reverse", "slice", "transpose",
-    )
-)  # fmt: skip
-"""Operations whose result's elements are elements of their operands, whatever the values."""
+from .emitter import EMIT_RULES, MOVEMENT, Binding, EmitRule, Emitter, Registers, accept_always
 
 
 def is_splat(operation: Operation) -> bool:
@@ -97,4 +89,4 @@ EMIT_RULES["stablehlo.constant"] = EmitRule(accept_always, _emit_constant, _resu
 EMIT_RULES["stablehlo.iota"] = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
 EMIT_RULES["stablehlo.reshape"] = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
 EMIT_RULES["stablehlo.optimization_barrier"] = EmitRule(accept_always, _emit_alias, is_outlined=False)
-EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(accept_always, _emit_move, _results)))
+EMIT_RULES[MOVEMENT] = EmitRule(accept_always, _emit_move, _results)

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from ...ir import Operation, plain_element_type
 from ...ir import Value as IrValue
-from ...ops.framework.declaration import Op
+from ...ops.framework.declaration import Op, declaration_of
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
 from ..elementwise.elementwise import emit
 from ..llvm.values import I64, Value, constant_element, rounded, value_types, wrapped
@@ -58,7 +58,7 @@ class ElementEmitter:
             index = I64(0) if axis is None else self.index(axis, indices)
             return _index_to_element(self.builder, index, plain_element_type(value))
         operands = [self.element(operand, indices, elements) for operand in operation.operands]
-        if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+        if declaration_of(operation).movement is not None:  # one that keeps dimensions: see `IterationSpace`
             return operands[0]
         return emit(self.builder, operation, operands)
 

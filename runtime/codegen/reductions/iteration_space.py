@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 
 from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import row_major_strides
-from ...ops.framework.declaration import Op
+from ...ops.framework.declaration import Op, declaration_of
+from ...ops.framework.traits import Memory, Movement
 from ...ops.shape.movement import MovementOp
 from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType
 from ..coverage import emits
@@ -213,11 +214,13 @@ class IterationSpace:
         if operation.name == "stablehlo.reduce":
             for result in operation.results:
                 self._set(result, self.unreduced_dims)
-        elif operation.name == "stablehlo.broadcast_in_dim":
+            return
+        facts = declaration_of(operation)
+        if facts.movement is Movement.BROADCAST:
             self._broadcast(operation)
-        elif operation.name == "stablehlo.reshape":
+        elif facts.movement is Movement.RESHAPE:
             self._reshape(operation)
-        elif operation.name not in ("stablehlo.constant", "stablehlo.iota"):
+        elif facts.memory is not Memory.CREATES:
             if not self.is_elementwise(operation):
                 raise ValueError
             self._elementwise(operation)

@@ -34,6 +34,7 @@ from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.elements import index_space
 from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory
 from ..numerics import complex_functions, element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import ArrayFunction
@@ -113,6 +114,7 @@ class Conj(ChloUnary, name="chlo.conj"):
 
     rounding = Rounding.EXACT
     emit = Emit(floats="same", keeps_digits=True, complex_numbers="conjugate")
+    memory = Memory.MAY_FORWARD
 
     @classmethod
     @functools.cache
@@ -315,6 +317,8 @@ class TopK(
     rounding = Rounding.EXACT
     finiteness = Finiteness.MOVED
     numpy = "chlo.top_k_numpy.bind"
+    copies_strided_operands = True
+    is_slow_on_few = True
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
     k = Attribute(I64)

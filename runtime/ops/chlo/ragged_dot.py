@@ -19,6 +19,7 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Operand, Result, constraint
 from ..framework.facts import OpenOrder
+from ..framework.traits import Product
 
 _DIMENSION_NUMBERS = "ragged_dot_dimension_numbers"
 
@@ -42,6 +43,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     """
 
     open_order = OpenOrder.SUMS
+    product = Product.RAGGED_MATMUL
 
     lhs = Operand(PLAIN)
     rhs = Operand(PLAIN)

@@ -15,6 +15,7 @@ from ..framework import rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.traits import Memory
 
 
 class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
@@ -28,6 +29,7 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
 
     region_loop = "region_loops.ScanCode"
     rounding = Rounding.BODY
+    memory = Memory.MAY_FORWARD
 
     inputs = Operand(PLAIN, variadic=True)
     inits = Operand(PLAIN, variadic=True)

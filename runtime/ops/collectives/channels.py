@@ -35,6 +35,7 @@ class ReplicaId(Op, name="stablehlo.replica_id", assembly="attr-dict : type($res
     """The replica id of the process."""
 
     partition = "refuse"
+    may_be_folded = False
 
     result = Result(UNSIGNED, rank=0)
 

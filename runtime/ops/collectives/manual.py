@@ -25,6 +25,7 @@ from ...ir.sharding import AxisRef, ManualAxes, Mesh, ShardingPerValue, TensorSh
 from ...types import ANY, Array, DType
 from ..framework.attribute_kinds import BOOL, DialectData
 from ..framework.declaration import Attribute, Operand, Region, Result
+from ..framework.traits import RegionRole
 from .base import GroupOperation, Values
 from .process_grid import Grid, ProcessGroup, ProcessId
 
@@ -40,6 +41,8 @@ Coordinates = Mapping[str, int]
 
 class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
     """Runs a body on the devices of a mesh, on shards of its operands."""
+
+    region_role = RegionRole.PROCESSES
 
     tensors = Operand(ANY, variadic=True)
     mesh = Attribute(DialectData(Mesh))

@@ -10,6 +10,7 @@ from typing import Any
 from ...types import TENSOR, TOKEN
 from ..framework.attribute_kinds import SYMBOL, ArrayOf
 from ..framework.declaration import Attribute, Operand, Region, Result, constraint
+from ..framework.traits import RegionRole
 from .base import CommunicatingOp
 from .process_grid import Grid
 
@@ -21,6 +22,8 @@ class RunParallel(CommunicatingOp, name="interpreter.run_parallel"):
     the functions of `infeed` return, in order, to whichever process asks next. Specialization puts the
     functions there as regions, each of them once: first those of `programs`, then those of `infeed`.
     """
+
+    region_role = RegionRole.PROCESSES
 
     inputs = Operand(TENSOR | TOKEN, variadic=True)
     infeed = Attribute(ArrayOf(SYMBOL), None)

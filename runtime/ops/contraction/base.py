@@ -28,6 +28,7 @@ from ...types import (
 )
 from ..framework import constraints, rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
+from ..framework.traits import Product
 from .float_matmul import fastest_matmul, has_native_matmul, k_block_of, matmul
 from .low_precision_matmul import supports_sizes
 from .matmul import Multiply, computed_float, is_low_precision
@@ -51,6 +52,7 @@ class ProductSizes(NamedTuple):
 class Contraction(MixedProduct):
     """Base of operations that multiply and sum over dimensions of two operands."""
 
+    product = Product.MATMUL
     binds_by_types = True
 
     algorithm: Any = None

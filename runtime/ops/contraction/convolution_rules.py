@@ -13,6 +13,7 @@ from ...types import DYNAMIC, PLAIN, QUANTIZED, QUANTIZED_PER_AXIS, TensorType, 
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOLEANS, DIMENSIONS, I64
 from ..framework.declaration import DERIVED, Attribute, Constraint, Operand, Result, constraint
+from ..framework.traits import Product
 from ..reduction.window_geometry import Window, padding_shape
 from .base import QuantizedContraction, precision_config_size, same_kind
 from .matmul import PRECISION_CONFIG
@@ -64,6 +65,8 @@ def _quantized_along(operand: str, dimension: str) -> Constraint:
 
 class ConvolutionRules(MixedProduct, QuantizedContraction):
     """Base of both convolutions: attributes, constraints and the result's shape."""
+
+    product = Product.CONVOLUTION
 
     lhs: Operand[TensorType]
     rhs: Operand[TensorType]

@@ -31,6 +31,7 @@ from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.facts import OpenOrder
+from ..framework.traits import Product
 from ..numerics.element_types import carrier, rounding
 from . import dot_algorithm
 from .base import Contraction, DotDimensions, QuantizedContraction, precision_config_size, same_kind
@@ -265,6 +266,8 @@ class Einsum(
     assembly="$lhs , $rhs , config = $einsum_config attr-dict : functional-type",
 ):
     """A sum of products by the names of dimensions. Not in the specification."""
+
+    product = Product.EINSUM
 
     lhs = Operand(PLAIN)
     rhs = Operand(PLAIN)

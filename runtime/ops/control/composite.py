@@ -14,6 +14,7 @@ from ...ir import Operation
 from ..custom_calls.user_functions import Registry, call_user
 from ..framework.attribute_kinds import DICTIONARY, I32, STRING, SYMBOL, plain_value
 from ..framework.declaration import Attribute, Op, Operand, Region, Result, constraint
+from ..framework.traits import Memory
 from .control import VALUE
 
 _NAMESPACED_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+")
@@ -75,6 +76,9 @@ class Composite(
     """
 
     partition = "refuse"
+    memory = Memory.MAY_FORWARD
+    may_be_folded = False
+    may_be_hoisted = False
 
     is_pure_by_call = True
 

@@ -29,6 +29,7 @@ from ..framework.attribute_kinds import SYMBOL
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.facts import Finiteness
 from ..framework.rules import all_types_agree, first, function_type_is, types_text
+from ..framework.traits import Memory, RegionRole
 
 VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
 """Any value that control flow passes on."""
@@ -47,6 +48,9 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    memory = Memory.MAY_FORWARD
+    region_role = RegionRole.LOOP
+    may_be_hoisted = False
 
     takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
@@ -84,6 +88,9 @@ class If(Op, name="stablehlo.if"):
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    memory = Memory.MAY_FORWARD
+    region_role = RegionRole.BRANCHES
+    may_be_hoisted = False
 
     takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
@@ -118,6 +125,9 @@ class Case(Op, name="stablehlo.case"):
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    memory = Memory.MAY_FORWARD
+    region_role = RegionRole.BRANCHES
+    may_be_hoisted = False
 
     takes_stored_values = True
     index = Operand(SIGNED, rank=0)
@@ -174,6 +184,7 @@ class Call(Op, name="func.call", assembly="custom(call)"):
     """A call of a function of the module; specialization inlines the function's body."""
 
     partition = "refuse"
+    may_be_hoisted = False
 
     operands = Operand(VALUE, variadic=True)
     callee = Attribute(SYMBOL)
@@ -184,6 +195,7 @@ class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types
     """Ends a region and returns its results."""
 
     wider = "carrier"
+    is_terminator = True
 
     results = Operand(VALUE, variadic=True)
 
@@ -196,6 +208,7 @@ class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : t
 
     partition = "refuse"
     wider = "carrier"
+    is_terminator = True
 
     operands = Operand(VALUE, variadic=True)
 
@@ -212,6 +225,9 @@ class OptimizationBarrier(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    memory = Memory.FORWARDS
+    may_be_folded = False
+    may_be_hoisted = False
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

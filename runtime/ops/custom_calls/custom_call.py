@@ -18,6 +18,7 @@ from ..framework.attribute_kinds import plain_value
 from ..framework.declaration import Op, constraint
 from ..framework.memory_limit import require_free_memory
 from ..framework.rules import first, in_range, types_agree
+from ..framework.traits import Memory
 from ..framework.verify import verify_view
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
@@ -79,6 +80,9 @@ class CustomCall(
 
     partition = "custom_call"
     kernel = "kernels.custom_call"
+    memory = Memory.MAY_FORWARD
+    may_be_folded = False
+    may_be_hoisted = False
 
     is_pure_by_call = True
 

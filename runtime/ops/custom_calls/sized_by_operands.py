@@ -32,6 +32,8 @@ class SizedByOperands(RunTimeShaped):
     checked as soon as the sizes are known.
     """
 
+    may_be_hoisted = False
+
     def size_operands(self) -> dict[str, int]:
         """The positions of the operands that say sizes, by name."""
         static_form, positions = STATIC_FORMS[self.name], operand_positions(self)

@@ -28,6 +28,7 @@ from ..framework.accuracy import DEFAULT_ULPS, Accuracy, ErrorTerm, Rounding
 from ..framework.declaration import Constraint, Op, Operand, Result, constraint
 from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory
 from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
@@ -234,6 +235,7 @@ class ComplexComponent(Unary):
     """Base of operations that return a component of complex numbers."""
 
     rounding = Rounding.EXACT
+    memory = Memory.STRIDED_VIEW
 
     operand = Operand(FLOAT | COMPLEX)
     result = Result(FLOAT)

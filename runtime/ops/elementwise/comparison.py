@@ -29,6 +29,7 @@ from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Constraint, Operand, Result
 from ..framework.emitters import Emit
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory
 from ..numerics import element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import ArrayFunction
@@ -242,6 +243,8 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
     wider = "carrier"
     finiteness = Finiteness.MOVED
     emit = Emit(by_attributes="select")
+    memory = Memory.MAY_FORWARD
+    moved_operands = slice(1, 3)
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -33,6 +33,7 @@ from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.emitters import Emit
+from ..framework.traits import Memory
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
 from ..numerics.quantization import dequantizer, quantizer, with_lookup_table
@@ -47,6 +48,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     rounding = Rounding.CORRECT_IF_REAL
     wider = "convert"
     emit = Emit(by_attributes="convert")
+    memory = Memory.MAY_FORWARD
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)
@@ -198,6 +200,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
     rounding = Rounding.EXACT
     depends_on_digits = True
     emit = Emit(by_attributes="bitcast_convert")
+    memory = Memory.MAY_FORWARD
 
     takes_stored_values = True
 

@@ -47,6 +47,7 @@ from ...options import Ordering
 from ...types import Array as Array
 from ...types import Type
 from .attribute_kinds import SEGMENT_SIZES
+from .derived_fields import DERIVED_FIELDS
 from .facts import Facts, named_code
 from .fields import DERIVED as DERIVED
 from .fields import Attribute as Attribute
@@ -71,74 +72,6 @@ _OPS: Final = __name__.rsplit(".", 2)[0]
 
 MAX_CACHED_VIEWS: Final = 1024
 """Maximum number of operations whose decoded fields are cached."""
-
-
-def _declared_fields(declaration: type[Op]) -> tuple[AnyField | Constraint, ...]:
-    """The declared fields of a class and its bases, without names that a derived class redefines."""
-    fields: dict[str, AnyField | Constraint] = {}
-    for base in reversed(declaration.__mro__):
-        for key, value in vars(base).items():
-            if isinstance(value, (Field, Constraint)):
-                fields[key] = value
-            elif key in fields:
-                del fields[key]
-    return tuple(fields.values())
-
-
-class _DerivedAttribute:
-    """A class attribute computed from the declared fields of a class at its first use.
-
-    The computation is lazy because a program uses few of the classes that are defined.
-    """
-
-    def __init__(self, name: str, compute: Callable[[type[Op]], Any]) -> None:
-        self.name = name
-        self._compute = compute
-
-    def __get__(self, view: Op | None, declaration: type[Op]) -> Any:
-        value = self._compute(declaration)
-        setattr(declaration, self.name, value)
-        return value
-
-
-def _of_kind(*kinds: type) -> Callable[[type[Op]], Any]:
-    """The declared fields of exactly these classes."""
-    return lambda declaration: tuple(field for field in declaration.declared_fields if type(field) in kinds)
-
-
-def _input_labels(declaration: type[Op]) -> dict[str, str]:
-    inputs = [
-        field
-        for field in declaration.declared_fields
-        if isinstance(field, Field) and not isinstance(field, Result)
-    ]
-    return {field.name: f"I{index}" for index, field in enumerate(inputs, 1)}
-
-
-def _struct_fields(declaration: type[Op]) -> dict[str, frozenset[str]]:
-    fields: dict[str, list[str]] = {}
-    for field in declaration.declared_attributes:
-        if field.of is not None:
-            fields.setdefault(field.of, []).append(field.field or field.name)
-    return {struct: frozenset(names) for struct, names in fields.items()}
-
-
-def _variadic_kinds(declaration: type[Op]) -> frozenset[str]:
-    kinds = {"operand": declaration.declared_operands, "result": declaration.declared_results}
-    return frozenset(kind for kind, fields in kinds.items() if any(field.variadic for field in fields))
-
-
-_DERIVED: Final = (
-    _DerivedAttribute("declared_fields", _declared_fields),
-    _DerivedAttribute("declared_operands", _of_kind(Operand)),
-    _DerivedAttribute("declared_results", _of_kind(Result)),
-    _DerivedAttribute("declared_attributes", _of_kind(Attribute)),
-    _DerivedAttribute("declared_regions", _of_kind(Region)),
-    _DerivedAttribute("declared_constraints", _of_kind(Constraint)),
-    _DerivedAttribute("input_labels", _input_labels),
-    _DerivedAttribute("struct_fields", _struct_fields),
-    _DerivedAttribute("variadic_kinds", _variadic_kinds),
-)
 
 
 class Op(Facts):
@@ -186,7 +119,7 @@ class Op(Facts):
         cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any
     ) -> None:
         super().__init_subclass__(**rest)
-        for derived in _DERIVED:
+        for derived in DERIVED_FIELDS:
             setattr(cls, derived.name, derived)
         if assembly is not None:
             cls.assembly = assembly

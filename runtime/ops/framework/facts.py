@@ -16,6 +16,7 @@ from . import costs
 from .accuracy import Accuracy, Rounding
 from .costs import Cost
 from .emitters import NO_CODE, Emit
+from .traits import Memory, Movement, Product, RegionRole
 
 
 class OpenOrder(enum.Enum):
@@ -55,22 +56,37 @@ class Facts:
     Class attributes:
         accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
             (`accuracy.py`).
+        copies_strided_operands: whether implementations begin with a copy, on one thread and with long
+            strides, of an operand that is not contiguous.
         cost: what it costs on one element (`costs.py`).
         depends_on_digits: whether its meaning depends on the digits of its types, so that it has none in
             wider types.
         emit: the code of an element of its result (`emitters.py`).
         finiteness: whether it can give NaN or infinity for finite operands.
+        is_slow_on_few: whether NumPy and kernels take long for few elements, so that native code pays for it
+            alone.
+        is_terminator: whether it ends a block.
         kernel: the function in `plan/implementations/` that matches it with a hand-written kernel; empty: it
             has none.
         loop_sharding: the rule that gives the shards of its operands for a shard of its results
             (`specialize/loop_sharding/operand_sharding.py`); empty: its operands are needed whole.
+        may_be_folded: whether it may run before the program does, on constants.
+        may_be_hoisted: whether it may run where the program would not have run it: it does not fail, and
+            takes no longer than its results are large.
+        memory: the memory of its results.
+        moved_operands: the operands of whose elements all results consist; None: it computes elements.
+        movement: how its result moves the elements of operands; None: it does not, or not by static indices.
         numpy: the function in `ops/` that takes a view and returns its NumPy implementation, which `Op.bind`
             describes; empty: `bind` has it, or it is the reference.
         open_order: where the specification leaves the order of its evaluation open; None: it defines the
             order.
         partition: the rule that makes operations of one device of it (`partitioner/rules.py`).
+        product: which sums of products it computes, if it does.
+        promotion_constraint: the label of the constraint on promotion that does not hold where implicit
+            conversions have been made explicit.
         region_loop: the class in `plan/implementations/` of the generated loops around its regions; empty: it
             has none.
+        region_role: what its regions are for.
         rounding: where rounding errors of its results come from (`accuracy.py`).
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
         terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
@@ -79,16 +95,27 @@ class Facts:
     """
 
     accuracy: ClassVar[Accuracy | None] = None
+    copies_strided_operands: ClassVar[bool] = False
     cost: ClassVar[Cost] = costs.UNKNOWN
     depends_on_digits: ClassVar[bool] = False
     emit: ClassVar[Emit] = NO_CODE
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
+    is_slow_on_few: ClassVar[bool] = False
+    is_terminator: ClassVar[bool] = False
     kernel: ClassVar[str] = ""
     loop_sharding: ClassVar[str] = ""
+    may_be_folded: ClassVar[bool] = True
+    may_be_hoisted: ClassVar[bool] = True
+    memory: ClassVar[Memory] = Memory.COPY
+    moved_operands: ClassVar[slice | None] = None
+    movement: ClassVar[Movement | None] = None
     numpy: ClassVar[str] = ""
     open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"
+    product: ClassVar[Product | None] = None
+    promotion_constraint: ClassVar[str] = ""
     region_loop: ClassVar[str] = ""
+    region_role: ClassVar[RegionRole] = RegionRole.COMPUTATION
     rounding: ClassVar[Rounding] = Rounding.LIBRARY
     takes_modulus: ClassVar[bool] = False
     terms_depend_on_data: ClassVar[bool] = False

@@ -25,12 +25,11 @@ from ...ir import (
 )
 from ...ir.structural_key import structural_key
 from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
-from .declaration import Op, malformed
+from .declaration import Op, declaration_of, malformed
 from .op_registry import MESH, RUN_PARALLEL, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
 from .rules import all_accept, all_types_agree, types_text
 from .type_constraints import violation
 
-TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return", "sdy.return"})
 _CALLING: Final = frozenset({"callee", "decomposition", "called_computations"})
 """Attributes that name functions which an operation calls."""
 _PLAIN_ELEMENTS = frozenset(ELEMENT_TYPES.values())
@@ -125,7 +124,7 @@ class _Verifier:
                     operation=operation.name,
                     location=operation.location,
                 )
-            if (operation.name in TERMINATORS) != (index == last):
+            if (declaration_of(operation).is_terminator) != (index == last):
                 reason = "must be the last of its block" if index != last else "must be followed by a return"
                 raise VerifyError(reason, operation=operation.name, location=operation.location)
             self.verify_operation(operation, visible, function)

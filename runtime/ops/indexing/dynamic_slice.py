@@ -16,6 +16,7 @@ from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.elements import Index, clamp, from_elements, in_bounds
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory
 from .index_space import index_sum
 
 
@@ -34,6 +35,8 @@ class DynamicSlice(
     finiteness = Finiteness.MOVED
     loop_sharding = "dynamic_slice"
     numpy = "indexing.dynamic_slice_numpy.bind_slice"
+    memory = Memory.STRIDED_VIEW
+    moved_operands = slice(1)
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -78,6 +81,8 @@ class DynamicUpdateSlice(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "indexing.dynamic_slice_numpy.bind_update"
+    memory = Memory.UPDATES
+    moved_operands = slice(2)
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -131,6 +136,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "indexing.dynamic_slice_numpy.bind_select"
+    moved_operands = slice(1)
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     index = Operand(INTEGER)

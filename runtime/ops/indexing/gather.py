@@ -28,6 +28,8 @@ class GatherRules(Op):
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    moved_operands = slice(1)
+    may_be_hoisted = False
 
     operand: Operand[TensorType]
     start_indices: Operand[TensorType]

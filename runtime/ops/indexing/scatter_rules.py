@@ -20,6 +20,7 @@ from ..framework import elements, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..framework.elements import Index
+from ..framework.traits import Memory
 from ..numerics.element_types import rounding
 from ..reduction.reducer import Arrays, Body, Reducer
 from . import index_space, shuffled_schedule
@@ -46,6 +47,8 @@ def windowed_dims(view: ScatterNumbers | ScatterRules, rank: int) -> dict[int, i
 class ScatterRules(Op):
     """The semantics that `scatter` and its form by index components share."""
 
+    memory = Memory.UPDATES
+    copies_strided_operands = True
     takes_stored_values = True
     numpy = "indexing.scatter_numpy.bind"
 

@@ -30,6 +30,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
 
     kernel = "body_kernels.arg_reduce_kernel"
     region_loop = "region_loops.ArgReduceCode"
+    copies_strided_operands = True
 
     is_internal = True
 

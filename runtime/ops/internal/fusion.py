@@ -10,6 +10,7 @@ from typing import Any, Final
 from ...types import TENSOR, Array, Type
 from ..framework import rules
 from ..framework.declaration import Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.traits import Memory, RegionRole
 
 FUSION: Final = "nimblehlo.fusion"
 ROW_FUSION: Final = "nimblehlo.row_fusion"
@@ -20,6 +21,8 @@ STEP_FUSION: Final = "nimblehlo.step_fusion"
 class _FusionBase(Op):
     """Runs `body` on its operands."""
 
+    memory = Memory.MAY_FORWARD
+    region_role = RegionRole.FUSION
     is_internal = True
 
     operands = Operand(TENSOR, variadic=True)
@@ -45,10 +48,16 @@ class Fusion(_FusionBase, name=FUSION):
 class RowFusion(_FusionBase, name=ROW_FUSION):
     """Runs `body`, which computes rows of a tensor, with reductions along the trailing dimensions."""
 
+    copies_strided_operands = True
+
 
 class ReductionFusion(_FusionBase, name=REDUCTION_FUSION):
     """Runs `body`, whose results are reductions or are computed elementwise from reductions."""
 
+    copies_strided_operands = True
+
 
 class StepFusion(_FusionBase, name=STEP_FUSION):
     """Runs `body`, whose operations are small steps."""
+
+    region_role = RegionRole.STEPS

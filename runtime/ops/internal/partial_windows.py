@@ -14,6 +14,7 @@ import numpy as np
 from ...types import ANY, ELEMENT_TYPES, INTEGER, Array, Type
 from ..framework.declaration import Operand, Result
 from ..framework.rules import constant_operand
+from ..framework.traits import Memory
 from ..indexing import index_space
 from ..indexing.scatter_rules import ScatterNumbers, windowed_dims
 from ..shape.dynamic_shapes import RunTimeShaped
@@ -30,6 +31,7 @@ class ExcludePartialWindows(RunTimeShaped, ScatterNumbers, name=EXCLUDE_PARTIAL_
     It occurs only in specialized programs. Its attributes are those of the scatter.
     """
 
+    memory = Memory.MAY_FORWARD
     is_internal = True
 
     input = Operand(ANY)

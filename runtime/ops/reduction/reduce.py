@@ -23,6 +23,7 @@ from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand
 from ..framework.elements import element, index_space, inserted
 from ..framework.facts import OpenOrder
 from ..framework.rules import function_type_is
+from ..framework.traits import Memory
 from .reducer import Arrays, Body
 from .reduction_tree import reduce, schedule
 
@@ -83,6 +84,8 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     rounding = Rounding.BODY
     wider = "reduce"
     loop_sharding = "reduce"
+    memory = Memory.MAY_FORWARD
+    copies_strided_operands = True
 
     takes_stored_values = True
     numpy = "reduction.reduce_numpy.bind"
@@ -142,6 +145,7 @@ class Map(Op, name="stablehlo.map"):
     """Applies a computation to each position of its inputs. Source: specification, section "map"."""
 
     rounding = Rounding.BODY
+    memory = Memory.MAY_FORWARD
 
     takes_stored_values = True
     numpy = "reduction.reduce_numpy.bind_map"

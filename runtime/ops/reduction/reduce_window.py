@@ -58,6 +58,8 @@ MAX_WINDOW_POSITIONS: Final = 1 << 26
 class _Windows(Op):
     """Base of operations with windows: absent attributes have the dialect's default values."""
 
+    copies_strided_operands = True
+
     window_dimensions: Attribute[tuple[int, ...]]
     window_strides: Attribute[tuple[int, ...]]
     padding: Attribute[Padding]
@@ -261,6 +263,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     terms_depend_on_data = True
+    promotion_constraint = "C10"  # the operation converts its operand to the element type of the body
 
     takes_stored_values = True
     numpy = "reduction.select_and_scatter_numpy.bind"

@@ -35,6 +35,7 @@ from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Re
 from ..framework.elements import element, index_space, inserted
 from ..framework.facts import Finiteness, OpenOrder
 from ..framework.rules import function_type_is
+from ..framework.traits import Memory
 from ..numerics.element_types import carrier, real_type, total_order
 from .bodies import Order, SortKey, comparator
 from .reducer import Arrays
@@ -106,6 +107,8 @@ class Sort(Op, name="stablehlo.sort"):
     open_order = OpenOrder.EQUAL_ELEMENTS
     rounding = Rounding.EXACT
     finiteness = Finiteness.MOVED
+    memory = Memory.MAY_FORWARD
+    copies_strided_operands = True
 
     takes_stored_values = True
     numpy = "reduction.sort_numpy.bind"

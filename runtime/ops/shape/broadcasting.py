@@ -16,6 +16,7 @@ from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.elements import Index, from_elements
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory, Movement
 from .movement import MovementMap, MovementOp
 
 
@@ -85,6 +86,8 @@ class BroadcastInDim(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "movement"
+    memory = Memory.STRIDED_VIEW
+    movement = Movement.BROADCAST
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_broadcast_in_dim"
@@ -136,6 +139,8 @@ class Broadcast(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "shape.movement_numpy.bind_broadcast"
+    memory = Memory.STRIDED_VIEW
+    movement = Movement.BROADCAST
 
     operand = Operand(TENSOR)
     broadcast_sizes = Attribute(DIMENSIONS)

@@ -26,6 +26,7 @@ from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import CONSTANT, I64
 from ..framework.declaration import Attribute, Op, Result, constraint
 from ..framework.elements import from_elements
+from ..framework.traits import Memory
 from ..numerics import element_types
 
 
@@ -37,6 +38,7 @@ class ConstantOp(Op):
     cost = costs.VIEW
     rounding = Rounding.EXACT
     wider = "carrier"
+    memory = Memory.CREATES
 
     takes_stored_values = True
 
@@ -73,6 +75,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     wider = "carrier"
     loop_sharding = "iota"
     numpy = "shape.movement_numpy.bind_iota"
+    memory = Memory.CREATES
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

@@ -31,6 +31,7 @@ from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.facts import Finiteness
 from ..framework.memory_limit import require_free_memory
+from ..framework.traits import Memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
 from .layout import ReshapeRules, reshape
@@ -125,6 +126,8 @@ class DynamicBroadcastInDim(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "shape.dynamic_numpy.bind_broadcast_in_dim"
+    memory = Memory.STRIDED_VIEW
+    moved_operands = slice(1)
 
     operand = Operand(TENSOR)
     output_dimensions = Operand(INTEGER, rank=1)
@@ -164,6 +167,8 @@ class DynamicReshape(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "shape.dynamic_numpy.bind_reshape"
+    memory = Memory.FLAT_VIEW
+    moved_operands = slice(1)
 
     operand = Operand(TENSOR)
     output_shape = Operand(INTEGER, rank=1)
@@ -227,6 +232,7 @@ class DynamicPad(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "shape.dynamic_numpy.bind_pad"
+    moved_operands = slice(2)
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -262,6 +268,8 @@ class RealDynamicSlice(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     numpy = "shape.dynamic_numpy.bind_slice"
+    memory = Memory.STRIDED_VIEW
+    moved_operands = slice(1)
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=1)
@@ -330,6 +338,7 @@ class SetDimensionSize(
     """
 
     finiteness = Finiteness.MOVED
+    memory = Memory.MAY_FORWARD
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     size = Operand(SIGNED, rank=0)

@@ -29,6 +29,7 @@ from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.elements import Index, from_elements, index_space
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory, Movement
 from .movement import MovementMap, MovementOp, dims_through_reshape, reshape_groups
 
 
@@ -45,6 +46,8 @@ class Concatenate(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "movement"
+    movement = Movement.JOIN
+    moved_operands = slice(None)
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_concatenate"
@@ -172,6 +175,8 @@ class Reshape(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "reshape"
+    memory = Memory.FLAT_VIEW
+    movement = Movement.RESHAPE
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_reshape"
@@ -239,6 +244,8 @@ class Reverse(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "movement"
+    memory = Memory.MAY_FORWARD
+    movement = Movement.REVERSE
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_reverse"
@@ -288,6 +295,8 @@ class Transpose(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "movement"
+    memory = Memory.STRIDED_VIEW
+    movement = Movement.TRANSPOSE
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_transpose"

@@ -61,6 +61,8 @@ def full_result_map(operand: int, indices: Sequence[AffineExpr], result: TensorT
 class MovementOp(Op):
     """Base of operations whose result consists of elements of operands, whatever their values."""
 
+    moved_operands = slice(1)
+
     def movement_maps(self) -> list[MovementMap] | None:
         """The positions of the result's elements in the operands; None if they are not affine functions.
 

@@ -24,6 +24,7 @@ from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
 from ..framework.facts import Finiteness
 from ..framework.rules import as_tensor, constant_operand, fail_if
+from ..framework.traits import Memory
 from ..numerics.broadcast_shapes import broadcast_shapes
 from ..numerics.element_types import unsigned_bits
 from ..numerics.special_functions import divide_integers
@@ -70,6 +71,8 @@ class _Sizes(Dimensions):
 
 class ArithConstant(Op, name="arith.constant", assembly="attr-dict custom(number)"):
     """A number, or a constant tensor."""
+
+    memory = Memory.CREATES
 
     value = Attribute(_Value())
     result = Result(PLAIN, scalar=True)
@@ -120,6 +123,8 @@ declare(
 class DivSI(_Binary, name="arith.divsi"):
     """The quotient, rounded towards zero."""
 
+    may_be_hoisted = False
+
     def reference(self, lhs: Array, rhs: Array) -> Array:
         fail_if(self, None if np.all(rhs != 0) else "rhs is 0")
         return divide_integers(np.asarray(lhs), np.asarray(rhs))
@@ -127,6 +132,8 @@ class DivSI(_Binary, name="arith.divsi"):
 
 class RemSI(_Binary, name="arith.remsi"):
     """The remainder of lhs divided by rhs, with the sign of lhs."""
+
+    may_be_hoisted = False
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
         fail_if(self, None if np.all(rhs != 0) else "rhs is 0")
@@ -282,6 +289,8 @@ class Extract(
 ):
     """One element of a tensor."""
 
+    may_be_hoisted = False
+
     tensor = Operand(PLAIN)
     indices = Operand(INTEGER, variadic=True, scalar=True)
     result = Result(PLAIN, scalar=True)
@@ -304,6 +313,8 @@ class Cast(Op, name="tensor.cast", assembly="$source attr-dict : type($source) t
     """The same tensor with a type in which more or fewer sizes are known."""
 
     finiteness = Finiteness.MOVED
+    memory = Memory.FORWARDS
+    moved_operands = slice(1)
 
     source = Operand(PLAIN)
     result = Result(PLAIN)
@@ -341,6 +352,8 @@ class ShapeOf(ReadsSizes, name="shape.shape_of", assembly="$arg attr-dict : type
 class ConstShape(Op, name="shape.const_shape", assembly="attr-dict $shape : type($result)"):
     """A constant shape."""
 
+    memory = Memory.CREATES
+
     shape = Attribute(_Sizes())
     result = Result(INTEGER, rank=1)
 
@@ -355,6 +368,8 @@ class ConstShape(Op, name="shape.const_shape", assembly="attr-dict $shape : type
 
 class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types($shapes) -> type($result)"):
     """The shape that all shapes broadcast to, their last dimensions aligned."""
+
+    may_be_hoisted = False
 
     shapes = Operand(INTEGER, rank=1, variadic=True)
     result = Result(INTEGER, rank=1)

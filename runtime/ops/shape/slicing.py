@@ -18,6 +18,7 @@ from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.elements import Index, from_elements, in_bounds, index_space
 from ..framework.facts import Finiteness
+from ..framework.traits import Memory, Movement
 from .movement import MovementMap, MovementOp, full_result_map
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
@@ -84,6 +85,8 @@ class Pad(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "movement"
+    movement = Movement.JOIN
+    moved_operands = slice(2)
 
     binds_by_types = True
     numpy = "shape.pad_numpy.bind"
@@ -214,6 +217,8 @@ class Slice(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     loop_sharding = "slice"
+    memory = Memory.STRIDED_VIEW
+    movement = Movement.SLICE
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_slice"

@@ -13,6 +13,7 @@ from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.facts import Finiteness
 from ..framework.rules import in_range, same_type, types_agree
+from ..framework.traits import Memory
 
 
 class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
@@ -22,6 +23,7 @@ class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    memory = Memory.FORWARDS
 
     val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
     result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
@@ -50,6 +52,7 @@ class GetTupleElement(
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
+    memory = Memory.FORWARDS
 
     operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)

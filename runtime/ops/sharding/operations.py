@@ -219,6 +219,8 @@ class FunctionDataFlowEdge(Edge, name="sdy.func_data_flow_edge", assembly="$oper
 class ShardingReturn(ShardingOp, name="sdy.return", assembly="attr-dict ( $results : types($results) )?"):
     """Ends the body of a computation of sdy."""
 
+    is_terminator = True
+
     results = Operand(ANY, variadic=True)
 
 

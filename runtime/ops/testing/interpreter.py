@@ -18,6 +18,7 @@ from ..framework.attribute_kinds import STRING
 from ..framework.call_state import call_state, uses_call_state
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_type
+from ..framework.traits import Memory
 from .array_files import for_file, from_file
 
 INDEX_FILE: Final = "index.csv"
@@ -50,6 +51,8 @@ class Probe(
 
     N counts the probes of a call from 1. The first one of a call begins a new index.
     """
+
+    memory = Memory.MAY_FORWARD
 
     operand = Operand(TENSOR)
     probe_id = Attribute(STRING)

@@ -19,6 +19,7 @@ from ...ir.record import Record
 from ...ops.contraction.base import Contraction
 from ...ops.framework.declaration import Op
 from ...ops.internal.fusion import ROW_FUSION
+from ...specialize.utils.operation_classes import is_matmul
 from ...types import Array
 from ..implementation import Implementation, Replaceable, Runnable
 from .reduction_fusion import RowCode
@@ -26,7 +27,6 @@ from .reduction_fusion import RowCode
 if TYPE_CHECKING:
     from ...codegen.reductions.row_tiling import RowTilePlan
 
-_PRODUCTS: Final = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
 _MIN_SCORES_BYTES: Final = 1 << 20
 """Minimum bytes of the scores: smaller ones stay in the L2 cache between three steps too."""
 _MIN_COLUMNS: Final = 96
@@ -76,7 +76,7 @@ def find_attentions(region: Region, epilogues: Collection[Operation]) -> dict[Op
     """
     operations = region.block.operations
     fusions = [operation for operation in operations if operation.name == ROW_FUSION]
-    if not fusions or not any(operation.name in _PRODUCTS for operation in operations):
+    if not fusions or not any(map(is_matmul, operations)):
         return {}
     from ...ops.contraction.float_matmul import has_native_matmul
 
@@ -113,7 +113,7 @@ def _attention_around(
 
 def _is_float_product(operation: Operation) -> bool:
     """Whether the kernel of `FusedAttention` computes a product: of f32 or f64, not by a vector."""
-    if operation.name not in _PRODUCTS:
+    if not is_matmul(operation):
         return False
     from ...ops.contraction.float_matmul import matmul
 

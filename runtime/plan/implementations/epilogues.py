@@ -16,6 +16,7 @@ from ...ir import Operation, Region, Value, use_counts
 from ...ops.contraction.base import Contraction
 from ...ops.framework.declaration import Op
 from ...ops.internal.fusion import Fusion
+from ...specialize.utils.operation_classes import is_matmul
 from ...types import TensorType
 from ..implementation import Implementation, Replaceable, Runnable
 from ..tiering.cost_model import estimate
@@ -49,7 +50,7 @@ def find_epilogues(region: Region) -> dict[Operation, Operation]:
 
 def _is_product(operation: Operation) -> bool:
     """Whether an operation is a product of matrices for whose size an epilogue pays."""
-    if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
+    if not is_matmul(operation):
         return False
     from ...ops.contraction.float_matmul import matmul
 

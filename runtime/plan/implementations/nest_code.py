@@ -9,7 +9,7 @@ from typing import Any
 from ...ir import Block, Value, tensor_type
 from ...ir.affine import Box
 from ...ops.elementwise.base import is_elementwise
-from ...ops.framework.verify import TERMINATORS
+from ...ops.framework.declaration import declaration_of
 from ..implementation import OverwritePairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 from .block_cache import BlockCache
@@ -25,7 +25,7 @@ def may_overwrite(block: Block) -> OverwritePairs:
     shape = tensor_type(results[0]).shape
     read_elsewhere: set[Value] = set()
     for operation in reversed(block.operations):
-        if operation.name in TERMINATORS:
+        if declaration_of(operation).is_terminator:
             continue
         is_at_same_element = is_elementwise(operation) and tensor_type(operation.result).shape == shape
         # If a result is read at other indices, so are the operands from which it is computed.

@@ -25,7 +25,7 @@ from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_o
 from ...ops.framework.declaration import Op
 from ...specialize.fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
 from ...specialize.fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
-from ...specialize.utils.operation_classes import MOVEMENT_OPS
+from ...specialize.utils.operation_classes import is_movement
 from ...types import SIGNED
 from ..implementation import NoCode
 
@@ -122,7 +122,7 @@ class _BoxNest:
         owner = value.owner
         if value in self.arguments or not isinstance(owner, Operation):
             return []
-        if owner.name in MOVEMENT_OPS:
+        if is_movement(owner):
             return [copied_element(owner, indices, self.box)]
         if owner.name == "stablehlo.gather":
             gather_map = gather_map_of(owner, indices, len(self.box))
@@ -136,7 +136,7 @@ class _BoxNest:
             return self.node(Load(self.add_access(self.arguments[value], value, indices)))
         operation = value.owner
         assert isinstance(operation, Operation)
-        if operation.name in MOVEMENT_OPS:
+        if is_movement(operation):
             return self.node_ids[operands[0]]
         if operation.name == "stablehlo.gather":
             return self.gather(operation, gather_map_of(operation, indices, len(self.box)))

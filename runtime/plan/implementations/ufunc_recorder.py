@@ -12,7 +12,7 @@ from ...codegen.reductions.iteration_space import needs_no_constant_array
 from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
 from ...kernels.launch import ufunc_loops, ufunc_program
-from ...ops.framework.declaration import Op
+from ...ops.framework.declaration import Op, declaration_of
 from ...ops.framework.op_registry import REDUCE
 from ...types import DType
 from ..implementation import OverwritePairs
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MAX_OPERANDS = 3
 """Maximum operands of an instruction."""
 
-_STRIDED_VIEWS_OF_OPERAND = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _EXTREMES = {
     "maximum": (ufunc_program.MAXIMUM, np.maximum, -np.inf),
     "minimum": (ufunc_program.MINIMUM, np.minimum, np.inf),
@@ -170,7 +169,7 @@ class UfuncProgramRecorder:
 
     def _result_of(self, operation: Operation) -> Traced:
         operands = [self._traced[operand] for operand in operation.operands]
-        if operation.name in _STRIDED_VIEWS_OF_OPERAND:
+        if declaration_of(operation).movement is not None:  # one that keeps dimensions: see `IterationSpace`
             return operands[0]
         if operation.name == "stablehlo.constant":
             attribute = operation.attributes["value"]

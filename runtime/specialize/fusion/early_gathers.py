@@ -13,12 +13,13 @@ from typing import Any, Final
 
 from ...ir import Operation, Region, StructAttribute, Value, tensor_type, used_values
 from ...ops.elementwise.base import Elementwise
-from ...ops.framework.declaration import Op, lookup
+from ...ops.framework.declaration import declaration_of
 from ...ops.indexing.gather import Gather
 from ...ops.shape.broadcasting import BroadcastInDim
 from ..rewrites.reshaping import broadcast
 from ..rewrites.slicing import concatenate, sliced
 from ..utils.constants import Budget
+from ..utils.operation_classes import creates
 from ..utils.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat
 from .elementwise import MIN_LARGE_SIZE
 from .movement_index_map import is_movement_op
@@ -29,7 +30,6 @@ _MAX_OPERATIONS: Final = 24
 
 _FUSED_USERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
 """Operations that, like elementwise ones, do not need their operands in memory."""
-_NEVER_IN_MEMORY: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
 
 
 def gather_early(region: Region) -> None:
@@ -49,7 +49,7 @@ def _is_computed(value: Value) -> bool:
 
 
 def _is_elementwise(operation: Operation) -> bool:
-    declaration = lookup(operation.name) or Op
+    declaration = declaration_of(operation)
     return issubclass(declaration, Elementwise) and not operation.regions and len(operation.results) == 1
 
 
@@ -116,7 +116,7 @@ class _EarlyGathers:
         if not has_static_unquantized_types(owner):
             return True
         if not _is_elementwise(owner):
-            return not is_movement_op(owner) and owner.name not in _NEVER_IN_MEMORY
+            return not is_movement_op(owner) and not creates(owner)
         users = self.users.get(value, ())
         return not all(_is_elementwise(user) or user.name in _FUSED_USERS for user in users)
 

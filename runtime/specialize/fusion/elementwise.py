@@ -16,15 +16,12 @@ from typing import Final
 
 from ...ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...ops.framework.declaration import declaration_of
-from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
-from ...ops.framework.verify import TERMINATORS
-from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
+from ...ops.framework.traits import Movement
 from ..utils.cleanup import remove_dead_code
-from ..utils.operation_classes import CONTROL_FLOW, JOINING_OPS
+from ..utils.operation_classes import is_control_flow, is_view
 from ..utils.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,
-    READ_THROUGH_VIEWS,
     contiguous_length,
     gathers_elements,
     has_gather_map,
@@ -44,12 +41,8 @@ MIN_SMALL_OPERATIONS: Final = 3
 MAX_COPIED: Final = 16
 """Operations on single elements that a fusion may compute although another operation computes them too."""
 
-_NEEDS_CONTIGUOUS_OPERAND: Final = frozenset(
-    {"chlo.top_k", COMPONENT_SCATTER, ARG_REDUCE, REDUCTION_FUSION, ROW_FUSION}
-) | frozenset(
-    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
-)
-"""Operations whose implementations copy a transposed operand first, on one thread and with long strides."""
+_READ_THROUGH: Final = [movement for movement in Movement if movement.keeps_rows]
+"""Movements through which a gather may read."""
 
 (
     _ELEMENTWISE, _MOVEMENT, _REMATERIALIZABLE, _GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER, _OTHER,
@@ -87,7 +80,7 @@ def _form(
     pays_alone: OperationPredicate,
 ) -> None:
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
+        if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
                 _form(inner, has_emitter, stays_unfused, fuse_reductions, pays_alone)
     if not _may_pay(region.block, pays_alone):
@@ -108,7 +101,7 @@ def _may_pay(block: Block, pays_alone: OperationPredicate) -> bool:
             for value in _written_or_reduced(operation)
         )
         for operation in block.operations
-        if operation.name not in TERMINATORS
+        if not declaration_of(operation).is_terminator
     )
 
 
@@ -130,7 +123,7 @@ class _ElementwiseGrouping(LevelGrouping):
 
     def kind(self, operation: Operation, has_emitter: OperationPredicate) -> int:
         """The role of an operation in fusions, such as `_ELEMENTWISE`."""
-        if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
+        if len(operation.results) != 1 or operation.regions or declaration_of(operation).is_terminator:
             return _OTHER
         if not has_static_unquantized_types(operation) or tensor_type(operation.result).size == 0:
             return _OTHER
@@ -271,11 +264,12 @@ class _ElementwiseGrouping(LevelGrouping):
             if kind != _MOVEMENT or tensor_type(operation.result).size < MIN_LARGE_SIZE:
                 continue
             users = self.users.get(operation.result, [])
-            if operation.name == "stablehlo.reshape":
+            movement = declaration_of(operation).movement
+            if movement is Movement.RESHAPE:
                 continue
-            transposes = operation.name == "stablehlo.transpose"
+            transposes = movement is Movement.TRANSPOSE
             needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
-            if operation.name in JOINING_OPS or needed:
+            if movement is Movement.JOIN or needed:
                 size = tensor_type(operation.result).size
                 candidates.append(FusionGroup(size, self.levels[index], [index]))
         return candidates
@@ -283,12 +277,13 @@ class _ElementwiseGrouping(LevelGrouping):
     def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
         """Whether a user of a value needs it contiguous in memory; for a reshape, whether its users do."""
         operation = self.operations[user]
-        if operation.name == "stablehlo.reshape":
+        facts = declaration_of(operation)
+        if facts.movement is Movement.RESHAPE:
             users = self.users.get(operation.result, [])
             return any(self.needs_in_order(one, operation.result, is_transposed) for one in users)
         is_array = operation.name == "stablehlo.gather" and operation.operands[0] is value
-        copies = is_transposed and operation.name in _NEEDS_CONTIGUOUS_OPERAND
-        return is_array or copies or operation.name in TERMINATORS
+        copies = is_transposed and facts.copies_strided_operands
+        return is_array or copies or facts.is_terminator
 
     def lone_contiguous_gathers(self) -> list[FusionGroup]:
         """Gathers of contiguous slices, each a fusion of its own unless another fusion absorbs it."""
@@ -369,7 +364,7 @@ class _ElementwiseGrouping(LevelGrouping):
         producer = self.producer(value)
         if producer is None or self.kinds[producer] != _MOVEMENT:
             return False
-        return self.operations[producer].name in READ_THROUGH_VIEWS
+        return declaration_of(self.operations[producer]).movement in _READ_THROUGH
 
     def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
         """Whether members of a fusion index a value or a view of it."""
@@ -403,7 +398,7 @@ class _ElementwiseGrouping(LevelGrouping):
         if len(members) >= MAX_FUSION_OPERATIONS:
             return False
         if kind == _MOVEMENT:
-            return is_sole_user or operation.name not in JOINING_OPS
+            return is_sole_user or is_view(operation)
         size = tensor_type(operation.result).size
         if kind in _INDEXED:
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER

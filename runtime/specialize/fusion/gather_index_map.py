@@ -15,9 +15,6 @@ from .movement_index_map import copied_element
 if TYPE_CHECKING:
     from ...ops.indexing.gather import Gather
 
-READ_THROUGH_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reverse", "stablehlo.slice"})
-"""Movement operations through which a gather may read: contiguous elements stay contiguous."""
-
 MIN_CONTIGUOUS: Final = 16
 """Contiguous elements of a slice from which on an inner loop over them is faster."""
 

@@ -10,7 +10,7 @@ from ...ir.record import Record
 from ...ops.framework.declaration import Op
 from ...ops.framework.op_registry import REDUCE
 from ...types import DYNAMIC, TensorType
-from ..utils.operation_classes import MOVEMENT_OPS
+from ..utils.operation_classes import is_movement
 from ..utils.rewriter import has_static_unquantized_types
 from .gather_index_map import gathers_elements
 from .groups import (
@@ -288,7 +288,7 @@ def _index_operations(
             continue
         if operation.regions or not has_static_unquantized_types(operation):
             continue
-        if not (has_emitter(operation) or operation.name in MOVEMENT_OPS):
+        if not (has_emitter(operation) or is_movement(operation)):
             continue
         readers = {block.operations[index] for index in users.get(operation.result, ())}
         if readers <= found | {gather} and operation.result not in reduced:

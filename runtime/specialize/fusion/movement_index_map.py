@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from ...ir import Operation, Value, tensor_type
 from ...ir.affine import AffineExpr, Box, index_range
 from ...ops.framework.declaration import Op
-from ..utils.operation_classes import MOVEMENT_OPS
+from ..utils.operation_classes import is_movement
 from ..utils.rewriter import has_static_unquantized_types
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LoopSplit(Exception):
 
 def is_movement_op(operation: Operation) -> bool:
     """Whether an operation is a data movement for which `copied_element` finds the operand element."""
-    if operation.name not in MOVEMENT_OPS or not has_static_unquantized_types(operation):
+    if not is_movement(operation) or not has_static_unquantized_types(operation):
         return False
     maps = cast("MovementOp", Op.of(operation)).movement_maps()
     return maps is not None and all(stride == 1 for one in maps for stride in one.strides)

@@ -15,9 +15,9 @@ from ...ir import Block, Builder, Operation, Region, Value, tensor_type, used_va
 from ...ops.framework.declaration import declaration_of
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.op_registry import REDUCE
-from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
+from ...ops.internal.fusion import FUSION
 from ...types import TensorType
-from ..utils.operation_classes import CONTROL_FLOW
+from ..utils.operation_classes import is_control_flow, is_fusion
 from .elementwise import MAX_ARRAYS, MIN_LARGE_SIZE
 from .grouping import MAX_MEMBERS, TilingPredicate
 from .groups import OperationPredicate, fusion_operation, is_rematerializable
@@ -28,8 +28,6 @@ MAX_GROWTH: Final = 17 / 16
 """Bytes of the values that are kept instead of a recomputed one, relative to it: row means are small."""
 MAX_ROUNDS: Final = 4
 """Maximum rounds that lower the peak of a block: each round may have the peak at another operation."""
-
-_FUSIONS: Final = (FUSION, ROW_FUSION, REDUCTION_FUSION)
 
 
 def rematerialize(
@@ -47,11 +45,11 @@ def rematerialize(
         stays_unfused: tells which control flow keeps its regions as they are.
     """
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
+        if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
                 rematerialize(inner, has_emitter, has_tiling, stays_unfused)
     if any(
-        operation.name in _FUSIONS and any(map(_is_large, operation.results))
+        is_fusion(operation) and any(map(_is_large, operation.results))
         for operation in region.block.operations
     ):
         rewriter = _Rewriter(has_emitter, has_tiling)
@@ -120,10 +118,10 @@ class _Lifetimes:
     def pairs_around(self, position: int) -> Iterator[tuple[Operation, Operation]]:
         """The pairs of a fusion before a position and one that uses a large result of it, there or later."""
         for consumer in self.operations[position:]:
-            if consumer.name in _FUSIONS:
+            if is_fusion(consumer):
                 producers = dict.fromkeys(value.owner for value in consumer.operands if _is_large(value))
                 for producer in producers:
-                    if not isinstance(producer, Operation) or producer.name not in _FUSIONS:
+                    if not isinstance(producer, Operation) or not is_fusion(producer):
                         continue
                     if self.position.get(producer, position) < position:
                         yield producer, consumer
@@ -143,7 +141,7 @@ class _Rewriter:
         pairs = list(lifetimes.pairs_around(peak))
         rewritten = [self.try_recompute(producer, consumer, lifetimes, peak) for producer, consumer in pairs]
         if any(rewritten):
-            block.operations = [one for one in block.operations if one.results or one.name not in _FUSIONS]
+            block.operations = [one for one in block.operations if one.results or not is_fusion(one)]
         return any(rewritten)
 
     def try_recompute(

@@ -10,7 +10,7 @@ from ...ir import Operation, Region, Value, used_values
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import REDUCTION_FUSION
-from ..utils.operation_classes import CONTROL_FLOW, has_no_effect
+from ..utils.operation_classes import has_no_effect, is_control_flow
 
 _REDUCTIONS: Final = (REDUCE, REDUCTION_FUSION)
 
@@ -86,7 +86,7 @@ def reduce_early(region: Region, stays_unfused: Callable[[Operation], bool] = la
     """
     block = region.block
     for operation in block.operations:
-        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
+        if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
                 reduce_early(inner, stays_unfused)
     if any(operation.name in _REDUCTIONS for operation in block.operations):

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
-from ...ops.framework.verify import TERMINATORS
+from ...ops.framework.declaration import declaration_of
 from ...ops.internal.fusion import STEP_FUSION
 from ...types import TensorType
-from ..utils.operation_classes import CONTROL_FLOW, has_no_effect
+from ..utils.operation_classes import has_no_effect, is_control_flow
 from .elementwise import MAX_ARRAYS
 from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
 
@@ -23,16 +23,11 @@ MAX_STEP_FUSION_OPERATIONS: Final = 200
 MAX_ELEMENTS: Final = 1 << 13
 """Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
 MAX_SLOW_ELEMENTS: Final = 1 << 15
-"""Elements of the operands of an operation that is slow on few elements (`_SLOW_OPS`)."""
+"""Elements of the operands of an operation that is slow on few elements (`Op.is_slow_on_few`)."""
 MAX_BYTES: Final = 1 << 17
 """Bytes of the results of a fusion's operations, which are on the stack."""
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
 """Elements of a constant that becomes part of the code; larger constants are operands."""
-
-_HALF_STEPS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
-"""Operations whose reference returns a view, which costs half as much as another step."""
-_SLOW_OPS: Final = frozenset({"chlo.top_k"})
-"""Operations that are slow on few elements, in NumPy and in kernels: each is worth native code by itself."""
 
 
 def form_step_fusions(
@@ -45,7 +40,7 @@ def form_step_fusions(
         stays_unfused: tells which control flow keeps its regions unfused.
     """
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
+        if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
                 form_step_fusions(inner, has_emitter, stays_unfused)
     if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
@@ -75,7 +70,7 @@ class _StepGrouping:
         produced: set[Value] = set()
         size = result_bytes = 0
         for index, operation in enumerate(self.operations):
-            if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
+            if declaration_of(operation).is_terminator or operation.name == "stablehlo.constant":
                 continue
             can_fuse = _may_be_fused(operation) and self.has_emitter(operation)
             operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
@@ -109,11 +104,12 @@ class _StepGrouping:
 
 def _cost_in_steps(operation: Operation) -> float:
     """The fixed cost of an operation, in steps."""
-    if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
+    facts = declaration_of(operation)
+    if facts.is_terminator or operation.name == "stablehlo.constant":
         return 0.0
-    if operation.name in _SLOW_OPS:
+    if facts.is_slow_on_few:
         return MIN_STEPS
-    return 0.5 if operation.name in _HALF_STEPS else 1.0
+    return 0.5 if facts.movement is not None and facts.movement.is_cheap_view else 1.0
 
 
 def _result_bytes(operation: Operation) -> int:
@@ -127,7 +123,7 @@ def _may_be_fused(operation: Operation) -> bool:
 
     It and its regions have at most MAX_ELEMENTS elements of results.
     """
-    if operation.name in _SLOW_OPS and _elements(operation.operands) > MAX_SLOW_ELEMENTS:
+    if declaration_of(operation).is_slow_on_few and _elements(operation.operands) > MAX_SLOW_ELEMENTS:
         return False
     produced = [value for inner in operation.walk() for value in inner.results]
     return _elements(produced) <= MAX_ELEMENTS and has_no_effect(operation)

@@ -15,10 +15,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ...ir import Operation, Value, captured_values, used_values
-from ...ops.framework.verify import TERMINATORS
+from ...ops.framework.declaration import declaration_of
 from ...types import TensorType
 from ..utils.cleanup import OperationKeys
-from ..utils.operation_classes import CONTROL_FLOW, MOVEMENT_VIEWS, has_no_effect
+from ..utils.operation_classes import creates, has_no_effect, is_control_flow, is_view
 from ..utils.rewriter import has_static_unquantized_types
 
 MIN_REPEATS: Final = 3
@@ -33,9 +33,6 @@ MAX_PERIODS: Final = 64
 """Maximum later products of the same kind that are tried as the start of the next subgraph."""
 MAX_COMPARISONS: Final = 4000
 """Comparisons of subgraphs, after which the search ends."""
-
-_PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
-_RECOMPUTED_BY_USERS: Final = MOVEMENT_VIEWS | {"stablehlo.constant", "stablehlo.iota"}
 
 
 class RepeatedSubgraph(NamedTuple):
@@ -69,7 +66,7 @@ class _RepeatedRun(NamedTuple):
 def is_repeated_by_users(value: Value) -> bool:
     """Whether a value is defined by a constant or data movement, which each user can repeat."""
     owner = value.owner
-    if not isinstance(owner, Operation) or owner.name not in _RECOMPUTED_BY_USERS:
+    if not isinstance(owner, Operation) or not _is_recomputed_by_users(owner):
         return False
     return has_static_unquantized_types(owner)
 
@@ -166,15 +163,20 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
     """The value whose elements each data movement of a block copies; constants map to themselves."""
     sources: dict[Value, Value] = {}
     for operation in operations:
-        if operation.name in _RECOMPUTED_BY_USERS:
+        if _is_recomputed_by_users(operation):
             source_value = (*operation.operands, operation.result)[0]
             sources[operation.result] = sources.get(source_value, source_value)
     return sources
 
 
+def _is_recomputed_by_users(operation: Operation) -> bool:
+    """Whether an operation costs so little that each of its users computes it again."""
+    return is_view(operation) or creates(operation)
+
+
 def _is_large_product(operation: Operation) -> bool:
     """Whether a subgraph may begin at an operation."""
-    if operation.name not in _PRODUCTS or not has_static_unquantized_types(operation):
+    if declaration_of(operation).product is None or not has_static_unquantized_types(operation):
         return False
     values = (*operation.operands, operation.result)
     sizes = [value.type.size for value in values if isinstance(value.type, TensorType)]
@@ -183,7 +185,7 @@ def _is_large_product(operation: Operation) -> bool:
 
 def _may_be_outlined(operation: Operation) -> bool:
     """Whether an operation may be part of an outlined subgraph."""
-    if operation.name in CONTROL_FLOW or not has_static_unquantized_types(operation):
+    if is_control_flow(operation) or not has_static_unquantized_types(operation):
         return False
     if not has_no_effect(operation):
         return False
@@ -208,7 +210,7 @@ def _passes_values_to_next(
         operation: index for index, subgraph in enumerate(subgraphs) for operation in subgraph.operations
     }
     for operation in operations:
-        if operation.name in _RECOMPUTED_BY_USERS or operation.name in TERMINATORS:
+        if _is_recomputed_by_users(operation) or declaration_of(operation).is_terminator:
             continue
         user_index = subgraph_of.get(operation, len(subgraphs))
         for value in used_values(operation):

@@ -16,7 +16,7 @@ from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Concatenate
 from ...types import INTEGER, SIGNED
 from ..utils.constants import MAX_ELEMENTS
-from ..utils.operation_classes import MOVEMENT_VIEWS
+from ..utils.operation_classes import is_view
 from ..utils.rewriter import (
     Rewriter,
     constant_array,
@@ -91,7 +91,7 @@ def _movement_op(value: Value) -> Operation | None:
         source, target = tensor_type(owner.operands[0]).element_type, tensor_type(value).element_type
         widens = source.category == target.category == SIGNED and source.width <= target.width
         return owner if widens else None
-    return owner if owner.name in MOVEMENT_VIEWS else None
+    return owner if is_view(owner) else None
 
 
 def _before_wrapping(value: Value, rewriter: Rewriter) -> tuple[Value, int]:

@@ -12,8 +12,9 @@ from typing import Final
 
 from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
+from ...ops.framework.declaration import declaration_of
 from ...types import INTEGER, ElementType, storage_range
-from ..utils.operation_classes import MOVEMENT_VIEWS, has_no_effect, is_pure
+from ..utils.operation_classes import creates, has_no_effect, is_pure, is_view
 from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat
 from ..utils.unused_results import operands_within
 
@@ -22,9 +23,6 @@ MAX_UNROLLED_ITERATIONS: Final = 8
 
 MAX_UNROLLED_OPERATIONS: Final = 512
 """Maximum operations of all iterations together."""
-
-_LEFT_WITH_USERS: Final = MOVEMENT_VIEWS | {"stablehlo.constant", "stablehlo.convert", "stablehlo.iota"}
-"""Cheap operations, which leave a loop only together with the operations that use them."""
 
 _INDEX_ARITHMETIC: Final = frozenset(
     f"stablehlo.{name}"
@@ -37,21 +35,6 @@ MAX_INDEX_OPERATIONS: Final = 4
 """Operations on an iota that take less time than to write their result and to read it in each iteration."""
 MIN_INDEX_BYTES: Final = 1 << 17
 """Bytes of a result from which such operations stay in a loop."""
-
-_NOT_HOISTED: Final = frozenset(
-    {
-        "stablehlo.case",
-        "stablehlo.composite",
-        "stablehlo.custom_call",
-        "stablehlo.gather",
-        "stablehlo.if",
-        "stablehlo.optimization_barrier",
-        "stablehlo.while",
-    }
-)
-"""Operations that stay in loops: they may fail or take long even if the loop does not run, or are
-barriers."""
-
 
 @dataclass(frozen=True, slots=True)
 class Counter:
@@ -238,7 +221,7 @@ class _LoopInvariants:
                 self.loop_values.update(operation.results)
                 continue
             self.definitions.update(dict.fromkeys(operation.results, operation))
-            if operation.name not in _LEFT_WITH_USERS and not self._is_cheap_index(operation):
+            if not _leaves_with_users(operation) and not self._is_cheap_index(operation):
                 self._add(operation)
 
     def _add(self, operation: Operation) -> None:
@@ -269,7 +252,7 @@ class _LoopInvariants:
         """How many operations compute a value from iotas and uniform constants; None: by others."""
         while value not in self.index_operations:
             owner = value.owner
-            if not isinstance(owner, Operation) or owner.name not in _LEFT_WITH_USERS:
+            if not isinstance(owner, Operation) or not _leaves_with_users(owner):
                 return None
             if owner.name == "stablehlo.iota" or splat(value) is not None:
                 return 0
@@ -283,11 +266,15 @@ class _LoopInvariants:
         return operation in self.hoistable
 
 
+def _leaves_with_users(operation: Operation) -> bool:
+    """Whether an operation is so cheap that it leaves a loop only together with those that use it."""
+    return is_view(operation) or creates(operation) or operation.name == "stablehlo.convert"
+
+
 def _is_speculatable(operation: Operation) -> bool:
     """Whether an operation may run even if the loop has no iterations."""
     return (
-        operation.name.startswith("stablehlo.")
-        and operation.name not in _NOT_HOISTED
+        declaration_of(operation).may_be_hoisted
         and has_static_unquantized_types(operation)
         and all(tensor_type(value).size for value in operation.operands)
         and has_no_effect(operation)

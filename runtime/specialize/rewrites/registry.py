@@ -11,7 +11,7 @@ from ...ir import Operation, Region
 from ...ops.framework.declaration import Op
 from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
 from ..utils.constants import Budget
-from ..utils.operation_classes import CONTROL_FLOW
+from ..utils.operation_classes import is_control_flow
 from ..utils.rewriter import Preparation, Rewrite, Rewriter
 
 MAX_PASSES: Final = 6
@@ -178,4 +178,4 @@ def _converges_in_one_pass(region: Region) -> bool:
     This holds without control flow if each operation has one result.
     """
     operations = region.block.operations[:-1]
-    return all(len(one.results) == 1 and one.name not in CONTROL_FLOW for one in operations)
+    return all(len(one.results) == 1 and not is_control_flow(one) for one in operations)

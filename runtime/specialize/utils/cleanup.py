@@ -15,7 +15,7 @@ from ...ir import (
     StructAttribute,
     Value,
 )
-from ...ops.framework.verify import TERMINATORS
+from ...ops.framework.declaration import declaration_of
 from .operation_classes import has_no_effect
 from .unused_results import drop_unused_results
 
@@ -49,7 +49,7 @@ class _Cleaner:
         values = self.values
         for operation in region.block.operations:
             operation.replace_operands(values)
-            if operation.name not in TERMINATORS and operation.results:
+            if not declaration_of(operation).is_terminator and operation.results:
                 key = operation.operands, self.kinds.key_of(operation)
                 equal_operation = visible.get(key)
                 if equal_operation is not None:
@@ -146,7 +146,7 @@ def _remove_unused(region: Region, used: set[Value]) -> None:
     """Walk a region backwards; `used` collects the values that are used, including captured ones."""
     remaining: list[Operation] = []
     for operation in reversed(region.block.operations):
-        is_needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
+        is_needed = declaration_of(operation).is_terminator or not used.isdisjoint(operation.results)
         if not is_needed and has_no_effect(operation):
             continue
         drop_unused_results(operation, used)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...ir import DenseElementsAttribute, Operation, Value
-from ...ops.framework.declaration import Op, lookup
-from ...ops.framework.op_registry import PROCESS_IDS
+from ...ops.framework.declaration import Op, declaration_of, lookup
 from ...ops.framework.rules import as_tensor
+from ...ops.framework.traits import Memory
 from ...types import PLAIN, Array, TensorType
-from .operation_classes import has_no_effect
+from .operation_classes import has_no_effect, is_view
 
 MAX_ELEMENTS = 1 << 14
 """Maximum elements of an operand or result of a folded operation; a splat counts as one element."""
@@ -25,19 +25,7 @@ MAX_WORK = 1 << 24
 ALWAYS_FOLDED = 256
 """Work up to which an operation is always folded, as it may compute sizes."""
 
-_NEVER_FOLDED = PROCESS_IDS | {
-    "stablehlo.composite", "stablehlo.custom_call", "stablehlo.optimization_barrier",
-}  # fmt: skip
-"""Operations that are never folded: a user's function must run when the program runs, a barrier separates its
-sides, and the ids of a process are unknown before the run."""
-
-_VIEWS_OF_SPLATS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
-"""Operations whose result is a view of a splat; others would allocate a large array."""
-
 _FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
-
-_PRODUCTS = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.einsum"})
-"""Operations that may combine each element of one operand with each of another."""
 
 ConstantMap = Mapping[Value, DenseElementsAttribute]
 Evaluate = Callable[[Operation, Sequence[Array]], Any]
@@ -107,14 +95,14 @@ def _computed(
 ) -> DenseElementsAttribute | None:
     """The constant that an operation on constants computes, within bounds."""
     constants = [operand for operand in operands if _is_small(operand)]
-    if len(constants) < len(operands) or not _is_small_result(operation.name, type, constants):
+    if len(constants) < len(operands) or not _is_small_result(operation, type, constants):
         return None
-    if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
+    if not declaration_of(operation).may_be_folded or not has_no_effect(operation):
         return None
-    is_view = operation.name in _VIEWS_OF_SPLATS and budget.evaluate is None
-    if is_view and constants[0].has_one_value and type.size:
+    repeats = _repeats_splats(operation) and budget.evaluate is None
+    if repeats and constants[0].has_one_value and type.size:
         return _splat(constants[0], type)
-    work = _work(operation.name, type, constants)
+    work = _work(operation, type, constants)
     if work > ALWAYS_FOLDED and not budget.take(work):
         return None
     arrays = [constant.array for constant in constants]
@@ -133,12 +121,19 @@ def _by_numpy(operation: Operation, arrays: Sequence[Array]) -> Any:
     return Op.of(operation).bind()(*arrays)
 
 
-def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
+def _repeats_splats(operation: Operation) -> bool:
+    """Whether the result of a splat is a view of it; other operations would allocate a large array."""
+    is_copied = declaration_of(operation).memory is Memory.MAY_FORWARD
+    return is_view(operation) and not is_copied
+
+
+def _work(operation: Operation, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
     """Estimated work of the NumPy implementation; a call counts even without elements."""
-    if name in _VIEWS_OF_SPLATS:
+    if _repeats_splats(operation):
         return 1
     sizes = [constant.array.size for constant in constants]
-    return 1 + type.size + (math.prod(sizes) if name in _PRODUCTS else sum(sizes))
+    is_product = declaration_of(operation).product is not None
+    return 1 + type.size + (math.prod(sizes) if is_product else sum(sizes))
 
 
 def _constant_from_types(view: Op, type: TensorType) -> DenseElementsAttribute | None:
@@ -163,10 +158,12 @@ def _splat(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsA
         return None
 
 
-def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
-    """Whether the result has few elements, or is a splat that costs no memory."""
+def _is_small_result(
+    operation: Operation, type: TensorType, constants: list[DenseElementsAttribute]
+) -> bool:
+    """Whether the result has few elements, or is a view of a splat, which costs no memory."""
     splats = all(constant.has_one_value for constant in constants)
-    return type.size <= MAX_ELEMENTS or (splats and name in _VIEWS_OF_SPLATS)
+    return type.size <= MAX_ELEMENTS or (splats and _repeats_splats(operation))
 
 
 def _evaluate(

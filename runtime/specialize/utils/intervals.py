@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
-from ...ops.framework.declaration import Op
+from ...ops.framework.declaration import Op, declaration_of
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
-from .operation_classes import JOINING_OPS, MOVEMENT_VIEWS
 
 if TYPE_CHECKING:
     from ...ops.shape.movement import MovementOp
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
 Interval = tuple[int, int]
 MAX_DEPTH: Final = 24
 """Maximum depth of definitions that are followed."""
-
-_SELECTS_FROM_FIRST_OPERAND: Final = MOVEMENT_VIEWS | {"stablehlo.dynamic_slice", "stablehlo.gather"}
-"""Operations whose result has only elements of the first operand."""
-
-_SELECTS_FROM_OPERANDS: Final = JOINING_OPS | {"stablehlo.convert", "stablehlo.select"}
-"""Operations whose result has only elements of the operands, without the predicate of `select`."""
 
 
 class Intervals:
@@ -92,6 +85,8 @@ class Intervals:
             has_dimensions = isinstance(operand.type, TensorType) and operand.type.rank
             return self.along(operand, dimension, index, depth + 1) if has_dimensions else None
 
+        if name == "stablehlo.select":
+            return _union_of([bounds_of(operand) for operand in operation.operands[1:]])
         return _combined(operation, bounds_of)
 
     def _derived(self, operation: Operation, depth: int) -> Interval | None:
@@ -103,21 +98,25 @@ class Intervals:
             return _of_iota(operation)
         if name == "stablehlo.convert" and _integer_type(operation.operands[0]) is None:
             return (0, 1) if operation.operands[0].type.category == BOOLEAN else None
-        if name in _SELECTS_FROM_FIRST_OPERAND:
-            return self.of(operation.operands[0], depth + 1)
+        moved = declaration_of(operation).moved_operands
+        if moved is not None:
+            return _union_of([self.of(operand, depth + 1) for operand in operation.operands[moved]])
         return _combined(operation, lambda operand: self.of(operand, depth + 1))
 
 
 def _combined(operation: Operation, bounds_of: Callable[[Value], Interval | None]) -> Interval | None:
     """The interval that the bounds of an operation's operands imply; None if one of them is unknown."""
     rule = _RULES.get(operation.name)
-    if rule is None and operation.name not in _SELECTS_FROM_OPERANDS:
+    if rule is None:
         return None
-    operands = operation.operands[1:] if operation.name == "stablehlo.select" else operation.operands
-    intervals = [interval for operand in operands if (interval := bounds_of(operand)) is not None]
-    if len(intervals) < len(operands):
-        return None
-    return _union(intervals) if rule is None else rule(intervals)
+    intervals = [interval for operand in operation.operands if (interval := bounds_of(operand)) is not None]
+    return rule(intervals) if len(intervals) == len(operation.operands) else None
+
+
+def _union_of(intervals: Sequence[Interval | None]) -> Interval | None:
+    """The smallest interval around all of these; None if one is unknown."""
+    known = [interval for interval in intervals if interval is not None]
+    return _union(known) if len(known) == len(intervals) else None
 
 
 def _integer_type(value: Value) -> ElementType | None:
@@ -232,6 +231,7 @@ _RULES: Final[dict[str, Callable[[Sequence[Interval]], Interval | None]]] = {
     "stablehlo.add": _add,
     "stablehlo.and": _and,
     "stablehlo.clamp": _clamp,
+    "stablehlo.convert": _union,
     "stablehlo.maximum": _maximum,
     "stablehlo.minimum": _minimum,
     "stablehlo.multiply": _multiply,

@@ -1,27 +1,44 @@
-"""Classifies operations: side effects, control flow, data movement."""
+"""Classifies operations by what their declarations state: effects, control flow, data movement."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from ...ir import Block, Operation
-from ...ops.framework.declaration import lookup
-from ...ops.framework.op_registry import MANUAL_COMPUTATION, RUN_PARALLEL
+from ...ops.framework.declaration import declaration_of, lookup
+from ...ops.framework.traits import Memory, Product, RegionRole
 
-CONTROL_FLOW: Final = frozenset(
-    {"stablehlo.case", "stablehlo.if", "stablehlo.while", RUN_PARALLEL, MANUAL_COMPUTATION}
-)
-"""Operations whose regions are control flow, not computations on elements."""
 
-MOVEMENT_VIEWS: Final = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
-)
-"""Movement operations whose reference is a view, which costs nothing unless the elements are needed in
-order."""
-JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
-"""Movement operations that copy elements of several operands."""
-MOVEMENT_OPS: Final = MOVEMENT_VIEWS | JOINING_OPS
-"""Operations whose result has only elements of the operands, at indices that attributes determine."""
+def is_control_flow(operation: Operation) -> bool:
+    """Whether an operation's regions are programs of their own, not computations on elements."""
+    return declaration_of(operation).region_role.is_control_flow
+
+
+def is_fusion(operation: Operation) -> bool:
+    """Whether an operation is a fusion that becomes one loop nest."""
+    return declaration_of(operation).region_role is RegionRole.FUSION
+
+
+def is_movement(operation: Operation) -> bool:
+    """Whether a result has only elements of the operands, at indices that attributes determine."""
+    return declaration_of(operation).movement is not None
+
+
+def is_view(operation: Operation) -> bool:
+    """Whether a result has only elements of the first operand, at indices that attributes determine.
+
+    It costs nothing, unless its elements are needed in order.
+    """
+    movement = declaration_of(operation).movement
+    return movement is not None and movement.has_one_source
+
+
+def creates(operation: Operation) -> bool:
+    """Whether a result depends on attributes alone."""
+    return declaration_of(operation).memory is Memory.CREATES
+
+
+def is_matmul(operation: Operation) -> bool:
+    """Whether an operation is a product that `nimblehlo.ops.contraction.base.Contraction` describes."""
+    return declaration_of(operation).product is Product.MATMUL
 
 
 def is_pure(block: Block) -> bool:

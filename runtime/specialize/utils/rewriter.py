@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value, tensor_type
 from ...ops.framework.attribute_kinds import DIMENSIONS
-from ...ops.framework.verify import TERMINATORS
+from ...ops.framework.declaration import declaration_of
 from ...types import Array, TensorType, Type
 from .constants import Budget, fold
 from .intervals import Interval, Intervals
@@ -74,7 +74,7 @@ class Rewriter:
     def insert(self, operation: Operation) -> Sequence[Value]:
         """Append an operation or its simplification; the values of its results."""
         operation.replace_operands(self._values)
-        if operation.name in TERMINATORS:
+        if declaration_of(operation).is_terminator:
             self._block.operations.append(operation)
             return ()
         if operation.name in self._preparations:

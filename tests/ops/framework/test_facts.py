@@ -42,6 +42,8 @@ REASONS: Final[dict[tuple[str, str], str]] = {
     ("accuracy", "tan"): "StableHLO's pass expands CHLO's",
     ("emit", "broadcast_"): "they become operations on operands of one shape before code is made",
     ("loop_sharding", "broadcast_"): "operands that broadcast have other dimensions",
+    ("memory", "broadcast_"): "they become operations on operands of one shape before they are planned",
+    ("moved_operands", "broadcast_"): "elements of operands that broadcast are repeated by other operations",
     ("partition", "broadcast_"): "operands that broadcast may not be partial sums",
 }
 """Why declarations of one family state a fact differently: by the fact, and the name without dialect or, for

@@ -12,8 +12,7 @@ pytest.importorskip("jaxlib")
 import nimblehlo
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.programs import random_program
-from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import TERMINATORS
+from nimblehlo.ops.framework.declaration import Op, declaration_of
 from nimblehlo.specialize import LAST_WITHOUT_REWRITES, specialize
 from tests.fuzzing import rules
 from tests.fuzzing.variants import for_runtime, text_of
@@ -28,7 +27,7 @@ def outcome(module: Any, inputs: list[np.ndarray[Any, Any]], *, rewrite: bool) -
         made = specialize(module, "main", last_pass=None if rewrite else LAST_WITHOUT_REWRITES)
         assert made.body is not None
         for operation in made.body.walk():
-            if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):
+            if not declaration_of(operation).is_terminator and not operation.name.startswith(INTERNAL):
                 Op.of(operation).verify()
         return run(made, inputs)
     except NimbleError as error:
