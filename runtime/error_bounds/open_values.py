@@ -4,6 +4,7 @@ Besides what `sanitizer.unspecified_elements` marks these are:
 
 - the digits of NaNs, which `bitcast_convert` and TOTALORDER show;
 - where a comparator that does not order NaNs puts them, and subnormal numbers among zeros;
+- what comes first of the elements that go with equal keys, in a sort that is not stable;
 - complex results that are not finite: C99 and the specification leave components open;
 - `cholesky` of matrices that are not Hermitian and positive definite;
 - results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180), and
@@ -155,6 +156,29 @@ def _unordered(view: Op) -> OpenRule | None:
             if order != Order.TOTAL:
                 zeros = zeros | _unordered_zeros(operands[index], results[index], axis)
         return [_marked_slices(nans, axis, one) | zeros for one in results]
+
+    return rule
+
+
+@_rule
+def _ties(view: Op) -> OpenRule | None:
+    """The elements that go with equal keys, in sorts that are not stable."""
+    operation = view.operation
+    if operation.name != "stablehlo.sort" or getattr(view, "is_stable"):  # noqa: B009
+        return None
+    keys = {key.operand for key in comparator(operation.regions[0]) or ()}
+    if not 0 < len(keys) < len(operation.operands):
+        return None
+    axis: Any = getattr(view, "dimension")  # noqa: B009
+
+    def rule(_: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
+        sorted_last = [np.moveaxis(results[key], axis, -1) for key in keys]
+        tied = np.logical_and.reduce([one[..., 1:] == one[..., :-1] for one in sorted_last])
+        mask = np.zeros(sorted_last[0].shape, np.bool_)
+        mask[..., 1:] |= tied
+        mask[..., :-1] |= tied
+        mask = np.moveaxis(mask, -1, axis)
+        return [None if index in keys else mask for index in range(len(results))]
 
     return rule
 

@@ -103,6 +103,25 @@ def test_a_sort_that_does_not_order_nans_is_open_along_its_dimension() -> None:
     assert computed.violations([np.array([[np.nan, 3, 1], [1, 3, 2]], np.float32)])
 
 
+@pytest.mark.parametrize("is_stable", [False, True])
+def test_the_order_of_equal_keys_is_open_in_a_sort_that_is_not_stable(is_stable: bool) -> None:
+    text = f"""
+    func.func @main(%a: tensor<2x3xi32>, %b: tensor<2x3xi32>) -> tensor<2x3xi32> {{
+      %0:2 = "stablehlo.sort"(%a, %b) <{{dimension = 1 : i64, is_stable = {str(is_stable).lower()}}}> ({{
+      ^bb0(%x: tensor<i32>, %y: tensor<i32>, %u: tensor<i32>, %v: tensor<i32>):
+        %1 = stablehlo.compare LT, %x, %y : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }}) : (tensor<2x3xi32>, tensor<2x3xi32>) -> (tensor<2x3xi32>, tensor<2x3xi32>)
+      return %0#1 : tensor<2x3xi32>
+    }}"""
+    keys = np.array([[2, 1, 2], [3, 1, 2]], np.int32)
+    computed = accuracy(text, [keys, np.array([[10, 20, 30], [40, 50, 60]], np.int32)])
+    assert not computed.violations([np.array([[20, 10, 30], [50, 60, 40]], np.int32)])
+    assert bool(computed.violations([np.array([[20, 30, 10], [50, 60, 40]], np.int32)])) == is_stable
+    assert computed.violations([np.array([[10, 20, 30], [50, 60, 40]], np.int32)])
+    assert computed.violations([np.array([[20, 10, 30], [60, 50, 40]], np.int32)])
+
+
 def test_a_sort_does_not_order_subnormal_numbers_where_they_are_flushed() -> None:
     computed = accuracy(SORTED_ROWS, [np.array([[1e-40, 0, 1], [3, 2, 0]], np.float32)])
     assert not computed.violations([np.array([[1e-40, 0, 1], [0, 2, 3]], np.float32)])
