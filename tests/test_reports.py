@@ -105,3 +105,8 @@ def test_the_command_writes_programs_and_judges_them(
     file.write_text(TEMPLATE.replace("[2.0, 4.0]", "[2.0, 5.0]"), "utf-8")
     assert run(tmp_path) == 1
     assert "1 program, 1 wrong" in capsys.readouterr().out
+    file.write_text("// Report: nothing\n", "utf-8")
+    for folder, reason in ((tmp_path, "new.mlir:1: has no line"), (tmp_path / "absent", "is not a folder")):
+        with pytest.raises(SystemExit) as exit:
+            run(folder)
+        assert exit.value.code == 2 and reason in capsys.readouterr().err

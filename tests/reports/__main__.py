@@ -1,7 +1,8 @@
 """``python -m tests.reports [FOLDER]``: says whether each program of a folder is right, in every mode.
 
 With ``--backend jax:nimblehlo`` (and JAX_PLATFORMS=nimblehlo,cpu) they run through the JAX platform. With
-``--new FILE`` it writes a program to begin with. Exit status 0 only if all are right.
+``--new FILE`` it writes a program to begin with. Exit status 0 only if all are right, 1 if one is wrong or
+there is none, 2 if the first lines of one do not say what is right.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from nimblehlo.backends import backend
 from nimblehlo.errors import counted
 
-from .report import PROGRAMS, TEMPLATE, reports_in
+from .report import PROGRAMS, TEMPLATE, MalformedReport, reports_in
 
 
 def main() -> int:
@@ -28,7 +29,12 @@ def main() -> int:
         with options.new.open("a", encoding="utf-8") as file:
             file.write(separator + TEMPLATE)
         return 0
-    reports = reports_in(options.folder)
+    if not options.folder.is_dir():
+        parser.error(f"{options.folder} is not a folder")
+    try:
+        reports = reports_in(options.folder)
+    except MalformedReport as error:
+        parser.error(str(error))
     if options.backend:
         chosen = backend(options.backend)
         wrong = [verdict for report in reports if (verdict := report.verdict_of(chosen)) is not None]

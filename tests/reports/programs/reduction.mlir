@@ -285,3 +285,17 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<1x2xf32>) -> tensor<2x3xf32> {
   }) : (tensor<2x3xf32>, tensor<1x2xf32>, tensor<f32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
+// -----
+// Report: a running sum of booleans counts in integers and converts at the end, so that it returns to false
+// Rule: specification, "reduce_window" and "add": addition of booleans is logical OR, at every window.
+// Input: dense<[false, true, true, false]> : tensor<4xi1>
+// Right: dense<[false, true, true, true]> : tensor<4xi1>
+func.func @main(%x: tensor<4xi1>) -> tensor<4xi1> {
+  %f = stablehlo.constant dense<false> : tensor<i1>
+  %0 = "stablehlo.reduce_window"(%x, %f) ({
+  ^bb0(%a: tensor<i1>, %b: tensor<i1>):
+    %s = stablehlo.add %a, %b : tensor<i1>
+    stablehlo.return %s : tensor<i1>
+  }) {window_dimensions = array<i64: 4>, padding = dense<[[3, 0]]> : tensor<1x2xi64>} : (tensor<4xi1>, tensor<i1>) -> tensor<4xi1>
+  return %0 : tensor<4xi1>
+}
