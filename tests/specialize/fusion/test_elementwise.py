@@ -154,6 +154,22 @@ def test_moves_iotas_and_constants_are_taken_in() -> None:
     assert (result == (((b * 2) + c.T) - np.arange(200, dtype=np.float32)) + a[::-1]).all()
 
 
+def test_a_broadcast_without_dimension_numbers_is_taken_in() -> None:
+    text = """
+      func.func @main(%a: tensor<100x200xf32>, %b: tensor<200xf32>) -> tensor<100x200xf32> {
+        %0 = stablehlo.broadcast %b, sizes = [100] : (tensor<200xf32>) -> tensor<100x200xf32>
+        %1 = stablehlo.multiply %0, %a : tensor<100x200xf32>
+        %2 = stablehlo.add %1, %0 : tensor<100x200xf32>
+        %3 = stablehlo.subtract %2, %a : tensor<100x200xf32>
+        return %3 : tensor<100x200xf32>
+      }
+    """
+    assert formed(text) == [["broadcast", "multiply", "add", "subtract"]]
+    a, b = np.arange(20000, dtype=np.float32).reshape(100, 200), np.arange(200, dtype=np.float32)
+    (result,) = run_every_way(text, a, b)
+    assert (result == b * a + b - a).all()
+
+
 def test_concatenated_operands_have_one_nest_each() -> None:
     text = f"""
       func.func @main(%a: tensor<{LARGE}x2xf32>, %b: tensor<{LARGE}x3xf32>, %v: tensor<f32>)

@@ -141,16 +141,17 @@ def test_carried_values_that_never_change_are_captured() -> None:
     assert_same_bits(loop("100", SUM, "%s, %y"), *INPUTS, np.array(4, np.int32))
 
 
-def test_what_is_the_same_in_each_round_leaves_the_loop() -> None:
-    body = """%c = stablehlo.constant dense<2.0> : tensor<4xf32>
-    %e = stablehlo.exponential %a : tensor<4xf32>
+@pytest.mark.parametrize("function", ["exponential", "chlo.square"])
+def test_what_is_the_same_in_each_round_leaves_the_loop(function: str) -> None:
+    body = f"""%c = stablehlo.constant dense<2.0> : tensor<4xf32>
+    %e = "{function if "." in function else f"stablehlo.{function}"}"(%a) : (tensor<4xf32>) -> tensor<4xf32>
     %f = stablehlo.multiply %e, %c : tensor<4xf32>
     %s = stablehlo.add %x, %f : tensor<4xf32>"""
     text = loop("100", body, "%s, %x")
     made = simplified(text)
     assert made.body is not None
     outer = [operation.name.removeprefix("stablehlo.") for operation in made.body.block.operations]
-    assert outer.index("exponential") < outer.index("multiply") < outer.index("while")
+    assert outer.index(function) < outer.index("multiply") < outer.index("while")
     assert_same_bits(text, *INPUTS, np.array(4, np.int32))
 
 
@@ -203,6 +204,17 @@ def test_effects_and_failures_do_not_leave_the_loop() -> None:
     nimblehlo.execute(text, [*INPUTS, np.array(0, np.int32)])
     with pytest.raises(nimblehlo.ExecutionError, match="expect_eq"):
         nimblehlo.execute(text, [*INPUTS, np.array(1, np.int32)])
+
+
+def test_a_division_of_sizes_by_zero_fails_only_where_the_loop_runs() -> None:
+    body = """%q = arith.divsi %n, %n : tensor<i32>
+    %f = stablehlo.convert %q : (tensor<i32>) -> tensor<f32>
+    %r = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %s = stablehlo.add %x, %r : tensor<4xf32>"""
+    text = loop("%n", body, "%s, %y")
+    for count in (0, 2):
+        _, result, _ = nimblehlo.execute(text, [*INPUTS, np.array(count, np.int32)])
+        assert (result == INPUTS[0] + np.float32(count)).all()
 
 
 def test_bounds_of_a_counter_decide_comparisons() -> None:

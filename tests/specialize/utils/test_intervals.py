@@ -24,6 +24,11 @@ BOUNDED = {
     "shift": "%1 = stablehlo.and %a, %c : tensor<20x{type}>\n"
     "%0 = stablehlo.shift_right_logical %1, %l : tensor<20x{type}>",
     "select": "%0 = stablehlo.select %p, %c, %l : tensor<20xi1>, tensor<20x{type}>",
+    "update": "%1 = stablehlo.and %a, %c : tensor<20x{type}>\n"
+    "%2 = stablehlo.slice %l [0:3] : (tensor<20x{type}>) -> tensor<3x{type}>\n"
+    "%i = stablehlo.constant dense<4> : tensor<i32>\n"
+    "%0 = stablehlo.dynamic_update_slice %1, %2, %i : "
+    "(tensor<20x{type}>, tensor<3x{type}>, tensor<i32>) -> tensor<20x{type}>",
     "convert": "%1 = stablehlo.convert %p : (tensor<20xi1>) -> tensor<20x{type}>\n"
     "%0 = stablehlo.subtract %1, %l : tensor<20x{type}>",
     "narrowing": "%1 = stablehlo.convert %w : (tensor<20xi16>) -> tensor<20x{type}>\n"
