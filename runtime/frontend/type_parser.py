@@ -149,8 +149,7 @@ class TypeParser(Cursor):
         if name == "complex":
             return self._parse_complex(match.start(1))
         if name == "vector":
-            self.position = match.start(1)
-            return OpaqueType(self.balanced())
+            return OpaqueType(f"vector<{self.angle_text()}>")
         try:
             return element_type(name)
         except KeyError:

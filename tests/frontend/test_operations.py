@@ -32,6 +32,21 @@ def test_pretty_and_generic_form_are_the_same(forms: str) -> None:
     assert fingerprint(program(pretty)) == fingerprint(program(generic))
 
 
+def test_what_follows_a_vector_type_is_not_part_of_it() -> None:
+    vector = "vector<[4]x2xi8>"
+    module = parse(f"""
+      func.func private @f(%a: {vector}) -> {vector} attributes {{x = {vector}}} {{
+        %0 = "a.b"(%a) : ({vector}) -> {vector}
+        "a.c"(%0) {{t = {vector}}} : ({vector}) -> ()
+        func.return %0 : {vector}
+      }}
+      func.func private @g() -> {vector}""")
+    body = module.functions["f"].body
+    assert body is not None
+    assert [each.name for each in body.block.operations] == ["a.b", "a.c", "func.return"]
+    assert str(module.functions["g"].type) == f"() -> {vector}"
+
+
 def test_types_beyond_the_usual_ones() -> None:
     tuple_type = "tuple<tensor<f32>, tuple<>>"
     bounded = "tensor<?xf32, #stablehlo.bounds<3>>"

@@ -39,6 +39,7 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "thunky.*": GPU,
     "triton_kernel_call*": GPU,
     "xla_buffer_python_gpu_callback*": GPU,
+    "xla_python_gpu_callback": GPU,
     "xla_ffi_python_gpu_callback": GPU,
     "xla_ffi_partitioned_python_gpu_callback": GPU,
     # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
@@ -50,6 +51,8 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "dynamic_ducc_fft": DESCRIPTOR,
     # TensorFlow's graph is not part of the module.
     "tf.call_tf_function": PROCESS,
+    # JAX before 0.7: the descriptor is the address of a Python function.
+    "xla_python_cpu_callback": PROCESS,
 }
 """The requirement of a target, by its name or a pattern of names."""
 
