@@ -5,7 +5,6 @@ arrays are only read, or updated in place if a loop carries them. `check_block` 
 block cannot be generated; an `ArrayEmitter` generates it.
 """
 
-from . import cumulative, products, selection, sorting
 from .control import check_while, computed_bytes, updated_in_place
 from .emitter import (
     MAX_BLOCK_OPS,
@@ -25,11 +24,7 @@ __all__ = [
     "check_step",
     "check_while",
     "computed_bytes",
-    "cumulative",
     "library_symbols",
     "multiplication_count",
-    "products",
-    "selection",
-    "sorting",
     "updated_in_place",
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ...ir import Operation
 from ...ops.framework.declaration import Op
 from ..blocks import Binding, Mode
-from ..blocks.emitter import EMIT_RULES, EmitRule
+from ..blocks.emitter import EmitRule
 from ..blocks.small_reductions import check_tree, check_types
 from ..llvm.values import I64
 from ..regions.cumulative import ScanFunctions
@@ -44,6 +44,6 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(target) for target in targets]
 
 
-EMIT_RULES["stablehlo.reduce_window"] = EmitRule(
+REDUCE_WINDOW: Final = EmitRule(
     _check, _emit, check_ordering=lambda operation, ordering: check_tree(ordering)
 )

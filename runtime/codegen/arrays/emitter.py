@@ -17,10 +17,8 @@ from .. import blocks
 from ..blocks import Binding, Emitter, Mode, Storage, check_interruption, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
-from ..blocks.elementwise import is_view
+from ..blocks.elementwise import ELEMENTWISE, is_view
 from ..blocks.emitter import (
-    ELEMENTWISE,
-    EMIT_RULES,
     Target,
     check_operation,
     emit_rule_of,
@@ -51,7 +49,7 @@ MAX_BLOCK_OPS = 4000
 
 def _is_array_elementwise(operation: Operation) -> bool:
     """Whether an operation computes an array element by element."""
-    is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
+    is_one = emit_rule_of(operation) is ELEMENTWISE and len(operation.results) == 1
     return is_one and is_in_memory(operation.result.type)
 
 
@@ -310,7 +308,7 @@ class ArrayEmitter(Emitter):
         return rule.emit(self, operation)
 
     def chain(self, operation: Operation) -> list[Operation]:
-        takes_splats = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE]
+        takes_splats = emit_rule_of(operation) is ELEMENTWISE
         return chain(
             operation, lambda owner: owner in self.fused_operations or (takes_splats and is_splat(owner))
         )

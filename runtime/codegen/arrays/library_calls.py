@@ -7,7 +7,7 @@ loaded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from llvmlite import ir
 
@@ -15,7 +15,7 @@ from ...ir import Operation
 from ...kernels.launch.cache_files import digest
 from ...ops.framework.declaration import Op
 from ..blocks import Binding, Mode
-from ..blocks.emitter import EMIT_RULES, EmitRule
+from ..blocks.emitter import EmitRule, emit_rule_of
 from ..description import operations_description
 from ..llvm.functions import opaque
 from ..llvm.values import I8, I64, POINTER
@@ -23,7 +23,6 @@ from .emitter import ArrayEmitter
 
 _SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
 """The type of `void solve(call, operands, results)`."""
-_NAMES = ("stablehlo.cholesky", "stablehlo.custom_call", "stablehlo.triangular_solve")
 
 _calls: dict[str, Any] = {}
 """Maps symbols to prepared calls, which are never freed because loaded code has their addresses."""
@@ -32,7 +31,9 @@ _calls: dict[str, Any] = {}
 def library_symbols(operations: Sequence[Operation]) -> dict[str, int]:
     """Maps the symbols that the code of operations and their regions needs to addresses."""
     symbols: dict[str, int] = {}
-    for operation in [inner for outer in operations for inner in outer.walk() if inner.name in _NAMES]:
+    for operation in [inner for outer in operations for inner in outer.walk()]:
+        if emit_rule_of(operation) is not LIBRARY_CALL:
+            continue
         symbol, solve = _symbols(operation)
         call = _calls.get(symbol)
         if call is None:
@@ -82,4 +83,4 @@ def _pointers(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
     return opaque(builder.gep(array, [I64(0), I64(0)], inbounds=True))
 
 
-EMIT_RULES.update(dict.fromkeys(_NAMES, EmitRule(_check, _emit)))
+LIBRARY_CALL: Final = EmitRule(_check, _emit)

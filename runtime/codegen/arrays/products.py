@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from llvmlite import ir
 
@@ -20,7 +20,7 @@ from ...types import FLOAT, TensorType
 from ..blocks import Binding, Storage
 from ..blocks.boxes import Side, copy, merged_dimensions, window
 from ..blocks.elements import element_pointer
-from ..blocks.emitter import EMIT_RULES, ElementRule, EmitRule, Mode
+from ..blocks.emitter import ElementRule, EmitRule, Mode
 from ..llvm.lanes import splat
 from ..llvm.values import I64, Value, call, stored_type
 from .emitter import ArrayEmitter
@@ -299,6 +299,6 @@ def _emit_factors(builder: ir.IRBuilder, operation: Operation, factors: Sequence
     return (call(builder, "llvm.fma", left, right, ir.Constant(left.type, 0.0)),)
 
 
-EMIT_RULES["stablehlo.dot_general"] = EmitRule(
+DOT_GENERAL: Final = EmitRule(
     _check, _emit, multiplications=_multiplications, element=_outer_product
 )

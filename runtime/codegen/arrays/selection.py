@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from llvmlite import ir
 
@@ -11,7 +11,7 @@ from ...ir import Operation, plain_element_type
 from ...ops.framework.declaration import Op
 from ...types import FLOAT, SIGNED, ElementType
 from ..blocks import Binding, Storage
-from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
+from ..blocks.emitter import EmitRule, Mode
 from ..elementwise.floats import total_order
 from ..llvm.functions import Variable
 from ..llvm.loops import While
@@ -107,4 +107,4 @@ class _Selection:
         self.emitter.put(self.indices, self.builder.add(self.first, slot), index)
 
 
-EMIT_RULES["chlo.top_k"] = EmitRule(_check, _emit)
+TOP_K: Final = EmitRule(_check, _emit)

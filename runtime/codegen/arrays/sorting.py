@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ...ir import Operation
 from ...ops.framework.declaration import Op
 from ...types import ELEMENT_TYPES, TensorType
 from ..blocks import Binding, Mode, Storage
 from ..blocks.boxes import Side, copy
-from ..blocks.emitter import EMIT_RULES, EmitRule, Index
+from ..blocks.emitter import EmitRule, Index
 from ..llvm.values import I64
 from ..regions.region_function import captured_arguments, check_region
 from ..regions.sort import MergeSort, SortPlan
@@ -82,4 +82,4 @@ class _Rows:
             copy(emitter, Side(target, first, (stride,)), Side(row, 0, (1,)), sizes)
 
 
-EMIT_RULES["stablehlo.sort"] = EmitRule(_check, _emit, multiplications=_multiplications)
+SORT: Final = EmitRule(_check, _emit, multiplications=_multiplications)

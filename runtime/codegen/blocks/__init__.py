@@ -5,7 +5,6 @@ and updated in place. `check_block` and `check_in_place_updates` return the reas
 generated; an `Emitter` generates it.
 """
 
-from . import control, elementwise, indexing, movement, small_reductions
 from .control import check_loop, emit_while
 from .counting import count_limit
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
@@ -27,14 +26,9 @@ __all__ = [
     "check_interruption",
     "check_loop",
     "check_ordering",
-    "control",
     "count_limit",
-    "elementwise",
     "emit_while",
-    "indexing",
     "is_plain",
     "is_small",
-    "movement",
-    "small_reductions",
     "store_elements",
 ]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from llvmlite import ir
 
 from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
-from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
 from .boxes import copy_all
 from .elements import Elements, Storage, is_plain
 from .emitter import (
-    EMIT_RULES,
     Binding,
     ElementVariable,
     EmitRule,
@@ -289,9 +288,8 @@ def _no_values(operation: Operation) -> Sequence[IrValue]:
     return ()
 
 
-EMIT_RULES[FUSION] = EmitRule(check_regions, _emit_fusion, _no_values, is_outlined=False)
-EMIT_RULES[ROW_FUSION] = EmitRule(check_regions, _emit_fusion, is_outlined=False)
-EMIT_RULES[REDUCTION_FUSION] = EMIT_RULES[ROW_FUSION]
-EMIT_RULES["stablehlo.while"] = EmitRule(_check_inner_loop, _emit_inner_loop, _no_values, is_outlined=False)
-EMIT_RULES["stablehlo.if"] = EmitRule(check_regions, _emit_if, _predicate, is_outlined=False)
-EMIT_RULES["stablehlo.case"] = EmitRule(check_regions, _emit_case, _predicate, is_outlined=False)
+FUSION: Final = EmitRule(check_regions, _emit_fusion, _no_values, is_outlined=False)
+ROW_FUSION: Final = EmitRule(check_regions, _emit_fusion, is_outlined=False)
+WHILE: Final = EmitRule(_check_inner_loop, _emit_inner_loop, _no_values, is_outlined=False)
+IF: Final = EmitRule(check_regions, _emit_if, _predicate, is_outlined=False)
+CASE: Final = EmitRule(check_regions, _emit_case, _predicate, is_outlined=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from ...ir import Operation, tensor_type
 from ...ir import Value as IrValue
@@ -22,8 +23,6 @@ from ..llvm.values import Value, constant_element
 from .boxes import Side, merged_dimensions
 from .elements import Elements, Storage
 from .emitter import (
-    ELEMENTWISE,
-    EMIT_RULES,
     Binding,
     EmitRule,
     Emitter,
@@ -204,4 +203,4 @@ class _Chain:
         return elements[self.result]
 
 
-EMIT_RULES[ELEMENTWISE] = EmitRule(_check, _emit, all_values)
+ELEMENTWISE: Final = EmitRule(_check, _emit, all_values)

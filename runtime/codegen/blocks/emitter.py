@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeGuard
 
 from llvmlite import ir
 
@@ -19,6 +19,7 @@ from ...ir.affine import AffineExpr
 from ...ir.record import Record
 from ...ops.framework.costs import FUNCTION_COST
 from ...ops.framework.declaration import declaration_of
+from ...ops.framework.facts import named_code
 from ...ops.framework.traits import Memory, RegionRole
 from ...options import Ordering
 from ...types import TensorType, Type
@@ -105,19 +106,12 @@ class EmitRule(Record):
     element: Callable[[Operation], ElementRule | None] = lambda operation: None
 
 
-EMIT_RULES: dict[str, EmitRule] = {}
-"""The rules of operations by name; the modules of this folder and of `arrays` enter theirs."""
-
-ELEMENTWISE, MOVEMENT = "", "movement"
-"""The keys of the rules for operations without a rule of their own: data movement, and the others."""
+_CODEGEN: Final = __package__.rpartition(".")[0]
 
 
 def emit_rule_of(operation: Operation) -> EmitRule:
-    """The rule by which an operation is generated."""
-    rule = EMIT_RULES.get(operation.name)
-    if rule is None:
-        is_movement = declaration_of(operation).movement is not None
-        rule = EMIT_RULES[MOVEMENT if is_movement else ELEMENTWISE]
+    """The rule by which an operation is generated: its declaration names it."""
+    rule: EmitRule = named_code(_CODEGEN, declaration_of(operation).block_rule)
     return rule
 
 

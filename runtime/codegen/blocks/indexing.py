@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from llvmlite import ir
 
@@ -17,7 +17,7 @@ from ..llvm.values import BIT, I64
 from .boxes import Side, copy, window
 from .control import check_body
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
-from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Index, Mode, accept_always, as_value
+from .emitter import Binding, EmitRule, Emitter, Index, Mode, accept_always, as_value
 
 if TYPE_CHECKING:
     from ...ops.indexing.dynamic_slice import DynamicSlice
@@ -204,13 +204,13 @@ def _update_values(operation: Operation) -> Sequence[IrValue]:
     return operation.operands[1:]
 
 
-EMIT_RULES["stablehlo.dynamic_slice"] = EmitRule(
+DYNAMIC_SLICE: Final = EmitRule(
     accept_always, _emit_dynamic_slice, _window_values, alias=_window_in_place
 )
-EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(
+DYNAMIC_UPDATE_SLICE: Final = EmitRule(
     accept_always, _emit_dynamic_update_slice, _update_values
 )
-EMIT_RULES["stablehlo.gather"] = EmitRule(_check_gather, _emit_gather, _window_values)
-EMIT_RULES["stablehlo.scatter"] = EmitRule(
+GATHER: Final = EmitRule(_check_gather, _emit_gather, _window_values)
+SCATTER: Final = EmitRule(
     _check_scatter, _emit_scatter, _update_values, check_ordering=_check_scatter_ordering
 )

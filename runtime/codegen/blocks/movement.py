@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from llvmlite import ir
@@ -17,7 +18,7 @@ from ..llvm.functions import opaque
 from ..llvm.values import I8, I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
-from .emitter import EMIT_RULES, MOVEMENT, Binding, EmitRule, Emitter, Registers, accept_always
+from .emitter import Binding, EmitRule, Emitter, Registers, accept_always
 
 
 def is_splat(operation: Operation) -> bool:
@@ -85,8 +86,8 @@ def _results(operation: Operation) -> Sequence[IrValue]:
     return operation.results
 
 
-EMIT_RULES["stablehlo.constant"] = EmitRule(accept_always, _emit_constant, _results, is_outlined=False)
-EMIT_RULES["stablehlo.iota"] = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
-EMIT_RULES["stablehlo.reshape"] = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
-EMIT_RULES["stablehlo.optimization_barrier"] = EmitRule(accept_always, _emit_alias, is_outlined=False)
-EMIT_RULES[MOVEMENT] = EmitRule(accept_always, _emit_move, _results)
+CONSTANT: Final = EmitRule(accept_always, _emit_constant, _results, is_outlined=False)
+IOTA: Final = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
+ALIAS: Final = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
+FORWARD: Final = EmitRule(accept_always, _emit_alias, is_outlined=False)
+MOVE: Final = EmitRule(accept_always, _emit_move, _results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ...ir import Operation
 from ...ir.affine import row_major_strides
@@ -13,7 +13,7 @@ from ...types import TensorType
 from ..llvm.values import Value
 from .boxes import Side, copy, window
 from .control import check_body
-from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Index, Mode, Target, all_values
+from .emitter import Binding, EmitRule, Emitter, Index, Mode, Target, all_values
 from .movement import constant_tensor
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Tree:
             self.emitter.put(target, offset, value)
 
 
-EMIT_RULES["stablehlo.reduce"] = EmitRule(_check, _emit, all_values, check_ordering=_check_ordering)
-EMIT_RULES["nimblehlo.arg_reduce"] = EmitRule(
+REDUCE: Final = EmitRule(_check, _emit, all_values, check_ordering=_check_ordering)
+ARG_REDUCE: Final = EmitRule(
     _check_positions, _emit_position, check_ordering=_check_ordering_of_positions
 )

@@ -319,6 +319,7 @@ class TopK(
     numpy = "chlo.top_k_numpy.bind"
     copies_strided_operands = True
     is_slow_on_few = True
+    block_rule = "arrays.selection.TOP_K"
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
     k = Attribute(I64)

@@ -56,6 +56,7 @@ class DotGeneral(
     rounding = Rounding.SUM
     wider = "product"
     loop_sharding = "dot_general"
+    block_rule = "arrays.products.DOT_GENERAL"
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)

@@ -47,6 +47,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     """
 
     kernel = "kernels.linear_algebra"
+    block_rule = "arrays.library_calls.LIBRARY_CALL"
 
     a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
     lower = Attribute(BOOL, False)
@@ -124,6 +125,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     """Solves batches of systems of linear equations with triangular coefficients."""
 
     kernel = "kernels.linear_algebra"
+    block_rule = "arrays.library_calls.LIBRARY_CALL"
 
     a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
     b = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

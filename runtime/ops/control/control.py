@@ -51,6 +51,7 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
     memory = Memory.MAY_FORWARD
     region_role = RegionRole.LOOP
     may_be_hoisted = False
+    block_rule = "blocks.control.WHILE"
 
     takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
@@ -91,6 +92,7 @@ class If(Op, name="stablehlo.if"):
     memory = Memory.MAY_FORWARD
     region_role = RegionRole.BRANCHES
     may_be_hoisted = False
+    block_rule = "blocks.control.IF"
 
     takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
@@ -128,6 +130,7 @@ class Case(Op, name="stablehlo.case"):
     memory = Memory.MAY_FORWARD
     region_role = RegionRole.BRANCHES
     may_be_hoisted = False
+    block_rule = "blocks.control.CASE"
 
     takes_stored_values = True
     index = Operand(SIGNED, rank=0)
@@ -228,6 +231,7 @@ class OptimizationBarrier(
     memory = Memory.FORWARDS
     may_be_folded = False
     may_be_hoisted = False
+    block_rule = "blocks.movement.FORWARD"
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

@@ -83,6 +83,7 @@ class CustomCall(
     memory = Memory.MAY_FORWARD
     may_be_folded = False
     may_be_hoisted = False
+    block_rule = "arrays.library_calls.LIBRARY_CALL"
 
     is_pure_by_call = True
 

@@ -56,6 +56,8 @@ class Facts:
     Class attributes:
         accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
             (`accuracy.py`).
+        block_rule: the module and the rule in `codegen/` by which blocks on scalars and on small arrays emit
+            it.
         copies_strided_operands: whether implementations begin with a copy, on one thread and with long
             strides, of an operand that is not contiguous.
         cost: what it costs on one element (`costs.py`).
@@ -95,6 +97,7 @@ class Facts:
     """
 
     accuracy: ClassVar[Accuracy | None] = None
+    block_rule: ClassVar[str] = "blocks.elementwise.ELEMENTWISE"
     copies_strided_operands: ClassVar[bool] = False
     cost: ClassVar[Cost] = costs.UNKNOWN
     depends_on_digits: ClassVar[bool] = False

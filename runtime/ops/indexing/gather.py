@@ -159,6 +159,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
 
     cost = costs.GATHER
     numpy = "indexing.gather_numpy.bind"
+    block_rule = "blocks.indexing.GATHER"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER)

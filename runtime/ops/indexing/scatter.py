@@ -28,6 +28,7 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     rounding = Rounding.BODY
     terms_depend_on_data = True
     wider = "sum"
+    block_rule = "blocks.indexing.SCATTER"
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

@@ -134,6 +134,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     wider = "sum"
+    block_rule = "arrays.cumulative.REDUCE_WINDOW"
 
     takes_stored_values = True
     numpy = "reduction.reduce_window_numpy.bind"

@@ -109,6 +109,7 @@ class Sort(Op, name="stablehlo.sort"):
     finiteness = Finiteness.MOVED
     memory = Memory.MAY_FORWARD
     copies_strided_operands = True
+    block_rule = "arrays.sorting.SORT"
 
     takes_stored_values = True
     numpy = "reduction.sort_numpy.bind"

@@ -39,6 +39,7 @@ class ConstantOp(Op):
     rounding = Rounding.EXACT
     wider = "carrier"
     memory = Memory.CREATES
+    block_rule = "blocks.movement.CONSTANT"
 
     takes_stored_values = True
 
@@ -76,6 +77,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     loop_sharding = "iota"
     numpy = "shape.movement_numpy.bind_iota"
     memory = Memory.CREATES
+    block_rule = "blocks.movement.IOTA"
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
