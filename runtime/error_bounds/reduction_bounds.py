@@ -10,9 +10,8 @@ import numpy as np
 from ..ir import Block, Builder, Operation, Region, Value, captured_values
 from ..ops.framework.accuracy import Rounding
 from ..ops.framework.declaration import declaration_of
+from ..ops.framework.facts import OpenOrder
 from ..ops.reduction.bodies import monoid
-from ..ops.reduction.reduce import Reduce
-from ..ops.reduction.reduce_window import ReduceWindow
 from ..types import COMPLEX, FLOAT, Array, DType
 from .magnitudes import (
     inverse_length,
@@ -34,8 +33,6 @@ Rule = Callable[[Sequence[Array], Sequence[Array]], Bounds]
 
 LAMBDA: Final = 2.0
 """lambda in the probabilistic error bound lambda sqrt(n) u of a sum of n terms; see `rounding_rules`."""
-_SEPARABLE: Final = (Reduce.name, ReduceWindow.name)
-"""Operations that reduce each of several operands by itself where their body lets them."""
 
 
 def reduction_rule(operation: Operation) -> Rule | None:
@@ -51,7 +48,7 @@ def reduction_rule(operation: Operation) -> Rule | None:
         return _sum_rule(operation)
     if monoid(operation.regions[-1]) == "multiply":
         return lambda operands, results: _product_bounds(operation, operands, results)
-    if len(operation.results) > 1 and operation.name in _SEPARABLE:
+    if len(operation.results) > 1 and declaration_of(operation).open_order is OpenOrder.REDUCTION_TREE:
         separate = [_separate(operation, index) for index in range(len(operation.results))]
         rules = [reduction_rule(one) for one in separate if one is not None]
         if len(rules) == len(separate):

@@ -367,7 +367,7 @@ def _combination(operation: Operation) -> str:
 def _is_reduction_identity(operation: Operation, initial: Value) -> bool:
     """Whether the initial value of a reduction is its identity, so that each device may start with it."""
     owner = initial.owner
-    if not isinstance(owner, Operation) or owner.name not in ("stablehlo.constant", "sdy.constant"):
+    if not isinstance(owner, Operation) or declaration_of(owner).partition != "constant":
         return False
     value = owner.attributes["value"]
     type = static_tensor_type(initial)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import row_major_strides
-from ...ops.framework.declaration import Op, declaration_of
+from ...ops.framework.declaration import Op, declaration_of, lookup
 from ...ops.framework.traits import Memory, Movement
 from ...ops.shape.movement import MovementOp
-from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType
+from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, ElementType
 from ..coverage import emits
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 
 IndexMap = tuple[int | None, ...]
 """For each dimension of a value its dimension of the iteration space; None for size 1."""
-
-_ORDER_INDEPENDENT = frozenset(f"stablehlo.{name}" for name in ("and", "maximum", "minimum", "or", "xor"))
-_ORDER_INDEPENDENT_ON_INTEGERS = frozenset({"stablehlo.add", "stablehlo.multiply"})
-SUMS_AND_PRODUCTS = frozenset({"stablehlo.add", "stablehlo.multiply"})
-"""Reducers of floats that may accumulate in a wider type and round once."""
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -116,18 +111,17 @@ def reducer_name(body: Block) -> str | None:
     return first.name if applies_one_operation else None
 
 
+def reducer_declaration(body: Block) -> type[Op]:
+    """The declaration of that operation; `Op`, which states nothing, for other bodies."""
+    return lookup(reducer_name(body) or "") or Op
+
+
 def is_order_independent(body: Block) -> bool:
     """Whether a reducer gives the same bits in every order.
 
     Extremes of complex numbers do not: of equal numbers, and of those with NaNs, the first one wins.
     """
-    input_type = tensor_type(body.arguments[0])
-    name = reducer_name(body)
-    if input_type.category & COMPLEX:
-        return False
-    return name in _ORDER_INDEPENDENT or (
-        name in _ORDER_INDEPENDENT_ON_INTEGERS and bool(input_type.category & INTEGER)
-    )
+    return bool(reducer_declaration(body).any_order_on & tensor_type(body.arguments[0]).category)
 
 
 def accumulator_types(operation: Operation, accumulate: str = "wide") -> list[ElementType]:
@@ -140,7 +134,7 @@ def accumulator_types(operation: Operation, accumulate: str = "wide") -> list[El
     body = operation.regions[0].block
     types = [plain_element_type(value) for value in body.terminator.operands]
     (type, *others) = types
-    if others or type.category != FLOAT or reducer_name(body) not in SUMS_AND_PRODUCTS:
+    if others or type.category != FLOAT or reducer_declaration(body).float_identity is None:
         return types
     if accumulate == "float64":
         return [ELEMENT_TYPES["f64"]]

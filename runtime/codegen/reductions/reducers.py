@@ -21,7 +21,12 @@ from ..llvm.lanes import halves
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I32, I64, Value, rounded, stored_type, value_types
 from ..regions.region_function import OperandArrays
-from .iteration_space import accumulator_types, is_order_independent, reducer_name
+from .iteration_space import (
+    accumulator_types,
+    is_order_independent,
+    reducer_declaration,
+    reducer_name,
+)
 
 _MAX_UNROLLED_VALUES = 16
 """Maximum values that are reduced without a loop."""
@@ -59,6 +64,11 @@ class Reducer:
     def name(self) -> str | None:
         """The operation that the body applies, if it does nothing else."""
         return reducer_name(self.body)
+
+    @property
+    def identity(self) -> float | None:
+        """The float that pads a sum or a product; None for other bodies."""
+        return reducer_declaration(self.body).float_identity
 
     @property
     def is_order_independent(self) -> bool:

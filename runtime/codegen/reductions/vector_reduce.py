@@ -24,8 +24,6 @@ VECTOR_BYTES = 64
 BF16 = ELEMENT_TYPES["bf16"]
 _ACCUMULATORS = 4
 """Independent accumulators of a minimum or maximum: they hide the latency of a comparison."""
-_NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
-"""The identity element of each reducer."""
 
 
 Pairing = Callable[[int, int, int], tuple[Sequence[int], Sequence[int]]]
@@ -59,7 +57,7 @@ def _can_vectorize(reducer: Reducer, count: int) -> bool:
     accumulator = reducer.types[0]
     if len(reducer.types) > 1 or not accumulator.category & FLOAT or accumulator.width < 32:
         return False
-    return count >= _lane_count(accumulator) and (reducer.name in _NEUTRAL or reducer.is_min_or_max)
+    return count >= _lane_count(accumulator) and (reducer.identity is not None or reducer.is_min_or_max)
 
 
 class _Row:
@@ -145,8 +143,8 @@ class _Tree:
     def __init__(self, row: _Row, reducer: Reducer) -> None:
         self.row = row
         self.builder = builder = row.builder
-        assert reducer.name is not None
-        self.padding = constant_like(row.type, _NEUTRAL[reducer.name])
+        assert reducer.identity is not None
+        self.padding = constant_like(row.type, reducer.identity)
         is_sum = reducer.name == "stablehlo.add"
         self.combine: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
 

@@ -38,7 +38,10 @@ def broadcast_type_shapes(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     return tuple(result)
 
 
-_FACTS_OF_ELEMENTS: Final = ("accuracy", "cost", "depends_on_digits", "finiteness", "rounding", "wider")
+_FACTS_OF_ELEMENTS: Final = (
+    "accuracy", "any_order_on", "cost", "depends_on_digits", "finiteness", "float_identity", "interval",
+    "rounding", "wider",
+)  # fmt: skip
 """Facts that do not depend on shapes."""
 
 

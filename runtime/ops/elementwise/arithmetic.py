@@ -103,6 +103,9 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
     rounding = Rounding.CORRECT
     wider = "add"
     emit = Emit(integers="add", integer_types=BOOLEAN | INTEGER, floats="add", complex_numbers="add_complex")
+    interval = "add"
+    float_identity = -0.0
+    any_order_on = INTEGER
 
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
@@ -290,6 +293,9 @@ class Multiply(
         floats="multiply",
         complex_numbers="multiply_complex",
     )
+    interval = "multiply"
+    float_identity = 1.0
+    any_order_on = INTEGER
 
 
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
@@ -334,6 +340,7 @@ class Remainder(
     cost = costs.DIVISION
     rounding = Rounding.EXACT
     emit = Emit(integers="remainder", floats="remainder")
+    interval = "remainder"
 
     def verify(self) -> None:
         super().verify()
@@ -417,6 +424,7 @@ class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT
     rounding = Rounding.CORRECT
     wider = "subtract"
     emit = Emit(integers="subtract", floats="subtract", complex_numbers="subtract_complex")
+    interval = "subtract"
 
 
 class Ceil(RoundingToInteger, name="stablehlo.ceil", functions={FLOAT: np.ceil}):

@@ -34,6 +34,8 @@ class And(Logical, name="stablehlo.and", functions={BOOLEAN | INTEGER: np.bitwis
     """Bitwise AND."""
 
     emit = Emit(integers="bitwise_and", integer_types=BOOLEAN | INTEGER)
+    interval = "and"
+    any_order_on = BOOLEAN | INTEGER
 
 
 class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
@@ -75,6 +77,7 @@ class Or(Logical, name="stablehlo.or", functions={BOOLEAN | INTEGER: np.bitwise_
     """Bitwise OR."""
 
     emit = Emit(integers="bitwise_or", integer_types=BOOLEAN | INTEGER)
+    any_order_on = BOOLEAN | INTEGER
 
 
 class Popcnt(Unary, name="stablehlo.popcnt"):
@@ -120,6 +123,7 @@ class ShiftRightLogical(Shift, name="stablehlo.shift_right_logical"):
     """lhs with its bits moved down by rhs; zeros follow."""
 
     emit = Emit(integers="shift_right_logical")
+    interval = "shift_right"
 
     @classmethod
     @functools.cache
@@ -131,6 +135,7 @@ class ShiftRightArithmetic(Shift, name="stablehlo.shift_right_arithmetic"):
     """lhs with its bits moved down by rhs; copies of its highest bit follow."""
 
     emit = Emit(integers="shift_right_arithmetic")
+    interval = "shift_right"
 
     @classmethod
     @functools.cache
@@ -161,3 +166,4 @@ class Xor(Logical, name="stablehlo.xor", functions={BOOLEAN | INTEGER: np.bitwis
     """Bitwise XOR."""
 
     emit = Emit(integers="bitwise_xor", integer_types=BOOLEAN | INTEGER)
+    any_order_on = BOOLEAN | INTEGER

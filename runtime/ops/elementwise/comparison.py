@@ -160,6 +160,8 @@ class Maximum(Binary, name="stablehlo.maximum"):
         keeps_digits=True,
         complex_numbers="maximum_complex",
     )
+    interval = "maximum"
+    any_order_on = BOOLEAN | INTEGER | FLOAT
 
     @classmethod
     @functools.cache
@@ -182,6 +184,8 @@ class Minimum(Binary, name="stablehlo.minimum"):
         keeps_digits=True,
         complex_numbers="minimum_complex",
     )
+    interval = "minimum"
+    any_order_on = BOOLEAN | INTEGER | FLOAT
 
     @classmethod
     @functools.cache
@@ -217,6 +221,7 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
     wider = "clamp"
     finiteness = Finiteness.KEPT
     emit = Emit(by_attributes="clamp")
+    interval = "clamp"
 
     min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -49,6 +49,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     wider = "convert"
     emit = Emit(by_attributes="convert")
     memory = Memory.MAY_FORWARD
+    interval = "union"
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)

@@ -56,6 +56,8 @@ class Facts:
     Class attributes:
         accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
             (`accuracy.py`).
+        any_order_on: the categories of real elements on which a reduction by it gives the same bits in every
+            order.
         block_rule: the module and the rule in `codegen/` by which blocks on scalars and on small arrays emit
             it.
         copies_strided_operands: whether implementations begin with a copy, on one thread and with long
@@ -65,6 +67,10 @@ class Facts:
             wider types.
         emit: the code of an element of its result (`emitters.py`).
         finiteness: whether it can give NaN or infinity for finite operands.
+        float_identity: the float that changes no bit of another one with which a sum or a product combines
+            it. Reductions by such an operation may accumulate in a wider type and round once.
+        interval: the rule by which bounds of integer operands imply bounds of its result
+            (`specialize/utils/intervals.py`); empty: they imply none, unless it moves elements.
         is_slow_on_few: whether NumPy and kernels take long for few elements, so that native code pays for it
             alone.
         is_terminator: whether it ends a block.
@@ -97,12 +103,15 @@ class Facts:
     """
 
     accuracy: ClassVar[Accuracy | None] = None
+    any_order_on: ClassVar[int] = 0
     block_rule: ClassVar[str] = "blocks.elementwise.ELEMENTWISE"
     copies_strided_operands: ClassVar[bool] = False
     cost: ClassVar[Cost] = costs.UNKNOWN
     depends_on_digits: ClassVar[bool] = False
     emit: ClassVar[Emit] = NO_CODE
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
+    float_identity: ClassVar[float | None] = None
+    interval: ClassVar[str] = ""
     is_slow_on_few: ClassVar[bool] = False
     is_terminator: ClassVar[bool] = False
     kernel: ClassVar[str] = ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
 from ...ops.framework.declaration import Op, declaration_of
+from ...ops.framework.traits import Movement
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
 
@@ -77,7 +78,7 @@ class Intervals:
         name = operation.name
         if name == "stablehlo.constant":
             return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
-        if name in ("stablehlo.concatenate", "stablehlo.broadcast_in_dim"):
+        if declaration_of(operation).movement in (Movement.JOIN, Movement.BROADCAST):
             source = _source_along(operation, dimension, index)
             return None if source is None else self.along(*source, depth + 1)
 
@@ -106,11 +107,11 @@ class Intervals:
 
 def _combined(operation: Operation, bounds_of: Callable[[Value], Interval | None]) -> Interval | None:
     """The interval that the bounds of an operation's operands imply; None if one of them is unknown."""
-    rule = _RULES.get(operation.name)
-    if rule is None:
+    name = declaration_of(operation).interval
+    if not name:
         return None
     intervals = [interval for operand in operation.operands if (interval := bounds_of(operand)) is not None]
-    return rule(intervals) if len(intervals) == len(operation.operands) else None
+    return RULES[name](intervals) if len(intervals) == len(operation.operands) else None
 
 
 def _union_of(intervals: Sequence[Interval | None]) -> Interval | None:
@@ -227,16 +228,16 @@ def _shift_right(operands: Sequence[Interval]) -> Interval | None:
     return low >> min_value, high >> min_value
 
 
-_RULES: Final[dict[str, Callable[[Sequence[Interval]], Interval | None]]] = {
-    "stablehlo.add": _add,
-    "stablehlo.and": _and,
-    "stablehlo.clamp": _clamp,
-    "stablehlo.convert": _union,
-    "stablehlo.maximum": _maximum,
-    "stablehlo.minimum": _minimum,
-    "stablehlo.multiply": _multiply,
-    "stablehlo.remainder": _remainder,
-    "stablehlo.shift_right_arithmetic": _shift_right,
-    "stablehlo.shift_right_logical": _shift_right,
-    "stablehlo.subtract": _subtract,
+RULES: Final[dict[str, Callable[[Sequence[Interval]], Interval | None]]] = {
+    "add": _add,
+    "and": _and,
+    "clamp": _clamp,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "multiply": _multiply,
+    "remainder": _remainder,
+    "shift_right": _shift_right,
+    "subtract": _subtract,
+    "union": _union,
 }
+"""The rules by the names under which declarations state them."""

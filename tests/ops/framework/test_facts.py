@@ -13,6 +13,7 @@ from nimblehlo.ops.framework.declaration import Op, declarations
 from nimblehlo.ops.framework.facts import FACTS, named_code
 from nimblehlo.partitioner import rules as partition_rules
 from nimblehlo.specialize.loop_sharding import operand_sharding
+from nimblehlo.specialize.utils import intervals
 
 
 def wider_rules() -> set[str]:
@@ -23,6 +24,7 @@ def wider_rules() -> set[str]:
 
 
 NAMES: Final[dict[str, Collection[str]]] = {
+    "interval": {"", *intervals.RULES},
     "loop_sharding": {"", *operand_sharding.RULES},
     "partition": partition_rules.RULES,
     "wider": wider_rules(),
