@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,9 +48,11 @@ def conformance_without_docstrings(folder: Path) -> Iterator[str]:
     for options in ("", "-OO -W error"):
         host = Host(python=options.split())
         ended = host.run("-m", "nimblehlo", "check", "-j", "2", str(programs / "static"))
-        counts[options] = ended.output.splitlines()[-1:]
-        yield f"python {options}: {ended.output.splitlines()[-1]}"
-    expect(len({str(count) for count in counts.values()}) == 1, f"{counts}")
+        counts[options] = (ended.output.splitlines() or [""])[-1]
+        is_complete = re.fullmatch(r"\d+ passed, \d+ failed", counts[options]) is not None
+        expect(is_complete, f"python {options}: no count, status {ended.status}, {ended.errors}")
+        yield f"python {options}: {counts[options]}"
+    expect(len(set(counts.values())) == 1, f"{counts}")
 
 
 @line
