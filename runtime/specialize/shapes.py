@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from ..ir import Operation
 from ..ops.elementwise.base import Elementwise
@@ -15,14 +14,6 @@ from ..ops.framework.traits import RegionRole
 from ..ops.shape.broadcasting import BroadcastInDim
 from ..ops.shape.layout import Reshape
 from ..types import DYNAMIC, TensorType, Type
-
-_SHAPED_LIKE: Final = {
-    "stablehlo.batch_norm_grad": {"grad_operand": "operand", "grad_scale": "scale", "grad_offset": "scale"},
-    "stablehlo.batch_norm_training": {"output": "operand", "batch_mean": "scale", "batch_var": "scale"},
-    "stablehlo.cholesky": {"result": "a"},
-    "stablehlo.triangular_solve": {"result": "b"},
-}
-"""For each result, the operand whose shape it has."""
 
 
 def result_types(operation: Operation) -> Sequence[Type]:
@@ -55,9 +46,9 @@ def _with_operands_shapes(view: Op) -> Sequence[Type]:
     if view.name == "stablehlo.rng":
         shape_operand = constant_operand(view.operation, 2)
         return () if shape_operand is None else [_shaped(results[0], tuple(map(int, shape_operand)))]
-    if view.name in _SHAPED_LIKE:
+    if view.shaped_like:
         names = {part.name: index for index, part in enumerate(view.declared_results)}
-        like = {names[result]: getattr(view, operand) for result, operand in _SHAPED_LIKE[view.name].items()}
+        like = {names[result]: getattr(view, operand) for result, operand in view.shaped_like}
         return [_shaped(type, like[index].shape) for index, type in enumerate(results)]
     return ()
 

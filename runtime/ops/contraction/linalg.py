@@ -46,6 +46,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     triangle that `lower` names is read, and a matrix that is not positive-definite gives NaN everywhere.
     """
 
+    shaped_like = (("result", "a"),)
     kernel = "kernels.linear_algebra"
     block_rule = "arrays.library_calls.LIBRARY_CALL"
 
@@ -124,6 +125,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     """Solves batches of systems of linear equations with triangular coefficients."""
 
+    shaped_like = (("result", "b"),)
     kernel = "kernels.linear_algebra"
     block_rule = "arrays.library_calls.LIBRARY_CALL"
 

@@ -45,6 +45,7 @@ def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -
 class While(Op, name="stablehlo.while", assembly="custom(while)"):
     """Runs `body` repeatedly while `cond` returns true."""
 
+    unused_results = "loop"
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
@@ -86,6 +87,7 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
 class If(Op, name="stablehlo.if"):
     """Runs one of two branches."""
 
+    unused_results = "branches"
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
@@ -124,6 +126,7 @@ class If(Op, name="stablehlo.if"):
 class Case(Op, name="stablehlo.case"):
     """Runs the branch that `index` selects, the last one where `index` is out of range."""
 
+    unused_results = "branches"
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED

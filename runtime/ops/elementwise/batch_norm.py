@@ -53,7 +53,8 @@ class BatchNorm(Op):
 
     def compute_mean(self, operand: Array) -> Array:
         """The mean over the batch for each feature, broadcast along the features."""
-        return self.compute_sum(operand) / self.elements_per_feature(operand)
+        mean: Array = self.compute_sum(operand) / self.elements_per_feature(operand)
+        return mean
 
     def elements_per_feature(self, operand: Array) -> Any:
         """``size(operand) / dim(operand, feature_index)``."""
@@ -120,6 +121,7 @@ class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
 class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
     """Normalizes with the mean and the variance of the batch, and returns them."""
 
+    shaped_like = (("output", "operand"), ("batch_mean", "scale"), ("batch_var", "scale"))
     open_order = OpenOrder.SUMS
 
     operand = Operand(NUMBER)
@@ -156,6 +158,7 @@ class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
 class BatchNormGrad(BatchNorm, name="stablehlo.batch_norm_grad"):
     """Gradients of `batch_norm_training` with respect to operand, scale and offset."""
 
+    shaped_like = (("grad_operand", "operand"), ("grad_scale", "scale"), ("grad_offset", "scale"))
     open_order = OpenOrder.SUMS
 
     operand = Operand(NUMBER)

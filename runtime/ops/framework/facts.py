@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import importlib
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from . import costs
@@ -96,8 +97,12 @@ class Facts:
             has none.
         region_role: what its regions are for.
         rounding: where rounding errors of its results come from (`accuracy.py`).
+        shaped_like: pairs of the name of each result and of the operand whose shape it has; empty: they have
+            other shapes, or `infer` tells.
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
         terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
+        unused_results: the rule that removes results that nothing uses
+            (`specialize/utils/unused_results.py`); empty: they stay.
         wider: the rule that evaluates it in wider arithmetic (`error_bounds/double_double_program.py`), or
             ``mpmath.`` and the name of a function there; empty: there is none.
     """
@@ -129,8 +134,10 @@ class Facts:
     region_loop: ClassVar[str] = ""
     region_role: ClassVar[RegionRole] = RegionRole.COMPUTATION
     rounding: ClassVar[Rounding] = Rounding.LIBRARY
+    shaped_like: ClassVar[Sequence[tuple[str, str]]] = ()
     takes_modulus: ClassVar[bool] = False
     terms_depend_on_data: ClassVar[bool] = False
+    unused_results: ClassVar[str] = ""
     wider: ClassVar[str] = ""
 
     def __init_subclass__(cls, **facts: Any) -> None:

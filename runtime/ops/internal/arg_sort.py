@@ -24,6 +24,7 @@ class ArgSort(Op, name=ARG_SORT):
     one that `comparator` recognizes.
     """
 
+    unused_results = "arg_sort"
     kernel = "body_kernels.arg_sort_kernel"
 
     is_internal = True

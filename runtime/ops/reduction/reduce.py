@@ -76,6 +76,7 @@ def same_positive_counts(view: Reduce) -> str | None:
 class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
 
+    unused_results = "reduce"
     partition = "reduce"
     cost = costs.REDUCTION
     kernel = "body_kernels.reduce_kernel"

@@ -129,6 +129,7 @@ class ReduceWindowRules(Op):
 class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     """Reduces windows of its inputs by a body. Source: specification, section "reduce_window"."""
 
+    unused_results = "reduce"
     kernel = "body_kernels.reduce_window_kernel"
     region_loop = "window_loops.window_code"
     open_order = OpenOrder.REDUCTION_TREE

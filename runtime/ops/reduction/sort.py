@@ -102,6 +102,7 @@ def _merged(first: list[int], second: list[int], is_less: Callable[[int, int], b
 class Sort(Op, name="stablehlo.sort"):
     """Sorts slices of its inputs together. Source: specification, section "sort"."""
 
+    unused_results = "sort"
     kernel = "body_kernels.sort_kernel"
     region_loop = "region_loops.SortCode"
     open_order = OpenOrder.EQUAL_ELEMENTS

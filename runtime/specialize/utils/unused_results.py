@@ -6,14 +6,14 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from ...ir import Block, Operation, Value
-from ...ops.framework.op_registry import ARG_SORT
+from ...ops.framework.declaration import declaration_of
 from .operation_classes import has_no_effect, is_pure
 from .rewriter import dimensions
 
 
 def drop_unused_results(operation: Operation, used: Container[Value]) -> None:
     """Remove, in place, the results that are not in `used`, and the operations that only they need."""
-    rule = _RULES.get(operation.name)
+    rule = RULES.get(declaration_of(operation).unused_results)
     if rule is not None and not all(result in used for result in operation.results):
         rule(operation, used)
 
@@ -148,12 +148,11 @@ def _reduce(operation: Operation, used: Container[Value]) -> None:
     block.arguments = select_values(block.arguments, body_arguments)
 
 
-_RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {
-    ARG_SORT: _arg_sort,
-    "stablehlo.case": _branches,
-    "stablehlo.if": _branches,
-    "stablehlo.reduce": _reduce,
-    "stablehlo.reduce_window": _reduce,
-    "stablehlo.sort": _sort,
-    "stablehlo.while": _while,
+RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {
+    "arg_sort": _arg_sort,
+    "branches": _branches,
+    "loop": _while,
+    "reduce": _reduce,
+    "sort": _sort,
 }
+"""The rules that declarations name (`Facts.unused_results`)."""

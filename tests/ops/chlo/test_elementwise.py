@@ -13,7 +13,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops import lookup
-from nimblehlo.ops.chlo import broadcast, elementwise
+from nimblehlo.ops.chlo import broadcast, elementwise, functions
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.oracles import (
     COMMON_FLOATS,
@@ -36,7 +36,7 @@ from tests.ops.rejections import (
 )
 from tests.ops.texts import array, tensor
 
-MODULES = (elementwise, broadcast)
+MODULES = (elementwise, functions, broadcast)
 
 
 def apply(name: str, *operands: Any, result: str | None = None, attributes: str = "") -> Any:

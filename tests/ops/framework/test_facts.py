@@ -13,7 +13,7 @@ from nimblehlo.ops.framework.declaration import Op, declarations
 from nimblehlo.ops.framework.facts import FACTS, named_code
 from nimblehlo.partitioner import rules as partition_rules
 from nimblehlo.specialize.loop_sharding import operand_sharding
-from nimblehlo.specialize.utils import intervals
+from nimblehlo.specialize.utils import intervals, unused_results
 
 
 def wider_rules() -> set[str]:
@@ -27,6 +27,7 @@ NAMES: Final[dict[str, Collection[str]]] = {
     "interval": {"", *intervals.RULES},
     "loop_sharding": {"", *operand_sharding.RULES},
     "partition": partition_rules.RULES,
+    "unused_results": {"", *unused_results.RULES},
     "wider": wider_rules(),
 }
 """For each fact that names code the names that exist."""
