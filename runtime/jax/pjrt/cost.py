@@ -6,13 +6,11 @@ import math
 
 from ...ir import Module, Operation
 from ...ops.elementwise.base import Elementwise, Transcendental
-from ...ops.framework.declaration import lookup
+from ...ops.framework.costs import ReferenceWork
+from ...ops.framework.declaration import declaration_of, lookup
 from ...plan import MemoryEstimate
 from ...profiling.work import multiply_adds
 from ...types import TensorType, Type
-
-_REDUCING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "stablehlo.sort"})
-"""Operations with a body that runs about once for each element of an operand."""
 
 
 def cost_of(module: Module, memory: MemoryEstimate) -> dict[str, float]:
@@ -45,7 +43,7 @@ def cost_of(module: Module, memory: MemoryEstimate) -> dict[str, float]:
 
 def _flops(operation: Operation) -> float:
     """The arithmetic operations of an operation that is not elementwise."""
-    if operation.name in _REDUCING:
+    if declaration_of(operation).cost.reference is ReferenceWork.REDUCTION:
         return _size(operation.operands[0].type)
     operands, results = (
         [_static(value.type) for value in values] for values in (operation.operands, operation.results)

@@ -35,7 +35,7 @@ class ReferenceWork(enum.Enum):
     GATHER = enum.auto()
     """A read at an index."""
     REDUCTION = enum.auto()
-    """Arithmetic on each element of the first operand."""
+    """Arithmetic, or a run of its region, on each element of the first operand."""
 
 
 class Cost(Record):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ...errors import counted
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL
 from ..framework.declaration import AnyOperand, Attribute, Operand, Region, Result, constraint
@@ -29,6 +29,7 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     terms_depend_on_data = True
     wider = "sum"
     block_rule = "blocks.indexing.SCATTER"
+    cost = costs.REDUCTION
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

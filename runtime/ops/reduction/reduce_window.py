@@ -27,7 +27,7 @@ import numpy as np
 
 from ...ir import Operation
 from ...types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
-from ..framework import constraints
+from ..framework import constraints, costs
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, PADDING, Padding
 from ..framework.declaration import (
@@ -136,6 +136,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     rounding = Rounding.BODY
     wider = "sum"
     block_rule = "arrays.cumulative.REDUCE_WINDOW"
+    cost = costs.REDUCTION
 
     takes_stored_values = True
     numpy = "reduction.reduce_window_numpy.bind"

@@ -28,7 +28,7 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
@@ -111,6 +111,7 @@ class Sort(Op, name="stablehlo.sort"):
     memory = Memory.MAY_FORWARD
     copies_strided_operands = True
     block_rule = "arrays.sorting.SORT"
+    cost = costs.REDUCTION
 
     takes_stored_values = True
     numpy = "reduction.sort_numpy.bind"
