@@ -10,11 +10,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Final
 
-from nimblehlo.backends import backend
+from nimblehlo.backends.isolation import IsolatedBackend
 from nimblehlo.errors import counted
 
 from .report import PROGRAMS, TEMPLATE, MalformedReport, reports_in
+
+TIMEOUT: Final = 60.0
+"""Seconds that a backend may take for a program."""
 
 
 def main() -> int:
@@ -36,12 +40,12 @@ def main() -> int:
     except MalformedReport as error:
         parser.error(str(error))
     if options.backend:
-        chosen = backend(options.backend)
+        chosen = IsolatedBackend(options.backend, TIMEOUT)  # a program may end the process
         wrong = [verdict for report in reports if (verdict := report.verdict_of(chosen)) is not None]
     else:
         wrong = [verdict for report in reports for verdict in report.verdicts()]
     for verdict in wrong:
-        print(f"WRONG {verdict}")
+        print(f"WRONG {verdict.splitlines()[0]}")
     print(f"{counted(len(reports), 'program')}, {len({text.partition(': ')[0] for text in wrong})} wrong")
     return 1 if wrong or not reports else 0
 
