@@ -147,7 +147,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     def reference(self, *operands: Array) -> Array:
         lhs, rhs, group_sizes = operands
         if self.mode is Mode.BATCHING:
-            return super().reference(lhs, rhs)
+            return self.native_product(lhs, rhs)
         ends = np.cumsum(group_sizes, axis=-1, dtype=np.int64)
         groups = Groups(ends - group_sizes.astype(np.int64), ends, lhs.shape[self.ragged])
         if self.mode is Mode.CONTRACTING:
@@ -172,7 +172,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     def _multiply_by_matrix(self, lhs: Array, rhs: Array, group: int) -> Array:
         """The product with the matrix of a group."""
         matrix = _take_positions(rhs, self.rhs_group_dimensions[0], slice(group, group + 1))
-        return super().reference(lhs, matrix).squeeze(self._group_position)
+        return self.native_product(lhs, matrix).squeeze(self._group_position)
 
     def _multiply_column_groups(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
         """For each group the product of its columns of lhs with its rows of rhs."""
@@ -190,7 +190,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
             else:
                 inside = groups.holds(group)
                 pair = _masked(lhs, inside, lhs_dimensions), _masked(rhs, inside, rhs_dimensions)
-            products.append(super().reference(*pair))
+            products.append(self.native_product(*pair))
         return np.stack(products) if products else np.empty(self.result_shape(), self.result.dtype)
 
 

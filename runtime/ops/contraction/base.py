@@ -28,7 +28,9 @@ from ...types import (
 )
 from ..framework import constraints, rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
+from ..framework.elements import Index, element, from_elements, index_space
 from ..framework.traits import Product
+from ..numerics.element_types import converter
 from .float_matmul import fastest_matmul, has_native_matmul, k_block_of, matmul
 from .low_precision_matmul import supports_sizes
 from .matmul import Multiply, computed_float, is_low_precision
@@ -134,19 +136,40 @@ class Contraction(MixedProduct):
         )
 
     def reference(self, *operands: Array) -> Array:
-        """The specification's `dot_general` of transposed operands.
+        """``result[result_index] = dot_product``, as the specification defines `dot_general`.
 
-        The order of a sum's additions, and where they round, are not the specification's; docs/numerics.md
-        states them, and one native function defines them, on one thread.
+        The specification leaves open in which order products of floats are added, and where they round. The
+        order that docs/numerics.md states is that of a native function, which multiplies floats here too.
         """
-        assert self.multiply is not None
         lhs, rhs = operands
+        types = [type.element_type for type in (self.lhs, self.rhs, self.result)]
+        if not all(type.category & INTEGER for type in types):
+            return self.native_product(lhs, rhs)
+        batching, rhs_result = self.rhs_batching_dimensions, self.rhs_result_dimensions
+        transposed_lhs = lhs.transpose(self._orders[0])
+        transposed_rhs = rhs.transpose((*batching, *rhs_result, *self.rhs_contracting_dimensions))
+        sizes = self.sizes(lhs.shape, rhs.shape)
+        first, last = len(sizes.batch), len(sizes.batch) + len(sizes.rows)
+        wrapped = converter(ELEMENT_TYPES["ui64"], self.result.plain_element_type)
+
+        def dot_product(result_index: Index) -> Array:
+            lhs_slice = element(transposed_lhs, result_index[:last])
+            rhs_slice = element(transposed_rhs, (*result_index[:first], *result_index[last:]))
+            contracted = index_space(sizes.contracted)
+            total = sum(int(lhs_slice[index]) * int(rhs_slice[index]) for index in contracted)
+            return np.asarray(wrapped(np.array(total % 2**64, np.uint64)))
+
+        return from_elements((*sizes.batch, *sizes.rows, *sizes.columns), self.result.dtype, dot_product)
+
+    def native_product(self, lhs: Array, rhs: Array) -> Array:
+        """The product by a native function, on one thread."""
+        assert self.multiply is not None
         return np.asarray(self.bind_matmul(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))
 
     def bind(self) -> Callable[..., Any]:
         if self.multiply is None or type(self).reference is not Contraction.reference:
             return self.reference
-        return self.bind_with(self.multiply) or self.reference
+        return self.bind_with(self.multiply) or self.native_product
 
     def bind_with(self, multiply: Multiply) -> Callable[..., Any] | None:
         """`reference` by a product of stacks of matrices, for known shapes; None if a size is unknown."""

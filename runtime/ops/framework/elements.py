@@ -42,7 +42,7 @@ def inserted(index: Sequence[int], value: Any, dimensions: Sequence[int]) -> tup
 
 
 def element(array: Array, index: Index) -> Array:
-    """``array[index]`` as a 0-dimensional array."""
+    """``array[index]`` as an array: 0-dimensional where `index` has all dimensions, else a slice."""
     at: tuple[Any, ...] = (*index, ...)
     found: Array = array[at]
     return found
