@@ -104,7 +104,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "shape": {"framework", "numerics"},
         "reduction": {"elementwise", "framework", "numerics", "shape"},
         "indexing": {"framework", "numerics", "reduction", "shape"},
-        "contraction": {"elementwise", "framework", "numerics", "reduction"},
+        "contraction": {"elementwise", "framework", "numerics", "reduction", "shape"},
         "custom_calls": {"chlo", "collectives", "framework", "numerics", "reduction", "shape", "testing"},
         "control": {"custom_calls", "framework"},
         "sharding": {"control", "framework", "shape"},

@@ -6,19 +6,22 @@ Source: specification, sections "convolution" and "dynamic_conv".
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, Array, ElementType
+from ...types import ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, Array, ElementType
 from ..framework import rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import DERIVED, Attribute, Op, Operand, constraint
+from ..framework.elements import Index, index_space
 from ..framework.facts import OpenOrder
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
+from ..shape.slicing import pad
 from .convolution_algorithms import (
     convolve_by_im2col,
     convolve_depthwise,
@@ -97,6 +100,75 @@ class _Convolution(ConvolutionRules):
         lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
         computed = computed_float(lhs, rhs, result)
         return converter(lhs, computed), converter(rhs, computed), converter(computed, result), computed
+
+    def by_definition(self, lhs: Array, rhs: Array, padding: Padding) -> Array:
+        """The specification's products of windows with rhs.
+
+        Sums of integers are exact modulo the width of the result. Floats are multiplied by native code, whose
+        order of additions docs/numerics.md states, because that order decides how a sum rounds.
+        """
+        types = [type.element_type for type in (self.lhs, self.rhs, self.result)]
+        if not all(type.category & INTEGER for type in types):
+            return self.convolve(lhs, rhs, padding)
+        sums = self._sums_of_groups(lhs, rhs, padding)
+        wrapped = converter(ELEMENT_TYPES["ui64"], self.result.plain_element_type)
+        return np.asarray(wrapped((sums % 2**64).astype(np.uint64)))
+
+    def _sums_of_groups(self, lhs: Array, rhs: Array, padding: Padding) -> Array:
+        """``results... = convolution(lhses..., rhses...)``, as Python's integers."""
+        groups, dimension = self.feature_group_count, self.input_feature_dimension
+        if self.batch_group_count > 1:
+            groups, dimension = self.batch_group_count, self.input_batch_dimension
+        lhses = np.split(lhs, groups, dimension)
+        rhses = np.split(rhs, groups, self.kernel_output_feature_dimension)
+        results = [self._sums(*pair, padding) for pair in zip(lhses, rhses, strict=True)]
+        return np.concatenate(results, self.output_feature_dimension)
+
+    def _lhs_shape(self, n: Any, hw: Sequence[Any], c: Any) -> list[Any]:
+        """``lhs_shape(n, hw, c)``: a value for each dimension of lhs."""
+        values = dict(zip(self.input_spatial_dimensions, hw, strict=True))
+        values |= {self.input_batch_dimension: n, self.input_feature_dimension: c}
+        return [values[d] for d in range(len(values))]
+
+    def _sums(self, lhs: Array, rhs: Array, padding: Padding) -> Array:
+        """``result[result_shape(:, output_spatial_index, :)] = dot_product``, of one group."""
+        batch, features = lhs.shape[self.input_batch_dimension], lhs.shape[self.input_feature_dimension]
+        windows = zip(self.windows(rhs.shape, padding), self.input_spatial_dimensions, strict=True)
+        counts = [window.count(lhs.shape[d]) for window, d in windows]
+        # As [batch, spatial dimensions, output features], which `result_shape` permutes.
+        result = np.zeros((batch, *counts, rhs.shape[self.kernel_output_feature_dimension]), object)
+        lhs_window_dimensions = self._lhs_shape(
+            batch, [rhs.shape[d] for d in self.kernel_spatial_dimensions], features
+        )
+        if result.size and 0 not in lhs_window_dimensions:
+            lhs_contracting = [*self.input_spatial_dimensions, self.input_feature_dimension]
+            rhs_contracting = [*self.kernel_spatial_dimensions, self.kernel_input_feature_dimension]
+            contracting = lhs_contracting, rhs_contracting
+            reversed_windows = self._reversed_windows(lhs, lhs_window_dimensions, padding, counts)
+            for output_spatial_index, lhs_window in reversed_windows:
+                dot_product = np.tensordot(lhs_window.astype(object), rhs.astype(object), contracting)
+                at: tuple[Any, ...] = (slice(None), *output_spatial_index, slice(None))
+                result[at] = dot_product
+        return result.transpose(np.argsort(self.output_dimensions))
+
+    def _reversed_windows(
+        self, lhs: Array, lhs_window_dimensions: Sequence[int], padding: Padding, counts: Sequence[int]
+    ) -> Iterator[tuple[Index, Array]]:
+        """``reversed_lhs_window`` for each ``output_spatial_index``."""
+        lhs_window_strides = self._lhs_shape(1, self.window_strides, 1)
+        lhs_padding = self._lhs_shape((0, 0), padding, (0, 0))
+        lhs_base_dilations = self._lhs_shape(1, self.lhs_dilation, 1)
+        lhs_window_dilations = self._lhs_shape(1, self.rhs_dilation, 1)
+        low, high = ([pair[side] for pair in lhs_padding] for side in (0, 1))
+        interior = [dilation - 1 for dilation in lhs_base_dilations]
+        padded_lhs = pad(lhs, np.zeros((), lhs.dtype), low, high, interior)
+        flags = zip(self.input_spatial_dimensions, self.window_reversal, strict=True)
+        reversed_dimensions = tuple([d for d, is_reversed in flags if is_reversed])
+        for output_spatial_index in index_space(counts):
+            starts = map(operator.mul, self._lhs_shape(0, output_spatial_index, 0), lhs_window_strides)
+            sizes = zip(starts, lhs_window_dimensions, lhs_window_dilations, strict=True)
+            window = [slice(start, start + (size - 1) * by + 1, by) for start, size, by in sizes]
+            yield output_spatial_index, np.flip(padded_lhs[tuple(window)], reversed_dimensions)
 
     def convolve(
         self,
@@ -185,11 +257,10 @@ class Convolution(
         return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
-        """The specification's products of windows, each summed in the order that docs/numerics.md states.
+        return self.by_definition(lhs, rhs, self.static_padding())
 
-        Native code defines it, because the order of the additions decides how a sum rounds.
-        """
-        return self.convolve(lhs, rhs, self.static_padding())
+    def bind(self) -> Callable[..., Any]:
+        return lambda lhs, rhs: self.convolve(lhs, rhs, self.static_padding())
 
 
 _one_stride_each = one_each("window_strides")
@@ -217,11 +288,22 @@ class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
         return None if constant is None else _pairs(constant)
 
     def reference(self, lhs: Array, rhs: Array, padding: Array) -> Array:
+        return self.by_definition(lhs, rhs, self._checked_padding(lhs, rhs, padding))
+
+    def bind(self) -> Callable[..., Any]:
+        return lambda lhs, rhs, padding: self.convolve(lhs, rhs, self._checked_padding(lhs, rhs, padding))
+
+    def _checked_padding(self, lhs: Array, rhs: Array, padding: Array) -> Padding:
+        """The padding as pairs, with which the result must have the declared shape.
+
+        Raises:
+            ExecutionError: it has not.
+        """
         pairs = _pairs(padding)
         shape = self.result_shape(lhs.shape, rhs.shape, self.windows(rhs.shape, pairs))
         reason = rules.same_shape("result", self.result, "the shape of the convolution", shape)
         rules.fail_if(self, reason, "C25")
-        return self.convolve(lhs, rhs, pairs)
+        return pairs
 
 
 def _pairs(padding: Array) -> Padding:
