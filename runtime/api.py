@@ -15,10 +15,11 @@ from .errors import ExecutionError, UnsupportedError, VerifyError, counted
 from .frontend.loader import load_ir
 from .inputs import convert_input
 from .ir import Function, Module, Operation
-from .kernels.launch.free_memory import as_memory_error
 from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
+from .memory import RECYCLING, run_with
+from .ops.framework.memory_limit import typed_shortage
 from .ops.framework.verify import verify
 from .options import Options
 from .passes import Observe, require_pass
@@ -63,14 +64,16 @@ def load(module: object) -> Module:
         ParseError: the text or bytecode is malformed.
         VerifyError: a constraint of the specification does not hold.
         UnsupportedError: the program uses something that is not supported.
+        ExecutionError: there is too little memory.
     """
     if isinstance(module, Module):
         return module
-    loaded = load_ir(module)
-    try:
-        verify(loaded)
-    except RecursionError:
-        raise VerifyError("regions or types are nested too deeply") from None
+    with typed_shortage("the module cannot be loaded"):
+        loaded = load_ir(module)
+        try:
+            verify(loaded)
+        except RecursionError:
+            raise VerifyError("regions or types are nested too deeply") from None
     return loaded
 
 
@@ -247,7 +250,8 @@ class Executable(DirectCall):
             raise ExecutionError(f"@{self._entry} takes {takes}, but got {len(inputs)}")
         if self.fits(inputs):
             return inputs
-        return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
+        with typed_shortage("the inputs cannot be converted"):
+            return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 
     def _program_for(self, arguments: tuple[Any, ...]) -> Program:
         """The program for arguments of these sizes."""
@@ -272,18 +276,18 @@ class Executable(DirectCall):
 
     @gc_paused
     def _specialize(self, types: Sequence[Type]) -> Program:
+        """The program for argument types, made while the handler of runs asks for what memory is left."""
         try:
-            if self._sanitizer is not None:
-                return self._sanitized(self._sanitizer, types)
-            return self._lowered(self._specialized_function(types))
-        except (MemoryError, ImportError, OSError) as error:
-            shortage = as_memory_error(error)
-            if not isinstance(shortage, MemoryError):
-                raise
-            raise ExecutionError(f"@{self._entry} cannot be compiled: {shortage}") from None
+            with typed_shortage(f"@{self._entry} cannot be compiled"):
+                return run_with(RECYCLING, self._new_program, types)
         except RecursionError:
             reason = f"@{self._entry}: regions are nested too deeply for the depth of the calling code"
             raise UnsupportedError(reason) from None
+
+    def _new_program(self, types: Sequence[Type]) -> Program:
+        if self._sanitizer is not None:
+            return self._sanitized(self._sanitizer, types)
+        return self._lowered(self._specialized_function(types))
 
     def _specialized_function(self, types: Sequence[Type], observe: Observe | None = None) -> Function:
         reference = self.options.reference

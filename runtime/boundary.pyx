@@ -14,8 +14,8 @@ import numpy as np
 from .errors import ExecutionError
 from .executor import Donated, Runner, donated
 from .float_errors import ERRSTATE, ignoring_float_errors
+from .kernels.launch.free_memory import MIN_CHECKED_BYTES as _MIN_CHECKED_BYTES, shortage_of
 from .memory import idle_bytes, limited, run_with
-from .ops.framework.memory_limit import MIN_CHECKED_BYTES as _MIN_CHECKED_BYTES, shortage_of
 from .timed_calls import Abandoned, call_until
 from .types import TokenType, TupleType, TupleValue
 

@@ -38,7 +38,7 @@ def failure_reason(error: Exception) -> str:
     this runtime, whose report needs the exception.
     """
     if isinstance(error, MemoryError):
-        return f"not enough memory: {error}"
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
     if isinstance(error, RecursionError):
         return "regions are nested too deeply for the depth of the calling code"
     if isinstance(error, OSError):

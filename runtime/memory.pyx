@@ -14,7 +14,10 @@ A page of 4 KiB from the system takes a microsecond or more, and huge pages take
 are too small for huge pages of their own are cut from a slab that several blocks share. A block that returns to the
 system is not cut again: its pages return at once, and the slab returns with its last block.
 
-A limited handler also counts the bytes of one run's arrays, and refuses an allocation that exceeds a limit.
+The kernel may end a process that touches more memory than is left, which no error reports. So a handler asks what is
+left before it takes a block of MIN_CHECKED_BYTES bytes or more from the system, and refuses it if that is too little:
+NumPy raises MemoryError, whichever array of a program it was for. A limited handler also counts the bytes of one run's
+arrays, and refuses an allocation that exceeds a limit.
 
 For tests, the environment variable `NIMBLEHLO_POISON_MEMORY` makes wrong uses of memory visible. With the value `1`, a
 block is filled with NaNs when it is allocated, with other NaNs when it is freed, and ends with a guard. A write to a
@@ -40,7 +43,10 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strcpy
 
+from threading import get_ident
+
 from .kernels.launch import poison as poisoning
+from .kernels.launch.free_memory import MIN_CHECKED_BYTES, shortage_of
 
 cnp.import_array()
 
@@ -153,6 +159,7 @@ cdef size_t _guard_bytes = GUARD_BYTES if poisoning.POISON == "1" else 0
 make_patterns()
 
 cdef size_t _MIN_POOLED_BYTES = MIN_POOLED_BYTES
+cdef size_t _MIN_CHECKED_BYTES = MIN_CHECKED_BYTES
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
 # Blocks of at least _MIN_SHARING and less than _MIN_HUGE bytes are cut from slabs of _SLAB_BYTES. Larger blocks begin
@@ -302,9 +309,34 @@ cdef void _return_to_system(Block *block) noexcept nogil:
     free_aligned(slab)
 
 
-cdef Block *_new_large(size_t capacity) noexcept nogil:
-    """Memory from the system, in huge pages where they pay."""
+# What a signal handler raised while an allocation asked what memory is left, by thread.
+cdef dict _interruptions = {}
+
+
+cdef bint _is_left(size_t bytes) noexcept with gil:
+    """Whether the system has a number of bytes left."""
+    try:
+        return shortage_of(bytes) is None
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            _interruptions[get_ident()] = error
+        return False
+
+
+cdef int _raise_interruption() except -1:
+    """Raise what a signal handler raised in an allocation of this thread."""
+    if _interruptions:
+        error = _interruptions.pop(get_ident(), None)
+        if error is not None:
+            raise error
+    return 0
+
+
+cdef Block *_new_large(size_t bytes, size_t capacity) noexcept nogil:
+    """Memory from the system for a number of bytes, in huge pages where they pay; NULL if there is too little."""
     cdef Block *block = NULL
+    if bytes >= _MIN_CHECKED_BYTES and not _is_left(bytes):
+        return NULL
     if HAS_HUGE_PAGES and _MIN_SHARING <= capacity < _MIN_HUGE:
         PyThread_acquire_lock(_lock, 1)
         block = _cut(capacity + sizeof(Block))
@@ -352,10 +384,10 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
     _peak = max(_peak, _live)
     PyThread_release_lock(_lock)
     if block == NULL:
-        block = _new_large(capacity)
+        block = _new_large(bytes, capacity)
         if block == NULL:
             _release_idle()
-            block = _new_large(capacity)
+            block = _new_large(bytes, capacity)
             if block == NULL:
                 _forget_live(capacity)
                 return NULL
@@ -522,6 +554,7 @@ def run_with(handler, function, argument, Retention retention=None):
         if retention is not None:
             retention.raise_to(_peak - start if _peak > start else 0)
         _end_watch()
+        _raise_interruption()
 
 
 cdef size_t _begin_watch() noexcept nogil:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from . import verification
 from .boundary import ProgramCall, base_addresses
 from .executor import Limits, Runner
-from .ir import Function
+from .ir import Function, Operation
 from .ir.record import Record
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention
 from .ops.framework.call_state import needs_call_state, new_call
+from .ops.framework.declaration import Op, lookup
 from .ops.framework.memory_limit import USABLE_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
@@ -103,10 +105,11 @@ def _may_be_abandoned(function: Function, plan: Plan, placement: Placement | Non
         return False
     if any(step.implementation.compiles_when_called for step in all_steps(plan)):
         return True
-    bodies = [item.body for item in (function, *function.callees) if item.body is not None]
-    operations = (operation for body in bodies for operation in body.walk())
+    operations = _operations(function)
     values = (value for operation in operations for value in (*operation.operands, *operation.results))
-    return any(_element_count(value.type) > MAX_UNGUARDED_ELEMENTS for value in values)
+    if any(_element_count(value.type) > MAX_UNGUARDED_ELEMENTS for value in values):
+        return True
+    return _uncounted_elements(function) > MAX_UNGUARDED_ELEMENTS
 
 
 def _element_count(type: Type) -> float:
@@ -114,6 +117,27 @@ def _element_count(type: Type) -> float:
     if isinstance(type, TupleType):
         return sum(map(_element_count, type.types))
     return type.size if isinstance(type, TensorType) else 0
+
+
+def _uncounted_elements(function: Function) -> float:
+    """About how many elements a run handles that the sizes of its values do not tell; infinite where these
+    are unknown.
+    """
+    elements = 0.0
+    for operation in _operations(function):
+        types = [value.type for value in operation.results]
+        if any(isinstance(type, TensorType) and not type.is_static for type in types):
+            return math.inf
+        declaration = lookup(operation.name)
+        if declaration is not None and declaration.scratch_elements is not Op.scratch_elements:
+            elements = max(elements, declaration(operation).scratch_elements())
+    return elements
+
+
+def _operations(function: Function) -> Iterator[Operation]:
+    """All operations of a function and of those that it calls."""
+    bodies = [item.body for item in (function, *function.callees) if item.body is not None]
+    return (operation for body in bodies for operation in body.walk())
 
 
 class Program:
@@ -141,8 +165,7 @@ class Program:
         if options.linear_algebra == "library":
             from .ops.numerics.decompositions import use_library
 
-            bodies = [item.body for item in (function, *function.callees) if item.body is not None]
-            use_library(operation for body in bodies for operation in body.walk())
+            use_library(_operations(function))
         self.function = function
         self.type = function.type
         self.plan = lower(function, options, choose)
@@ -157,7 +180,8 @@ class Program:
         memory = self.memory_of_values
         needed = (memory.results + memory.temporaries) * processes
         all_bytes = needed + memory.arguments
-        handler = RECYCLING if all_bytes >= MIN_POOLED_BYTES or POISON != "0" else None
+        is_small = all_bytes < MIN_POOLED_BYTES and 8 * _uncounted_elements(function) < MIN_POOLED_BYTES
+        handler = None if is_small and POISON == "0" else RECYCLING
         self.call = ProgramCall(
             _runner_of(function, self.plan, options, runner, placement),
             self.type.results * processes,

@@ -19,6 +19,9 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options, api, memory
 from nimblehlo.executor import Runner, donated
+from nimblehlo.kernels.launch import free_memory
+from nimblehlo.kernels.launch.control_groups import MemoryLimit
+from nimblehlo.kernels.launch.free_memory import MIN_CHECKED_BYTES
 from nimblehlo.plan import MemoryEstimate, Plan, Prepared, Step
 from tests.running import run_every_way
 from tests.threads import on_threads
@@ -257,6 +260,32 @@ def test_limited_handlers_count_what_is_alive() -> None:
     assert (second == 2).all() and (third == 3).all()
     with pytest.raises(MemoryError):
         memory.run_with(memory.limited(0), lambda count: np.empty(count), 1)
+
+
+def test_blocks_for_which_too_little_memory_is_left_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.release_idle()
+    left = [MemoryLimit(MIN_CHECKED_BYTES, 1 << 40, "the machine")]
+    monkeypatch.setattr(free_memory, "limits", lambda: left)
+    count = MIN_CHECKED_BYTES // 4
+    assert make(1, count)[-1] == 1
+    with pytest.raises(MemoryError, match=r"Unable to allocate 64\.0 MiB"):
+        make(1, count + 1)
+    left[0] = MemoryLimit(0, 1 << 40, "the machine")
+    assert make(1, count - 1)[-1] == 1
+
+
+def test_a_handler_of_signals_may_raise_while_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy sees a failed allocation, and the caller what was raised."""
+    memory.release_idle()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(free_memory, "limits", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make(1, MIN_CHECKED_BYTES // 4)
+    monkeypatch.undo()
+    assert make(1)[-1] == 1
 
 
 CHAIN = """

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..launch.compilation import flat
-from ..launch.threads import division
+from ..launch.no_kernel import NoKernel
+from ..launch.threads import MAX_TASKS, division
 from ..simd.monoids import WIDENED, Combination, is_exact, normalized, storage_dtype, supports
 from . import scan
 from .window_axes import Axis, axes_of, axis_table, merged
@@ -26,6 +27,7 @@ __all__ = ["Axis", "axes_of", "is_faster", "prepare", "supports", "supports_tree
 
 CHUNK = 1024
 _MAX_POSITIONS = 1 << 22
+_MAX_SCRATCH_BYTES = 1 << 27  # offsets of the elements of a window, for all tasks
 _PASS_COST = 2  # loads that cost as much as to write an element for another pass and to read it
 _MIN_ROW = 256
 _MAX_SHORT_POSITIONS = 9
@@ -63,7 +65,7 @@ def prepare(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel supports the operands.
+        NoKernel: no kernel supports the operands.
 
     Source: specification, section "reduce_window".
     """
@@ -93,7 +95,7 @@ def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int
         if positions > _MAX_POSITIONS or sum(map(_loads, passes)) + written <= _loads(axes):
             return _in_passes([_prepared(kind, dtype, one, threads) for one in passes])
     if positions > _MAX_POSITIONS:
-        raise ValueError(f"no kernel reduces windows of {positions} positions")
+        raise NoKernel(f"no kernel reduces windows of {positions} positions")
     return sliding(kind, dtype, axes, threads)
 
 
@@ -198,7 +200,10 @@ def sliding(
     rows = prod(axis.windows for axis in outer)
     offsets = prod(axis.window for axis in outer)
     storage = storage_dtype(kind.element)
-    tasks, size = division(rows * chunks, (offsets * row.window + 1) * chunk * inner * storage.itemsize)
+    offset_count = 2 * (offsets * row.window + len(outer))
+    max_tasks = max(1, min(MAX_TASKS, _MAX_SCRATCH_BYTES // (8 * offset_count)))
+    item_bytes = (offsets * row.window + 1) * chunk * inner * storage.itemsize
+    tasks, size = division(rows * chunks, item_bytes, max_tasks)
     outer_table, row_table = axis_table(outer), axis_table([row])
     column_stride = row.stride if inner == 1 else 1
 
@@ -207,7 +212,7 @@ def sliding(
 
         result = np.empty(shape, dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
-        window_offsets = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
+        window_offsets = np.empty(tasks * offset_count, np.int64)
         is_constant = column_stride <= reduce_window_loops.MAX_CONSTANT_STRIDE
         body = reduce_window_loops.rows(*kind, column_stride if is_constant else 0)
         arguments = (

@@ -165,6 +165,12 @@ class Op(Facts):
         if self.declared_regions or operation.regions:
             self._assign_regions(operation.regions, view)
 
+    def scratch_elements(self) -> int:
+        """About how many elements temporary arrays have whose sizes follow from attributes alone, such as
+        those of a window that lies in the padding: the operation's values may be much smaller.
+        """
+        return 0
+
     @classmethod
     def of(cls, operation: Operation) -> Self:
         """The view of an operation by its declaration, which is this class or derives from it.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
 
 from ...errors import ExecutionError
 from ...ir import Function, Operation
-from ...kernels.launch.free_memory import limits
+from ...kernels.launch.free_memory import as_memory_error, limits, shortage_of
 from ...types import TensorType, Type
 from .declaration import source_name
 
@@ -28,8 +28,6 @@ def _usable_bytes() -> int:
 USABLE_MEMORY_BYTES: Final = _usable_bytes()
 """The bytes of memory that the machine, control groups and resource limits let the process have, the maximum
 of a result."""
-MIN_CHECKED_BYTES: Final = 1 << 26
-"""Bytes that a run may take without asking what is left. To ask takes 0.3 ms, to fill new huge pages 7 ms."""
 MAX_ELEMENTS: Final = 2**57
 """Maximum number of elements of a tensor. 2^57 elements of 16 bytes take 2^61 bytes, which fit into a signed
 64-bit size, and no processor addresses more than 2^57 bytes."""
@@ -112,14 +110,21 @@ def require_free_memory(operation: Operation, *types: Type) -> None:
         )
 
 
-def shortage_of(needed: int) -> str | None:
-    """Why a number of bytes cannot be taken now, in words that follow "takes"; None if they can."""
-    if needed < MIN_CHECKED_BYTES:
-        return None
-    smallest = min(limits(), default=None)
-    if smallest is None or needed <= smallest.left:
-        return None
-    return (
-        f"{needed} bytes, but {smallest.source} has only {smallest.left} of its {smallest.total} bytes of "
-        "memory left"
-    )
+@contextlib.contextmanager
+def typed_shortage(what: str) -> Iterator[None]:
+    """Report a shortage of memory within the context as an error of the program.
+
+    Args:
+        what: what cannot be done, the beginning of the reason: ``"@main cannot be compiled"``.
+
+    Raises:
+        ExecutionError: an allocation failed within the context, or a library could not be loaded for want of
+            memory.
+    """
+    try:
+        yield
+    except (MemoryError, ImportError, OSError) as error:
+        shortage = as_memory_error(error)
+        if not isinstance(shortage, MemoryError):
+            raise
+        raise ExecutionError(f"{what}: {str(shortage) or 'not enough memory'}") from None

@@ -91,6 +91,9 @@ class _Windows(Op):
                 f"a window of {size} elements is not supported; the maximum is {MAX_WINDOW_POSITIONS}"
             )
 
+    def scratch_elements(self) -> int:
+        return math.prod(max(window.size, window.stride) for window in self.windows)
+
     def padding_shape(self) -> str | None:
         """shape(padding) = [N, 2], where N is the rank of the operand"""
         return padding_shape(self.padding, self.windowed_type.rank, "the rank of the operand")

@@ -12,7 +12,7 @@ from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
 from ...ops.framework.facts import named_code
 from ...ops.reduction.reduce import Layout, layout
-from ...types import COMPLEX, QUANTIZED, TensorType
+from ...types import COMPLEX, QUANTIZED, Array, TensorType
 from .native_code import KernelLaunch, LoweredKernel, divide_by_seconds, tensor
 from .region_code import RegionCode, check_reducer, converters
 
@@ -129,11 +129,17 @@ class ArgReduceCode(ReduceCode):
     def __init__(self, view: ArgReduce, threads: int | None) -> None:
         super().__init__(view.reduction, threads)
         self.view.ordering = view.ordering
-        self.positions = view.positions
+        self.arg_reduce = view
 
     def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
-        reduced, positions = super().adapt_operands(native), np.ascontiguousarray(self.positions)
-        return lambda operand, *init_values: reduced(operand, positions, *init_values)
+        reduced = super().adapt_operands(native)
+
+        @functools.cache
+        def positions() -> Array:
+            """As many positions as the operand has elements: a program that never runs takes none."""
+            return np.ascontiguousarray(self.arg_reduce.positions)
+
+        return lambda operand, *init_values: reduced(operand, positions(), *init_values)
 
 
 class ScatterCode(RegionCode):

@@ -316,6 +316,26 @@ def test_bits_do_not_depend_on_threads(threads):
     assert_same_bits(run(operand, 0), want)
 
 
+def test_scratch_of_large_windows_is_bounded(monkeypatch):
+    """Each task has the offsets of a window's elements: for large windows there are fewer tasks."""
+    divisions = []
+    divide = reduce_window.division
+
+    def division(*arguments):
+        divisions.append(divide(*arguments))
+        return divisions[-1]
+
+    monkeypatch.setattr(reduce_window, "division", division)
+    operand = np.arange(3_000_000, dtype=np.int32).reshape(3000, 1000)
+    results = []
+    for scratch in (1 << 27, 8 * 2 * (20 + 1) * 3):
+        monkeypatch.setattr(reduce_window, "_MAX_SCRATCH_BYTES", scratch)
+        kernel = reduce_window.prepare(operand.shape, operand.dtype, "add", (1, 20))
+        results.append(kernel(operand, np.int32(0)))
+    assert divisions[0].tasks > 3 >= divisions[1].tasks
+    assert_same_bits(*results)
+
+
 def test_rejects():
     with pytest.raises(ValueError, match="do not fit"):
         reduce_window.prepare((3, 4), "f4", "add", (1,))

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, Options, ParseError
+from nimblehlo import ExecutionError, Options, ParseError, api
+from nimblehlo.ir import Function
+from nimblehlo.kernels.launch import free_memory
 from nimblehlo.kernels.launch.control_groups import MemoryLimit
+from nimblehlo.kernels.launch.free_memory import MIN_CHECKED_BYTES
 from nimblehlo.memory import release_idle
-from nimblehlo.ops.framework import memory_limit
-from nimblehlo.ops.framework.memory_limit import MAX_ELEMENTS, MIN_CHECKED_BYTES, is_addressable
+from nimblehlo.ops.framework.memory_limit import MAX_ELEMENTS, is_addressable
+from nimblehlo.program import Program
 from nimblehlo.types import TensorType, element_type
 
 BODIES = {
@@ -78,7 +81,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     """Sets what is left of the memory."""
     release_idle()
     found: list[MemoryLimit] = []
-    monkeypatch.setattr(memory_limit, "limits", lambda: found)
+    monkeypatch.setattr(free_memory, "limits", lambda: found)
     yield lambda size: found.append(MemoryLimit(size, 1 << 30, "the control group /a"))
     release_idle()
 
@@ -122,10 +125,85 @@ def test_sizes_that_depend_on_data_are_compared_with_what_is_left(
     mode: str, left: Callable[[int], None]
 ) -> None:
     executable = nimblehlo.compile(IOTA, options=Options(compile=mode))  # type: ignore[arg-type]
-    left(MIN_CHECKED_BYTES)
-    assert executable([MIN_CHECKED_BYTES])[0].size == MIN_CHECKED_BYTES
+    # The reference counts in 64 bits.
+    size = MIN_CHECKED_BYTES
+    left(8 * size)
+    assert executable([size])[0].size == size
     release_idle()
+    with pytest.raises(ExecutionError, match=r"dynamic_iota: not enough memory: Unable to allocate 512\."):
+        executable([size + 1])
     with pytest.raises(
-        ExecutionError, match=r"dynamic_iota: .*takes? 67108865 bytes, but the control group /a"
+        ExecutionError, match=r"dynamic_iota: .*takes? 536870913 bytes, but the control group /a"
     ):
-        executable([MIN_CHECKED_BYTES + 1])
+        executable([8 * size + 1])
+
+
+ORDER = """
+func.func @main(%a: tensor<SIZExf32>) -> tensor<SIZExf32> {
+  %0 = "stablehlo.sort"(%a) <{dimension = 0 : i64, is_stable = true}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %c = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+  }) : (tensor<SIZExf32>) -> tensor<SIZExf32>
+  return %0 : tensor<SIZExf32>
+}
+"""
+
+
+def test_temporary_arrays_are_compared_with_what_is_left(left: Callable[[int], None]) -> None:
+    """The order of the elements takes twice the memory of the result, and no value of the program has it."""
+    size = MIN_CHECKED_BYTES // 4
+    executable = nimblehlo.compile(ORDER.replace("SIZE", str(size)), options=Options(compile="never"))
+    left(MIN_CHECKED_BYTES)
+    reason = r"stablehlo\.sort: not enough memory: Unable to allocate 128\. MiB"
+    with pytest.raises(ExecutionError, match=reason):
+        executable(np.zeros(size, np.float32))
+
+
+PADDED = """
+func.func @main(%a: tensor<4xf32>, %z: tensor<f32>) -> tensor<2xf32> {
+  %0 = "stablehlo.reduce_window"(%a, %z) <{
+      window_dimensions = array<i64: 16777216>, padding = dense<[[0, 16777213]]> : tensor<1x2xi64>}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %s = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+  }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+
+
+def test_windows_in_the_padding_are_compared_with_what_is_left(left: Callable[[int], None]) -> None:
+    """All values of the program take less than a page."""
+    options = Options(compile="never", reduction_tree="balanced")
+    executable = nimblehlo.compile(PADDED, options=options)
+    left(MIN_CHECKED_BYTES)
+    with pytest.raises(ExecutionError, match=r"stablehlo\.reduce_window: not enough memory: Unable to alloc"):
+        executable(np.zeros(4, np.float32), np.float32(0))
+
+
+def test_what_a_compilation_takes_is_compared_with_what_is_left(
+    left: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left(MIN_CHECKED_BYTES)
+    lowered = api.Executable._lowered
+    taken: list[int] = []
+
+    def prepare(executable: api.Executable, function: Function) -> Program:
+        taken.append(np.zeros(MIN_CHECKED_BYTES + 1, np.uint8).size)
+        return lowered(executable, function)
+
+    monkeypatch.setattr(api.Executable, "_lowered", prepare)
+    with pytest.raises(ExecutionError, match=r"@main cannot be compiled: Unable to allocate 64\.0 MiB"):
+        nimblehlo.compile(SORTED.replace("SIZE", "4"))
+    assert not taken
+
+
+@pytest.mark.parametrize("function", ["load_ir", "verify"])
+def test_a_module_for_which_there_is_no_memory(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(api, function, fail)
+    with pytest.raises(ExecutionError, match="the module cannot be loaded: not enough memory"):
+        nimblehlo.load(SORTED.replace("SIZE", "4"))

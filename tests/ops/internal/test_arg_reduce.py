@@ -86,3 +86,20 @@ def test_the_body_is_analyzed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         executable(np.arange(9, dtype=np.float32), np.float32(0))
     assert len(analyzed) == 1
+
+
+def test_positions_take_memory_when_they_are_read_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generated loops read as many positions as the operand has elements, which compiling does not need."""
+    text = SEARCH.format(shape="3x4", kept="3x", type="f32", axis=1, direction="GT")
+    counts: list[Any] = []
+    positions = ArgReduce.positions.fget
+    assert positions is not None
+    monkeypatch.setattr(
+        ArgReduce, "positions", property(lambda view: (counts.append(view), positions(view))[1])
+    )
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert "one loop around" in executable.explain("plan") and not counts
+    for _ in range(2):
+        results = executable(np.float32([[1, 3, 2, 0], [9, 1, 2, 3], [0, 0, 0, 4]]), np.float32(-1))
+        assert results[1].tolist() == [1, 0, 3]
+    assert len(counts) == 1
