@@ -77,6 +77,27 @@ def late(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def test_the_loop_of_a_reference_ends_with_its_call() -> None:
+    """A window whose positions are nearly all in the padding, beside values of few elements."""
+    text = """
+    func.func @main(%a: tensor<4xf32>, %z: tensor<f32>) -> tensor<2xf32> {
+      %0 = "stablehlo.reduce_window"(%a, %z) <{
+          window_dimensions = array<i64: 67108864>, padding = dense<[[0, 67108861]]> : tensor<1x2xi64>}> ({
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %s = stablehlo.subtract %x, %y : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+      }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }
+    """
+    executable = nimblehlo.compile(text, options=Options(compile="never", timeout=0.1))
+    assert late(lambda: executable(np.ones(4, np.float32), np.float32(0))) < 1.1
+    deadline = time.perf_counter() + 1
+    while timed_calls._threads.busy and time.perf_counter() < deadline:
+        time.sleep(_POLL)
+    assert not timed_calls._threads.busy
+
+
 @pytest.mark.parametrize("mode", ["never", "auto", "eager"])
 def test_a_native_function_is_abandoned(native: Native, mode: Any) -> None:
     a = np.ones(COUNT, np.float32)

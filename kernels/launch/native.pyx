@@ -108,6 +108,16 @@ def withdraw_stop(ident):
     _stopped_threads.discard(ident)
 
 
+def check_stop():
+    """End a long loop of Python as launches end.
+
+    Raises:
+        LaunchStopped: another thread asked for the end of this thread's launches.
+    """
+    if _stopped_threads and <object>PyThread_get_thread_ident() in _stopped_threads:
+        raise LaunchStopped
+
+
 cdef bint is_interrupted() noexcept nogil:
     """Whether a signal handler raised an exception, or a stop was requested; an exception is set then. Only Python's
     main thread runs handlers."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.launch.native import check_stop
 from ...types import DYNAMIC, Array
 from ..framework import rules
 
@@ -86,6 +87,16 @@ def overlap(count: int, stride: int, offset: int, size: int, dilation: int) -> t
     )
 
 
+def _indices(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All indices of an array, in row-major order, one at a time; `np.ndindex` counts them all beforehand."""
+    if not sizes:
+        yield ()
+        return
+    for index in range(sizes[0]):
+        for rest in _indices(sizes[1:]):
+            yield (index, *rest)
+
+
 def window_positions(
     windows: Sequence[Window], shape: Sequence[int], counts: Sequence[int]
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]] | None]:
@@ -94,12 +105,13 @@ def window_positions(
     Yields:
         Slices of the windows and of the operand, None if all windows have padding there.
     """
-    spans = [
-        [window.span(position, size, count) for position in range(window.size)]
-        for window, size, count in zip(windows, shape, counts, strict=True)
-    ]
-    for position in np.ndindex(*[window.size for window in windows]):
-        axis_spans = [spans[axis][index] for axis, index in enumerate(position)]
+    # Spans are not listed beforehand: a window in the padding may have far more positions than the operand.
+    for position in _indices([window.size for window in windows]):
+        check_stop()
+        axis_spans = [
+            window.span(index, size, count)
+            for window, size, count, index in zip(windows, shape, counts, position, strict=True)
+        ]
         pairs = [pair for pair in axis_spans if pair is not None]
         if len(pairs) < len(axis_spans):
             yield None
