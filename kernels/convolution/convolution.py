@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..launch.no_kernel import NoKernel
 from . import convolution_tasks as tasks
 from .convolution_tasks import are_finite
 
@@ -176,7 +177,7 @@ def prepare(
         is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps a packed copy
             of rhs.
 
-    Raises ValueError if no loops exist. Source: the specification's section on convolution.
+    Raises NoKernel if no loops exist. Source: the specification's section on convolution.
     """
     groups = (feature_group_count, batch_group_count)
     problem = _problem(shapes, axes, numbers, np.dtype(dtype), groups, threads)
@@ -212,7 +213,7 @@ def _problem(
 ) -> _Problem:
     lhs, rhs, result = shapes
     if not supports(shapes, dtype):
-        raise ValueError(f"no loops convolve {dtype}{list(lhs)} with {list(rhs)}")
+        raise NoKernel(f"no loops convolve {dtype}{list(lhs)} with {list(rhs)}")
     features, outputs = (rhs[d] for d in numbers.rhs[-2:])
     batch = result[numbers.result[0]]
     return _Problem(batch, tuple(axes), features, outputs, numbers, groups, dtype, threads)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..launch.no_kernel import NoKernel
 from . import convolution_tasks as tasks
 from .convolution import (
     ITEM_FMAS,
@@ -65,13 +66,13 @@ def prepare(
         is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps its
             transform.
 
-    Raises ValueError for other windows, and if no loops exist.
+    Raises ValueError for other windows, and NoKernel if no loops exist.
     """
     dtype = np.dtype(np.float32)
     if len(axes) != 2 or not all(is_axis(axis) for axis in axes):
         raise ValueError(f"Winograd's convolutions have adjacent windows of 3x3 elements, not {axes}")
     if not supports(shapes, dtype):
-        raise ValueError(f"no loops convolve {dtype}{list(shapes[0])} with {list(shapes[1])}")
+        raise NoKernel(f"no loops convolve {dtype}{list(shapes[0])} with {list(shapes[1])}")
 
     @functools.cache
     def direct() -> Convolution:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..launch.compilation import flat
+from ..launch.no_kernel import NoKernel
 from ..launch.prepared import AddressTable, ArrayParam, prepare_launches
 from ..simd.monoids import MONOIDS, OVERWRITE, Combination, normalized
 from ..simd.monoids import supports as _supports_monoid
@@ -43,7 +44,7 @@ def supports(dtype: Any, combiner: str) -> bool:
 
 def _combination(dtype: np.dtype, combiner: str) -> Combination:
     if not supports(dtype, combiner):
-        raise ValueError(f"no kernel scatters {combiner} on {dtype}")
+        raise NoKernel(f"no kernel scatters {combiner} on {dtype}")
     if combiner == OVERWRITE:
         return Combination(np.dtype(UNSIGNED_BY_SIZE[dtype.itemsize]).name, OVERWRITE)
     return normalized(dtype, combiner)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..launch.no_kernel import NoKernel
 from . import gemv, low_precision_matmul, matmul
 
 __all__ = ["Implementation", "implementation_of", "prepare"]
@@ -66,13 +67,13 @@ def prepare(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: an element type is no integer, or a size is zero.
+        NoKernel: an element type is no integer, or a size is zero.
     """
     lhs_type, rhs_type, result_type = np.dtype(lhs_dtype), np.dtype(rhs_dtype), np.dtype(result_dtype)
     (batch, rows, k), columns = lhs_shape, rhs_shape[2]
     are_integers = all(dtype.kind in "iu" for dtype in (lhs_type, rhs_type, result_type))
     if not are_integers or 0 in (batch, rows, k, columns):
-        raise ValueError(
+        raise NoKernel(
             f"no kernel multiplies {lhs_type}{lhs_shape} and {rhs_type}{rhs_shape} as {result_type}"
         )
     implementation = implementation_of(lhs_type, rhs_type, result_type, k)

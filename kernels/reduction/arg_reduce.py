@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..launch.compilation import flat
+from ..launch.no_kernel import NoKernel
 from ..launch.threads import division
 from ..simd.block_sizes import ARGUMENT_BLOCK
 from ..simd.monoids import computing_dtype, storage_dtype, supports_element
@@ -62,7 +63,7 @@ def prepare_arg(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel supports the operands.
+        NoKernel: no kernel supports the operands.
 
     Source: specification, section "reduce".
     """
@@ -71,7 +72,7 @@ def prepare_arg(
     if direction not in ("maximum", "minimum"):
         raise ValueError(f"direction is {direction!r}, but must be 'maximum' or 'minimum'")
     if not supports_arg(shape, dtype, index_dtype, dimensions):
-        raise ValueError(
+        raise NoKernel(
             f"no kernel finds the {direction} of {np.dtype(dtype).name} along {tuple(dimensions)}"
         )
     outer, length = _rows(shape, dimensions)

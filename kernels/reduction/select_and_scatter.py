@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..launch.compilation import flat
+from ..launch.no_kernel import NoKernel
 from ..launch.threads import division
 from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import computing_dtype, is_exact, normalized, storage_dtype, supports_element
@@ -77,12 +78,12 @@ def prepare(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel supports the operands.
+        NoKernel: no kernel supports the operands.
 
     Source: specification, section "select_and_scatter".
     """
     if not supports(dtype, comparison_direction, monoid):
-        raise ValueError(
+        raise NoKernel(
             f"no kernel selects by {comparison_direction} and scatters by {monoid} {np.dtype(dtype).name}"
         )
     axes = axes_of(shape, window_dimensions, window_strides, padding=padding)

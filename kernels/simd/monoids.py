@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..launch.no_kernel import NoKernel
+
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 ACCUMULATIONS = ("wide", "declared", "float64")
 OVERWRITE = "overwrite"  # the combiner of scatters that returns its second argument
@@ -50,10 +52,10 @@ def normalized(dtype: Any, monoid: str, accumulate: str = "wide") -> Combination
 
     `accumulate` is one of ACCUMULATIONS, and concerns sums and products of floats and complex numbers: "wide"
     computes those narrower than float32 in that; "declared" rounds each result to the elements' type;
-    "float64" computes in float64 or complex128. Raises ValueError where there is no such combination.
+    "float64" computes in float64 or complex128. Raises NoKernel where there is no such combination.
     """
     if not supports(dtype, monoid):
-        raise ValueError(f"no kernel computes {monoid} on {np.dtype(dtype).name}")
+        raise NoKernel(f"no kernel computes {monoid} on {np.dtype(dtype).name}")
     element = np.dtype(dtype).name
     if element in _FLOATS and monoid in ("add", "multiply"):
         wide = "complex128" if element.startswith("complex") else "float64"

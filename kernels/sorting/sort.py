@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..launch.compilation import flat
+from ..launch.no_kernel import NoKernel
 from ..simd.monoids import supports_element
 from .native_sort import gather_rows, sort_address, sort_rows
 from .sort_encoding import Key, bits_dtype, encoding_of
@@ -67,7 +68,7 @@ def prepare(
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel sorts these types.
+        NoKernel: no kernel sorts these types.
 
     Source: specification, section "sort".
     """
@@ -75,7 +76,7 @@ def prepare(
     if not -len(shape) <= dimension < len(shape):
         raise ValueError(f"dimension {dimension} does not fit the shape {tuple(shape)}")
     if not supports(types, order) or shape[dimension] >= MAX_POSITIONS:
-        raise ValueError(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
+        raise NoKernel(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
     length = shape[dimension]
     result_operands = range(len(types)) if returned is None else returned
     result_types = [types[number] for number in result_operands]

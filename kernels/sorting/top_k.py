@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..launch.compilation import flat
+from ..launch.no_kernel import NoKernel
 from ..launch.threads import division
 from . import sort
 from .native_sort import sort_address
@@ -45,11 +46,11 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
         threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel supports the operands, or rows have fewer than `k` elements.
+        NoKernel: no kernel supports the operands, or rows have fewer than `k` elements.
     """
     dtype = np.dtype(dtype)
     if not supports(dtype) or not shape or shape[-1] >= MAX_POSITIONS:
-        raise ValueError(f"no kernel finds the largest {dtype.name} values of the shape {tuple(shape)}")
+        raise NoKernel(f"no kernel finds the largest {dtype.name} values of the shape {tuple(shape)}")
     if not 0 <= k <= shape[-1]:
         raise ValueError(f"k is {k}, but the last dimension has size {shape[-1]}")
     length = shape[-1]

@@ -77,7 +77,10 @@ def choose(view: Op, options: Options) -> Implementation:
     elif isinstance(kernel, str):
         return _elementwise(view, f"{kernel}; {code}" if code else kernel, options)
     if not kernel.compiles_when_called:
-        return _prepared(kernel)
+        try:
+            return _prepared(kernel)
+        except NoCode as error:
+            return _numpy(view, str(error))
     if options.compile == "eager":
         return _compiled(kernel, _numpy(view, ""), options)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...kernels.launch.no_kernel import NoKernel
 from ...kernels.launch.private_names import problem
 from ..implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
 from ..tiering.cost_model import KERNEL_COMPILE_SECONDS
@@ -13,7 +14,7 @@ class Kernel(Implementation):
     """A hand-written kernel.
 
     Args:
-        make: returns the function of the operands.
+        make: returns the function of the operands, or raises NoKernel.
         reason: why it was chosen.
         is_compiled_ahead: whether it needs no compiler; Numba compiles other kernels at their first call.
         may_overwrite: see `Implementation`.
@@ -42,7 +43,10 @@ class Kernel(Implementation):
         reason = problem() if self.compiles_when_called else None
         if reason is not None:
             raise NoCode(reason)
-        return self.make()
+        try:
+            return self.make()
+        except NoKernel as error:
+            raise NoCode(str(error)) from None
 
 
 KernelMatch = Kernel | str

@@ -11,6 +11,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.linalg import linalg
+from nimblehlo.kernels.reduction import reduce_window
 from nimblehlo.ops.numerics.decompositions import has_kernels
 from nimblehlo.plan.implementations import region_code
 from tests.running import run_every_way
@@ -271,3 +272,26 @@ def test_linear_algebra_uses_no_more_threads_than_allowed(
     )
     nimblehlo.execute(program, [np.eye(4, dtype=np.float32)], options=Options(threads=3))
     assert threads == [3]
+
+
+@pytest.mark.parametrize("mode", ["auto", "eager"])
+def test_references_run_where_a_kernel_turns_out_not_to_serve(
+    mode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel may say so when it is prepared: of windows it takes a number of positions only."""
+    monkeypatch.setattr(reduce_window, "_MAX_POSITIONS", 4)
+    text = """
+    func.func @main(%a: tensor<200x2000xf32>, %z: tensor<f32>) -> tensor<200x1996xf32> {
+      %0 = "stablehlo.reduce_window"(%a, %z) <{window_dimensions = array<i64: 1, 5>}> ({
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %s = stablehlo.add %x, %y : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+      }) : (tensor<200x2000xf32>, tensor<f32>) -> tensor<200x1996xf32>
+      return %0 : tensor<200x1996xf32>
+    }
+    """
+    executable = nimblehlo.compile(text, options=Options(compile=mode))
+    if mode == "eager":
+        assert "[numpy: no kernel reduces windows of 5 positions]" in executable.explain("plan")
+    ones = np.ones((200, 2000), np.float32)
+    assert (executable(ones, np.float32(1))[0] == 6).all()
