@@ -26,7 +26,7 @@ from ..framework.facts import Finiteness
 from ..framework.rules import as_tensor, constant_operand, fail_if
 from ..framework.traits import Memory
 from ..numerics.broadcast_shapes import broadcast_shapes
-from ..numerics.element_types import unsigned_bits
+from ..numerics.element_types import carrier, through_carrier, unsigned_bits
 from ..numerics.special_functions import divide_integers
 from .dynamic_shapes import ReadsSizes
 
@@ -91,10 +91,18 @@ class _Binary(Op, assembly="$lhs , $rhs attr-dict : same-type"):
 
     function: ClassVar[Callable[..., Any] | None] = None
     """The function of arrays that the operation applies."""
+    function_of_bits: ClassVar[Callable[..., Any] | None] = None
+    """The same for i1, whose values are the signed integers 0 and -1."""
 
-    def __init_subclass__(cls, *, function: Callable[..., Any] | None = None, **rest: Any) -> None:
+    def __init_subclass__(
+        cls,
+        *,
+        function: Callable[..., Any] | None = None,
+        function_of_bits: Callable[..., Any] | None = None,
+        **rest: Any,
+    ) -> None:
         super().__init_subclass__(**rest)
-        cls.function = function
+        cls.function, cls.function_of_bits = function, function_of_bits
 
     C1 = constraints.same_type("lhs", "rhs", "result")
 
@@ -102,43 +110,47 @@ class _Binary(Op, assembly="$lhs , $rhs attr-dict : same-type"):
         return [self.lhs if isinstance(self.result, TensorType) else self.result]
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
-        function = type(self).function
+        operand = as_tensor(self.lhs)
+        assert isinstance(operand, TensorType) and isinstance(operand.element_type, ElementType)
+        element_type, operation = operand.element_type, type(self)
+        is_bit = element_type.category == BOOLEAN
+        function = operation.function_of_bits if is_bit else operation.function
         assert function is not None
-        return np.asarray(function(lhs, rhs))
+        compute = through_carrier(function, element_type, element_type, carrier(element_type))
+        return np.asarray(compute(np.asarray(lhs), np.asarray(rhs)))
 
 
 declare(
     _Binary,
     __name__,
     {
-        "arith.addi": {"function": np.add},
-        "arith.subi": {"function": np.subtract},
-        "arith.muli": {"function": np.multiply},
-        "arith.maxsi": {"function": np.maximum},
-        "arith.minsi": {"function": np.minimum},
+        "arith.addi": {"function": np.add, "function_of_bits": np.bitwise_xor},
+        "arith.subi": {"function": np.subtract, "function_of_bits": np.bitwise_xor},
+        "arith.muli": {"function": np.multiply, "function_of_bits": np.bitwise_and},
+        "arith.maxsi": {"function": np.maximum, "function_of_bits": np.bitwise_and},
+        "arith.minsi": {"function": np.minimum, "function_of_bits": np.bitwise_or},
     },
 )
 
 
-class DivSI(_Binary, name="arith.divsi"):
-    """The quotient, rounded towards zero."""
+class _Division(_Binary):
+    """Base of divisions. A divisor of one bit is -1, which divides without a remainder."""
 
     may_be_hoisted = False
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
         fail_if(self, None if np.all(rhs != 0) else "rhs is 0")
-        return divide_integers(np.asarray(lhs), np.asarray(rhs))
+        return super().reference(lhs, rhs)
 
 
-class RemSI(_Binary, name="arith.remsi"):
-    """The remainder of lhs divided by rhs, with the sign of lhs."""
-
-    may_be_hoisted = False
-
-    def reference(self, lhs: Array, rhs: Array) -> Array:
-        fail_if(self, None if np.all(rhs != 0) else "rhs is 0")
-        result: Array = np.fmod(lhs, rhs)
-        return result
+declare(
+    _Division,
+    __name__,
+    {
+        "arith.divsi": {"function": divide_integers, "function_of_bits": np.bitwise_and},
+        "arith.remsi": {"function": np.fmod, "function_of_bits": lambda lhs, rhs: np.zeros_like(lhs)},
+    },
+)
 
 
 class Predicate(enum.IntEnum):

@@ -232,3 +232,42 @@ def test_types_of_the_shape_dialect() -> None:
     }"""
     sizes, count, result = run_every_way(text, np.zeros((3, 4), np.float32), np.arange(4, dtype=np.float32))
     assert sizes.tolist() == [3, 4] and count.tolist() == [12] and result.shape == (3, 4)
+
+
+def _truncated_remainder(lhs: int, rhs: int) -> int:
+    return abs(lhs) % abs(rhs) * (-1 if lhs < 0 else 1)
+
+
+INTEGER_FUNCTIONS: dict[str, Any] = {
+    "addi": operator.add,
+    "subi": operator.sub,
+    "muli": operator.mul,
+    "maxsi": max,
+    "minsi": min,
+    "divsi": lambda lhs, rhs: (abs(lhs) // abs(rhs)) * (-1 if (lhs < 0) != (rhs < 0) else 1),
+    "remsi": _truncated_remainder,
+}
+
+
+@pytest.mark.parametrize("element", ["i1", "i2", "i4", "i8", "i16", "i32", "i64", "index"])
+@pytest.mark.parametrize("name", INTEGER_FUNCTIONS)
+def test_integers_of_every_width_wrap_around(name: str, element: str) -> None:
+    """An integer of one bit is 0 or -1, whatever NumPy makes of sums of booleans."""
+    element_type = INDEX if element == "index" else ELEMENT_TYPES[element]
+    width, dtype = element_type.width, element_type.dtype
+    values = sorted({-(1 << (width - 1)), -1, 0, (1 << (width - 1)) - 1, *([1, 3] if width > 2 else [])})
+    pairs = [
+        (lhs, rhs)
+        for lhs, rhs in itertools.product(values, values)
+        if rhs != 0 or name not in ("divsi", "remsi")
+    ]
+    columns = [np.array(column).astype(dtype) for column in zip(*pairs, strict=True)]
+    type = f"tensor<{len(pairs)}x{element}>"
+    text = f"""func.func @main(%a: {type}, %b: {type}) -> {type} {{
+      %r = arith.{name} %a, %b : {type}
+      return %r : {type}
+    }}"""
+    (result,) = run_every_way(text, *columns)
+    wanted = [INTEGER_FUNCTIONS[name](lhs, rhs) for lhs, rhs in pairs]
+    modulus = 1 << width
+    assert [int(value) % modulus for value in result] == [value % modulus for value in wanted]
