@@ -91,7 +91,7 @@ def _emit_tiles(
         split -= 1
     inner = math.prod(sizes[split + 1 :])
     max_rows = max(TILE_ELEMENTS // inner, 1)
-    rows = max([n for n in range(1, sizes[split] + 1) if sizes[split] % n == 0 and n <= max_rows])
+    rows = max([n for n in range(1, min(sizes[split], max_rows) + 1) if sizes[split] % n == 0])
     tile_sizes = [rows, *sizes[split + 1 :]]
     count = rows * inner
     sources = chain.sources

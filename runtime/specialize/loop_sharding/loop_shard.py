@@ -63,10 +63,11 @@ def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
     updates = _updates(operation)
     lengths = {k: _length(type) for k, type in _changed_arrays(operation, updates).items()}
     for length in dict.fromkeys(lengths.values()):
-        sizes = [size for size in range(2, length) if length % size == 0 and length // size <= max_shards]
-        if sizes:
+        counts = range(min(max_shards, length // 2), 1, -1)
+        count = next((count for count in counts if length % count == 0), None)
+        if count is not None:
             numbers = [k for k in lengths if lengths[k] == length]
-            plan = _ShardingPlan(operation, updates, length, sizes[0], numbers)
+            plan = _ShardingPlan(operation, updates, length, length // count, numbers)
             if plan.solve():
                 return _Emission(plan).shard()
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -239,6 +240,15 @@ def test_shards_have_equal_sizes_and_at_least_two_rows(rows: int, count: int) ->
     assert isinstance(form, native_loops.LoopToCompile)
     assert (form.count, form.shard is None) == (count or 1, count == 0)
     check_shards(text, floats(rows, 64))
+
+
+def test_the_shards_of_a_huge_array_are_found_at_once() -> None:
+    """A program may declare an input that no memory holds: its divisors are not tried one by one."""
+    type = "tensor<2147483648x6xf32>"
+    text = counted(10, f"%y = stablehlo.tanh %x : {type}", {"x": ("x0", type)}, "%y")
+    started = time.process_time()
+    nimblehlo.compile(text)
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(("index", "is_cut"), [("i8", False), ("ui8", True), ("i16", True)])
