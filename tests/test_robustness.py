@@ -25,7 +25,7 @@ from tests.robustness import comparison
 from tests.robustness.comparison import compare
 from tests.robustness.mutation import Mutator, cut
 from tests.robustness.seeds import TARGETS, seeds
-from tests.robustness.trial import Phase
+from tests.robustness.trial import Outcome, Phase
 
 pytest.importorskip("resource", reason="this system does not limit the memory of a process")
 
@@ -81,6 +81,25 @@ def test_a_wrong_replacement_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     )
     with pytest.raises(comparison.WrongResult, match="differs between never and window"):
         compare(draws, lambda phase: None)
+
+
+def test_a_program_is_compared_once() -> None:
+    """A mutant that means the same as an earlier one counts, but does not run again."""
+    outcomes: dict[bytes, Outcome] = {}
+    text = seeds("internal")[3]
+    assert compare(text, lambda phase: None, outcomes) == Outcome(Phase.DONE)
+    renamed = text.replace("%a", "%operand") + "// the same\n"
+    assert compare(renamed, lambda phase: None, outcomes) == Outcome(Phase.DONE, is_repeated=True)
+    other = text.replace("type = FFT", "type = IFFT")
+    assert compare(other, lambda phase: None, outcomes) == Outcome(Phase.DONE)
+    assert len(outcomes) == 2
+
+
+def test_a_loop_without_an_end_is_stopped_in_every_mode() -> None:
+    text = seeds("loops")[0].replace("dense<3> : tensor<i32>", "dense<2147483647> : tensor<i32>")
+    started = time.process_time()
+    assert compare(text, lambda phase: None).phase == Phase.RUN
+    assert time.process_time() - started < 3 * comparison.LONGEST_RUN / 2
 
 
 def test_tokens_are_the_text() -> None:

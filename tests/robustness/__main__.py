@@ -7,6 +7,7 @@ here.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
 from collections import defaultdict
@@ -32,7 +33,8 @@ def main() -> int:
         print("no programs to start from")
         return 1
     how = Options(compile=options.compile)
-    trial: Trial = compare if options.target else lambda text, enter: attempt(text, how, enter)
+    compared: Trial = functools.partial(compare, outcomes={})
+    trial: Trial = compared if options.target else lambda text, enter: attempt(text, how, enter)
     if options.only is not None:
         text = Mutator(texts).mutant(options.seed, options.only)
         print(text)
@@ -94,6 +96,8 @@ def _print(summary: Summary, seconds: float, texts: list[str], options: argparse
     reached = {phase: summary.phases[phase] for phase in Phase}
     print(f"rejected when loaded: {reached[Phase.LOAD]}, when compiled: {reached[Phase.COMPILE]}, ", end="")
     print(f"when run: {reached[Phase.RUN]}; fine: {reached[Phase.DONE]}")
+    if summary.repeated:
+        print(f"the same program as an earlier one: {summary.repeated}, not run again")
     slow, index, phase = summary.slowest
     print(f"slowest: number {index}, {slow:.2f} s of processor time, got to {phase.name}")
     print(f"runs that were ended: {len(summary.stopped)} {summary.stopped[:10]}")

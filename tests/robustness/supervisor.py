@@ -66,6 +66,7 @@ class Summary:
         failures: what no step of a run foresaw and yet failed with; for each the number of one mutant.
         slowest: (seconds, number, phase) of the slowest.
         stopped: numbers of the mutants whose run had to be ended from outside.
+        repeated: how many were the same program as an earlier one.
         peak: greatest resident memory of a process beyond what it started with, in bytes.
     """
 
@@ -75,12 +76,14 @@ class Summary:
     failures: dict[str, int] = field(default_factory=dict)
     slowest: tuple[float, int, Phase] = (0.0, -1, Phase.LOAD)
     stopped: list[int] = field(default_factory=list)
+    repeated: int = 0
     peak: int = 0
 
     def enter(self, report: dict[str, Any]) -> None:
         """Add the report of a chunk."""
         self.tried += report["tried"]
         self.phases.update(report["phases"])
+        self.repeated += report["repeated"]
         self.findings += report["findings"]
         self.failures = {**report["failures"], **self.failures}
         self.slowest = max(self.slowest, report["slowest"])
@@ -209,6 +212,7 @@ def _work(
             "phases": Counter(),
             "findings": [],
             "failures": {},
+            "repeated": 0,
             "slowest": (0.0, -1, Phase.LOAD),
         }
         for index in range(start, end):
@@ -231,6 +235,7 @@ def _try_one(
     try:
         outcome = trial(text, enter)
         report["phases"][outcome.phase] += 1
+        report["repeated"] += outcome.is_repeated
         if outcome.cause is not None:
             report["failures"].setdefault(_cause(outcome.cause), index)
     except Exception as error:

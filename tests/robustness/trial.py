@@ -41,10 +41,12 @@ class Outcome(NamedTuple):
     Attributes:
         phase: where a `NimbleError` came out, or DONE.
         cause: what a step of a run failed with that the runtime did not foresee, None otherwise.
+        is_repeated: whether the same program came before, and was not run again.
     """
 
     phase: Phase
     cause: BaseException | None = None
+    is_repeated: bool = False
 
 
 class _Stopped(BaseException):
