@@ -147,6 +147,14 @@ cdef class Limits:
         """The error of a run that a step keeps from ending in time."""
         return self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
 
+    def check_time(self):
+        """End a run whose time is over, for a loop within a step.
+
+        Raises:
+            ExecutionError: it is; names the step that began last.
+        """
+        self.check_deadline(self.running)
+
     def late_in_running_step(self):
         """The error of a run that did not end in time; it names the step that began last."""
         return self.late(self.running)

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "codegen": PROGRAM | {"kernels"},
     "plan": PROGRAM | {"codegen", "float_errors", "frontend", "kernels", "lru_cache", "passes", "specialize"},
     "executor": BASE | {"float_errors", "kernels.launch", "plan"},
-    "grid": PROGRAM | {"executor", "plan"},
+    "grid": PROGRAM | {"executor", "kernels.launch", "plan"},
     "float_errors": set(),
     "memory": {"kernels.launch"},
     "lru_cache": set(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class Process(ABC):
 
     @abstractmethod
     def run_grid(
-        self, grid: Grid, runs: Sequence[Run], infeed_values: InfeedValues | None = None
+        self, grid: Grid, runs: Iterable[Run], infeed_values: InfeedValues | None = None
     ) -> list[list[Any]]:
         """Run the processes of another grid to their ends, and return the results of each.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import ExecutionError, NimbleError, UnsupportedError, counted, failure_reason
 from ..executor import Runner
+from ..kernels.launch.native import LaunchStopped
 from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
 from ..ops.collectives.base import Collective, CommunicatingOp, zeros
 from ..ops.collectives.channels import Infeed, Outfeed, Recv, Send
@@ -115,6 +116,8 @@ class _Action:
         except NimbleError:
             raise
         except Exception as error:
+            if isinstance(error, LaunchStopped) and process.limits is not None:
+                raise process.limits.late_in_running_step() from None
             raise ExecutionError(
                 failure_reason(error), operation=step.operation, location=step.location
             ) from error
@@ -451,11 +454,14 @@ class _Manual(_Communication):
         tensors, captures = self.operands(frame), self.captures(frame)
         if view.is_nested:
             return (yield from self._run_nested(tensors, captures, process))
-        runs: list[Run] = []
-        for device in view.devices:
-            shards = view.shards_of(device, tensors)
-            runs.append((device, self.body, [*shards, *process_ids(device), *captures]))
-        results = process.run_grid(view.grid, runs)
+
+        def runs() -> Iterator[Run]:
+            # One at a time: the scheduler looks at the memory and the time that are left before each.
+            for device in view.devices:
+                shards = view.shards_of(device, tensors)
+                yield device, self.body, [*shards, *process_ids(device), *captures]
+
+        results = process.run_grid(view.grid, runs())
         shards_of = dict(zip(view.devices, results, strict=True))
         first = view.group_of(next(iter(view.devices)))
         return list(view.joined({device: shards_of[device] for device in first}))

@@ -14,12 +14,16 @@ import numpy as np
 from ..errors import ExecutionError, NimbleError
 from ..executor import Limits
 from ..ir import Operation
+from ..kernels.launch.free_memory import shortage_of
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.framework.call_state import begin_process
 from .host import NO_QUEUES, HostQueues, Queue
 from .process import InfeedValues, Process, Run
 from .program import Coroutine, ProcessProgram
 from .transport import LocalTransport, Pending, Values, deadlock_text
+
+PROCESS_BYTES: Final = 1 << 10
+"""Bytes of a process without its arrays, at least; CPython 3.13 takes 1.5 KB."""
 
 _POLL_SECONDS: Final = 0.001
 """Seconds between two polls of empty host queues."""
@@ -104,7 +108,7 @@ class ScheduledProcess(Process):
         return target is not None or self.scheduler.is_nested
 
     def run_grid(
-        self, grid: Grid, runs: Sequence[Run], infeed_values: InfeedValues | None = None
+        self, grid: Grid, runs: Iterable[Run], infeed_values: InfeedValues | None = None
     ) -> list[list[Any]]:
         return Scheduler(grid, LocalTransport(grid), self.host, self.limits, infeed_values).run(runs)
 
@@ -145,10 +149,16 @@ class Scheduler:
             programs: for each process its id, what it runs, and the arguments.
 
         Raises:
-            ExecutionError: a process failed, or no process can go on; names each with its operation.
+            ExecutionError: there are too many processes for the memory that is left, a process failed, or no
+                process can go on; names each with its operation.
         """
+        shortage = shortage_of(self.grid.size * PROCESS_BYTES)
+        if shortage:
+            raise ExecutionError(f"{self.grid.size} processes take {shortage}")
         processes = []
         for id, program, arguments in programs:
+            if self.limits is not None:
+                self.limits.check_time()
             process = ScheduledProcess(id, self)
             process.start(program, arguments)
             processes.append(process)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, Options, VerifyError
+from nimblehlo import ExecutionError, Options, VerifyError, timed_calls
+from nimblehlo.kernels.launch import free_memory
+from nimblehlo.kernels.launch.control_groups import MemoryLimit
 from nimblehlo.ops.collectives.manual import reduced_partials
 from tests.grid.programs import ADD
 
@@ -214,3 +217,32 @@ def test_terms_of_narrow_floats_are_added_in_f32() -> None:
     partials = [np.array([1 if index else 2048], np.float16) for index in range(3)]
     assert reduced_partials(partials, "sum").tolist() == [2050]
     assert reduced_partials(partials[:1], "sum") is partials[0]
+
+
+def _on_devices(count: int) -> str:
+    body = manual(
+        "%r = stablehlo.negate %s : tensor<2x4xf32>", "tensor<2x4xf32>", before='{"x"}, {}', after='{"x"}, {}'
+    )
+    return program(body, mesh=f'sdy.mesh @mesh = <["x"=4, "y"={count}]>')
+
+
+def test_a_time_limit_holds_while_the_processes_of_devices_are_made() -> None:
+    """They would take 10 s."""
+    executable = nimblehlo.compile(_on_devices(100_000), options=Options(compile="never", timeout=0.1))
+    started = time.perf_counter()
+    with pytest.raises(ExecutionError, match=r"timeout = 0\.1 seconds"):
+        executable(VALUES)
+    assert time.perf_counter() - started < 3
+    deadline = time.perf_counter() + 3
+    while timed_calls._threads.busy and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    assert not timed_calls._threads.busy
+
+
+@pytest.mark.parametrize("count", [1 << 16, 1 << 32])
+def test_processes_for_which_there_is_no_memory(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [MemoryLimit(4 * count, 1 << 40, "the machine")]
+    monkeypatch.setattr(free_memory, "limits", lambda: left)
+    executable = nimblehlo.compile(_on_devices(count), options=Options(compile="never"))
+    with pytest.raises(ExecutionError, match=f"{4 * count} processes take {4 * count * 1024} bytes, but the"):
+        executable(VALUES)

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir.sharding import AxisRef, ManualAxes, Mesh, ShardingPerValue, TensorSharding
+from ...kernels.launch.native import check_stop
 from ...types import ANY, Array, DType
 from ..framework.attribute_kinds import BOOL, DialectData
 from ..framework.declaration import Attribute, Operand, Region, Result
@@ -58,16 +59,19 @@ class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
         """A process for each device."""
         return Grid(1, self.mesh.total_size)
 
+    def scratch_elements(self) -> int:
+        return self.mesh.total_size
+
     @functools.cached_property
     def devices(self) -> dict[ProcessId, Coordinates]:
         """The position of each device in the mesh, in the order of the devices."""
         sizes = [axis.size for axis in self.mesh.axes]
         numbers = self.mesh.device_ids or range(self.mesh.total_size)
         names = [axis.name for axis in self.mesh.axes]
-        positions = {
-            ProcessId(0, device): dict(zip(names, index, strict=True))
-            for device, index in zip(numbers, np.ndindex(*sizes), strict=True)
-        }
+        positions = {}
+        for device, index in zip(numbers, np.ndindex(*sizes), strict=True):
+            check_stop()
+            positions[ProcessId(0, device)] = dict(zip(names, index, strict=True))
         return dict(sorted(positions.items()))
 
     def group_of(self, process: ProcessId) -> ProcessGroup:

@@ -166,8 +166,8 @@ class Op(Facts):
             self._assign_regions(operation.regions, view)
 
     def scratch_elements(self) -> int:
-        """About how many elements temporary arrays have whose sizes follow from attributes alone, such as
-        those of a window that lies in the padding: the operation's values may be much smaller.
+        """About how many elements, or processes, the reference handles by attributes alone, such as those of
+        a window that lies in the padding: the operation's values may be much smaller.
         """
         return 0
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ExecutionError, NimbleError, failure_reason
 from ...ir import Block, Operation, Value
+from ...kernels.launch.native import LaunchStopped
 from ...ops.framework.declaration import Op
 from ...types import Array
 from ..implementation import ImplementationKind, Prepared, Runnable
@@ -78,7 +79,7 @@ def _build_runner(block: Block, function_for: Callable[[Op], Runnable]) -> Runna
             keywords = {"out": targets[step_number]} if step_number in targets else {}
             try:
                 value = function(*[values[slot] for slot in operand_slots], **keywords)
-            except NimbleError:
+            except (NimbleError, LaunchStopped):
                 raise
             except Exception as error:
                 reason = failure_reason(error)
