@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.errors import UnsupportedError
-from nimblehlo.ops.elementwise import arithmetic
+from nimblehlo.ops.elementwise import arithmetic, functions
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.oracles import (
     BYTE_FLOATS,
@@ -414,7 +414,7 @@ def test_rejected(declared: Any, label: str, text: str) -> None:
 
 
 def test_each_label_has_a_rejected_program() -> None:
-    assert_complete(REJECTED, arithmetic)
+    assert_complete(REJECTED, arithmetic, functions)
 
 
 @pytest.mark.parametrize(
