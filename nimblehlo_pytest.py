@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register what is needed in a project that has programs."""
     if config.getini("nimblehlo_programs") or config.getoption("--nimblehlo-json"):
-        from nimblehlo.testing.collection import Programs
+        from nimblehlo.checks.testing.collection import Programs
 
         config.pluginmanager.register(Programs(config), "nimblehlo-programs")
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def nimblehlo_options(request: pytest.FixtureRequest) -> Any:
     """The `nimblehlo.Options` that the command line names."""
-    from nimblehlo.testing.settings import Settings
+    from nimblehlo.checks.testing.settings import Settings
 
     return Settings.of(request.config).options
 
@@ -54,7 +54,7 @@ def nimblehlo_options(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def nimblehlo_run(request: pytest.FixtureRequest) -> Any:
     """A function of a module and inputs: the results of the first backend that the command line names."""
-    from nimblehlo.testing.settings import Settings
+    from nimblehlo.checks.testing.settings import Settings
 
     settings = Settings.of(request.config)
     return lambda module, inputs=(): settings.run(settings.backends[0], module, inputs)
@@ -63,6 +63,6 @@ def nimblehlo_run(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def nimblehlo_check(request: pytest.FixtureRequest) -> Any:
     """A function of a module and inputs: runs them on each backend, and compares with the test's golden."""
-    from nimblehlo.testing.checks import ProgramCheck
+    from nimblehlo.checks.testing.checks import ProgramCheck
 
     return ProgramCheck(request)

@@ -35,15 +35,15 @@ COMBINATIONS = [
 # The extensions, execution in every mode, the JAX platform, MPI, and what else depends on versions.
 SELECTION = (
     "tests/kernels/launch",
-    "tests/ops/framework",
-    "tests/ops/indexing",
+    "tests/program/ops/framework",
+    "tests/program/ops/indexing",
     "tests/test_api.py",
-    "tests/test_dlpack.py",
-    "tests/test_executor.py",
-    "tests/test_memory.py",
-    "tests/test_package.py",
+    "tests/execution/test_dlpack.py",
+    "tests/execution/test_executor.py",
+    "tests/execution/test_memory.py",
+    "tests/packaging/test_package.py",
     "tests/jax/test_platform.py",
-    "tests/mpi/test_mpi.py",
+    "tests/execution/mpi/test_mpi.py",
 )
 PYTEST = ("-n", "2", "--dist", "worksteal")
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nimblehlo.frontend import parse
-from nimblehlo.ir.fingerprint import fingerprint
-from nimblehlo.ir.printer import print_module
+from nimblehlo.program.frontend import parse
+from nimblehlo.program.ir.fingerprint import fingerprint
+from nimblehlo.program.ir.printer import print_module
 
 LAYER = """\
     %{a} = stablehlo.add %{x}, %arg1 : tensor<4x4xf32>{at}

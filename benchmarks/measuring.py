@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from nimblehlo.plan.tiering.background import BACKGROUND
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 
 Array = np.ndarray[Any, Any]
 Action = Callable[[], object]

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 import nimblehlo
-from nimblehlo.plan.tiering.background import BACKGROUND
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 
 from .measuring import Action, Array, Comparison, report, seconds, side_by_side, warm_up
 

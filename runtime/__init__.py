@@ -21,21 +21,24 @@ from .errors import (
 )
 from .kernels.launch.garbage import gc_paused, mark_long_lived
 from .options import Options
+from .public_names import DEFINED_IN, PublicModules
 
 if TYPE_CHECKING:
-    from . import backends, interpreter, mpi, patterns, testing
+    from . import mpi, patterns
     from .api import Executable, GridExecutable, compile, execute, load
-    from .dlpack import to_dlpack
-    from .error_bounds import Accuracy, accuracy
-    from .explorer import Exploration, explore
-    from .grid.host import HostQueues
-    from .ir import Module
+    from .checks import backends, testing
+    from .checks.error_bounds import Accuracy, accuracy
+    from .checks.explorer import Exploration, explore
+    from .compiler.transforms import Refinability, decompose_batching_dims, is_refinable, refine
+    from .execution.dlpack import to_dlpack
+    from .execution.grid.host import HostQueues
+    from .inspection.sanitizer import Finding, Findings, SanitizerWarning
+    from .jax import interpreter
     from .kernels.launch.cache_trust import CacheWarning
-    from .ops.collectives.process_grid import Grid
-    from .ops.control.composite import register_composite
-    from .ops.custom_calls.custom_call import register_custom_call
-    from .sanitizer import Finding, Findings, SanitizerWarning
-    from .transforms import Refinability, decompose_batching_dims, is_refinable, refine
+    from .program.ir import Module
+    from .program.ops.collectives.process_grid import Grid
+    from .program.ops.control.composite import register_composite
+    from .program.ops.custom_calls.custom_call import register_custom_call
 
 __version__ = "0.1.0"
 
@@ -77,50 +80,19 @@ __all__ = [
     "to_dlpack",
 ]
 
-_DEFINED_IN = {
-    "Accuracy": "error_bounds",
-    "CacheWarning": "kernels.launch.cache_trust",
-    "Executable": "api",
-    "Exploration": "explorer",
-    "Finding": "sanitizer",
-    "Findings": "sanitizer",
-    "Grid": "ops.collectives.process_grid",
-    "GridExecutable": "api",
-    "HostQueues": "grid.host",
-    "Module": "ir",
-    "Refinability": "transforms",
-    "SanitizerWarning": "sanitizer",
-    "accuracy": "error_bounds",
-    "backends": "backends",
-    "compile": "api",
-    "decompose_batching_dims": "transforms",
-    "execute": "api",
-    "explore": "explorer",
-    "interpreter": "interpreter",
-    "is_refinable": "transforms",
-    "load": "api",
-    "mpi": "mpi",
-    "patterns": "patterns",
-    "refine": "transforms",
-    "register_composite": "ops.control.composite",
-    "register_custom_call": "ops.custom_calls.custom_call",
-    "testing": "testing",
-    "to_dlpack": "dlpack",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use."""
-    if name not in _DEFINED_IN:
+    if name not in DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = gc_paused(importlib.import_module)(f".{_DEFINED_IN[name]}", __name__)
-    value = module if _DEFINED_IN[name] == name else getattr(module, name)
+    module = gc_paused(importlib.import_module)(f".{DEFINED_IN[name]}", __name__)
+    value = module if DEFINED_IN[name].rpartition(".")[2] == name else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_DEFINED_IN})
+    return sorted({*globals(), *DEFINED_IN})
 
 
 def _require_gil() -> None:
@@ -146,4 +118,5 @@ def _preload() -> None:
     mark_long_lived()
 
 
+sys.meta_path.insert(0, PublicModules(__name__))
 _preload()

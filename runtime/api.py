@@ -10,33 +10,34 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from .boundary import DirectCall
-from .errors import ExecutionError, UnsupportedError, VerifyError, counted
-from .frontend.loader import load_ir
-from .inputs import convert_input
-from .ir import Function, Module, Operation
+from .compiler.lru_cache import LRUCache
+from .compiler.passes import Observe, require_pass
+from .compiler.plan import MemoryEstimate
+from .compiler.specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
+from .compiler.specialize.scatter_granularity import ScatterGranularity, scatter_granularity
+from .compiler.specialize.utils.constants import integers_by_reference
+from .errors import ExecutionError, UnsupportedError, counted
+from .execution.boundary import DirectCall
+from .execution.inputs import convert_input
+from .execution.memory import RECYCLING, run_with
+from .execution.program import Placement, Program
 from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
-from .lru_cache import LRUCache
-from .memory import RECYCLING, run_with
-from .ops.framework.memory_limit import typed_shortage
-from .ops.framework.verify import verify
 from .options import Options
-from .passes import Observe, require_pass
-from .plan import MemoryEstimate
-from .program import Placement, Program
-from .specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
-from .specialize.scatter_granularity import ScatterGranularity, scatter_granularity
-from .specialize.utils.constants import integers_by_reference
+from .program.ir import Function, Module, Operation
+from .program.loading import load
+from .program.ops.framework.memory_limit import typed_shortage
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
-    from .grid.host import HostQueues
-    from .ops.collectives.process_grid import Grid, ProcessId
-    from .ops.custom_calls.user_functions import Registry
-    from .profiling import Profile, Trace
-    from .sanitizer import Finding, Sanitizer
+    from .execution.grid.host import HostQueues
+    from .inspection.profiling import Profile, Trace
+    from .inspection.sanitizer import Finding, Sanitizer
+    from .program.ops.collectives.process_grid import Grid, ProcessId
+    from .program.ops.custom_calls.user_functions import Registry
 
+
+__all__ = ["Executable", "GridExecutable", "compile", "execute", "load"]
 
 MAX_SPECIALIZATIONS = 64
 """Maximum number of argument-size combinations for which an Executable caches a program."""
@@ -49,34 +50,6 @@ MAX_CACHED_EXECUTABLE_BYTES = 16 << 20
 
 
 @gc_paused
-def load(module: object) -> Module:
-    """Parse and verify a program.
-
-    Args:
-        module: text in any form that MLIR prints, a path, MLIR bytecode or a VHLO portable artifact as
-            bytes, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``. A `Module`
-            that `load` returned is returned as it is.
-
-    Returns:
-        The verified program; ``str()`` prints it as generic MLIR.
-
-    Raises:
-        ParseError: the text or bytecode is malformed.
-        VerifyError: a constraint of the specification does not hold.
-        UnsupportedError: the program uses something that is not supported.
-        ExecutionError: there is too little memory.
-    """
-    if isinstance(module, Module):
-        return module
-    with typed_shortage("the module cannot be loaded"):
-        loaded = load_ir(module)
-        try:
-            verify(loaded)
-        except RecursionError:
-            raise VerifyError("regions or types are nested too deeply") from None
-    return loaded
-
-
 @overload
 def compile(
     module: object,
@@ -346,7 +319,7 @@ class Executable(DirectCall):
             ValueError: `calls` is less than 1, or `warm_up` less than 0.
             ExecutionError: inputs do not fit, or the run failed.
         """
-        from .profiling import profile
+        from .inspection.profiling import profile
 
         program, arguments = self._program_and_arguments(inputs)
         name = f"@{self._entry} : {program.type}"
@@ -372,7 +345,7 @@ class Executable(DirectCall):
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
         """
-        from .profiling import trace
+        from .inspection.profiling import trace
 
         arguments = self._arguments(tuple(inputs))
         return trace(
@@ -412,14 +385,14 @@ class Executable(DirectCall):
         if what == "passes" and self._sanitizer is not None:
             return "The sanitizer runs the program as it was given, without optional passes."
         if html:
-            from .profiling import plan_page
+            from .inspection.profiling import plan_page
 
             title = f"@{self._entry} : {FunctionType(self.input_types, self.output_types)}"
             plans = [(one.function, one.plan, one.memory) for one in self._cached_programs()]
             return plan_page(title, self._module, plans)
         if what not in ("all", "source", "passes", "program", "plan"):
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'passes', 'program' or 'plan'")
-        from .explanation import function_text, module_text, passes_text
+        from .compiler.explanation import function_text, module_text, passes_text
 
         sections = (
             [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
@@ -527,7 +500,7 @@ _executed: LRUCache[tuple[str, str, Options | None, int], Executable] = LRUCache
 @functools.cache
 def _registry() -> type[Registry[Any]]:
     """The class of registries, which few programs need; an import statement takes a microsecond each time."""
-    from .ops.custom_calls.user_functions import Registry
+    from .program.ops.custom_calls.user_functions import Registry
 
     return Registry
 
@@ -536,6 +509,6 @@ def _sanitizer(options: Options, scatters: ScatterGranularity) -> Sanitizer | No
     """The sanitizer that `options` requests; None without one."""
     if not options.sanitize:
         return None
-    from .sanitizer import Sanitizer
+    from .inspection.sanitizer import Sanitizer
 
     return Sanitizer(replace(options, scatter_out_of_bounds=scatters.granularity))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Every plan that a test makes is verified, and each call of its steps (`nimblehlo.verification`).
+# Every plan that a test makes is verified, and each call of its steps (`nimblehlo.execution.verification`).
 os.environ.setdefault("NIMBLEHLO_VERIFY", "steps")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,7 +50,7 @@ def pytest_collection_finish() -> None:
 def background_compilation_succeeds(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Fail a test during which a background compilation failed; references would still give right results."""
     yield
-    logger = "nimblehlo.plan.tiering.background"
+    logger = "nimblehlo.compiler.plan.tiering.background"
     failed = [record for record in caplog.get_records("call") if record.name == logger]
     assert not failed, failed[0].getMessage()
 
@@ -58,7 +58,7 @@ def background_compilation_succeeds(caplog: pytest.LogCaptureFixture) -> Iterato
 @pytest.fixture(autouse=True, scope="session")
 def storage_is_verified() -> Iterator[None]:
     """Verify code for small arrays as it is generated."""
-    from tests.verification.storage import verifying_storage
+    from tests.execution.verification.storage import verifying_storage
 
     with verifying_storage():
         yield
@@ -67,7 +67,7 @@ def storage_is_verified() -> Iterator[None]:
 @pytest.fixture
 def unverified(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Turn verification off, here and in child processes, for tests of what calls cost or import."""
-    from nimblehlo.verification import verification_level
+    from nimblehlo.execution.verification import verification_level
 
     monkeypatch.setenv("NIMBLEHLO_VERIFY", "off")
     with verification_level("off"):

@@ -14,18 +14,10 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import (
-    ExecutionError,
-    NimbleError,
-    Options,
-    ParseError,
-    UnsupportedError,
-    VerifyError,
-    api,
-    program,
-)
-from nimblehlo.lru_cache import LRUCache
-from tests.threads import on_threads
+from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
+from nimblehlo.compiler.lru_cache import LRUCache
+from nimblehlo.execution import program
+from tests.support.threads import on_threads
 
 ADD = """
 func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from nimblehlo.grid.transport import LocalTransport, Rendezvous, Values
-from nimblehlo.ir import Operation
-from nimblehlo.ops.collectives.process_grid import Grid, ProcessId
+from nimblehlo.execution.grid.transport import LocalTransport, Rendezvous, Values
+from nimblehlo.program.ir import Operation
+from nimblehlo.program.ops.collectives.process_grid import Grid, ProcessId
 
 
 class Traffic(NamedTuple):

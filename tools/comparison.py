@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.error_bounds.ulps import is_inexact
+from nimblehlo.checks.error_bounds.ulps import is_inexact
 
 Array = np.ndarray[Any, Any]
 

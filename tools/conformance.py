@@ -24,10 +24,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import nimblehlo
-from nimblehlo.checking import check_files
-from nimblehlo.ir import Module, Operation
-from nimblehlo.ops.custom_calls.targets import ALMOST_EQ_TOLERANCE, CLOSE_ULP_DIFFERENCES
-from nimblehlo.ops.testing.check import not_almost_equal, not_close
+from nimblehlo.checks.checking import check_files
+from nimblehlo.program.ir import Module, Operation
+from nimblehlo.program.ops.custom_calls.targets import ALMOST_EQ_TOLERANCE, CLOSE_ULP_DIFFERENCES
+from nimblehlo.program.ops.testing.check import not_almost_equal, not_close
 from nimblehlo.types import FunctionType
 
 Array = np.ndarray[Any, Any]
@@ -138,8 +138,8 @@ def run(stablehlo: Path, jobs: int) -> dict[str, Any]:
 
 def run_dynamic(stablehlo: Path) -> dict[str, int]:
     """The counts of programs with unknown sizes."""
-    from tests.dynamic_reference import StableHLO
-    from tests.test_dynamic_conformance import SIZES, disagreement
+    from tests.programs.test_dynamic_conformance import SIZES, disagreement
+    from tests.support.dynamic_reference import StableHLO
 
     files, failed = sorted(stablehlo.glob(DYNAMIC)), 0
     interpreter = StableHLO()

@@ -14,10 +14,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from nimblehlo.ir import Function, Module, Operation, Value
-from nimblehlo.ops.contraction.convolution_algorithms import convolve_by_im2col, grouped, ungrouped
-from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.reduction.window_geometry import Window, window_positions
+from nimblehlo.program.ir import Function, Module, Operation, Value
+from nimblehlo.program.ops.contraction.convolution_algorithms import convolve_by_im2col, grouped, ungrouped
+from nimblehlo.program.ops.framework.declaration import Op
+from nimblehlo.program.ops.reduction.window_geometry import Window, window_positions
 
 Array = np.ndarray[Any, Any]
 

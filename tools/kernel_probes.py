@@ -7,9 +7,9 @@ from itertools import product
 
 import nimblehlo
 from nimblehlo import NimbleError
-from nimblehlo.ops.custom_calls.custom_call import CustomCall
-from nimblehlo.ops.framework.declaration import Op, declarations
-from nimblehlo.plan.implementations import kernels
+from nimblehlo.compiler.plan.implementations import kernels
+from nimblehlo.program.ops.custom_calls.custom_call import CustomCall
+from nimblehlo.program.ops.framework.declaration import Op, declarations
 from nimblehlo.types import ELEMENT_TYPES
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")

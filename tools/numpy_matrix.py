@@ -1,6 +1,7 @@
 """Build the extensions with several versions of NumPy, and run each build with each of these versions.
 
-    python tools/numpy_matrix.py [--numpy 2.0 2.4 2.5] [--tests tests/test_executor.py ...] [--folder FOLDER]
+    python tools/numpy_matrix.py [--numpy 2.0 2.4 2.5] [--tests tests/execution/test_executor.py ...]
+    [--folder FOLDER]
 
 NumPy 2 promises that extensions which were built with one version run with another. Each build is a wheel. It
 is installed beside each version of NumPy, with the Numba and SciPy that pip chooses for that version; there
@@ -128,7 +129,7 @@ def main() -> int:
     """Run the matrix; the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--numpy", nargs="+", default=list(VERSIONS), metavar="VERSION")
-    parser.add_argument("--tests", nargs="+", default=["tests/test_executor.py"], metavar="FILE")
+    parser.add_argument("--tests", nargs="+", default=["tests/execution/test_executor.py"], metavar="FILE")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "numpy_matrix")
     options = parser.parse_args()
     folder = options.folder.resolve() / f"python{sys.version_info.major}.{sys.version_info.minor}"

@@ -13,9 +13,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo import types
-from nimblehlo.ops.chlo.broadcast import BroadcastBinary
-from nimblehlo.ops.elementwise.base import Elementwise
-from nimblehlo.ops.framework.declaration import Op, Operand, declarations
+from nimblehlo.program.ops.chlo.broadcast import BroadcastBinary
+from nimblehlo.program.ops.elementwise.base import Elementwise
+from nimblehlo.program.ops.framework.declaration import Op, Operand, declarations
 from nimblehlo.types import ELEMENT_TYPES
 from tools.kernel_probes import operations_with_kernels, served_element_types
 
@@ -54,8 +54,8 @@ DIALECTS = {
 INTRODUCTION = """\
 # Operations
 
-`python tools/operations_table.py` writes this document from the declarations in `runtime/ops/`; do not edit
-it.
+`python tools/operations_table.py` writes this document from the declarations in `runtime/program/ops/`;
+do not edit it.
 
 An operation runs on the element types of its columns:
 **i1**; **i**: {signed}; **ui**: {unsigned}; **f**: {floats};

@@ -20,8 +20,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo import Grid, GridExecutable, Options, load
-from nimblehlo.ir import Function
-from nimblehlo.program import Placement, Program
+from nimblehlo.execution.program import Placement, Program
+from nimblehlo.program.ir import Function
 from nimblehlo.types import TensorType
 from tools.collective_traffic import CountingTransport, Traffic
 

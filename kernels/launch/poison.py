@@ -9,7 +9,7 @@ MODES = ("0", "1", "exact")
 POISON = os.environ.get(ENVIRONMENT_VARIABLE) or "0"
 """How blocks of memory are poisoned. "0": nothing. "1": they are filled with NaNs when they are handed out
 and with other NaNs when they are freed, and guarded. "exact": the same without guards, and each block is
-allocated with the requested size. `runtime/memory.pyx` says more."""
+allocated with the requested size. `runtime/execution/memory.pyx` says more."""
 
 if POISON not in MODES:
     raise ValueError(f"{ENVIRONMENT_VARIABLE} must be one of {', '.join(MODES)}, but is {POISON}")

@@ -28,8 +28,8 @@ def initialize() -> None:
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
     """
+    from ..program.frontend.jax_names import REGISTER_PLUGIN
     from . import dlpack, executables
-    from .compatibility import REGISTER_PLUGIN
     from .ffi import registry
     from .lowering import PLATFORM, register
     from .pjrt import inspection

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..ir import Module
-from ..ops.custom_calls.host_functions import attach_functions
+from ..program.ir import Module
+from ..program.ops.custom_calls.host_functions import attach_functions
 
 
 class HostCallback:

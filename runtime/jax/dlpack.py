@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..dlpack import to_dlpack as to_capsule
+from ..execution.dlpack import to_dlpack as to_capsule
+from ..program.frontend import jax_names as compatibility
 from ..types import Array
-from . import compatibility
 from .lowering import PLATFORM
 
 _CPU: Final = "cpu"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import compatibility
+from ..program.frontend import jax_names as compatibility
 from .lowering import PLATFORM
 from .pjrt.program import LoadedProgram, loaded_program
 

@@ -14,11 +14,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from ..sanitizer import Finding, Findings
+from ..inspection.sanitizer import Finding, Findings
 from .settings import configured
 
 if TYPE_CHECKING:
-    from ..explorer import Exploration, OperationReport
+    from ..checks.explorer import Exploration, OperationReport
 
 
 class ScheduleWarning(RuntimeWarning):

@@ -3,8 +3,8 @@
 Before jaxlib hands a program to a plugin it expands most operations of CHLO into dozens of StableHLO
 operations. It leaves composites as they are, so rules here wrap such an operation in a composite of its
 name; when the program is inlined the operation comes back
-(`nimblehlo.specialize.replace_calls.recomposed`). Any other consumer of the program sees the composite's
-decomposition.
+(`nimblehlo.compiler.specialize.replace_calls.recomposed`). Any other consumer of the program sees the
+composite's decomposition.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final
 
-from ..ops.custom_calls.encoded_operations import VERSION
-from . import compatibility
+from ..program.frontend import jax_names as compatibility
+from ..program.ops.custom_calls.encoded_operations import VERSION
 from .callbacks import ModuleCallbacks
 
 PLATFORM: Final = "nimblehlo"

@@ -11,10 +11,10 @@ from typing import Any
 
 from ..api import Executable
 from ..api import compile as compile_module
-from ..frontend.loader import load_ir
-from ..ir import Module
-from ..ops.collectives.process_grid import Grid
-from ..ops.framework.verify import verify
+from ..program.frontend.loader import load_ir
+from ..program.ir import Module
+from ..program.ops.collectives.process_grid import Grid
+from ..program.ops.framework.verify import verify
 from . import callbacks, findings
 from .ffi import registry
 from .settings import Settings
@@ -91,7 +91,7 @@ class JaxProgram:
         return results
 
     def _explore(self, inputs: Sequence[object]) -> None:
-        from ..explorer import explore
+        from ..checks.explorer import explore
 
         options = replace(self.settings.options, sanitize=False)
         exploration = explore(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from ..options import Options
-from . import compatibility
+from ..program.frontend import jax_names as compatibility
 
 VARIABLE: Final = "NIMBLEHLO_JAX_OPTIONS"
 """The environment variable."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NimbleError
-from ..inputs import as_array
+from ..execution.inputs import as_array
 from ..types import Array, DType, element_type_of
 from .element_types import element_type_named
 from .failures import violation_error

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Attribute, Block, Builder, DenseElementsAttribute, Function, Module, Region
-from ..ir import Value as IrValue
-from ..ops.framework.declaration import lookup
-from ..ops.framework.encoding import encode_attributes
-from ..ops.framework.verify import verify
+from ..program.ir import Attribute, Block, Builder, DenseElementsAttribute, Function, Module, Region
+from ..program.ir import Value as IrValue
+from ..program.ops.framework.declaration import lookup
+from ..program.ops.framework.encoding import encode_attributes
+from ..program.ops.framework.verify import verify
 from ..types import TensorType
 from .tape import INPUT, Node
 

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from ..errors import NimbleError
-from ..inputs import convert_input
-from ..ops.numerics.broadcast_shapes import broadcast_shapes
-from ..ops.reduction.bodies import identity
+from ..execution.inputs import convert_input
+from ..program.ops.numerics.broadcast_shapes import broadcast_shapes
+from ..program.ops.reduction.bodies import identity
 from ..types import (
     BOOLEAN,
     ELEMENT_TYPES,

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..api import Executable
+from ..compiler.lru_cache import LRUCache
 from ..errors import UnsupportedError
-from ..frontend import parse_type
-from ..ir import Module
-from ..lru_cache import LRUCache
 from ..options import Options
+from ..program.frontend import parse_type
+from ..program.ir import Module
 from ..types import Array, ElementType, TensorType
 from .arrays import array_of, as_array_of, library_of
 from .calls import Calls

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from types import TracebackType
 from typing import Final
 
-from ..ir import DenseElementsAttribute
+from ..program.ir import DenseElementsAttribute
 from ..types import Array, ElementType, TensorType, element_type_of
 from .failures import violation_error
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import nimblehlo
 from nimblehlo import Options
-from tests.running import same_bits
+from tests.support.running import same_bits
 
 from . import operations as op
 from .operations import Case
@@ -241,13 +241,13 @@ INDEXING: dict[str, Cases] = {
     "kernels/sorting/top_k_loops.py:_SAMPLED_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (2, k), 9) for k in around(n)
     ],
-    "runtime/ops/chlo/top_k_numpy.py:_MIN_LONG_ROW": lambda n, t, o: [
+    "runtime/program/ops/chlo/top_k_numpy.py:_MIN_LONG_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, k), 5) for k in around(n)
     ],
-    "runtime/ops/chlo/top_k_numpy.py:_BLOCKS_PER_ROW": lambda n, t, o: [
+    "runtime/program/ops/chlo/top_k_numpy.py:_BLOCKS_PER_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, 5000), k) for k in around(n // 4)
     ],
-    "runtime/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
+    "runtime/compiler/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (1, k), 1) for k in around(n)
     ],
 }
@@ -306,7 +306,7 @@ FUNCTIONS: dict[str, Cases] = {
     "kernels/math/error_functions.h:ERF_INV_BLOCK": lambda n, t, o: [
         op.elementwise("f64", o, (3, k), ["logistic"]) for k in around(n)
     ],
-    "runtime/ops/numerics/element_types.py:_BLOCK": lambda n, t, o: [
+    "runtime/program/ops/numerics/element_types.py:_BLOCK": lambda n, t, o: [
         op.elementwise("bf16", o, (2, k), ["tanh"]) for k in around(n)
     ],
 }

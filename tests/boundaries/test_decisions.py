@@ -57,8 +57,8 @@ def _tests_in(path: Path) -> set[str]:
 
 
 MEASURED_AGAIN = (
-    "tests/plan/implementations/test_epilogues.py::test_a_loop_over_time",
-    "tests/plan/implementations/test_nests.py::test_transposes",
+    "tests/compiler/plan/implementations/test_epilogues.py::test_a_loop_over_time",
+    "tests/compiler/plan/implementations/test_nests.py::test_transposes",
 )
 """Quick tests of which it is measured again what they cross."""
 

@@ -106,7 +106,7 @@ def program() -> dict[str, Any]:
 
 def rules() -> dict[str, Any]:
     """A digest of the rules of all declared constraints, and how many have a text."""
-    from nimblehlo.ops.framework.declaration import declarations
+    from nimblehlo.program.ops.framework.declaration import declarations
 
     texts = [constraint.rule for op in declarations() for constraint in op.declared_constraints]
     return {"rules": len(texts), "digest": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]}

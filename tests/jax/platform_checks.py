@@ -23,9 +23,9 @@ from jax.sharding import SingleDeviceSharding
 import nimblehlo.jax
 from nimblehlo.jax import running
 from nimblehlo.jax.lowering import COMPOSITES
+from tests.execution.test_dlpack import tensor_of
 from tests.jax.children import run_checks
-from tests.test_dlpack import tensor_of
-from tests.threads import on_threads
+from tests.support.threads import on_threads
 
 CPU = jax.local_devices(backend="cpu")[0]
 MATRIX = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)

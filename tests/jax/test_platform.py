@@ -11,8 +11,8 @@ from tests.jax.children import run_on_platform
 
 pytest.importorskip("jax")
 
-from nimblehlo.jax import compatibility
-from nimblehlo.jax.compatibility import PRIMITIVES, PrivateName
+from nimblehlo.program.frontend import jax_names as compatibility
+from nimblehlo.program.frontend.jax_names import PRIMITIVES, PrivateName
 
 
 def test_lowering_callbacks_and_settings() -> None:
@@ -88,7 +88,7 @@ def test_other_backends_stay_usable_where_a_name_is_missing() -> None:
 EACH_MISSING_SCRIPT = """
 import nimblehlo.jax
 from nimblehlo import UnsupportedError
-from nimblehlo.jax import compatibility
+from nimblehlo.program.frontend import jax_names as compatibility
 
 names = [one for one in (*vars(compatibility).values(), *compatibility.PRIMITIVES.values())
          if isinstance(one, compatibility.PrivateName) and one.is_required]

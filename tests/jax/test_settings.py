@@ -7,7 +7,7 @@ import pytest
 from nimblehlo import Options
 from nimblehlo.jax import Settings, configure, configured, current
 from nimblehlo.jax.settings import VARIABLE, of_environment, of_overrides, parse
-from tests.threads import on_threads
+from tests.support.threads import on_threads
 
 
 @pytest.mark.parametrize(

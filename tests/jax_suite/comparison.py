@@ -15,7 +15,7 @@ What lies farther apart is a difference unless one of these rules explains it:
 - INITIAL_VALUES: reductions have initial values that are not the body's identity, which may be combined any
   number of times (`error_bounds.initial_values`), as XLA skips padding: ours are those of the references.
 - OTHER_VECTORS: the results are factors of a matrix, which are unique up to the choice of vectors
-  (`tests/factors.py`): ours are factors of the same matrix, and as orthogonal as XLA's.
+  (`tests/support/factors.py`): ours are factors of the same matrix, and as orthogonal as XLA's.
 - UNSPECIFIED: the elements depend on what the specification leaves open (`error_bounds.open_values`).
 """
 
@@ -32,10 +32,10 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Module, NimbleError, Options
-from nimblehlo.error_bounds.ulps import is_inexact
-from nimblehlo.error_bounds.wide_types import narrowest_epsilon, wide_array, widened
-from tests.error_bounds.open_results import open_elements, other_results
-from tests.factors import common_factors
+from nimblehlo.checks.error_bounds.ulps import is_inexact
+from nimblehlo.checks.error_bounds.wide_types import narrowest_epsilon, wide_array, widened
+from tests.checks.error_bounds.open_results import open_elements, other_results
+from tests.support.factors import common_factors
 
 from .digits import NotElementwise, evaluated
 from .perturbation import perturbed, perturbed_program

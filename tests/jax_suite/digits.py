@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
-from nimblehlo.error_bounds.wide_types import wide_array
-from nimblehlo.ir import Function, Module, Operation, Value
-from nimblehlo.ops import lookup
+from nimblehlo.checks.error_bounds.wide_types import wide_array
+from nimblehlo.program.ir import Function, Module, Operation, Value
+from nimblehlo.program.ops import lookup
 
 Array = np.ndarray[Any, Any]
 

@@ -7,11 +7,20 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from nimblehlo.error_bounds.function_accuracy import CHLO_ULPS
-from nimblehlo.error_bounds.operation_kinds import is_correctly_rounded, is_exact
-from nimblehlo.error_bounds.ulps import is_inexact
-from nimblehlo.ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, Value
-from nimblehlo.ops.framework.accuracy import DEFAULT_ULPS
+from nimblehlo.checks.error_bounds.function_accuracy import CHLO_ULPS
+from nimblehlo.checks.error_bounds.operation_kinds import is_correctly_rounded, is_exact
+from nimblehlo.checks.error_bounds.ulps import is_inexact
+from nimblehlo.program.ir import (
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    Value,
+)
+from nimblehlo.program.ops.framework.accuracy import DEFAULT_ULPS
 from nimblehlo.types import COMPLEX, FLOAT, TensorType
 
 Array = np.ndarray[Any, Any]

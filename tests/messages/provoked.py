@@ -9,9 +9,9 @@ from typing import Any, Final
 from unittest import mock
 
 from nimblehlo import NimbleError, Options, execute, load
-from nimblehlo.ops.framework.declaration import Op
-from nimblehlo.ops.framework.verify import verify_view
-from tests.ops.rejections import changed_inputs, modules_of_tests, parse_and_verify
+from nimblehlo.program.ops.framework.declaration import Op
+from nimblehlo.program.ops.framework.verify import verify_view
+from tests.program.ops.rejections import changed_inputs, modules_of_tests, parse_and_verify
 from tests.robustness.corpus import programs, texts_of
 from tests.robustness.mutation import Mutator
 from tests.robustness.trial import attempt

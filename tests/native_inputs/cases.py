@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nimblehlo.ops.custom_calls.lapack import ROUTINES
+from nimblehlo.program.ops.custom_calls.lapack import ROUTINES
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, ElementType
-from tests.ops.bodies import combining, comparing
-from tests.ops.texts import tensor
+from tests.program.ops.bodies import combining, comparing
+from tests.program.ops.texts import tensor
 
 Shape = tuple[int, ...]
 Typed = tuple[Shape, str]
@@ -91,7 +91,7 @@ def lapack() -> Iterator[Case]:
 
 
 def _lapack_case(target: str, sizes: dict[str, int], parameters: dict[str, int]) -> Case:
-    from nimblehlo.ops.numerics.lapack_library import ELEMENTS
+    from nimblehlo.program.ops.numerics.lapack_library import ELEMENTS
 
     routine, batch = ROUTINES[target], (sizes.get("batch", 2),)
     thin = parameters.get("mode") == ord("S")

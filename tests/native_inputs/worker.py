@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import nimblehlo
-from nimblehlo import ExecutionError, NimbleError, Options, timed_calls
-from tests.running import same_bits
+from nimblehlo import ExecutionError, NimbleError, Options
+from nimblehlo.execution import timed_calls
+from tests.support.running import same_bits
 
 from .cases import Case, cases
 from .inputs import Array, operand_lists

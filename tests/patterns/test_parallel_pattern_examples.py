@@ -20,7 +20,7 @@ from nimblehlo.patterns import (
     sn_zipmapreduce,
 )
 from tests.patterns import stand_in
-from tests.running import run_every_way, same_bits
+from tests.support.running import run_every_way, same_bits
 
 SambaTensor = Any
 

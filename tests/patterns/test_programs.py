@@ -12,12 +12,12 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ParseError, UnsupportedError, VerifyError, patterns
-from nimblehlo.ir.fingerprint import fingerprint
-from nimblehlo.lru_cache import LRUCache
+from nimblehlo.compiler.lru_cache import LRUCache
 from nimblehlo.patterns import programs, sn_imm, sn_zipmapreduce
+from nimblehlo.program.ir.fingerprint import fingerprint
 from nimblehlo.types import DYNAMIC, ELEMENT_TYPES, TensorType
-from tests.running import same_bits
-from tests.threads import on_threads
+from tests.support.running import same_bits
+from tests.support.threads import on_threads
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

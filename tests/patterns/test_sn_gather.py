@@ -14,7 +14,7 @@ from nimblehlo import Options, VerifyError, patterns
 from nimblehlo.patterns import sn_gather
 from nimblehlo.types import ELEMENT_TYPES
 from tests.patterns.references import gather
-from tests.running import run_every_way, same_bits
+from tests.support.running import run_every_way, same_bits
 
 TABLE = np.arange(1, 10).reshape(3, 3)
 

@@ -14,7 +14,7 @@ from nimblehlo import Options, VerifyError, patterns
 from nimblehlo.patterns import sn_gather, sn_scatter, sn_zipmapreduce
 from nimblehlo.types import ELEMENT_TYPES
 from tests.patterns.references import COMBINE, scatter
-from tests.running import run_every_way, same_bits
+from tests.support.running import run_every_way, same_bits
 
 ZEROS = np.zeros((3, 3), np.int64)
 UPDATE = np.arange(1, 13).reshape(2, 2, 3)

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from nimblehlo import NimbleError, Options, VerifyError, patterns
 from nimblehlo.patterns import sn_gather, sn_imm, sn_iteridx, sn_select, sn_zipmapreduce
 from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, INTEGER, storage_range
-from tests.running import run_every_way, same_bits
+from tests.support.running import run_every_way, same_bits
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 EDGES = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -3.5, 7.0], np.float32)

@@ -19,7 +19,7 @@ from nimblehlo.patterns import (
 )
 from nimblehlo.patterns.torch_functions import _ALIASES
 from tests.patterns import stand_in
-from tests.running import same_bits
+from tests.support.running import same_bits
 
 X = np.linspace(0.25, 3, 12).astype(np.float32).reshape(3, 4)
 

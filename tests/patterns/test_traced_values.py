@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nimblehlo import NimbleError, UnsupportedError, VerifyError, patterns
 from nimblehlo.patterns import sn_zipmapreduce
 from nimblehlo.patterns.ufuncs import FUNCTIONS
-from tests.running import run_every_way, same_bits
+from tests.support.running import run_every_way, same_bits
 
 NUMBERS = [0, -0.0, 1, -1, 2, 3, -3, 7, 0.5, -2.5, 100, -100, np.inf, -np.inf, np.nan, 1e-40]
 DTYPES = [

@@ -96,7 +96,7 @@ def _benchmarks(selection: Selection) -> Iterator[Case]:
 
 def _conformance(selection: Selection) -> Iterator[Case]:
     from tests.conftest import conformance_folder
-    from tests.dynamic_reference import inputs_of
+    from tests.support.dynamic_reference import inputs_of
 
     folder = conformance_folder()
     if folder is None:
@@ -109,9 +109,9 @@ def _conformance(selection: Selection) -> Iterator[Case]:
 
 
 def _random(selection: Selection, large: bool = False) -> Iterator[Case]:
-    from tests.fuzzing.programs import random_program
-    from tests.fuzzing.rules import tells_nans_apart
-    from tests.fuzzing.variants import for_runtime
+    from tests.checks.fuzzing.programs import random_program
+    from tests.checks.fuzzing.rules import tells_nans_apart
+    from tests.checks.fuzzing.variants import for_runtime
 
     for seed in range(selection.seed, selection.seed + selection.count):
         program = random_program(seed, large)
@@ -126,7 +126,7 @@ def _large(selection: Selection) -> Iterator[Case]:
 
 
 def _loops(selection: Selection) -> Iterator[Case]:
-    from tests.fuzzing.loops import random_loop
+    from tests.checks.fuzzing.loops import random_loop
 
     for seed in range(selection.seed, selection.seed + selection.count):
         text, inputs = random_loop(seed)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from llvmlite import binding, ir
 
-from nimblehlo.codegen.arrays.emitter import ArrayEmitter
-from nimblehlo.codegen.blocks import Storage
+from nimblehlo.compiler.codegen.arrays.emitter import ArrayEmitter
+from nimblehlo.compiler.codegen.blocks import Storage
 from nimblehlo.types import TensorType
 
 ADDRESS = 0x6E0000000000

@@ -89,7 +89,7 @@ def compare(path: Path, start: int) -> None:
 
 def difference(got: Outcome, wanted: Outcome) -> str | None:
     """Why an outcome is another than was recorded; None if only NaNs differ, or nothing."""
-    from tests.fuzzing.rules import same_but_for_nan
+    from tests.checks.fuzzing.rules import same_but_for_nan
 
     if isinstance(got, str) or isinstance(wanted, str):
         return None if got == wanted else f"{_short(got)}, not {_short(wanted)}"

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from nimblehlo.backends.isolation import IsolatedBackend
+from nimblehlo.checks.backends.isolation import IsolatedBackend
 from nimblehlo.errors import counted
 
 from .report import PROGRAMS, TEMPLATE, MalformedReport, reports_in

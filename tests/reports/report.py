@@ -12,10 +12,10 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import NimbleError, errors
-from nimblehlo.backends import Backend
-from nimblehlo.frontend import parse_attributes, split
-from nimblehlo.ir import Attribute, DenseElementsAttribute
-from tests.running import MODES, same_bits
+from nimblehlo.checks.backends import Backend
+from nimblehlo.program.frontend import parse_attributes, split
+from nimblehlo.program.ir import Attribute, DenseElementsAttribute
+from tests.support.running import MODES, same_bits
 
 Array = np.ndarray[Any, Any]
 

@@ -15,15 +15,15 @@ from typing import Any, Final
 import numpy as np
 
 from nimblehlo import Grid, NimbleError, Options, compile, load
-from nimblehlo.ir import Module
+from nimblehlo.compiler.partitioner.partitioner import device_program
+from nimblehlo.execution.verification import verification_level
+from nimblehlo.execution.verification.declared_types import type_violation
 from nimblehlo.jax.pjrt.partitioned import PartitionedProgram
 from nimblehlo.kernels.launch import closures  # noqa: F401 - an import must not be stopped half-way
-from nimblehlo.ops.sharding.scope import meshes_of
-from nimblehlo.partitioner.partitioner import device_program
-from nimblehlo.verification import verification_level
-from nimblehlo.verification.declared_types import type_violation
-from tests.internal_errors import internal_error
-from tests.running import same_bits
+from nimblehlo.program.ir import Module
+from nimblehlo.program.ops.sharding.scope import meshes_of
+from tests.support.internal_errors import internal_error
+from tests.support.running import same_bits
 
 from .trial import Outcome, Phase, is_cheap, run, value_of
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nimblehlo import NimbleError, load
-from nimblehlo.frontend import split
-from nimblehlo.ir.printer import print_module
+from nimblehlo.program.frontend import split
+from nimblehlo.program.ir.printer import print_module
 from tests.conftest import conformance_folder
-from tests.ops.rejections import modules_of_tests
+from tests.program.ops.rejections import modules_of_tests
 
 LARGEST = 3000
 """Characters of the largest program."""
@@ -32,7 +32,7 @@ def programs(conformance: bool = True) -> tuple[str, ...]:
 
 def _pretty_forms() -> Iterator[str]:
     """One program for each pretty form, and one for its generic form."""
-    from tests.frontend.test_operations import ARGUMENTS, FORMS
+    from tests.program.frontend.test_operations import ARGUMENTS, FORMS
 
     for _, part in split(FORMS):
         for body in part.split("// generic\n"):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nimblehlo.ops import declarations
+from nimblehlo.program.ops import declarations
 from nimblehlo.types import ELEMENT_TYPES
 
 _TOKEN: Final = re.compile(

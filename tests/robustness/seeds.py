@@ -185,7 +185,7 @@ def _loops() -> Iterator[str]:
 
 
 def _custom_calls(conformance: bool) -> Iterator[str]:
-    from tests.ops.custom_calls import test_replaced_targets as calls
+    from tests.program.ops.custom_calls import test_replaced_targets as calls
 
     yield from (calls.top_k(), calls.dynamic_top_k(), calls.windows(), calls.random_bits(), calls.greatest())
     yield calls.sized("tensor<2xi32>", "tensor<2xi32>")

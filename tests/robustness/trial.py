@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nimblehlo import NimbleError, Options, compile, load
-from nimblehlo.ir import Module
+from nimblehlo.program.ir import Module
 from nimblehlo.types import DYNAMIC, TOKEN_VALUE, TensorType, TokenType, TupleType, TupleValue, Type
-from tests.internal_errors import internal_error
+from tests.support.internal_errors import internal_error
 
 LARGEST_INPUT = 1 << 12
 """Elements of the largest input that is made."""

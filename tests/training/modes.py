@@ -8,7 +8,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
-from tests.fuzzing.rules import first_difference, same_but_for_nan
+from tests.checks.fuzzing.rules import first_difference, same_but_for_nan
 
 from .layers import Array
 from .steps import TrainingStep

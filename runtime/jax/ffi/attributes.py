@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ir import (
+from ...program.ir import (
     Attribute,
     BoolAttribute,
     DenseArrayAttribute,
@@ -20,8 +20,8 @@ from ...ir import (
     IntegerAttribute,
     StringAttribute,
 )
-from ...ir.description import describe_attribute
-from ...ops.custom_calls.view import CustomCallView
+from ...program.ir.description import describe_attribute
+from ...program.ops.custom_calls.view import CustomCallView
 from ...types import AnyElementType, ElementType
 from .handlers import ARRAY, DICTIONARY, SCALAR, STRING
 

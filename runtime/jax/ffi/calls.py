@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.custom_calls.view import CustomCallView
+from ...program.ops.custom_calls.view import CustomCallView
 from ...types import TensorType, Type
 from .attributes import element_type_number, encoded_items
 from .errors import HandlerError

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...ir import FunctionAttribute, Module, StringAttribute
-from ...ops.custom_calls.custom_call import has_target
-from ...ops.custom_calls.targets import HANDLER
-from ..compatibility import CALL_HANDLER, CPU_CALLS, CPU_TYPES, TYPE_HANDLER
+from ...program.frontend.jax_names import CALL_HANDLER, CPU_CALLS, CPU_TYPES, TYPE_HANDLER
+from ...program.ir import FunctionAttribute, Module, StringAttribute
+from ...program.ops.custom_calls.custom_call import has_target
+from ...program.ops.custom_calls.targets import HANDLER
 
 UNTYPED: Final = 0
 """The API version of functions that are not handlers of the typed interface."""

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from ...errors import ParseError, UnsupportedError
-from ...frontend.jaxlib_modules import latest_version
+from ...program.frontend.jaxlib_modules import latest_version
 
 MAX_DEVICES: Final = 1024
 

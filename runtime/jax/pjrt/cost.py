@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ...ir import Module, Operation
-from ...ops.elementwise.base import Elementwise, Transcendental
-from ...ops.framework.costs import ReferenceWork
-from ...ops.framework.declaration import declaration_of, lookup
-from ...plan import MemoryEstimate
-from ...profiling.work import multiply_adds
+from ...compiler.plan import MemoryEstimate
+from ...inspection.profiling.work import multiply_adds
+from ...program.ir import Module, Operation
+from ...program.ops.elementwise.base import Elementwise, Transcendental
+from ...program.ops.framework.costs import ReferenceWork
+from ...program.ops.framework.declaration import declaration_of, lookup
 from ...types import TensorType, Type
 
 

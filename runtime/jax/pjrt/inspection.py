@@ -11,10 +11,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ...ir import Block, Module, Operation, Region, StringAttribute
-from ...ops.sharding.scope import meshes_of
+from ...program.frontend import jax_names as compatibility
+from ...program.ir import Block, Module, Operation, Region, StringAttribute
+from ...program.ops.sharding.scope import meshes_of
 from ...types import TensorType
-from .. import compatibility
 from .partitioned import sharding_of
 from .shards import Shards
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...errors import ParseError, UnsupportedError
-from ...ir import Attribute, Module, StringAttribute
+from ...program.ir import Attribute, Module, StringAttribute
 from ...types import TensorType, Type
 
 Layout = tuple[int, ...] | None

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.specialize.inline import MANUAL
 from ...errors import UnsupportedError
-from ...ir import Attribute, FunctionAttribute, Module, Operation, StringAttribute, Value
-from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
-from ...ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
-from ...ops.sharding.scope import meshes_of
-from ...specialize.inline import MANUAL
+from ...program.ir import Attribute, FunctionAttribute, Module, Operation, StringAttribute, Value
+from ...program.ir.sharding import Mesh, ShardingPerValue, TensorSharding
+from ...program.ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
+from ...program.ops.sharding.scope import meshes_of
 from ...types import Array, TensorType, Type
 from .shards import Shards
 

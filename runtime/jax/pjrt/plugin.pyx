@@ -24,7 +24,14 @@ import os
 import numpy as np
 
 from ...errors import ExecutionError, UnsupportedError
-from .client import MEMORY_KINDS, device_count, platform_version, require_one_process, stablehlo_version, topology_size
+from .client import (
+    MEMORY_KINDS,
+    device_count,
+    platform_version,
+    require_one_process,
+    stablehlo_version,
+    topology_size,
+)
 from .element_types import DTYPES
 from .failures import describe
 from .program import compile_program, deserialize_program

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...api import Executable
+from ...compiler.specialize.gspmd.annotations import GSPMD_SHARDING
+from ...compiler.specialize.gspmd.conversion import to_shardy
+from ...compiler.specialize.inline import with_inlined_calls
+from ...compiler.specialize.sharding import attributes_with_known_groups
 from ...errors import ParseError, UnsupportedError
-from ...frontend.jaxlib_modules import read_module
-from ...frontend.loader import MAGIC, load_ir
-from ...ir import Attribute, BoolAttribute, Function, Module, Operation, StringAttribute
-from ...ops.collectives.process_grid import Grid
-from ...ops.custom_calls.targets import HANDLER
-from ...ops.custom_calls.view import frontend_attribute
-from ...specialize.gspmd.annotations import GSPMD_SHARDING
-from ...specialize.gspmd.conversion import to_shardy
-from ...specialize.inline import with_inlined_calls
-from ...specialize.sharding import attributes_with_known_groups
+from ...program.frontend.jaxlib_modules import read_module
+from ...program.frontend.loader import MAGIC, load_ir
+from ...program.ir import Attribute, BoolAttribute, Function, Module, Operation, StringAttribute
+from ...program.ops.collectives.process_grid import Grid
+from ...program.ops.custom_calls.targets import HANDLER
+from ...program.ops.custom_calls.view import frontend_attribute
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import JaxProgram, load_program
 from .client import MEMORY_KINDS, platform_version
@@ -300,7 +300,7 @@ def _device_program(module: Module, options: CompileOptions, calls_python: bool)
         return module
     if calls_python or options.settings.synchronous:
         return None
-    from ...partitioner.partitioner import device_program
+    from ...compiler.partitioner.partitioner import device_program
 
     return device_program(module, options.partitions)
 

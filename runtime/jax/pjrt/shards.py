@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from ...errors import UnsupportedError
-from ...ir.sharding import AxisRef, Mesh, TensorSharding
-from ...ops.collectives.manual import reduced_partials
+from ...program.ir.sharding import AxisRef, Mesh, TensorSharding
+from ...program.ops.collectives.manual import reduced_partials
 from ...types import Array
 from . import wire
 

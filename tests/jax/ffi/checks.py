@@ -20,7 +20,7 @@ import pytest
 
 from nimblehlo.errors import UnsupportedError
 from tests.jax.children import run_checks
-from tests.threads import on_threads
+from tests.support.threads import on_threads
 
 LIBRARY = ctypes.CDLL(sys.argv[1])
 STAGES = ("instantiate", "initialize", "execute")

@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.threads import on_threads
+from tests.support.threads import on_threads
 
 MAX_GROWTH_BYTES = 24 << 20
 """Resident bytes by which the second half of a campaign may exceed the first: caches of programs."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nimblehlo.ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, TensorSharding
 from nimblehlo.jax.pjrt import wire
 from nimblehlo.jax.pjrt.shards import REPLICATED, Shards
+from nimblehlo.program.ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, TensorSharding
 
 MESH = Mesh((MeshAxis("x", 2), MeshAxis("y", 2)))
 WHOLE = np.arange(8, dtype=np.float32).reshape(4, 2)

@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.convolution import convolution, convolution_tasks
 from nimblehlo.kernels.convolution.convolution import Axis, DimensionNumbers
-from tests.running import run_every_way, same_bits
+from tests.support.running import run_every_way, same_bits
 
 SMALL = ((2, 2),) * 3
 

@@ -7,7 +7,7 @@ import pytest
 
 from nimblehlo.kernels.convolution import convolution, convolution_tasks, winograd
 from nimblehlo.kernels.convolution.convolution import Axis, DimensionNumbers
-from tests.running import same_bits
+from tests.support.running import same_bits
 
 pytestmark = pytest.mark.skipif(
     not convolution.supports(((2, 2),) * 3, "float32"), reason="no fused multiply-add"

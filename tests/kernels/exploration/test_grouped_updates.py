@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nimblehlo.kernels.exploration import array_differences, grouped_updates, update_groups
-from nimblehlo.ops.indexing import shuffled_schedule
+from nimblehlo.program.ops.indexing import shuffled_schedule
 
 SPECIAL = [0.0, -0.0, 1.5, -2.25, 1e-45, 1e30, -1e30, float("inf"), float("-inf"), float("nan")]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nimblehlo.kernels.launch import cache_files, cache_limit
-from tests.threads import on_threads
+from tests.support.threads import on_threads
 
 VERSION = "generated-" + "0" * 32
 

@@ -98,7 +98,7 @@ def test_cache_folders(monkeypatch, tmp_path):
 
 def test_many_python_threads_at_once(kept):
     code = """
-        from tests.threads import on_threads
+        from tests.support.threads import on_threads
         on_threads(6, lambda _: [check() for _ in range(50)])
     """
     run(code, NIMBLEHLO_CACHE_DIR=str(kept))

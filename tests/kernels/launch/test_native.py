@@ -21,7 +21,7 @@ from nimblehlo.kernels.launch.native import (
     run_in_order,
     wake_workers,
 )
-from tests.threads import on_threads
+from tests.support.threads import on_threads
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.compiler.plan.implementation import NoCode
+from nimblehlo.compiler.plan.implementations.kernel import Kernel
 from nimblehlo.kernels.launch import compilation, private_names
 from nimblehlo.kernels.launch.private_names import NUMBA, MissingName, PrivateName
-from nimblehlo.plan.implementation import NoCode
-from nimblehlo.plan.implementations.kernel import Kernel
 
 TOP_K = """
 func.func @main(%x: tensor<64x500xf32>) -> (tensor<64x3xf32>, tensor<64x3xi32>) {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.reduction import arg_reduce
-from tests.running import assert_same_bits
+from tests.support.running import assert_same_bits
 
 
 def dtype_of(element):

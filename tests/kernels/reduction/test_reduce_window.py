@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nimblehlo.kernels.reduction import reduce_window
 from nimblehlo.kernels.simd.block_sizes import SCAN_BLOCK, SCAN_GROUP, SCAN_PANEL
-from tests.running import assert_same_bits
+from tests.support.running import assert_same_bits
 
 WIDE = {"bfloat16": np.dtype("f4"), "float16": np.dtype("f4")}
 

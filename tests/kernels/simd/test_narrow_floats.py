@@ -7,7 +7,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from nimblehlo.kernels.simd import narrow_floats
-from tests.running import same_bits
+from tests.support.running import same_bits
 
 
 def compiled(convert, operand, result, stored):

@@ -1,0 +1,1 @@
+"""The time without a strategy: of the kernels, and of generated code."""

@@ -1,0 +1,1 @@
+"""Compares programs and results: with other systems, other schedules, and bounds."""

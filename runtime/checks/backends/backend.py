@@ -1,0 +1,82 @@
+"""The interface of a backend; Python functions and NimbleHLO itself as backends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...api import execute
+from ...errors import NimbleError
+from ...options import Options
+from ...program.ir import Module
+from ...types import Array
+
+Runnable = Callable[[Module, Sequence[Array]], Sequence[Any]]
+
+
+class BackendError(NimbleError):
+    """A backend rejected a program, or failed while it compiled or ran it."""
+
+
+class Backend(ABC):
+    """Runs modules.
+
+    Attributes:
+        name: the text by which `backend` finds it, such as ``"jax:cpu"``.
+    """
+
+    name: str
+
+    @abstractmethod
+    def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
+        """The results of the function ``@main``.
+
+        Args:
+            module: a verified program.
+            inputs: an array for each argument, of its shape and dtype.
+
+        Raises:
+            BackendError: the backend rejects the program or fails.
+        """
+
+
+class CallableBackend(Backend):
+    """A Python function that is given the module and the inputs.
+
+    Args:
+        function: returns the results in order; what it raises becomes a `BackendError`.
+        name: for messages.
+    """
+
+    def __init__(self, function: Runnable, name: str | None = None) -> None:
+        self.name = name or str(getattr(function, "__name__", "callable"))
+        self._function = function
+
+    def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
+        """See `Backend.run`."""
+        try:
+            return [np.asarray(result) for result in self._function(module, inputs)]
+        except NimbleError:
+            raise
+        except Exception as error:
+            raise BackendError(f"{self.name} raised {type(error).__name__}: {error}") from error
+
+
+class NimbleBackend(Backend):
+    """NimbleHLO itself, under options.
+
+    Args:
+        options: how programs run; None: the defaults.
+    """
+
+    name = "nimblehlo"
+
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options
+
+    def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
+        """See `Backend.run`."""
+        return [np.asarray(result) for result in execute(module, inputs, options=self._options)]

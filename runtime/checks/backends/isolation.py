@@ -1,0 +1,152 @@
+"""A backend in a process of its own: what ends that process, or takes too long, becomes an error here."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import selectors
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any, Final
+
+from ...program.ir import Module
+from ...types import Array
+from .backend import Backend, BackendError
+
+DEFAULT_TIMEOUT: Final = 300.0
+"""Seconds that a program may take."""
+MAX_LOG_BYTES: Final = 1 << 20
+"""Bytes that are read of what a process printed before it ended."""
+LENGTH: Final = struct.Struct("<q")
+"""Precedes each message."""
+
+
+@dataclass(frozen=True)
+class ProcessExit:
+    """The answer if the process that ran a program has ended.
+
+    Attributes:
+        status: its exit status, or minus the number of the signal that ended it.
+    """
+
+    status: int
+
+
+class IsolatedBackend(Backend):
+    """Sends programs to a process, which is started at the first one, and again after it ended.
+
+    Args:
+        name: what `backend` takes.
+        timeout: seconds that a program may take.
+    """
+
+    def __init__(self, name: str, timeout: float = DEFAULT_TIMEOUT) -> None:
+        self.name = name
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+        self._logged = 0
+
+    def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
+        """See `Backend.run`."""
+        process = self._started_process()
+        assert process.stdin is not None
+        try:
+            send(process.stdin, (str(module), list(inputs)))
+        except BrokenPipeError:
+            raise self._exit_error(process.wait()) from None
+        answer = self._received_answer(process)
+        if isinstance(answer, ProcessExit):
+            raise self._exit_error(answer.status)
+        if isinstance(answer, str):
+            raise BackendError(answer)
+        return answer
+
+    def _started_process(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._log, self._logged = tempfile.TemporaryFile(), 0  # noqa: SIM115
+            command = [sys.executable, "-m", f"{__package__}.server", self.name]
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                start_new_session=True,
+            )
+            weakref.finalize(self, _kill, self._process)
+        return self._process
+
+    def _received_answer(self, process: subprocess.Popen[bytes]) -> list[Array] | str | ProcessExit:
+        assert process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            if not selector.select(self._timeout):
+                _kill(process)
+                process.wait()
+                raise BackendError(f"{self.name} took more than {self._timeout:g} seconds")
+        answer: Any = receive(process.stdout)
+        if answer is None:
+            raise self._exit_error(process.wait())
+        received: list[Array] | str | ProcessExit = answer
+        return received
+
+    def _exit_error(self, status: int) -> BackendError:
+        """The error that says how a process ended, and what it printed last."""
+        assert self._log is not None
+        # The processes share this file's position, which reading must not move.
+        file = self._log.fileno()
+        data = os.pread(file, MAX_LOG_BYTES, self._logged)
+        self._logged = os.fstat(file).st_size
+        lines = data.decode(errors="replace").splitlines()
+        fatal = [line for line in lines if re.match(r"F\d{4} |LLVM ERROR|Fatal|.*error:", line)]
+        reason = (fatal or lines or [""])[0].partition("] ")
+        return BackendError(f"{self.name} ended its process (status {status}): {reason[2] or reason[0]}")
+
+
+def send(stream: IO[bytes], message: object) -> None:
+    data = pickle.dumps(message)
+    stream.write(LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """Read a message; None at the end of the stream."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    data = stream.read(length)
+    return pickle.loads(data) if len(data) == length else None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and those that it has forked."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def serve(target: Backend, answers: IO[bytes]) -> None:
+    """Answer the programs on the standard input until it ends.
+
+    Args:
+        target: runs them.
+        answers: where the answers go.
+    """
+    from ...api import load
+    from ...errors import NimbleError
+
+    while (request := receive(sys.stdin.buffer)) is not None:
+        text, inputs = request
+        try:
+            answer: list[Array] | str = target.run(load(text), inputs)
+        except NimbleError as error:
+            answer = str(error)
+        send(answers, answer)

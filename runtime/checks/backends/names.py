@@ -1,0 +1,41 @@
+"""The names by which backends are found."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from ...errors import UnsupportedError
+from .backend import Backend, CallableBackend, NimbleBackend, Runnable
+from .isolation import IsolatedBackend
+
+
+def backend(name: str | Backend | Runnable) -> Backend:
+    """The backend of a name.
+
+    Args:
+        name: ``"jax:cpu"`` or ``"jax:"`` and any other platform of JAX; ``"pjrt:"`` and the path of a PJRT
+            plugin's library; ``"interpreter"``, the reference interpreter of jaxlib; ``"nimblehlo"``; or a
+            function that takes a module and inputs. A Backend is returned as it is.
+
+    Raises:
+        UnsupportedError: there is no such backend, or a package that it needs is missing.
+        BackendError: the platform or the plugin cannot be used.
+    """
+    if isinstance(name, Backend):
+        return name
+    if callable(name):
+        return CallableBackend(name)
+    kind, _, rest = name.partition(":")
+    if name == "nimblehlo":
+        return NimbleBackend()
+    if kind not in ("jax", "pjrt", "interpreter") or (kind == "interpreter") != (rest == ""):
+        raise UnsupportedError(
+            f"there is no backend {name!r}; use jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
+        )
+    if importlib.util.find_spec("jax") is None:
+        raise UnsupportedError(f"the backend {name!r} needs jax: pip install 'nimblehlo[jax]'")
+    if kind == "interpreter":
+        return IsolatedBackend(name)
+    from .pjrt import jax_platform, pjrt_plugin
+
+    return jax_platform(rest) if kind == "jax" else pjrt_plugin(rest)

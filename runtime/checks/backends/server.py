@@ -1,0 +1,66 @@
+"""The process of an isolated backend: ``python -m nimblehlo.checks.backends.server NAME``.
+
+It imports what the backend needs once, and forks a process that runs programs. If that one ends, it reports
+its status and forks the next one, so that a program which ends its process costs no imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import select
+import sys
+import traceback
+import warnings
+from typing import IO, Final
+
+from .interpreter import InProcessInterpreter
+from .isolation import ProcessExit, send, serve
+from .names import backend
+
+_IMPORTS: Final = {"jax": f"{__package__}.pjrt", "pjrt": f"{__package__}.pjrt"}
+"""The module to import in advance, by the prefix of the backend's name; importing it starts no thread."""
+
+
+def main(name: str) -> None:
+    """Run programs until the standard input ends.
+
+    Args:
+        name: of the backend.
+    """
+    # Output of libraries must not be mixed with the messages.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    # JAX's, and Python's since 3.12: this process starts no thread that could hold a lock of the child's.
+    for category in (DeprecationWarning, RuntimeWarning):
+        warnings.filterwarnings("ignore", message=".*fork", category=category)
+    module = _IMPORTS.get(name.partition(":")[0])
+    if module is not None:
+        importlib.import_module(module)
+    while True:
+        # The next process begins with the next program, so that one that cannot begin answers this.
+        select.select([sys.stdin], [], [])
+        child = os.fork()
+        if not child:
+            _run_programs(name, answers)
+        _, status = os.waitpid(child, 0)
+        if not status:
+            return
+        send(answers, ProcessExit(os.waitstatus_to_exitcode(status)))
+
+
+def _run_programs(name: str, answers: IO[bytes]) -> None:
+    """Run programs in a forked process, and end it."""
+    status = 1
+    try:
+        serve(InProcessInterpreter() if name == InProcessInterpreter.name else backend(name), answers)
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

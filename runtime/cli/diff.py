@@ -1,0 +1,57 @@
+"""``nimblehlo diff``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..api import compile
+from .shared import (
+    add_backend,
+    add_open_behaviour,
+    add_program,
+    add_settings,
+    inputs_of,
+    options_of,
+    program_of,
+)
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser to those of the command line."""
+    command = commands.add_parser("diff", help="find the first operation that a backend computes differently")
+    add_program(command)
+    add_backend(command)
+    command.add_argument(
+        "--every-operation",
+        action="store_true",
+        help="also compare each operation alone if all results are within their bounds",
+    )
+    command.add_argument(
+        "--output", metavar="FOLDER", help="store a program of the first wrong operation, and its operands"
+    )
+    add_settings(command)
+    add_open_behaviour(command)
+    command.set_defaults(command=_diff)
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from ..checks.backends import IsolatedBackend, backend
+    from ..checks.differences import find_faulty_operation
+
+    backend(options.against)
+    module = program_of(options)
+    inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
+    report = find_faulty_operation(
+        module,
+        inputs,
+        IsolatedBackend(options.against),
+        entry=options.entry,
+        every_operation=options.every_operation,
+    )
+    print(report)
+    if options.output and report.first is not None:
+        report.first.save(Path(options.output))
+        print(f"stored in {options.output}")
+    return 1 if report.differs else 0

@@ -1,1 +1,0 @@
-"""Commands of the command line: `add` of each module adds its parsers to those of `nimblehlo.cli`."""

@@ -1,0 +1,65 @@
+"""Decides which loops on small arrays are generated, and which of their arrays are updated in place."""
+
+from __future__ import annotations
+
+from ....program.ir import Operation
+from ..blocks import IsInPlace, check_in_place_updates
+from ..blocks.emitter import check_types
+from .emitter import (
+    array_bytes,
+    check_block,
+    is_in_memory,
+    large_array_work,
+    must_update_in_place,
+    operation_count,
+)
+
+MAX_LOOP_BYTES = 1 << 20
+"""Maximum bytes of the arrays that an iteration computes."""
+MAX_SHARED_MULTIPLICATIONS, MAX_MULTIPLICATIONS_PER_OP = 1 << 20, 1 << 15
+"""Maximum multiplications of an iteration, in total and per operation, if several threads are available:
+sharing more of them saves more time than the steps of a plan cost."""
+MAX_LARGE_ELEMENTS_PER_OP = 1 << 12
+"""Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
+
+
+def check_while(operation: Operation, max_multiplications: int | None = None) -> str | None:
+    """Why a `while` cannot be generated, or None if it can.
+
+    Args:
+        max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
+            them as fast as several.
+    """
+    reason = check_types(operation, may_be_large=True)
+    if reason is not None:
+        return reason
+    cond, body = (region.block for region in operation.regions)
+    if max_multiplications is None:
+        max_multiplications = min(
+            MAX_SHARED_MULTIPLICATIONS, MAX_MULTIPLICATIONS_PER_OP * operation_count(body)
+        )
+    max_large_elements = MAX_LARGE_ELEMENTS_PER_OP * operation_count(body)
+    if large_array_work(body) > max_large_elements:
+        return f"computes more than {max_large_elements} elements of large arrays"
+    return (
+        check_block(cond)
+        or check_block(body, True, MAX_LOOP_BYTES, max_multiplications)
+        or _check_loop_in_place(operation, must_update_in_place)
+    )
+
+
+def _check_loop_in_place(operation: Operation, is_in_place: IsInPlace) -> str | None:
+    """Why a loop cannot update all arrays for which `is_in_place` holds in place; None if it can."""
+    cond, body = (region.block for region in operation.regions)
+    reason = check_in_place_updates(cond, (), is_in_place)
+    return reason or check_in_place_updates(body, body.arguments, is_in_place, True)
+
+
+def updated_in_place(operation: Operation) -> IsInPlace:
+    """The types that a native `while` updates in place: all arrays if possible, otherwise the large ones."""
+    return is_in_memory if _check_loop_in_place(operation, is_in_memory) is None else must_update_in_place
+
+
+def computed_bytes(operation: Operation) -> int:
+    """The approximate bytes of the arrays that an iteration of a `while` computes."""
+    return sum(array_bytes(region.block) for region in operation.regions)

@@ -1,0 +1,86 @@
+"""Calls of linear-algebra routines on small problems; references call the same routines.
+
+Generated code refers to a prepared call and to its solver by symbols, which are defined when the code is
+loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from llvmlite import ir
+
+from ....kernels.launch.cache_files import digest
+from ....program.ir import Operation
+from ....program.ops.framework.declaration import Op
+from ..blocks import Binding, Mode
+from ..blocks.emitter import EmitRule, emit_rule_of
+from ..description import operations_description
+from ..llvm.functions import opaque
+from ..llvm.values import I8, I64, POINTER
+from .emitter import ArrayEmitter
+
+_SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
+"""The type of `void solve(call, operands, results)`."""
+
+_calls: dict[str, Any] = {}
+"""Maps symbols to prepared calls, which are never freed because loaded code has their addresses."""
+
+
+def library_symbols(operations: Sequence[Operation]) -> dict[str, int]:
+    """Maps the symbols that the code of operations and their regions needs to addresses."""
+    symbols: dict[str, int] = {}
+    for operation in [inner for outer in operations for inner in outer.walk()]:
+        if emit_rule_of(operation) is not LIBRARY_CALL:
+            continue
+        symbol, solve = _symbols(operation)
+        call = _calls.get(symbol)
+        if call is None:
+            # Another thread may have prepared the same call meanwhile.
+            call = _calls.setdefault(symbol, _native_call(operation)())
+        symbols[symbol], symbols[solve] = id(call), call.solver
+    return symbols
+
+
+def _native_call(operation: Operation) -> Any:
+    """See `native_call` of the declarations."""
+    view: Any = Op.of(operation)
+    return view.native_call()
+
+
+def _symbols(operation: Operation) -> tuple[str, str]:
+    """The symbols of an operation's prepared call and of its solver, which equal operations share."""
+    name = digest(operations_description([operation]).encode()).hex()[:32]
+    return f"call_{name}", f"solve_{name}"
+
+
+def _check(operation: Operation, mode: Mode) -> str | None:
+    return None if _native_call(operation) is not None else "is not generated"
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
+    builder = emitter.builder
+    sources = [emitter.storage(operand).pointer for operand in operation.operands]
+    targets = [emitter.allocate_result(result) for result in operation.results]
+    module, type = builder.module, ir.ArrayType(I8, 1)
+    symbol, solve_symbol = _symbols(operation)
+    solve = module.globals.get(solve_symbol) or ir.Function(module, _SOLVE_TYPE, solve_symbol)
+    call = module.globals.get(symbol) or ir.GlobalVariable(module, type, symbol)
+    address = opaque(builder.gep(call, [I64(0), I64(0)], inbounds=True))
+    pointers = [_pointers(builder, sources), _pointers(builder, [target.pointer for target in targets])]
+    builder.call(solve, [address, *pointers])
+    return [emitter.result(target) for target in targets]
+
+
+def _pointers(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    """An array on the stack that holds these pointers."""
+    with builder.goto_entry_block():
+        array = builder.alloca(ir.ArrayType(I64, len(values)))
+    for index, value in enumerate(values):
+        address = opaque(builder.gep(array, [I64(0), I64(index)], inbounds=True))
+        builder.store(builder.ptrtoint(value, I64), address)
+    return opaque(builder.gep(array, [I64(0), I64(0)], inbounds=True))
+
+
+LIBRARY_CALL: Final = EmitRule(_check, _emit)

@@ -1,0 +1,95 @@
+"""Copies of boxes of elements from one tensor to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ....program.ir.affine import row_major_strides
+from ....types import ElementType
+from ..llvm.values import BIT, I64, POINTER, stored_type
+from .elements import Elements, Storage, element_pointer
+from .emitter import Binding, Emitter, Index, Target, as_value
+
+
+class Side(NamedTuple):
+    """The location of a box: the offset of its first element, and the stride of each dimension."""
+
+    binding: Binding | Target
+    first: Index
+    strides: Sequence[int]
+
+
+def window(binding: Binding | Target, shape: Sequence[int], first: Index = 0) -> Side:
+    """A window of a tensor of some shape."""
+    return Side(binding, first, row_major_strides(shape))
+
+
+def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> None:
+    """Copy a box; a source that is a single element is written to all of it."""
+    lengths, (targets, sources) = merged_dimensions(sizes, [target.strides, source.strides])
+    run = 1
+    to, at = target.binding, source.binding
+    is_contiguous = bool(lengths) and targets[-1] == sources[-1] == 1
+    if isinstance(to, Storage) and isinstance(at, Storage) and is_contiguous:
+        run, *_ = lengths.pop(), targets.pop(), sources.pop()
+    for indices in emitter.box(lengths):
+        target_offset = emitter.offset(indices, targets, target.first)
+        source_offset = emitter.offset(indices, sources, source.first)
+        if isinstance(to, Storage) and isinstance(at, Storage):
+            _copy_run(emitter.builder, to, target_offset, at, source_offset, run)
+        else:
+            assert not isinstance(to, Elements)
+            emitter.put(to, target_offset, emitter.at(at, source_offset))
+
+
+def _copy_run(
+    builder: ir.IRBuilder,
+    target: Storage,
+    target_offset: Index,
+    source: Storage,
+    source_offset: Index,
+    count: int,
+) -> None:
+    """Copy neighbours, as bits, so that NaN keep theirs."""
+    to = element_pointer(builder, target, as_value(target_offset))
+    at = element_pointer(builder, source, as_value(source_offset))
+    element_type = source.type.element_type
+    assert isinstance(element_type, ElementType)
+    if count == 1:
+        builder.store(builder.load(at, typ=stored_type(element_type)), to)
+        return
+    type = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, BIT])
+    memcpy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, I64], type)
+    builder.call(memcpy, [to, at, I64(count * element_type.dtype.itemsize), BIT(0)])
+
+
+def copy_all(emitter: Emitter, target: Target, source: Binding) -> None:
+    """Copy all elements of a tensor to another of as many, unless they lie there."""
+    if isinstance(target, Storage) and isinstance(source, Storage) and target.pointer is source.pointer:
+        return
+    count = target.type.size if isinstance(target, Storage) else len(target.values)
+    copy(emitter, Side(target, 0, (1,)), Side(source, 0, (1,)), [count])
+
+
+def merged_dimensions(
+    sizes: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[list[int], list[list[int]]]:
+    """The sizes of loops over a box, and their strides on each of several sides.
+
+    Dimensions that are contiguous on all sides become one.
+
+    Args:
+        strides: of each side the stride of each dimension.
+    """
+    merged: list[tuple[int, tuple[int, ...]]] = []
+    for d, size in enumerate(sizes):
+        of_sides = tuple([side[d] for side in strides])
+        if size == 1:
+            continue
+        if merged and merged[-1][1] == tuple([stride * size for stride in of_sides]):
+            size *= merged.pop()[0]
+        merged.append((size, of_sides))
+    return [size for size, _ in merged], [[dim[1][k] for dim in merged] for k in range(len(strides))]

@@ -1,0 +1,178 @@
+"""Checks whether a block can update arrays in place: no read of an array may follow its update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....program.ir import Block, Operation, Value
+from ....program.ops.framework.declaration import declaration_of
+from ....program.ops.framework.traits import Memory, RegionRole
+from ....types import Type
+from .elements import is_small
+
+IsInPlace = Callable[[Type], bool]
+"""Whether tensors of a type are updated in place."""
+
+
+def memory_of(operation: Operation) -> Memory:
+    """The memory of an operation's results, as its declaration states it."""
+    return declaration_of(operation).memory
+
+
+def role_of(operation: Operation) -> RegionRole:
+    """What an operation's regions are for."""
+    return declaration_of(operation).region_role
+
+
+def _is_in_memory(type: Type) -> bool:
+    """Whether blocks of scalars hold tensors of a type as `Storage`."""
+    return not is_small(type)
+
+
+def check_in_place_updates(
+    block: Block, own: Sequence[Value], is_in_place: IsInPlace = _is_in_memory, are_copied: bool = False
+) -> str | None:
+    """Why the arrays that a block uses cannot be updated in place; None if they can.
+
+    Args:
+        block: a loop's condition or body.
+        own: the carried values, which the block may update and must return, each at its position; empty if
+            the block may not update anything.
+        is_in_place: whether tensors of a type are updated in place.
+        are_copied: whether the block may return arrays in other memory, which are copied.
+    """
+    checker = _AliasChecker({value: value for value in own if is_in_place(value.type)}, set(own), is_in_place)
+    reason = checker.check_block(block)
+    if reason is not None:
+        return reason
+    for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
+        home = checker.home_of(value)
+        if is_in_place(value.type) and home is not expected and not (are_copied and home not in own):
+            return "returns an array at another position"
+    return None
+
+
+class _AliasChecker:
+    """Visits a block in order and tracks which values share memory.
+
+    Attributes:
+        homes: for each array the value that owns its memory.
+        writable: the values whose memory may be written.
+        stale: values whose memory holds a later version.
+    """
+
+    def __init__(self, homes: dict[Value, Value], writable: set[Value], is_in_place: IsInPlace) -> None:
+        self.is_in_place = is_in_place
+        self.homes = homes
+        self.writable = writable
+        self.stale: set[Value] = set()
+
+    def home_of(self, value: Value) -> Value:
+        """The value that owns the memory of an array; a captured array owns its own."""
+        return self.homes.setdefault(value, value)
+
+    def homes_in_place(self, values: Sequence[Value]) -> list[Value | None]:
+        """The homes of the values that are updated in place, and None for the others."""
+        return [self.home_of(value) if self.is_in_place(value.type) else None for value in values]
+
+    def check_block(self, block: Block) -> str | None:
+        """Visit a block's operations and its terminator."""
+        for operation in block.operations:
+            for operand in operation.operands:
+                if operand in self.stale:
+                    return "an array is used after its update"
+            reason = self.check_operation(operation)
+            if reason is not None:
+                return reason
+        return None
+
+    def check_operation(self, operation: Operation) -> str | None:
+        if memory_of(operation) is Memory.UPDATES:
+            return self.update(operation)
+        if role_of(operation) is RegionRole.LOOP:
+            return self.loop(operation)
+        if memory_of(operation).keeps_order:
+            for operand, result in zip(operation.operands, operation.results, strict=True):
+                self.homes[result] = self.home_of(operand)
+        elif role_of(operation) is RegionRole.FUSION:
+            return self.fusion(operation)
+        elif role_of(operation) is RegionRole.BRANCHES:
+            return self.branches(operation)
+        # Other regions work on elements: they neither use nor update arrays from outside.
+        return None
+
+    def update(self, operation: Operation) -> str | None:
+        """The result overwrites the first operand."""
+        operand, result = operation.operands[0], operation.results[0]
+        if not self.is_in_place(operand.type):
+            return None
+        home = self.home_of(operand)
+        if home not in self.writable:
+            return "updates an array that is not the loop's own"
+        if any(self.homes.get(other) is home for other in operation.operands[1:]):
+            return "updates an array by itself"
+        self.stale.update(value for value, value_home in self.homes.items() if value_home is home)
+        self.homes[result] = home
+        return None
+
+    def fusion(self, operation: Operation) -> str | None:
+        """Arguments alias the operands, and results alias the returned values."""
+        block = operation.regions[0].block
+        for operand, argument in zip(operation.operands, block.arguments, strict=True):
+            self.homes[argument] = self.home_of(operand)
+        reason = self.check_block(block)
+        for value, result in zip(block.terminator.operands, operation.results, strict=True):
+            self.homes[result] = self.home_of(value)
+        return reason
+
+    def branches(self, operation: Operation) -> str | None:
+        """Each branch may update arrays; the values that branches return at a position must share memory."""
+        before, after = set(self.stale), set(self.stale)
+        homes: list[list[Value | None]] = []
+        for region in operation.regions:
+            self.stale = set(before)
+            reason = self.check_block(region.block)
+            if reason is not None:
+                return reason
+            returned = region.block.terminator.operands
+            homes.append(self.homes_in_place(returned))
+            after |= self.stale - set(returned)
+        if any(other != homes[0] for other in homes):
+            return "branches return different arrays"
+        self.stale = after
+        self.alias_results(operation, homes[0])
+        return None
+
+    def loop(self, operation: Operation) -> str | None:
+        """The arrays that an inner loop carries keep their memory."""
+        cond, body = (region.block for region in operation.regions)
+        homes = self.homes_in_place(operation.operands)
+        arrays = [home for home in homes if home is not None]
+        if len(set(arrays)) < len(arrays):
+            return "an inner loop carries an array twice"
+        writable = self.writable
+        for block, may_write in ((cond, set[Value]()), (body, writable)):
+            for argument, home in zip(block.arguments, homes, strict=True):
+                if home is not None:
+                    self.homes[argument] = home
+            self.writable = may_write
+            reason = self.check_block(block)
+            self.writable = writable
+            if reason is not None:
+                return reason
+        for value, home in zip(body.terminator.operands, homes, strict=True):
+            if home is not None and self.home_of(value) is not home:
+                return "an inner loop returns an array at another position"
+        for value, returned, argument in zip(
+            operation.operands, body.terminator.operands, body.arguments, strict=True
+        ):
+            if returned is not argument and self.is_in_place(value.type):
+                self.stale.add(value)
+        self.alias_results(operation, homes)
+        return None
+
+    def alias_results(self, operation: Operation, homes: Sequence[Value | None]) -> None:
+        """Give results the memory of the returned values; None: the result is not updated in place."""
+        for result, home in zip(operation.results, homes, strict=True):
+            if home is not None:
+                self.homes[result] = home

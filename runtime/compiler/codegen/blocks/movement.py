@@ -1,0 +1,93 @@
+"""Constants, and operations that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from llvmlite import ir
+
+from ....program.ir import DenseElementsAttribute, Operation, tensor_type
+from ....program.ir import Value as IrValue
+from ....program.ir.affine import row_major_offset
+from ....program.ops.framework.declaration import Op
+from ....program.ops.shape.movement import MovementOp
+from ....types import Array, TensorType
+from ..llvm.functions import opaque
+from ..llvm.values import I8, I64, constant
+from .boxes import Side, copy
+from .elements import Elements, Storage
+from .emitter import Binding, EmitRule, Emitter, Registers, accept_always
+
+
+def is_splat(operation: Operation) -> bool:
+    """Whether an operation is a constant whose elements are equal: loops need not read them."""
+    if operation.name != "stablehlo.constant":
+        return False
+    value = operation.attributes["value"]
+    return isinstance(value, DenseElementsAttribute) and value.is_splat
+
+
+def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    attribute = operation.attributes["value"]
+    assert isinstance(attribute, DenseElementsAttribute)
+    return [constant_tensor(emitter, tensor_type(operation.result), attribute.array)]
+
+
+def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    return [constant_tensor(emitter, tensor_type(operation.result), Op.of(operation).bind()())]
+
+
+def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> Binding:
+    """A known tensor: LLVM values, or a constant in memory."""
+    if emitter.mode.holds(result_type):
+        return Elements(tuple([constant(result_type.plain_element_type, item) for item in array.reshape(-1)]))
+    content = bytearray(np.ascontiguousarray(array).tobytes())
+    type = ir.ArrayType(I8, len(content))
+    module = emitter.builder.module
+    data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
+    data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)
+    data.align = 64
+    return Storage(result_type, opaque(emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True)))
+
+
+def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    """Copy the boxes of the result in order; where boxes overlap, the first map applies."""
+    result_type = tensor_type(operation.result)
+    maps = [each for each in MovementOp.of(operation).movement_maps() or () if 0 not in each.sizes]
+    target = (
+        Registers(result_type)
+        if emitter.mode.holds(result_type)
+        else emitter.allocate_result(operation.result)
+    )
+    for movement_map in reversed(maps):
+        operand = operation.operands[movement_map.operand]
+        operand_shape = tensor_type(operand).shape
+        to = row_major_offset(result_type.shape, movement_map.result_indices, result_type.rank)
+        at = row_major_offset(operand_shape, movement_map.indices, result_type.rank)
+        source = Side(emitter.bindings[operand], at.offset, at.strides)
+        copy(emitter, Side(target, to.offset, to.strides), source, movement_map.sizes)
+    return [emitter.result(target)]
+
+
+def _emit_alias(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    """The operands' memory, seen as the results' types."""
+    results: list[Binding] = []
+    for operand, result in zip(operation.operands, operation.results, strict=True):
+        binding = emitter.bindings[operand]
+        if isinstance(binding, Storage):
+            binding = Storage(tensor_type(result), binding.pointer)
+        results.append(binding)
+    return results
+
+
+def _results(operation: Operation) -> Sequence[IrValue]:
+    return operation.results
+
+
+CONSTANT: Final = EmitRule(accept_always, _emit_constant, _results, is_outlined=False)
+IOTA: Final = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
+ALIAS: Final = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
+FORWARD: Final = EmitRule(accept_always, _emit_alias, is_outlined=False)
+MOVE: Final = EmitRule(accept_always, _emit_move, _results)

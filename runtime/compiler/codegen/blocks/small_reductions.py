@@ -1,0 +1,158 @@
+"""Reductions in the order of their references: by adjacent pairs, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from ....options import Ordering
+from ....program.ir import Operation
+from ....program.ir.affine import row_major_strides
+from ....program.ops.framework.declaration import Op
+from ....types import TensorType
+from ..llvm.values import Value
+from .boxes import Side, copy, window
+from .control import check_body
+from .emitter import Binding, EmitRule, Emitter, Index, Mode, Target, all_values
+from .movement import constant_tensor
+
+if TYPE_CHECKING:
+    from ....program.ops.internal.arg_reduce import ArgReduce
+    from ....program.ops.reduction.reduce import Reduce
+    from ....program.ops.reduction.reduce_window import ReduceWindow
+
+MAX_REDUCED_BYTES = 1 << 16
+"""Bytes of operands: their levels lie on the stack."""
+
+
+def _check(operation: Operation, mode: Mode) -> str | None:
+    return _check_reduction(cast("Reduce", Op.of(operation)), mode)
+
+
+def _check_ordering(operation: Operation, ordering: Ordering) -> str | None:
+    return _check_reduction_ordering(cast("Reduce", Op.of(operation)), ordering)
+
+
+def _check_reduction(view: Reduce, mode: Mode) -> str | None:
+    if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
+        return f"reduces more than {MAX_REDUCED_BYTES} bytes"
+    reason = check_types(view) or _check_reduction_ordering(view, view.ordering)
+    return reason or check_body(view.body, mode)
+
+
+def _check_reduction_ordering(view: Reduce, ordering: Ordering) -> str | None:
+    if view.analysis.wider_reducer(ordering.accumulate, view.results) is not None:
+        return "accumulates in a wider type"
+    return check_tree(ordering)
+
+
+def check_tree(ordering: Ordering) -> str | None:
+    """Why generated code does not reduce by the tree of an ordering, or None if it does."""
+    tree = ordering.reduction_tree
+    return None if tree == "blocked" else f"reduces by the tree {tree!r}"
+
+
+def check_types(view: Reduce | ReduceWindow) -> str | None:
+    """Why a reduction or scan does not accumulate in its own element types, or None if it does."""
+    types = [type.element_type for type in view.inputs]
+    if types != list(view.analysis.element_types) or types != [type.element_type for type in view.results]:
+        return "its body has other element types"
+    return None
+
+
+def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    count = len(operation.results)
+    inputs = [emitter.bindings[value] for value in operation.operands[:count]]
+    return _reduced(emitter, operation, cast("Reduce", Op.of(operation)), inputs)
+
+
+def _check_positions(operation: Operation, mode: Mode) -> str | None:
+    return _check_reduction(_with_positions(operation), mode)
+
+
+def _check_ordering_of_positions(operation: Operation, ordering: Ordering) -> str | None:
+    return _check_reduction_ordering(_with_positions(operation), ordering)
+
+
+def _with_positions(operation: Operation) -> Reduce:
+    """The reduction whose positions are an operand."""
+    return cast("ArgReduce", Op.of(operation)).reduction
+
+
+def _emit_position(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    view = cast("ArgReduce", Op.of(operation))
+    positions = constant_tensor(emitter, view.positions_type.with_shape(view.operand.shape), view.positions)
+    inputs = [emitter.bindings[operation.operands[0]], positions]
+    return _reduced(emitter, operation, _with_positions(operation), inputs)
+
+
+def _reduced(
+    emitter: Emitter, operation: Operation, view: Reduce, inputs: Sequence[Binding]
+) -> Sequence[Binding]:
+    """Combine adjacent pairs, and then the initial values with the totals."""
+    initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
+    tree = _Tree(emitter, view)
+    columns = [tree.in_order(binding, type) for binding, type in zip(inputs, view.inputs, strict=True)]
+    outer, length, inner = view.layout.sizes
+    while length > 1:
+        emitter.begin_statement(columns)
+        columns = tree.halved(columns, length)
+        length = -(-length // 2)
+    emitter.begin_statement(columns)
+    targets = [emitter.allocate_result(result) for result in operation.results]
+    for index in emitter.loop(outer * inner):
+        items = [*initial, *(emitter.at(column, index) for column in columns)]
+        tree.put(targets, index, emitter.apply_scalar_body(view.body.block, items))
+    return [emitter.result(target) for target in targets]
+
+
+class _Tree:
+    """Reduces several tensors of [outer, length, inner] along their middle dimension together."""
+
+    def __init__(self, emitter: Emitter, view: Reduce) -> None:
+        self.emitter = emitter
+        self.view = view
+
+    def in_order(self, binding: Binding, type: TensorType) -> Binding | Target:
+        """An operand in that order: a copy where its dimensions are reduced in between others."""
+        permutation = self.view.layout.permutation
+        if permutation is None or type.size == 1:
+            return binding
+        strides = row_major_strides(type.shape)
+        sizes = tuple([type.shape[d] for d in permutation])
+        computed = self.emitter.allocate_scratch(type.with_shape(sizes))
+        source = Side(binding, 0, [strides[d] for d in permutation])
+        copy(self.emitter, window(computed, sizes), source, sizes)
+        return computed
+
+    def halved(self, columns: Sequence[Binding | Target], length: int) -> list[Binding | Target]:
+        """Adjacent pairs combined; a last one without a partner as it is."""
+        emitter = self.emitter
+        outer, _, inner = self.view.layout.sizes
+        half = -(-length // 2)
+        types = [type.with_shape((outer, half, inner)) for type in self.view.inputs]
+        targets = [emitter.allocate_scratch(type) for type in types]
+        for row in emitter.loop(outer):
+            to, start = emitter.offset([row], [half * inner]), emitter.offset([row], [length * inner])
+            for pair, index in emitter.box([length // 2, inner]):
+                left = emitter.offset([pair, index], [2 * inner, 1], start)
+                right = emitter.add(left, inner)
+                items = [emitter.at(column, at) for at in (left, right) for column in columns]
+                offset = emitter.offset([pair, index], [inner, 1], to)
+                self.put(targets, offset, emitter.apply_scalar_body(self.view.body.block, items))
+            if length % 2:
+                for index in emitter.loop(inner):
+                    last = emitter.add(start, index, (length - 1) * inner)
+                    values = [emitter.at(column, last) for column in columns]
+                    self.put(targets, emitter.add(to, index, (half - 1) * inner), values)
+        return [*targets]
+
+    def put(self, targets: Sequence[Target], offset: Index, values: Sequence[Value]) -> None:
+        for target, value in zip(targets, values, strict=True):
+            self.emitter.put(target, offset, value)
+
+
+REDUCE: Final = EmitRule(_check, _emit, all_values, check_ordering=_check_ordering)
+ARG_REDUCE: Final = EmitRule(
+    _check_positions, _emit_position, check_ordering=_check_ordering_of_positions
+)

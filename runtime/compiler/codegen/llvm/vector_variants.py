@@ -1,0 +1,368 @@
+"""Functions of floats and 64-bit integers that have variants for vectors.
+
+Code calls such a function for one lane. It is only declared while loops become loops of vectors: there LLVM
+calls its variant for as many lanes, which the function's attribute names. Some are instructions of which LLVM
+makes no use by itself: `define` defines them all, to be inlined. The others are functions of `kernels/math`,
+which are called at their addresses.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from ....kernels.launch.processor import (
+    has_fast_memory_operands,
+    has_full_speed_avx512,
+    has_range,
+    has_rsqrt14,
+    has_two_register_permute,
+)
+from .lanes import shuffle_lanes, splat
+from .values import F32, F64, I8, I32, I64, POINTER, call, rarely
+
+ENTRIES = 16
+"""The number of entries of a table in two registers."""
+
+_LANES = 8
+_COMPILER_USED = "llvm.compiler.used"
+_PURE = ("nounwind", "willreturn", "memory(none)")
+_LIBRARY = "nimblehlo_f64_"
+"""Prefix of the names of the functions of `kernels/math`."""
+
+_CURRENT_ROUNDING = I32(4)
+"""The operand of instructions that take a rounding mode, for that of the thread."""
+
+Emit = Callable[[ir.IRBuilder, Sequence[ir.Value]], ir.Value]
+
+
+class _Declaration(NamedTuple):
+    """A function and its variants.
+
+    Attributes:
+        name: of the function of one lane.
+        result: its type.
+        parameters: their types; a pointer is the same for all lanes.
+        variants: for how many other lanes.
+    """
+
+    name: str
+    result: ir.Type
+    parameters: tuple[ir.Type, ...]
+    variants: tuple[int, ...]
+
+    def type(self, lanes: int) -> ir.FunctionType:
+        """The type of the function's variant for `lanes` lanes."""
+        result, *parameters = [_of_lanes(type, lanes) for type in (self.result, *self.parameters)]
+        return ir.FunctionType(result, parameters)
+
+    def variant(self, lanes: int) -> str:
+        """The name of the variant for some lanes, of which 1 is the function itself."""
+        return self.name if lanes == 1 else f"{self.name}_of_{lanes}_lanes"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the function and its variants."""
+        return [self.variant(lanes) for lanes in (1, *self.variants)]
+
+    def declare(self, module: ir.Module) -> list[ir.Function]:
+        """The variants, which the function names."""
+        parameter_kinds = "".join("u" if type == POINTER else "v" for type in self.parameters)
+        names = [
+            f"_ZGV_LLVM_N{lanes}{parameter_kinds}_{self.name}({self.variant(lanes)})"
+            for lanes in self.variants
+        ]
+        function = ir.Function(module, self.type(1), self.name)
+        _add(function, *_PURE)
+        if names:
+            _add(function, f'"vector-function-abi-variant"="{",".join(names)}"')
+        return [ir.Function(module, self.type(lanes), self.variant(lanes)) for lanes in self.variants]
+
+
+class _Instruction(NamedTuple):
+    """A function that is defined later.
+
+    Attributes:
+        declaration: its name and types.
+        emit: emits the code for one lane, or for vectors of operands.
+        is_available: whether this processor has the instruction.
+    """
+
+    declaration: _Declaration
+    emit: Emit
+    is_available: Callable[[], bool]
+
+    def define(self, module: ir.Module) -> None:
+        """The function and its variants."""
+        declaration = self.declaration
+        for lanes in (1, *declaration.variants):
+            function = ir.Function(module, declaration.type(lanes), declaration.variant(lanes))
+            _add(function, "alwaysinline", *_PURE)
+            builder = ir.IRBuilder(function.append_basic_block("entry"))
+            builder.ret(self.emit(builder, function.args))
+
+
+def entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
+    """The entry of a constant table whose number is in the lowest bits of an i64."""
+    return _called(builder, "entry", table, index)
+
+
+def inverse_root(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """1 / sqrt of an f64, with a relative error of at most 2^-14, of zeros and infinity without."""
+    return _called(builder, "inverse_root", value)
+
+
+def fma(builder: ir.IRBuilder, value: ir.Value, factor: ir.Value, addend: float) -> ir.Value:
+    """value * factor + addend of f64, rounded once.
+
+    The addend is read where it is added: a constant would take a register, or an instruction to get there.
+    """
+    return _called(builder, "fma", value, factor, _repeated(builder.module, addend))
+
+
+def extreme(builder: ir.IRBuilder, relation: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The operand that is greater (">") or less ("<") than the other; NaN where either is NaN.
+
+    +0 is greater than -0. The processor must have the instruction (`has_range`).
+    """
+    return _called(builder, _extreme_name(relation, lhs.type), lhs, rhs)
+
+
+def _extreme_name(relation: str, type: ir.Type) -> str:
+    return f"{'greater' if relation == '>' else 'lesser'}_{'f32' if type == F32 else 'f64'}"
+
+
+def call_library(builder: ir.IRBuilder, name: str, operands: Sequence[ir.Value]) -> ir.Value:
+    """Call a function of `kernels/math/real_functions.pyx` for values of f64."""
+    module = builder.module
+    if _LIBRARY + name not in module.globals:
+        lanes = tuple(lanes for lanes in _library()[name] if 1 < lanes <= _library_lanes())
+        _keep(module, _Declaration(_LIBRARY + name, F64, (F64,) * len(operands), lanes).declare(module))
+    return builder.call(module.globals[_LIBRARY + name], operands)
+
+
+def library_symbols(code: bytes) -> dict[str, int]:
+    """The addresses of the functions of `kernels/math` that machine code refers to, by their symbols."""
+    if _LIBRARY.encode() not in code:
+        return {}
+    return {
+        symbol: address
+        for name, addresses in _library().items()
+        for lanes, address in addresses.items()
+        if (symbol := _Declaration(_LIBRARY + name, F64, (), ()).variant(lanes)).encode() in code
+    }
+
+
+def _library() -> dict[str, dict[int, int]]:
+    """For each function of `kernels/math` the addresses of its variants by their lanes."""
+    from ....kernels.math.real_functions import VECTOR_FUNCTIONS
+
+    return VECTOR_FUNCTIONS
+
+
+@functools.cache
+def _library_lanes() -> int:
+    """The maximum number of lanes of a vector in generated code; more would need two registers."""
+    return 8 if has_full_speed_avx512() else 4
+
+
+def _repeated(module: ir.Module, number: float) -> ir.Value:
+    """The address of a number for each lane, which LLVM does not know to be constant."""
+    name = f"number_{struct.pack('>d', number).hex()}"
+    if name not in module.globals:
+        type = ir.ArrayType(F64, _LANES)
+        numbers = ir.GlobalVariable(module, type, name)
+        numbers.linkage, numbers.align = "internal", _LANES * 8
+        numbers.initializer = ir.Constant(type, [F64(number)] * _LANES)
+    return module.globals[name]
+
+
+def _emit_fma(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    value, factor, address = operands
+    lanes = value.type.count if isinstance(value.type, ir.VectorType) else 1
+    addend = builder.load(address, typ=value.type, align=8 * lanes)
+    return call(builder, "llvm.fma", value, factor, addend)
+
+
+def _emit_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    table, index = operands
+    if not isinstance(index.type, ir.VectorType):
+        entry_index = builder.and_(index, I64(ENTRIES - 1))
+        return builder.load(builder.gep(table, [entry_index], source_etype=I64), typ=I64)
+    register = ir.VectorType(I64, _LANES)
+    halves = [
+        builder.load(builder.gep(table, [I64(half * _LANES)], source_etype=I64), typ=register, align=64)
+        for half in range(ENTRIES // _LANES)
+    ]
+    pick = _instruction(builder, "vpermi2var.q.512", register, register, register, register)
+    picked = builder.call(pick, [halves[0], _widened(builder, index), halves[1]])
+    return _narrowed(builder, picked, index.type)
+
+
+def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    (value,) = operands
+    wide = _widened(builder, value)
+    estimate = _instruction(builder, "rsqrt14.pd.512", wide.type, wide.type, wide.type, I8)
+    return _narrowed(builder, builder.call(estimate, [wide, wide, I8(-1)]), value.type)
+
+
+_EXTREMES = {"<": 0b0100, ">": 0b0101}
+"""The operand of vrangeps for a relation: which value to select, with the sign that it has."""
+
+
+def _emit_extreme(relation: str) -> Emit:
+    def emit(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+        lhs, rhs = operands
+        if isinstance(lhs.type, ir.VectorType):
+            chosen = _range_of_vectors(builder, _EXTREMES[relation], lhs, rhs)
+        else:
+            lhs, chosen = _after(builder, lhs, _range_of_scalars(builder, _EXTREMES[relation], lhs, rhs))
+        return rarely(builder, builder.fcmp_unordered("uno", lhs, rhs), builder.fadd(lhs, rhs), chosen)
+
+    return emit
+
+
+def _range_of_vectors(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    type = lhs.type
+    bits = type.count * (32 if type.element == F32 else 64)
+    mask = ir.IntType(max(type.count, 8))
+    args = [lhs, rhs, I32(control), lhs, mask(-1)]
+    if bits == 8 * 8 * _LANES:
+        args.append(_CURRENT_ROUNDING)
+    name = f"mask.range.{'ps' if type.element == F32 else 'pd'}.{bits}"
+    return builder.call(_instruction(builder, name, type, *[arg.type for arg in args]), args)
+
+
+def _range_of_scalars(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    register, name = (ir.VectorType(F32, 4), "ss") if lhs.type == F32 else (ir.VectorType(F64, 2), "sd")
+    undefined = ir.Constant(register, ir.Undefined)
+    first, second = [builder.insert_element(undefined, operand, I32(0)) for operand in (lhs, rhs)]
+    args = [first, second, first, I8(-1), I32(control), _CURRENT_ROUNDING]
+    range = _instruction(builder, f"mask.range.{name}", register, *[arg.type for arg in args])
+    return builder.extract_element(builder.call(range, args), I32(0))
+
+
+def _after(builder: ir.IRBuilder, operand: ir.Value, result: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The operand and the result behind a barrier: no use of the operand comes before the result.
+
+    LLVM would otherwise schedule the comparison that only a branch needs first, which occupies the execution
+    unit of a result for which the next iteration waits.
+    """
+    pair = ir.LiteralStructType([operand.type, result.type])
+    type = ir.FunctionType(pair, [operand.type, result.type])
+    both = builder.asm(type, "", "=v,=v,0,1", [operand, result], side_effect=True)
+    return builder.extract_value(both, 0), builder.extract_value(both, 1)
+
+
+@functools.cache
+def _instructions() -> tuple[_Instruction, ...]:
+    """The vector instructions that this processor supports."""
+    all = (
+        _Instruction(
+            _Declaration("entry", I64, (POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute
+        ),
+        _Instruction(_Declaration("inverse_root", F64, (F64,), (4, 8)), _emit_inverse_root, has_rsqrt14),
+        _Instruction(
+            _Declaration("fma", F64, (F64, F64, POINTER), (4,)), _emit_fma, has_fast_memory_operands
+        ),
+        *[
+            _Instruction(
+                _Declaration(_extreme_name(relation, type), type, (type, type), lanes),
+                _emit_extreme(relation),
+                has_range,
+            )
+            for relation in _EXTREMES
+            for type, lanes in ((F32, (4, 8, 16)), (F64, (2, 4, 8)))
+        ],
+    )
+    return tuple(instruction for instruction in all if instruction.is_available())
+
+
+def define(llvm: Any, module: Any, pass_builder: Any) -> None:
+    """Define the functions of this Python module that an LLVM module calls, and inline the calls.
+
+    Args:
+        llvm: `llvmlite.binding`.
+        module: the optimised LLVM module.
+        pass_builder: the pass builder that optimised it.
+    """
+    functions = {function.name for function in module.functions}
+    called = tuple(
+        instruction
+        for instruction in _instructions()
+        if not functions.isdisjoint(instruction.declaration.names)
+    )
+    if not called:
+        return
+    module.link_in(llvm.parse_assembly(_definitions(called)))
+    for instruction in called:
+        for name in instruction.declaration.names:
+            module.get_function(name).linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, pass_builder)
+
+
+@functools.cache
+def _definitions(instructions: Sequence[_Instruction]) -> str:
+    """The module that defines functions and their variants."""
+    module = ir.Module()
+    for instruction in instructions:
+        instruction.define(module)
+    return str(module)
+
+
+def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
+    module = builder.module
+    if name not in module.globals:
+        (instruction,) = [each for each in _instructions() if each.declaration.name == name]
+        _keep(module, instruction.declaration.declare(module))
+    return builder.call(module.globals[name], operands)
+
+
+def _add(function: ir.Function, *attributes: str) -> None:
+    """Add attributes to a function, including attributes that llvmlite does not know."""
+    for attribute in attributes:
+        set.add(function.attributes, attribute)
+
+
+def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
+    """Keep LLVM from removing functions that nothing calls yet."""
+    if not functions:
+        return
+    used = module.globals.get(_COMPILER_USED)
+    if used is None:
+        used = ir.GlobalVariable(module, ir.ArrayType(POINTER, 0), _COMPILER_USED)
+        used.linkage, used.section = "appending", "llvm.metadata"
+    all = [*(used.initializer.constant if used.initializer is not None else ()), *functions]
+    used.value_type = ir.ArrayType(POINTER, len(all))
+    used.initializer = ir.Constant(used.value_type, all)
+
+
+def _of_lanes(type: ir.Type, lanes: int) -> ir.Type:
+    """The type of a parameter for some lanes."""
+    return type if lanes == 1 or type == POINTER else ir.VectorType(type, lanes)
+
+
+def _instruction(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Type) -> ir.Function:
+    return builder.module.declare_intrinsic(f"llvm.x86.avx512.{name}", (), ir.FunctionType(result, operands))
+
+
+def _widened(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """A whole register, which repeats a value's lanes."""
+    if not isinstance(value.type, ir.VectorType):
+        return splat(builder, value, _LANES)
+    lanes = value.type.count
+    return shuffle_lanes(builder, value, [lane % lanes for lane in range(_LANES)])
+
+
+def _narrowed(builder: ir.IRBuilder, wide: ir.Value, type: ir.Type) -> ir.Value:
+    """The first lanes, as many as a type has."""
+    if not isinstance(type, ir.VectorType):
+        return builder.extract_element(wide, I32(0))
+    return shuffle_lanes(builder, wide, range(type.count))

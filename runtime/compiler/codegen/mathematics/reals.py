@@ -1,0 +1,262 @@
+"""Operator notation for arithmetic on `double` and `float` values of generated code."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ....kernels.launch.processor import has_fast_memory_operands, has_scalef
+from ..llvm import vector_variants
+from ..llvm.values import F32, F64, I32, I64, call, floating, integer
+from ..llvm.vector_variants import ENTRIES, entry
+
+
+class _IeeeLayout(NamedTuple):
+    """The bit layout of a floating-point type.
+
+    Attributes:
+        bits: the type of integers of its width.
+        mantissa: bits of the mantissa.
+        bias: of the exponent.
+        struct_format: how `struct` names it.
+    """
+
+    bits: ir.Type
+    mantissa: int
+    bias: int
+    struct_format: str
+
+    @property
+    def magic(self) -> float:
+        """Added to a small number it leaves the nearest integer in the lowest bits."""
+        return float(1.5 * 2.0**self.mantissa)
+
+
+_LAYOUTS = {F32: _IeeeLayout(I32, 23, 127, "f"), F64: _IeeeLayout(I64, 52, 1023, "d")}
+
+
+class Real:
+    """A `double` or `float`, and the place where code that computes with it goes; each operation rounds."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: ir.IRBuilder, value: ir.Value) -> None:
+        self.builder = builder
+        self.value = value
+
+    def like(self, value: Real | float) -> Real:
+        """A Python number as a value of this type; a value itself."""
+        return value if isinstance(value, Real) else Real(self.builder, floating(self.value.type, value))
+
+    @property
+    def layout(self) -> _IeeeLayout:
+        """The bit layout of the type."""
+        return _LAYOUTS[self.value.type]
+
+    def _called(self, name: str, *others: Real | float) -> Real:
+        return Real(self.builder, call(self.builder, name, self.value, *[self.like(o).value for o in others]))
+
+    def __add__(self, other: Real | float) -> Real:
+        return Real(self.builder, self.builder.fadd(self.value, self.like(other).value))
+
+    def __sub__(self, other: Real | float) -> Real:
+        return Real(self.builder, self.builder.fsub(self.value, self.like(other).value))
+
+    def __rsub__(self, other: float) -> Real:
+        return self.like(other) - self
+
+    def __mul__(self, other: Real | float) -> Real:
+        return Real(self.builder, self.builder.fmul(self.value, self.like(other).value))
+
+    def __truediv__(self, other: Real | float) -> Real:
+        return Real(self.builder, self.builder.fdiv(self.value, self.like(other).value))
+
+    def __rtruediv__(self, other: float) -> Real:
+        return self.like(other) / self
+
+    def __neg__(self) -> Real:
+        return Real(self.builder, self.builder.fneg(self.value))
+
+    def __abs__(self) -> Real:
+        return self._called("llvm.fabs")
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def fma(self, factor: Real | float, addend: Real | float) -> Real:
+        """self * factor + addend, rounded once."""
+        return self._called("llvm.fma", factor, addend)
+
+    def sqrt(self) -> Real:
+        """The square root."""
+        return self._called("llvm.sqrt")
+
+    def rint(self) -> Real:
+        """The nearest integer; of two, the even one."""
+        return self._called("llvm.roundeven")
+
+    def floor(self) -> Real:
+        """The largest integer that is not greater."""
+        return self._called("llvm.floor")
+
+    def with_sign_of(self, other: Real) -> Real:
+        """The magnitude with the sign of another value."""
+        return self._called("llvm.copysign", other)
+
+    def compare(self, relation: str, other: Real | float) -> ir.Value:
+        """Whether an ordered relation holds; it does not where either is NaN."""
+        return self.builder.fcmp_ordered(relation, self.value, self.like(other).value)
+
+    def is_nan(self) -> ir.Value:
+        return self.builder.fcmp_unordered("uno", self.value, self.value)
+
+    def within(self, low: float | None, high: float | None) -> Real:
+        """The nearest value between two bounds; NaN stays."""
+        value = self
+        if high is not None:
+            value = where(value.compare(">", high), high, value)
+        if low is not None:
+            value = where(value.compare("<", low), low, value)
+        return value
+
+    def bits(self) -> ir.Value:
+        """Its bits as an integer."""
+        return self.builder.bitcast(self.value, self.layout.bits)
+
+    def from_bits(self, bits: ir.Value) -> Real:
+        return Real(self.builder, self.builder.bitcast(bits, self.value.type))
+
+
+def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Real:
+    """`chosen` where the condition holds, `other` elsewhere; one of them at least is no Python number."""
+    template = chosen if isinstance(chosen, Real) else other
+    assert isinstance(template, Real)
+    builder = template.builder
+    return Real(builder, builder.select(condition, template.like(chosen).value, template.like(other).value))
+
+
+def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
+    """The polynomial with these coefficients, which begin with that of the lowest power.
+
+    Even and odd powers are summed separately, so that the sums do not depend on each other. If there are few
+    registers, coefficients are read from memory where they are added; with `in_registers`, a short loop keeps
+    some of them.
+    """
+    if len(coefficients) < 5:
+        return by_horner(x, coefficients, in_registers)
+    square = x * x
+    odd, even = (by_horner(square, coefficients[start::2], in_registers) for start in (1, 0))
+    return odd.fma(x, even)
+
+
+def by_horner(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
+    """Horner's scheme: the fewest operations, each of which depends on the previous one."""
+    from_memory = x.value.type == F64 and has_fast_memory_operands() and not in_registers
+    value = x.like(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        if from_memory:
+            value = Real(x.builder, vector_variants.fma(x.builder, value.value, x.value, coefficient))
+        else:
+            value = value.fma(x, coefficient)
+    return value
+
+
+def exact_sum(a: Real, b: Real) -> tuple[Real, Real]:
+    """The rounded sum and its rounding error."""
+    total = a + b
+    rounded_b = total - a
+    return total, (a - (total - rounded_b)) + (b - rounded_b)
+
+
+def exact_sum_ordered(a: Real, b: Real) -> tuple[Real, Real]:
+    """`exact_sum` where a is zero or |a| >= |b|."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def exact_product(a: Real, b: Real | float) -> tuple[Real, Real]:
+    """The rounded product and its rounding error."""
+    product = a * b
+    return product, a.fma(b, -product)
+
+
+def rounded_to_integer(x: Real, scale: float) -> tuple[Real, ir.Value]:
+    """The integer nearest to x * scale, a small one: as a float, and as the lowest bits of an integer."""
+    magic = x.layout.magic
+    shifted = x.fma(scale, magic)
+    return shifted - magic, shifted.bits()
+
+
+def times_power(x: Real, exponent: ir.Value) -> Real:
+    """x * 2^exponent, where the exponent is in the lowest bits; x and the result must be normal, or x NaN."""
+    builder, layout = x.builder, x.layout
+    return x.from_bits(builder.add(x.bits(), builder.shl(exponent, integer(layout.bits, layout.mantissa))))
+
+
+def scaled(x: Real, exponent: ir.Value) -> Real:
+    """x * 2^exponent, rounded once, for normal x and an integer of at most twice the range of exponents.
+
+    Where no instruction does it the power is multiplied in two factors, the first of them without rounding.
+    """
+    builder = x.builder
+    if has_scalef():
+        types = [x.value.type, exponent.type]
+        function = builder.module.declare_intrinsic("llvm.ldexp", types, ir.FunctionType(types[0], types))
+        return Real(builder, builder.call(function, [x.value, exponent]))
+    half = builder.ashr(exponent, integer(exponent.type, 1))
+    return x * power_of_two(x, half) * power_of_two(x, builder.sub(exponent, half))
+
+
+def power_of_two(x: Real, exponent: ir.Value) -> Real:
+    """2^exponent, where the exponent is in the lowest bits; x has the builder."""
+    builder, (bits, mantissa, bias, _) = x.builder, x.layout
+    return x.from_bits(builder.shl(builder.add(exponent, integer(bits, bias)), integer(bits, mantissa)))
+
+
+def mantissa_and_exponent(x: Real, lower: float) -> tuple[Real, Real]:
+    """The m with lower <= m < 2 * lower and the integer k with x = m * 2^k, for positive normal x.
+
+    No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.
+    """
+    builder, (bits, mantissa, _, struct_format) = x.builder, x.layout
+    offset = builder.sub(x.bits(), integer(bits, bits_of(lower, struct_format)))
+    exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
+    m = x.from_bits(builder.sub(x.bits(), exponent_field))
+    biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))
+    exponent_scale, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
+    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(exponent_scale, struct_format)))) - (
+        exponent_scale + middle
+    )
+    return m, k
+
+
+def looked_up(builder: ir.IRBuilder, name: str, table: Sequence[int], index: ir.Value) -> ir.Value:
+    """The entry of a table of i64 whose number is in the lowest bits of `index`; the length is a power of
+    two.
+
+    Args:
+        name: of the table, which each module has once.
+    """
+    table_pointer = _table(builder, name, table)
+    if len(table) == ENTRIES:
+        return entry(builder, table_pointer, index)
+    wrapped_index = builder.and_(index, integer(I64, len(table) - 1))
+    return builder.load(builder.gep(table_pointer, [integer(I64, 0), wrapped_index], inbounds=True), typ=I64)
+
+
+def _table(builder: ir.IRBuilder, name: str, table: Sequence[int]) -> ir.Value:
+    table_pointer = builder.module.globals.get(name)
+    if table_pointer is None:
+        type = ir.ArrayType(I64, len(table))
+        table_pointer = ir.GlobalVariable(builder.module, type, name)
+        table_pointer.linkage, table_pointer.global_constant, table_pointer.align = "internal", True, 64
+        table_pointer.initializer = ir.Constant(type, [integer(I64, number) for number in table])
+    return table_pointer
+
+
+def bits_of(value: float, struct_format: str = "d") -> int:
+    """A float's bits as an integer, by its width's name for `struct`."""
+    return int.from_bytes(struct.pack("<" + struct_format, value), "little")

@@ -1,0 +1,213 @@
+"""Chooses the implementation of each operation: its reference, NumPy, a kernel, or generated code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...options import Options
+from ...program.ir import Block, tensor_type
+from ...program.ops.control.control import While
+from ...program.ops.elementwise.base import Elementwise
+from ...program.ops.framework.declaration import Op
+from ...program.ops.framework.op_registry import COMMUNICATING
+from ...program.ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
+from ...program.ops.numerics.quantized_operation import has_quantized_types, on_stored_values
+from .implementation import (
+    UNCOMPILED,
+    Implementation,
+    ImplementationKind,
+    NoCode,
+    OverwritePairs,
+    Prepared,
+)
+from .implementations.block_reference import EXACT_UFUNCS, block_reference
+from .implementations.elementwise_operations import block_of, runs_as_loop_nest
+from .implementations.kernels import kernel_for
+from .implementations.native_code import NativeCode
+from .implementations.nest_code import NestCode
+from .implementations.reduction_fusion import ReductionCode, RowCode
+from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
+from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
+from .tiering.tiers import Tiering
+
+if TYPE_CHECKING:
+    from .implementations.region_code import RegionCode
+
+
+def choose(view: Op, options: Options) -> Implementation:
+    """The implementation of one operation under the given options."""
+    if view.name in COMMUNICATING:
+        from ...program.ops.collectives.base import CommunicatingOp
+        from .implementations.communication import Communication
+
+        assert isinstance(view, CommunicatingOp)
+        return Communication(view)
+    if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
+        return _run_time_typed(view, options)
+    if options.reference:
+        return Prepared(reference_for(view), reason="the specification's text")
+    if options.compile == "never":
+        return _numpy(view, "compilation is off")
+    if isinstance(view, While):
+        return _loop(view, options)
+    if isinstance(view, (RowFusion, ReductionFusion)):
+        block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
+        return _generated(kind(block, options.threads), block, block_reference(block, numpy_for), options)
+    if isinstance(view, StepFusion):
+        from .implementations.small_steps import StepCode
+
+        return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
+    if runs_as_loop_nest(view):
+        block = block_of(view)
+        baseline = block_reference(block, numpy_for) if isinstance(view, Fusion) else _numpy(view, "")
+        return _generated(NestCode(block, options.threads), block, baseline, options)
+    kernel = kernel_for(view, options.threads)
+    code: RegionCode | str = ""
+    if view.operation.regions:
+        from .implementations.region_loops import region_loop_code
+
+        code = region_loop_code(view, options.threads, has_kernel=not isinstance(kernel, str))
+    if not isinstance(code, str):
+        implementation = _region_loop(view, code, options)
+        if isinstance(kernel, str) or implementation.kind not in UNCOMPILED:
+            return implementation
+    elif isinstance(kernel, str):
+        return _elementwise(view, f"{kernel}; {code}" if code else kernel, options)
+    if not kernel.compiles_when_called:
+        try:
+            return _prepared(kernel)
+        except NoCode as error:
+            return _numpy(view, str(error))
+    if options.compile == "eager":
+        return _compiled(kernel, _numpy(view, ""), options)
+    types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
+    key = f"{view.name}, {kernel.reason}: {types}"
+    return Tiering(_numpy(view, ""), kernel, f"{kernel.reason}, after warm-up", key)
+
+
+def _takes_unknown_sizes(view: Op) -> bool:
+    """Whether an operation's functions accept sizes that are unknown before the run."""
+    from ...program.ops.shape.dynamic_shapes import RunTimeShaped
+
+    return isinstance(view, RunTimeShaped)
+
+
+def _run_time_typed(view: Op, options: Options) -> Prepared:
+    """The operation's function, which is bound to the sizes of the operands at each call."""
+    reason = "sizes are known at run time only"
+    if options.reference:
+        return Prepared(RunTimeTyped(view, reference_for), reason=reason)
+    return Prepared(RunTimeTyped(view, numpy_for), ImplementationKind.NUMPY, reason)
+
+
+def _numpy(view: Op, reason: str) -> Prepared:
+    """The operation's NumPy implementation; its reference if it has no other."""
+    function = numpy_for(view)
+    pairs: OverwritePairs = ()
+    if isinstance(function, np.ufunc):
+        if function in EXACT_UFUNCS:
+            pairs = tuple([(index, 0) for index in range(len(view.operation.operands))])
+    elif not has_quantized_types(view.operation):
+        pairs = view.may_overwrite()
+    kind = ImplementationKind.REFERENCE if function == view.reference else ImplementationKind.NUMPY
+    return Prepared(function, kind, reason, may_overwrite=pairs)
+
+
+def _prepared(code: Implementation) -> Prepared:
+    """A kernel or generated code, prepared.
+
+    Raises:
+        NoCode: it cannot be prepared.
+    """
+    return Prepared(
+        code.prepare(),
+        code.kind,
+        code.reason,
+        code.takes_regions,
+        code.may_overwrite,
+        code.may_alias,
+        compiles_when_called=code.compiles_when_called,
+    )
+
+
+def _loop(view: While, options: Options) -> Implementation:
+    """A native loop for scalars and small arrays; the executor runs the regions of other loops as plans."""
+    from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
+
+    loop = loop_to_compile(view, options.threads)
+    if isinstance(loop, str):
+        return _numpy(view, f"no native loop: {loop}")
+    return NativeLoop(view, loop, options.threads, options.compile == "eager" or is_long(view))
+
+
+def _elementwise(view: Op, reason: str, options: Options) -> Implementation:
+    """NumPy, or the ufunc program of an elementwise operation on many elements."""
+    if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
+        block = block_of(view)
+        seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
+        program = _ufunc_program(block, seconds, f"row by row; {reason}", options)
+        if program is not None:
+            return program
+    return _numpy(view, reason)
+
+
+def _region_loop(view: Op, code: RegionCode, options: Options) -> Implementation:
+    """A generated loop around the operation's regions, which replaces NumPy once compiling pays."""
+    baseline = _numpy(view, "")
+    if options.compile != "eager":
+        function = code.reference_on_captures(baseline.function)
+        baseline = Prepared(function, baseline.kind, may_overwrite=baseline.may_overwrite)
+    return code.with_captured_arguments(_compiled(code, baseline, options))
+
+
+def _generated(
+    code: NativeCode, block: Block, baseline: Prepared, options: Options
+) -> Implementation:
+    """Generated code, which replaces NumPy, or for much work a ufunc program, once compiling pays."""
+    if options.compile != "eager":
+        seconds = code.cost().reference_seconds
+        baseline = _ufunc_program(block, seconds, f"row by row; {code.reason}", options) or baseline
+    return _compiled(code, baseline, options)
+
+
+def _compiled(code: Implementation, baseline: Prepared, options: Options) -> Implementation:
+    """Code or a kernel that replaces the baseline once compiling pays; the baseline if there is none."""
+    if options.compile != "eager":
+        reason = f"{baseline.reason or code.reason}, after warm-up"
+        return Tiering(baseline, code, reason, baseline.key)
+    try:
+        return _prepared(code)
+    except NoCode as error:
+        baseline.reason = str(error)
+        return baseline
+
+
+def _ufunc_program(block: Block, seconds: float, reason: str, options: Options) -> Prepared | None:
+    """A block's ufunc program; None if it has none, or if NumPy takes too little time."""
+    if seconds <= MIN_PROGRAM_SECONDS:
+        return None
+    from .implementations.ufunc_programs import ufunc_program_of
+
+    program = ufunc_program_of(block, options.threads, seconds)
+    if program is None:
+        return None
+    return Prepared(
+        program.function, program.kind, reason, False, program.may_overwrite, may_alias=False, key=program.key
+    )
+
+
+def numpy_for(view: Op) -> Callable[..., Any]:
+    """An operation's NumPy implementation; for quantized tensors, within the specification's rule."""
+    if has_quantized_types(view.operation) and not view.takes_stored_values:
+        return on_stored_values(view, lambda expressed: expressed.bind())
+    return view.bind()
+
+
+def reference_for(view: Op) -> Callable[..., Any]:
+    """An operation's reference; for quantized tensors, within the specification's rule."""
+    if has_quantized_types(view.operation) and not view.takes_stored_values:
+        return on_stored_values(view, lambda expressed: expressed.reference)
+    return view.reference

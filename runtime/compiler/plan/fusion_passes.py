@@ -1,0 +1,122 @@
+"""The fusion passes of a plan: they fuse the operations for which native code can be generated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...options import Options, Ordering
+from ...program.ir import Block, Function, Operation, Region
+from ...program.ops.control.control import While
+from ...program.ops.framework.declaration import Op
+from ...program.ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
+from .. import passes
+from ..specialize.fusion.elementwise import form_fusions
+from ..specialize.fusion.reductions import form_reduction_fusions
+from ..specialize.fusion.rematerialization import rematerialize
+from ..specialize.fusion.rows import form_row_fusions
+from ..specialize.fusion.scheduling import reduce_early
+from ..specialize.fusion.small_steps import form_step_fusions
+from ..specialize.rewrites.registry import split_scatter_indices
+from .implementations.elementwise_operations import has_emitter, is_worth_compiling_alone
+from .implementations.reduction_fusion import has_reduction_tiling, has_row_tiling
+
+_HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
+_DEFAULT_ORDERING = Ordering(scatter_schedule=None)
+
+
+class Fusing:
+    """What the fusion passes share.
+
+    Attributes:
+        function: the specialized function, whose operations and those of its callees are fused in place.
+        options: those of the program.
+    """
+
+    def __init__(self, function: Function, options: Options) -> None:
+        self.function = function
+        self.options = options
+
+    @property
+    def bodies(self) -> Sequence[Region]:
+        """The bodies of the function and of its callees."""
+        return [each.body for each in (self.function, *self.function.callees) if each.body is not None]
+
+    @property
+    def has_default_ordering(self) -> bool:
+        """Whether reductions are evaluated by the default tree: code for no other is generated."""
+        return self.options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
+
+    def stays_unfused(self, operation: Operation) -> bool:
+        """Whether a control flow operation keeps its regions as they are, for a native loop."""
+        if operation.name != While.name:
+            return False
+        from .implementations.native_loops import loop_to_compile
+
+        view = While(operation)
+        view.ordering = self.options.ordering
+        return not isinstance(loop_to_compile(view, self.options.threads), str)
+
+
+def fuse_operations(function: Function, options: Options, observe: passes.Observe | None = None) -> None:
+    """Fuse the operations of a specialized function and of its callees, in place, if compilation is on.
+
+    Args:
+        observe: is told each pass that has run.
+    """
+    if options.compile != "never":
+        passes.run("fuse", Fusing(function, options), options.last_pass, observe)
+
+
+def split_indices(state: Fusing) -> None:
+    """Make scatters read the components of their index vectors."""
+    if state.has_default_ordering:
+        for body in state.bodies:
+            split_scatter_indices(body, _has_few_updates)
+
+
+def fuse_elementwise(state: Fusing) -> None:
+    """Form the fusions of each block: those of rows, of reductions, and then of elementwise operations."""
+    last_pass = state.options.last_pass
+    fuses_rows = state.has_default_ordering and passes.is_enabled("fuse-rows", last_pass)
+    fuses_reductions = state.has_default_ordering and passes.is_enabled("fuse-reductions", last_pass)
+
+    def fuse_reductions(block: Block) -> None:
+        if fuses_rows:
+            form_row_fusions(block, has_emitter, has_row_tiling)
+        if fuses_reductions:
+            form_reduction_fusions(block, has_emitter, has_reduction_tiling)
+
+    for body in state.bodies:
+        form_fusions(body, has_emitter, state.stays_unfused, fuse_reductions, is_worth_compiling_alone)
+
+
+def rematerialize_values(state: Fusing) -> None:
+    """Compute cheap values again where keeping them raises the peak of memory."""
+    for body in state.bodies:
+        rematerialize(body, has_emitter, _HAS_TILING, state.stays_unfused)
+
+
+def fuse_small_steps(state: Fusing) -> None:
+    """Form the fusions of operations on few elements."""
+    if state.options.ordering == Ordering():
+        for body in state.bodies:
+            form_step_fusions(body, is_small_step, state.stays_unfused)
+
+
+def reduce_as_early_as_possible(state: Fusing) -> None:
+    """Move reductions to where their operands have been computed."""
+    for body in state.bodies:
+        reduce_early(body, state.stays_unfused)
+
+
+def _has_few_updates(view: Op) -> bool:
+    from .implementations.region_loops import has_few_updates
+
+    return has_few_updates(view)
+
+
+def is_small_step(operation: Operation) -> bool:
+    """Whether native code on small arrays can be generated for an operation of a step fusion."""
+    from ..codegen.arrays import check_step
+
+    return check_step(operation) is None

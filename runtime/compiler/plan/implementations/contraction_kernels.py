@@ -1,0 +1,309 @@
+"""The kernels for products: `dot_general`, `dot` and `convolution`.
+
+Products of floats (`float_matmul`), products of low-precision numbers (`low_precision_matmul`) and
+convolutions of floats (`convolution_algorithms`) are compiled ahead of time. References call them on one
+thread, and kernels on several.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ....program.ops.contraction.base import Contraction
+from ....program.ops.contraction.float_matmul import complex_product, fastest_matmul, has_native_matmul
+from ....program.ops.contraction.low_precision_matmul import bf16_implementation
+from ....program.ops.contraction.matmul import is_low_precision, multiplier
+from ....program.ops.framework.rules import constant_operand
+from ....program.ops.numerics.element_types import carrier, rounding
+from ....types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
+from ..implementation import Runnable
+from .kernel import Kernel, KernelMatch
+
+if TYPE_CHECKING:
+    from ....program.ops.contraction.convolution import Convolution
+    from ....program.ops.reduction.window_geometry import Window
+
+BatchedShapes = tuple[list[int], list[int]]
+
+_MIN_MULTIPLICATIONS: Final = 1 << 15
+"""Minimum multiplications of a kernel that is worth a launch on threads."""
+_MIN_UNBATCHED_MULTIPLICATIONS: Final = 1 << 18
+"""Minimum multiplications of a product of float matrices on threads; the reference computes smaller
+products."""
+_MIN_BATCH: Final = 4
+_MIN_MATRIX_UNIT_OUTPUTS: Final = 16
+"""Minimum output features of a group for which the matrix unit convolves integers."""
+
+
+def contraction(view: Contraction, threads: int | None) -> KernelMatch:
+    """The kernel of a product: integer, complex, low-precision or float matrices, or the reason for none."""
+    if view.algorithm is not None:
+        return "a dot algorithm"
+    shapes = _batched_shapes(view, view.lhs.shape, view.rhs.shape)
+    (batch, rows, k), columns = shapes[0], shapes[1][2]
+    if batch * rows * k * columns < _MIN_MULTIPLICATIONS:
+        return "too small for a kernel"
+    element_types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
+    if all(type.category & INTEGER for type in element_types):
+        return _integer_matmul(view, shapes, threads)
+    if all(type.category & COMPLEX for type in element_types):
+        return _complex_matmul(view, threads)
+    if not all(type.category & FLOAT for type in element_types):
+        return "no kernel for these element types"
+    if view.multiplies_narrow_floats:
+        return _low_precision_matmul(view, threads)
+    if batch < _MIN_BATCH and batch * rows * k * columns < _MIN_UNBATCHED_MULTIPLICATIONS:
+        return "too small for a kernel"
+    return _float_matmul(view, shapes, threads)
+
+
+def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -> BatchedShapes:
+    """The shapes of operands of these shapes as [batch, row, k] and [batch, k, column]."""
+    lhs_groups = (view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions)
+    rhs_groups = (view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions)
+    return (
+        [math.prod([lhs[d] for d in dims]) for dims in lhs_groups],
+        [math.prod([rhs[d] for d in dims]) for dims in rhs_groups],
+    )
+
+
+def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch:
+    """Match a product of bf16 or small integers with the reference's kernel, on threads."""
+
+    def prepare() -> Runnable:
+        multiply: Callable[..., Array] | None = view.multiply
+        assert multiply is not None
+        shape = view.result.shape
+        stack = view.stacker(view.lhs.shape, view.rhs.shape)
+
+        def run(a: Array, b: Array) -> Array:
+            return multiply(*stack(a, b), threads).reshape(shape)
+
+        return run
+
+    return Kernel(prepare, str(bf16_implementation()), is_compiled_ahead=True)
+
+
+def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
+    from ....kernels.matmul import integer_matmul
+
+    lhs, rhs, result = (carrier(type.plain_element_type) for type in (view.lhs, view.rhs, view.result))
+    implementation = integer_matmul.implementation_of(lhs, rhs, result, shapes[0][2])
+
+    def prepare() -> Runnable:
+        multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
+        stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
+        convert_lhs, convert_rhs = _chained_astype(view.lhs.dtype, lhs), _chained_astype(view.rhs.dtype, rhs)
+        to_result = _to_result_type(result, view.result)
+
+        def run(a: Array, b: Array) -> Array:
+            return to_result(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)
+
+        return run
+
+    reason = "exact integer GEMM" if implementation is None else implementation.name
+    return Kernel(prepare, reason, is_compiled_ahead=True)
+
+
+def _uses_matrix_unit(lhs: DType, rhs: DType, result: DType, k: int) -> bool:
+    """Whether the processor's matrix unit multiplies these integers; its sums are modulo 2 ** 32."""
+    from ....kernels.matmul import integer_matmul, low_precision_matmul
+
+    if any(dtype.kind not in "iu" for dtype in (lhs, rhs)):
+        return False
+    implementation = integer_matmul.implementation_of(lhs, rhs, result, k)
+    return implementation is not None and implementation.name == low_precision_matmul.AMX
+
+
+def _chained_astype(*types: DType) -> Callable[[Array], Array]:
+    """Conversions of arrays from the first NumPy type to each other type in turn."""
+    dtype_chain = [type for previous, type in itertools.pairwise(types) if type != previous]
+    if not dtype_chain:
+        return lambda array: array
+    first, *later = dtype_chain
+    convert = operator.methodcaller("astype", first)
+    return (lambda array: functools.reduce(np.ndarray.astype, later, convert(array))) if later else convert
+
+
+def _to_result_type(computed: DType, result: TensorType) -> Callable[[Array], Array]:
+    """The conversion of computed integers to the type of the result."""
+    held = carrier(result.plain_element_type)
+    to_carrier = _chained_astype(computed, held)
+    if held == result.dtype:
+        return lambda array: np.asarray(to_carrier(array))
+    to_result = rounding(held, result.plain_element_type)
+    return lambda array: np.asarray(to_result(to_carrier(array)))
+
+
+def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
+    """Match a product of floats with the reference's kernel, on threads."""
+    if not has_native_matmul():
+        return "BLAS computes the product"
+
+    def prepare() -> Runnable:
+        (_, rows, k), (_, _, columns) = shapes
+        multiply_stacks = fastest_matmul(rows, k, columns, threads)
+        return _bound(view, multiply_stacks)
+
+    is_vector = 1 in (shapes[0][1], shapes[1][2])
+    return Kernel(prepare, "GEMV" if is_vector else "blocked GEMM", True)
+
+
+def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
+    """Match a complex product with the reference's kernel, on threads."""
+    multiply_stacks = functools.partial(complex_product, threads=threads)
+    return Kernel(lambda: _bound(view, multiply_stacks), "complex GEMM from real GEMMs", True)
+
+
+def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) -> Runnable:
+    """The contraction of operands of the view's types by a product of stacks of matrices."""
+    lhs, rhs, result = (type.plain_element_type for type in (view.lhs, view.rhs, view.result))
+    multiply = multiplier(lhs, rhs, result, multiply_stacks)
+    assert multiply is not None
+    function = view.bind_with(multiply)
+    assert function is not None
+    return function
+
+
+def convolution(view: Convolution, threads: int | None) -> KernelMatch:
+    """`nimblehlo.kernels.convolution.convolution`: products of windows with rhs, and scaled elements."""
+    padding = view.static_padding()
+    windows = view.windows(view.rhs.shape, padding)
+    types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+    if all(type.category & INTEGER for type in types):
+        return _integer_convolution(view, windows, threads)
+    if not view.is_float:
+        return "no kernel for these element types"
+    return _float_convolution(view, windows, threads)
+
+
+def _float_convolution(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
+    """Match a float convolution with the depthwise kernel or the reference's kernel, on threads."""
+    padding = view.static_padding()
+
+    def run(lhs: Array, rhs: Array) -> Array:
+        return view.convolve(lhs, rhs, padding, threads=threads)
+
+    depthwise = (
+        _depthwise_kernel(view, windows, view.conversions[-1].dtype, threads) if view.is_depthwise else None
+    )
+    if depthwise is None:
+        from ....program.ops.contraction.convolution_algorithms import is_winograd, native_convolution
+
+        convolve_by_loops = native_convolution(
+            view,
+            windows,
+            view.lhs.shape,
+            view.rhs.shape,
+            threads,
+            is_rhs_constant=constant_operand(view.operation, 1) is not None,
+        )
+        if convolve_by_loops is not None:
+            uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
+            reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "direct convolution"
+            return Kernel(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
+        if is_low_precision(view):
+            return Kernel(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
+        return "no loops for this processor"
+    convert_lhs, convert_rhs, from_accumulator, _ = view.conversions
+
+    from ....kernels.convolution.convolution import are_finite
+
+    def run_depthwise(lhs: Array, rhs: Array) -> Array:
+        if not are_finite(rhs):
+            return run(lhs, rhs)
+        return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
+
+    return Kernel(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
+
+
+def _depthwise_kernel(
+    view: Convolution, windows: Sequence[Window], dtype: DType, threads: int | None
+) -> Runnable | None:
+    """The kernel of a depthwise convolution in this type; None if there is none."""
+    from ....kernels.convolution import convolution
+
+    shapes, axes, numbers = _kernel_geometry(view, windows)
+    if not convolution.supports(shapes, dtype):
+        return None
+    return convolution.prepare_depthwise(shapes, axes, numbers, dtype, threads=threads)
+
+
+def _kernel_geometry(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
+    """The arguments of the convolution kernels that describe the shapes."""
+    from ....program.ops.contraction.convolution_algorithms import axes, numbers
+
+    shapes = (view.lhs.shape, view.rhs.shape, view.result.shape)
+    return shapes, axes(view, windows, view.lhs.shape), numbers(view)
+
+
+def _integer_convolution(
+    view: Convolution, windows: Sequence[Window], threads: int | None
+) -> KernelMatch:
+    from ....kernels.convolution import convolution
+    from ....kernels.matmul import low_precision_matmul
+
+    result = carrier(view.result.plain_element_type)
+    computed = np.dtype(np.int32 if result.itemsize <= 4 else np.int64)
+    lhs_type, rhs_type = carrier(view.lhs.plain_element_type), carrier(view.rhs.plain_element_type)
+    groups = max(view.feature_group_count, view.batch_group_count)
+    outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
+    k = math.prod(view.rhs.shape) // max(1, outputs * groups)
+    if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _uses_matrix_unit(lhs_type, rhs_type, result, k):
+        return Kernel(
+            lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads),
+            low_precision_matmul.AMX,
+            is_compiled_ahead=True,
+        )
+    if not convolution.supports(_kernel_geometry(view, windows)[0], computed):
+        return "no loops for this processor, or no elements"
+    has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
+    is_depthwise = has_one_feature and outputs == view.batch_group_count == 1
+
+    def prepare() -> Runnable:
+        if is_depthwise:
+            convolve = convolution.prepare_depthwise(
+                *_kernel_geometry(view, windows), computed, threads=threads
+            )
+        else:
+            counts = (view.feature_group_count, view.batch_group_count)
+            convolve = convolution.prepare(
+                *_kernel_geometry(view, windows),
+                computed,
+                feature_group_count=counts[0],
+                batch_group_count=counts[1],
+                threads=threads,
+            )
+
+        convert_lhs = _chained_astype(view.lhs.dtype, lhs_type, computed)
+        convert_rhs = _chained_astype(view.rhs.dtype, rhs_type, computed)
+        to_result = _to_result_type(computed, view.result)
+        return lambda lhs, rhs: to_result(convolve(convert_lhs(lhs), convert_rhs(rhs)))
+
+    return Kernel(prepare, "exact integer convolution", is_compiled_ahead=True)
+
+
+def _integer_convolution_on_matrix_unit(
+    view: Convolution, lhs_type: DType, rhs_type: DType, threads: int | None
+) -> Runnable:
+    """The reference's convolution, with products by the matrix unit."""
+    convert_lhs = _chained_astype(view.lhs.dtype, lhs_type)
+    convert_rhs = _chained_astype(view.rhs.dtype, rhs_type)
+    to_result = _to_result_type(np.dtype(np.int32), view.result)
+
+    def multiply(a: Array, b: Array) -> Array:
+        from ....kernels.matmul.low_precision_matmul import Product
+
+        multiply_stacks: Runnable = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
+        return to_result(multiply_stacks(a, b))
+
+    return lambda lhs, rhs: view.convolve(
+        convert_lhs(lhs), convert_rhs(rhs), view.static_padding(), multiply
+    )

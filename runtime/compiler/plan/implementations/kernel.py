@@ -1,0 +1,53 @@
+"""A hand-written kernel as the implementation of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....kernels.launch.no_kernel import NoKernel
+from ....kernels.launch.private_names import problem
+from ..implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
+from ..tiering.cost_model import KERNEL_COMPILE_SECONDS
+
+
+class Kernel(Implementation):
+    """A hand-written kernel.
+
+    Args:
+        make: returns the function of the operands, or raises NoKernel.
+        reason: why it was chosen.
+        is_compiled_ahead: whether it needs no compiler; Numba compiles other kernels at their first call.
+        may_overwrite: see `Implementation`.
+    """
+
+    kind = ImplementationKind.KERNEL
+    threshold_class = "kernel"
+    takes_regions = False
+
+    def __init__(
+        self,
+        make: Callable[[], Runnable],
+        reason: str,
+        is_compiled_ahead: bool = False,
+        may_overwrite: OverwritePairs = (),
+    ) -> None:
+        self.make = make
+        self.reason = reason
+        self.compiles_when_called = not is_compiled_ahead
+        self.may_overwrite = may_overwrite
+
+    def cost(self) -> Cost:
+        return Cost(compile_seconds=KERNEL_COMPILE_SECONDS)
+
+    def prepare(self) -> Runnable:
+        reason = problem() if self.compiles_when_called else None
+        if reason is not None:
+            raise NoCode(reason)
+        try:
+            return self.make()
+        except NoKernel as error:
+            raise NoCode(str(error)) from None
+
+
+KernelMatch = Kernel | str
+"""The kernel that serves an operation, or the reason why there is none."""

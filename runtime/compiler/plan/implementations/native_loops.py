@@ -1,0 +1,353 @@
+"""Loops on scalars and small arrays: a `while` starts with its plan, and continues as native code."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ....program.ir import Operation, Value, captured_values
+from ....program.ir.record import Record
+from ....program.ops.control.control import While
+from ....program.ops.framework.memory_limit import bytes_of
+from ....types import TensorType
+from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
+from ..implementation import Implementation, ImplementationKind, Replaceable
+from ..tiering import cost_model
+from ..tiering.background import BACKGROUND, Job
+
+if TYPE_CHECKING:
+    from ....kernels.launch.native_loop import LoopShards, NativeWhile
+
+_MAX_SCALAR_ELEMENTS = 16
+"""Maximum elements of a value that is not an array."""
+
+FIRST_CALL_ITERATIONS, FIRST_CALL_WORK = 1 << 12, 1 << 24
+"""Maximum iterations of the first native call of a loop, and their maximum work (multiplications and bytes);
+later calls do more, up to CALL_SECONDS."""
+CALL_SECONDS = 0.02
+"""Seconds of one native call, about; a signal can stop the loop between two calls."""
+
+_MAX_OPTIMIZED_OPERATIONS = 400
+"""Maximum operations of a loop whose short inner loops LLVM unrolls. Without unrolling, 1,000 operations
+compile in 0.7 instead of 1.0 s on Sapphire Rapids, and run 5 % longer."""
+_PLAN_SECONDS = 0.02
+"""Seconds that a loop runs by its plan between two checks whether its native code is ready."""
+
+_MAX_SERIAL_MULTIPLICATIONS = 1 << 23
+"""Maximum multiplications of an iteration on one thread; blocked matrix products are faster for more."""
+_MIN_SHARD_WORK = 1 << 15
+"""Minimum work of an iteration of a shard, in multiplications."""
+_MAX_REDUNDANT_WORK = 1.25
+"""Maximum work of all shards together, as a multiple of the loop's: each shard repeats what all rows
+share."""
+_MULTIPLICATIONS_PER_BYTE = 2
+"""Cost of writing a byte of an array, in multiplications."""
+_MULTIPLICATION_SECONDS = 1e-11
+"""Time of a multiplication in seconds."""
+
+
+class LoopToCompile(Record):
+    """A `while`, or one shard of it, to compile to native code.
+
+    Attributes:
+        operation: the loop to generate.
+        shard: the shard that `operation` computes; None: all of the loop.
+    """
+
+    operation: Operation
+    shard: LoopShard | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of shards."""
+        return 1 if self.shard is None else self.shard.count
+
+    @property
+    def captured(self) -> list[Value]:
+        """The values that its regions capture; the number of a shard's first row is the last one."""
+        first = None if self.shard is None else self.shard.first_row
+        values = [value for value in captured_values(self.operation.regions) if value is not first]
+        return values if first is None else [*values, first]
+
+
+def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
+    """The loop to compile for a `while`, itself or one shard of it, or the reason why nothing is compiled.
+
+    Args:
+        threads: maximum number of threads; None: all.
+    """
+    from ....kernels.launch.threads import chosen_threads
+    from ...codegen import native_loop
+    from ...codegen.blocks import check_ordering
+
+    reason = check_ordering(view.operation.regions, view.ordering)
+    if reason is not None:
+        return reason
+    unsharded = LoopToCompile(view.operation)
+    count = chosen_threads(threads)
+    loop = _sharded(unsharded, count, _MAX_SERIAL_MULTIPLICATIONS) if count > 1 else None
+    if loop is not None:
+        return loop
+    max_multiplications = _MAX_SERIAL_MULTIPLICATIONS if count == 1 else None
+    return (
+        native_loop.check_native_loop(unsharded.operation, unsharded.captured, max_multiplications)
+        or unsharded
+    )
+
+
+def _sharded(
+    unsharded: LoopToCompile, max_shards: int, max_multiplications: int
+) -> LoopToCompile | None:
+    """A shard of a `while`, whose work determines the number of shards; None if it is not sharded.
+
+    Args:
+        max_shards: the maximum number of shards.
+        max_multiplications: the maximum multiplications of matrix products in an iteration of a shard.
+    """
+    from ...codegen import native_loop
+
+    if not native_loop.is_plain_loop(unsharded.operation):
+        return None
+    if not native_loop.runs_uninterrupted(unsharded.operation):
+        # Signals can only be handled on the thread of the call.
+        return None
+    work = _iteration_work(unsharded)
+    shard = loop_shard(unsharded.operation, min(max_shards, work // _MIN_SHARD_WORK))
+    if shard is None or not _writes_only_own_windows(shard):
+        return None
+    loop = LoopToCompile(shard.operation, shard)
+    is_worth_sharding = shard.count * _iteration_work(loop) <= _MAX_REDUNDANT_WORK * work
+    reason = native_loop.check_native_loop(loop.operation, loop.captured, max_multiplications)
+    return loop if is_worth_sharding and reason is None else None
+
+
+def _writes_only_own_windows(shard: LoopShard) -> bool:
+    """Whether a shard writes no window of another shard: it never copies an array of which others update
+    windows.
+    """
+    from ...codegen import native_loop
+
+    pairs = zip(shard.carried, shard.operation.operands, strict=True)
+    shared = [operand.type for kind, operand in pairs if kind is CarriedSharding.WINDOWS]
+    return all(native_loop.updates_in_place_type(shard.operation, type) for type in shared)
+
+
+def _iteration_work(loop: LoopToCompile) -> int:
+    """Estimated work of an iteration, in multiplications."""
+    from ...codegen import native_loop
+
+    computed_bytes, multiplications = native_loop.iteration_work(loop.operation)
+    return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
+
+
+def is_long(view: While) -> bool:
+    """Whether a loop is known to run long enough to be compiled first."""
+    from ...codegen.blocks import count_limit
+
+    count = count_limit(view.operation) or 0
+    if count < cost_model.MIN_EAGER_ITERATIONS:
+        return False
+    operations = sum(1 for region in view.operation.regions for _ in region.walk())
+    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(view) / 2
+
+
+def blocking_wait_seconds(view: While) -> float:
+    """Seconds that a loop may run by its plan before a call waits for its native code."""
+    result_types = [
+        value.type
+        for region in view.operation.regions
+        for operation in region.walk()
+        for value in operation.results
+    ]
+    arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
+    seconds = cost_model.LOOP_COMPILE_SECONDS + cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays
+    return cost_model.THRESHOLDS["loop"].blocking_wait * seconds
+
+
+class NativeLoop(Replaceable):
+    """A `while` that `check_native_loop` accepts.
+
+    Its regions run by their plans until that has taken, over all calls, as long as compiling the loop. From
+    that iteration on, it runs in native code. It changes earlier if the code is cached on the disk or was
+    compiled in the background. Both give the same bits.
+
+    Args:
+        view: the operation.
+        loop: what is compiled of it.
+        threads: maximum number of threads; None: all.
+        is_native_at_once: whether it runs in native code from the first iteration on.
+    """
+
+    def __init__(
+        self, view: While, loop: LoopToCompile, threads: int | None, is_native_at_once: bool
+    ) -> None:
+        super().__init__()
+        self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
+        reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
+        self.reason = reason if is_native_at_once else f"{reason}, after warm-up"
+        self.view, self.loop, self.threads = view, loop, threads
+        self.capture_positions = _capture_positions(view, loop)
+        self.unchanged = _unchanged(view)
+        self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
+        self.blocking_wait = blocking_wait_seconds(view)
+        self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.blocking_wait
+        self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
+        self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
+        self.job: Job | None = None
+        self.is_inner = False
+
+    def set_enclosing(self, enclosing: Implementation) -> None:
+        """Wait longer before compiling this loop: the loop around it is compiled with it when that is hot."""
+        if isinstance(enclosing, NativeLoop) and not self.is_inner:
+            self.is_inner = True
+            self.seconds_left *= cost_model.INNER_LOOP_WAIT_FACTOR
+            self.blocking_wait *= cost_model.INNER_LOOP_WAIT_FACTOR
+            self.background_start = self.blocking_wait / 2
+
+    def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> Any:
+        if self.native is not None:
+            return self.native(operands, self._captures(body.captures), body.count_steps, out)
+        values, finished = self._run_plans(operands, cond, body)
+        if finished:
+            self._compile_early()
+            return tuple(values)
+        if self.native is None and self.job is not None:
+            BACKGROUND.finish(self.job)
+        native = self.native = self.native or self.prepare()
+        return native(values, self._captures(body.captures), body.count_steps)
+
+    def _captures(self, captures: Sequence[Any]) -> Sequence[Any]:
+        """The captured values that the native code uses, in its order."""
+        return (
+            captures
+            if self.capture_positions is None
+            else [captures[index] for index in self.capture_positions]
+        )
+
+    def _compile_early(self) -> None:
+        """Begin to compile in the background, if the loop has run for long enough."""
+        if self.job is None and self.blocking_wait - self.seconds_left > self.background_start:
+            self.job = BACKGROUND.submit(Job(self._compile, has_priority=True))
+
+    def _compile(self) -> None:
+        self.native = self.prepare()
+
+    def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
+        """Iterate by the regions' plans while `seconds_left`; the values, and whether the loop has ended."""
+        while self.seconds_left > 0 and self.native is None:
+            budget = min(self.seconds_left, self.seconds_to_cache_lookup, _PLAN_SECONDS)
+            start = perf_counter()
+            finished = False
+            while not finished and perf_counter() - start < budget:
+                finished = not cond(*values)[0]
+                if not finished:
+                    values = body(*values)
+            seconds = perf_counter() - start
+            self.seconds_left -= seconds
+            self.seconds_to_cache_lookup -= seconds
+            if finished:
+                return values, True
+            if self.seconds_to_cache_lookup <= 0:
+                self.seconds_to_cache_lookup = float("inf")
+                if self.is_compiled():
+                    break
+            self._compile_early()
+        return values, False
+
+    @functools.cached_property
+    def scratch_bytes(self) -> int:
+        from ...codegen import native_loop
+
+        loop = self.loop
+        workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured)
+        return workspaces + (loop.count - 1) * self._copied_bytes()
+
+    def _copied_bytes(self) -> int:
+        """Bytes of the carried values of which each shard but the first has its own copy."""
+        shard = self.loop.shard
+        if shard is None:
+            return 0
+        triples = zip(shard.carried, shard.operation.operands, self.unchanged, strict=True)
+        return sum(
+            bytes_of(operand.type)
+            for kind, operand, unchanged in triples
+            if not unchanged and _shard_stride(kind, operand.type) is None
+        )
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The key of the native code, which equal loops share."""
+        from ...codegen.description import operation_description
+        from ...codegen.llvm.machine import key_of
+
+        return key_of("loop\n" + operation_description(self.loop.operation, self.loop.captured))
+
+    def is_compiled(self) -> bool:
+        from ...codegen.llvm import machine
+
+        return machine.is_compiled(self.key)
+
+    def prepare(self) -> NativeWhile:
+        from ....kernels.launch.native_loop import NativeWhile
+        from ...codegen import native_loop
+        from ...codegen.arrays import library_symbols
+        from ...codegen.blocks import count_limit
+        from ...codegen.llvm import machine
+
+        loop = self.loop
+
+        def text() -> str:
+            return str(native_loop.native_loop(loop.operation, loop.captured))
+
+        fast_compile = native_loop.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
+        symbols = library_symbols([loop.operation])
+        names = (native_loop.NAME, native_loop.WORKSPACE_BYTES)
+        address, size_address = machine.function_addresses(self.key, names, text, fast_compile, symbols)
+        workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
+        work = sum(native_loop.iteration_work(loop.operation))
+        iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
+        iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
+        return NativeWhile(
+            address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout()
+        )
+
+    def _shard_layout(self) -> LoopShards | None:
+        """The memory of the shards; None if the loop is not sharded."""
+        from ....kernels.launch.native_loop import LoopShards
+
+        loop, shard = self.loop, self.loop.shard
+        if shard is None:
+            return None
+        seconds = loop.count * _iteration_work(loop) * _MULTIPLICATION_SECONDS
+        shard_strides = [
+            0 if unchanged else _shard_stride(kind, operand.type)
+            for kind, operand, unchanged in zip(
+                shard.carried, shard.operation.operands, self.unchanged, strict=True
+            )
+        ]
+        return LoopShards(loop.count, shard.rows, tuple(shard_strides), seconds, self.threads)
+
+
+def _shard_stride(kind: CarriedSharding, type: Any) -> int | None:
+    """Bytes between the rows of a carried value of that type; 0: shards share it; None: each has a copy."""
+    if kind is CarriedSharding.ROWS:
+        return int(type.size * type.dtype.itemsize)
+    return 0 if kind is CarriedSharding.WINDOWS else None
+
+
+def _capture_positions(view: While, loop: LoopToCompile) -> list[int] | None:
+    """The positions of the captured values that a shard's native code uses; None for a whole loop."""
+    if loop.shard is None:
+        return None
+    captured = captured_values(view.operation.regions)
+    return [captured.index(value) for value in loop.captured[:-1]]
+
+
+def _unchanged(view: While) -> tuple[bool, ...]:
+    """For each carried value, whether the body returns it unchanged."""
+    body = view.body.block
+    carried_values: Sequence[Value] = body.terminator.operands
+    return tuple([value is argument for value, argument in zip(carried_values, body.arguments, strict=True)])

@@ -1,0 +1,194 @@
+"""The background thread, which compiles while calls go on.
+
+The thread starts with the first job and ends with the last one. The code that it compiles gives the same bits
+as the code that runs meanwhile. A fork and the end of the interpreter wait only for the job that runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ....kernels.launch.free_memory import as_memory_error
+from ...float_errors import ignoring_float_errors
+
+_SWITCH_SECONDS = 2e-4
+"""Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
+times as long, and a call that releases the lock in each step would wait that long in each."""
+
+_ROUNDING_SECONDS = 5e-7
+"""Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
+be too small by a rounding error."""
+
+_MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.compiler.codegen.llvm.machine")
+
+
+class Job:
+    """An action to run once.
+
+    Args:
+        action: stores its result itself. An exception that it raises is logged.
+        has_priority: whether it precedes the jobs that take seconds.
+    """
+
+    __slots__ = ("action", "ended", "has_priority")
+
+    def __init__(self, action: Callable[[], object], has_priority: bool) -> None:
+        self.action = action
+        self.has_priority = has_priority
+        self.ended = False
+
+    def run(self) -> None:
+        try:
+            ignoring_float_errors(self.action)
+        except Exception as error:
+            # `Options(compile="eager")` prepares code without a job and raises.
+            _warn(error)
+        finally:
+            self.ended = True
+
+
+def _warn(error: Exception) -> None:
+    """Log why a job failed."""
+    import logging
+
+    error = as_memory_error(error)
+    reason = "compiling failed, so the reference continues to run: %s: %s"
+    # Where memory is short, no trace says more.
+    trace = None if isinstance(error, MemoryError) else error
+    logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=trace)
+
+
+class Background:
+    """A queue of jobs, quick ones first, and the thread that runs them."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.waiting: list[Job] = []
+        self.running: Job | None = None
+        self.run_by_callers: dict[Job, int] = {}
+        self.thread: threading.Thread | None = None
+        self.holds = 0
+        self.is_ready_for_forks = False
+
+    def submit(self, job: Job) -> Job:
+        """Add a job to the queue, and return it."""
+        self.prepare_for_forks()
+        with self.changed:
+            self.waiting.append(job)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self.work, name="nimblehlo compiling")
+                self.thread.start()
+        return job
+
+    def finish(self, job: Job) -> None:
+        """Wait for a job; the caller runs it if the thread has not begun it."""
+        with self.changed:
+            if job in self.waiting:
+                self.waiting.remove(job)
+                self.run_by_callers[job] = threading.get_ident()
+            else:
+                while not job.ended:
+                    self.changed.wait()
+                return
+        try:
+            job.run()
+        finally:
+            # Other callers may wait for the job by now.
+            with self.changed:
+                del self.run_by_callers[job]
+                self.changed.notify_all()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job runs, which slows calls down."""
+        return self.thread is not None
+
+    def wait(self) -> None:
+        """Wait until the queue is empty and no job runs."""
+        with self.changed:
+            while self.waiting or self.running is not None:
+                self.changed.wait()
+
+    def work(self) -> None:
+        """Run the thread: compile the jobs of the queue."""
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _ROUNDING_SECONDS)
+        while True:
+            with self.changed:
+                while self.holds:
+                    self.changed.wait()
+                if not self.waiting or not threading.main_thread().is_alive():
+                    self.thread = None
+                    sys.setswitchinterval(interval + _ROUNDING_SECONDS)
+                    self.changed.notify_all()
+                    return
+                job = next((one for one in self.waiting if one.has_priority), self.waiting[0])
+                self.waiting.remove(job)
+                self.running = job
+            job.run()
+            with self.changed:
+                self.running = None
+                self.changed.notify_all()
+
+    def prepare_for_forks(self) -> None:
+        """Register the fork hooks after those of the modules that a job may use.
+
+        Python calls the hooks before a fork in reverse order, so a fork waits for the job before it takes a
+        lock that the job may need.
+        """
+        if self.is_ready_for_forks:
+            return
+        self.is_ready_for_forks = True
+        for name in _MODULES_WITH_FORK_HOOKS:
+            importlib.import_module(name)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self.before_fork,
+                after_in_parent=self.release,
+                after_in_child=self.after_fork_in_child,
+            )
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the thread from beginning a job within the context; callers that need a job run it."""
+        with self.changed:
+            self.holds += 1
+        try:
+            yield
+        finally:
+            self.release()
+
+    def before_fork(self) -> None:
+        """Wait for the job that runs, and keep others from beginning."""
+        with self.changed:
+            self.holds += 1
+            while self.running is not None and self.thread is not threading.current_thread():
+                self.changed.wait()
+
+    def release(self) -> None:
+        """Let the thread begin jobs again."""
+        with self.changed:
+            # A child has its own count, even if it was forked within `held`.
+            self.holds = max(0, self.holds - 1)
+            self.changed.notify_all()
+
+    def after_fork_in_child(self) -> None:
+        """Put the jobs back that other callers ran: only the forking thread exists in the child."""
+        self.changed = threading.Condition()
+        interrupted = [
+            job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()
+        ]
+        for job in interrupted:
+            del self.run_by_callers[job]
+        self.waiting.extend(interrupted)
+        self.running = self.thread = None
+        self.holds = 0
+
+
+BACKGROUND = Background()
+"""The background compiler of this process."""

@@ -1,0 +1,341 @@
+"""Steps that start with one implementation, the baseline, and change to native code once that pays.
+
+Once a step has taken a small part of its compile time, a background thread compiles it. Once it has taken
+longer than its compile time, a call waits for the code (`THRESHOLDS`). Code from the background is tried in
+the next calls. It stays if one of these calls is faster than every call of the baseline, which is not
+certain for few elements. Since other processes may have slowed these calls down, the code is tried again a
+few times later, each time against new calls of the baseline.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ....kernels.launch.spans import span
+from ..implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
+from .background import BACKGROUND, Job
+from .cost_model import (
+    CACHE_LOAD_SECONDS,
+    MAX_ATTEMPTS,
+    MAX_COPIED_BYTES,
+    MIN_NUMBA_REFERENCE_SECONDS,
+    MIN_SHARED_SECONDS,
+    PAUSE_CALLS,
+    THRESHOLDS,
+    Thresholds,
+    compiler_load_seconds,
+)
+
+
+class StepProfile:
+    """The time that the steps of a program which share native code have taken, and are expected to take.
+
+    Attributes:
+        seconds: spent in their baselines so far.
+        expected: of one call of the baseline of each step.
+        job: compiles their code in the background.
+    """
+
+    __slots__ = ("expected", "job", "seconds")
+
+    def __init__(self, expected: float = 0.0) -> None:
+        self.seconds = 0.0
+        self.expected = expected
+        self.job: Job | None = None
+
+
+_waiting_for_numba = StepProfile()
+"""The time of the steps in all programs that a kernel of Numba could replace."""
+
+
+def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
+    """The implementations, or their constituents, that native code may replace, in order."""
+    constituents = [constituent for one in implementations for constituent in one.constituents()]
+    return [constituent for constituent in constituents if isinstance(constituent, Tiering)]
+
+
+def share_profiles(steps: Iterable[Tiering]) -> None:
+    """Make the steps of a program that share native code share one profile."""
+    counts = Counter(steps)
+    similar = Counter([step.code_summary for step in counts])
+    shared: dict[Hashable, StepProfile] = {}
+    for step, count in counts.items():
+        # The key may need the code generator, which takes long to load in a first call.
+        key = step.key if similar[step.code_summary] > 1 else step.code_summary
+        if key is not None:
+            profile = shared.setdefault(key, StepProfile())
+            profile.expected += count * step.profile.expected
+            step.profile = profile
+
+
+def start_expected_compilations(steps: Iterable[Tiering]) -> None:
+    """Begin to compile the code for which the first calls of steps would wait, while earlier steps run.
+
+    Args:
+        steps: the steps of a program, in order, after `share_profiles`.
+    """
+    started: set[StepProfile] = set()
+    for step in steps:
+        is_due = step.wait_threshold == 0.0 and not step.code.compiles_when_called
+        if is_due and step.profile not in started:
+            started.add(step.profile)
+            step.begin()
+
+
+class Tiering(Replaceable):
+    """Calls one implementation until native code pays and proves to be faster.
+
+    Both implementations give the same bits. Several threads may call it at the same time; at worst each
+    prepares the code.
+
+    A call waits for the code in three cases:
+
+    - The baselines of all steps that share the code are expected to take longer than compiling it.
+    - The code is cached on the disk, and the step has taken longer than loading it.
+    - The steps have taken as long as `THRESHOLDS` says.
+
+    Args:
+        baseline: runs until native code does; takes the operands, and the regions if its `takes_regions` is
+            true.
+        code: takes the operands only.
+        reason: see `Implementation`.
+        key: steps with equal keys share code; None: steps share code if the keys of their codes are equal.
+
+    Attributes:
+        candidate: the native code that is being tried.
+        set_aside: the native code that will be tried again after `pause` more calls of the baseline.
+    """
+
+    kind = ImplementationKind.TIERED
+
+    def __init__(
+        self, baseline: Implementation, code: Implementation, reason: str = "", key: Hashable = None
+    ) -> None:
+        super().__init__()
+        self.reason = reason
+        self.takes_regions = baseline.takes_regions
+        self.may_overwrite = code.may_overwrite
+        self.baseline, self.code, self._key = baseline.function, code, key
+        self.baseline_overwrites = frozenset(baseline.may_overwrite)
+        is_ufunc_program = baseline.kind is ImplementationKind.UFUNC_PROGRAM
+        is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
+        self._threshold_class = "ufunc program" if is_replaced_by_code else code.threshold_class
+        cost = code.cost()
+        self.compile_seconds = cost.compile_seconds
+        # A ufunc program is quick, so it is timed before anything is compiled.
+        self.profile = StepProfile(0.0 if is_replaced_by_code else cost.reference_seconds)
+        self.candidate: Runnable | None = None
+        self.set_aside: Runnable | None = None
+        self.attempts = self.trials = self.pause = 0
+        self.fastest = math.inf
+        self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
+        self.job: Job | None = None
+        self.is_abandoned = False
+
+    def set_enclosing(self, enclosing: Implementation) -> None:
+        """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
+        if self._threshold_class == "steps":
+            self._threshold_class = "steps in regions"
+
+    @property
+    def is_shared_by_code(self) -> bool:
+        """Whether steps share the code by the key of the code."""
+        return self._key is None and self.profile.expected >= MIN_SHARED_SECONDS
+
+    @property
+    def code_summary(self) -> Hashable:
+        """A cheap key: steps with equal keys have equal summaries."""
+        return (type(self.code), self.code.reason) if self.is_shared_by_code else self._key
+
+    @property
+    def key(self) -> Hashable:
+        """The key of the shared code; None if there is no code, or too little work to share."""
+        if not self.is_shared_by_code:
+            return self._key
+        with suppress(NoCode):
+            return self.code.key
+        return None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds at which the code is compiled."""
+        return THRESHOLDS[self._threshold_class]
+
+    @property
+    def wait_threshold(self) -> float:
+        """The time in baselines after which a call waits for the code."""
+        seconds = self.compile_seconds
+        return 0.0 if self.profile.expected > seconds else self.thresholds.blocking_wait * seconds
+
+    def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        is_undecided = self.native is None and self.candidate is None and self.set_aside is None
+        if is_undecided and not self.is_abandoned:
+            self.consider(operands)
+            # In this order, as a job stores its result before it ends.
+            if self.job is not None and self.job.ended and self.candidate is None:
+                self.give_up()
+        function = self.native or self.candidate
+        start = perf_counter()
+        if function is not None:
+            called, regions = function, {}
+        else:
+            called, out = self.baseline, None if out is None else self._out_of_baseline(operands, out)
+        result = called(*operands, **regions) if out is None else called(*operands, out=out, **regions)
+        if self.native is None:
+            self.record(perf_counter() - start, function)
+        return result
+
+    def _out_of_baseline(self, operands: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arrays of `out` that the baseline may write to; None if it may write to none."""
+        allowed = [
+            array
+            if all(
+                (number, index) in self.baseline_overwrites
+                for number, operand in enumerate(operands)
+                if operand is array
+            )
+            else None
+            for index, array in enumerate(out)
+        ]
+        return None if all(array is None for array in allowed) else tuple(allowed)
+
+    def record(self, seconds: float, candidate: Runnable | None) -> None:
+        """Record the time of a call of the baseline (None) or of a candidate."""
+        if candidate is None:
+            self.profile.seconds += seconds
+            if self.code.compiles_when_called:
+                _waiting_for_numba.seconds += seconds
+            self.fastest = min(self.fastest, seconds)
+            if self.set_aside is not None:
+                self.count_pause(self.set_aside)
+        elif seconds < self.fastest:
+            self.use(candidate)
+        elif not BACKGROUND.is_busy:
+            self.attempts += 1
+            if self.attempts >= MAX_ATTEMPTS:
+                self.postpone(candidate)
+
+    def postpone(self, candidate: Runnable) -> None:
+        """Return to the baseline, for a pause or for good."""
+        if self.trials == len(PAUSE_CALLS):
+            self.give_up()
+            return
+        self.pause = PAUSE_CALLS[self.trials]
+        self.trials += 1
+        self.set_aside = candidate
+        self.candidate = None
+
+    def count_pause(self, candidate: Runnable) -> None:
+        """Count a call during a pause; the code is compared with the last calls of the pause."""
+        self.pause -= 1
+        if self.pause == MAX_ATTEMPTS:
+            self.fastest = math.inf
+        elif self.pause <= 0:
+            self.attempts = 0
+            self.candidate = candidate
+            self.set_aside = None
+
+    def give_up(self) -> None:
+        """Discard the code, and stay with the baseline."""
+        self.candidate = None
+        self.is_abandoned = True
+
+    def consider(self, operands: tuple[Any, ...]) -> None:
+        """Begin to compile, or wait for the code, if a threshold is reached."""
+        spent, job = self.profile.seconds, self.job or self.profile.job
+        if job is not None and job.ended:
+            # A candidate is judged by its time, so the baseline must have been timed.
+            if self.fastest < math.inf or self.wait_threshold == 0.0:
+                self.adopt(operands)
+            return
+        if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
+            self.use_cached_or_compile(operands)
+        is_due = spent >= self.thresholds.background_start * self.compile_seconds and self.fastest < math.inf
+        if is_due and self.candidate is None and self.job is None and self.profile.job is None:
+            self.begin(operands)
+
+    def begin(self, operands: tuple[Any, ...] = ()) -> None:
+        """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
+        if not self.code.compiles_when_called:
+            job = Job(functools.partial(self.compile, ()), has_priority=True)
+            self.job = self.profile.job = BACKGROUND.submit(job)
+        elif _is_worth_numba():
+            job = Job(functools.partial(self.compile, _copies(operands)), has_priority=False)
+            self.job = BACKGROUND.submit(job)
+
+    def adopt(self, operands: tuple[Any, ...]) -> None:
+        """Use the code that was compiled for this step or for another one that shares it."""
+        with suppress(NoCode):
+            if self.candidate is None and not self.code.compiles_when_called and self.code.is_compiled():
+                self.compile(operands)
+        if self.candidate is None:
+            self.give_up()
+
+    def use_cached_or_compile(self, operands: tuple[Any, ...]) -> None:
+        """Use the code if it is cached on the disk; compile it if a call should wait for it."""
+        spent, job = self.profile.seconds, self.job or self.profile.job
+        if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
+            return
+        if spent >= self.wait_threshold:
+            if job is not None:
+                with span("wait", "native code"):
+                    BACKGROUND.finish(job)
+                self.adopt(operands)
+                return
+        elif not self.needs_no_compilation():
+            # Look again later: another step may compile the code.
+            self.lookup_seconds = 2 * (spent + self.profile.expected)
+            return
+        # If this fails, the baseline stays.
+        self.job = Job(functools.partial(self.compile, operands), has_priority=True)
+        self.job.run()
+
+    def needs_no_compilation(self) -> bool:
+        """Whether the code is cached on the disk, or there can be none."""
+        try:
+            return _has_compiled_code() and self.code.is_compiled()
+        except NoCode:
+            return True
+
+    def compile(self, operands: tuple[Any, ...]) -> None:
+        """Prepare the code, if there can be any, and call it once if the first call compiles it."""
+        with suppress(NoCode):
+            function = self.code.prepare()
+            if self.code.compiles_when_called:
+                function(*operands)
+            self.candidate = function
+
+
+def _is_worth_numba() -> bool:
+    """Whether Numba is imported, or the steps that it could serve have taken long enough to import it."""
+    return "numba" in sys.modules or _waiting_for_numba.seconds > MIN_NUMBA_REFERENCE_SECONDS
+
+
+def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Copies of the operands for a kernel in the background, as callers may change theirs.
+
+    Their memory does not count against the limits of a run.
+    """
+    copies = [
+        np.ndarray(operand.shape, operand.dtype, bytearray(max(operand.nbytes, 1))) for operand in operands
+    ]
+    if sum([copy.nbytes for copy in copies]) <= MAX_COPIED_BYTES:
+        for copy, operand in zip(copies, operands, strict=True):
+            copy[...] = operand
+    return tuple(copies)
+
+
+def _has_compiled_code() -> bool:
+    """Whether any generated code is loaded or on disk."""
+    from ...codegen.llvm.machine import has_compiled_code
+
+    return has_compiled_code()

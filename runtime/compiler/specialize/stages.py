@@ -1,0 +1,184 @@
+"""The passes of the specializer, which `passes.PASSES` names: each changes the function of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...program.ir import Function, Module, Region
+from ...program.ops.framework.declaration import Op
+from ...program.ops.framework.memory_limit import require_addressable_arguments
+from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS, REDUCE
+from ...types import FunctionType, TensorType, Type
+from .forward import propagate
+from .gspmd.annotations import uses_gspmd
+from .inline import inline_calls
+from .rewrites.implicit_conversions import make_conversions_explicit
+from .rewrites.registry import simplify
+from .utils.cleanup import remove_common_subexpressions, remove_dead_code
+from .utils.constants import Budget
+
+MIN_OUTLINED_OPERATIONS: Final = 250
+"""Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few
+ms."""
+
+
+class Specialization:
+    """What the specializer's passes share.
+
+    Attributes:
+        module: the verified module, which is not changed.
+        function: the function as it stands; before `inline`, that of the module.
+        argument_types: the argument types with known sizes; None: the declared types.
+        budget: for folding constants.
+        drops_windows, outlines_subgraphs: those of `specialize`.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        argument_types: Sequence[Type] | None,
+        budget: Budget,
+        *,
+        drops_windows: bool = False,
+        outlines_subgraphs: bool = False,
+    ) -> None:
+        self.module = module
+        self.function = function
+        self.argument_types = argument_types
+        self.budget = budget
+        self.drops_windows = drops_windows
+        self.outlines_subgraphs = outlines_subgraphs
+
+    @property
+    def body(self) -> Region:
+        """The function's body."""
+        assert self.function.body is not None
+        return self.function.body
+
+    @property
+    def bodies(self) -> Sequence[Region]:
+        """The bodies of the function and of its callees."""
+        return [each.body for each in (self.function, *self.function.callees) if each.body is not None]
+
+    def has(self, name: str) -> bool:
+        """Whether the function has an operation of that name."""
+        return any(operation.name == name for operation in self.body.walk())
+
+
+def convert_shardings(state: Specialization) -> None:
+    """Turn GSPMD's shardings into the sdy dialect."""
+    if uses_gspmd(state.module):
+        from .gspmd.conversion import to_shardy
+
+        state.module = to_shardy(state.module)
+        state.function = state.module.functions[state.function.name]
+
+
+def inline(state: Specialization) -> None:
+    """Inline calls, and composites for which no function is registered."""
+    state.function = inline_calls(state.module, state.function)
+    require_addressable_arguments(state.function)
+
+
+def convert_explicitly(state: Specialization) -> None:
+    """Make the conversions of operands explicit."""
+    make_conversions_explicit(state.body)
+
+
+def propagate_sizes(state: Specialization) -> None:
+    """Bind the argument types, infer sizes and fold constants."""
+    function, types = state.function, state.argument_types
+    bound = types is not None and tuple(types) != function.type.inputs
+    arguments = state.body.block.arguments
+    for argument, type in zip(arguments, types or function.type.inputs, strict=True):
+        argument.type = type
+    propagate(state.body, state.budget, sizes_bound=bound or _has_unknown_sizes(state.body))
+    function.type = FunctionType([argument.type for argument in arguments], state.body.type.results)
+
+
+def _has_unknown_sizes(body: Region) -> bool:
+    """Whether a value has a size that may follow from constant operands."""
+    types = {result.type for operation in body.walk() for result in operation.results}
+    return any(isinstance(type, TensorType) and not type.is_static for type in types)
+
+
+def bind_ids(state: Specialization) -> None:
+    """Make the ids of a process arguments."""
+    if not PROGRAM_PER_PROCESS.isdisjoint(operation.name for operation in state.body.walk()):
+        from .process_ids import bind_process_ids
+
+        bind_process_ids(state.function)
+
+
+def exclude_windows(state: Specialization) -> None:
+    """Move windows of scatters that are partly out of bounds out of bounds, if the program drops them."""
+    if state.drops_windows and state.has("stablehlo.scatter"):
+        from .rewrites.partial_windows import exclude_partial_windows
+
+        exclude_partial_windows(state.body)
+
+
+def remove_unused(state: Specialization) -> None:
+    """Merge equal operations and remove those without effect."""
+    remove_common_subexpressions(state.body)
+    remove_dead_code(state.body)
+
+
+def gather_before_computing(state: Specialization) -> None:
+    """Gather from the operands of elementwise operations in place of their results."""
+    if state.has("stablehlo.gather"):
+        from .fusion.early_gathers import gather_early
+
+        gather_early(state.body)
+        remove_dead_code(state.body)
+
+
+def outline(state: Specialization) -> None:
+    """Make callees of repeated subgraphs."""
+    if state.outlines_subgraphs and len(state.body.block.operations) >= MIN_OUTLINED_OPERATIONS:
+        from .outlining.outlined_calls import outline_repeated_subgraphs
+
+        state.function.callees = outline_repeated_subgraphs(state.body)
+
+
+def simplify_functions(state: Specialization) -> None:
+    """Apply the rewrites."""
+    for body in state.bodies:
+        simplify(body, state.budget)
+        remove_dead_code(body)
+
+
+def reduce_before_transposes(state: Specialization) -> None:
+    """Reduce the operands of transposes."""
+    for body in state.bodies:
+        if any(operation.name == REDUCE for operation in body.walk()):
+            from .rewrites.transposed_reductions import reduce_before_transposing
+
+            reduce_before_transposing(body)
+            remove_dead_code(body)
+
+
+def require_all_targets(state: Specialization) -> None:
+    """Check that custom calls have targets."""
+    for body in state.bodies:
+        require_targets(body)
+
+
+def require_targets(region: Region) -> None:
+    """Check that the custom calls which run for all arguments have targets.
+
+    A custom call in a branch of a `case` is checked when it runs: a program that JAX exported for several
+    platforms has a branch for each platform.
+
+    Raises:
+        UnsupportedError: there is no target.
+    """
+    for operation in region.block.operations:
+        if operation.name == "stablehlo.custom_call":
+            call: Any = Op.of(operation)
+            call.require_target()
+        if operation.name != "stablehlo.case":
+            for inner in operation.regions:
+                require_targets(inner)

@@ -1,0 +1,59 @@
+"""Classifies operations by what their declarations state: effects, control flow, data movement."""
+
+from __future__ import annotations
+
+from ....program.ir import Block, Operation
+from ....program.ops.framework.declaration import declaration_of, lookup
+from ....program.ops.framework.traits import Memory, Product, RegionRole
+
+
+def is_control_flow(operation: Operation) -> bool:
+    """Whether an operation's regions are programs of their own, not computations on elements."""
+    return declaration_of(operation).region_role.is_control_flow
+
+
+def is_fusion(operation: Operation) -> bool:
+    """Whether an operation is a fusion that becomes one loop nest."""
+    return declaration_of(operation).region_role is RegionRole.FUSION
+
+
+def is_movement(operation: Operation) -> bool:
+    """Whether a result has only elements of the operands, at indices that attributes determine."""
+    return declaration_of(operation).movement is not None
+
+
+def is_view(operation: Operation) -> bool:
+    """Whether a result has only elements of the first operand, at indices that attributes determine.
+
+    It costs nothing, unless its elements are needed in order.
+    """
+    movement = declaration_of(operation).movement
+    return movement is not None and movement.has_one_source
+
+
+def creates(operation: Operation) -> bool:
+    """Whether a result depends on attributes alone."""
+    return declaration_of(operation).memory is Memory.CREATES
+
+
+def is_matmul(operation: Operation) -> bool:
+    """Whether an operation is a product that `nimblehlo.program.ops.contraction.base.Contraction`
+    describes.
+    """
+    return declaration_of(operation).product is Product.MATMUL
+
+
+def is_pure(block: Block) -> bool:
+    """Whether no operation of a block, nested ones included, has an effect beyond its results."""
+    return all(map(has_no_effect, block.operations))
+
+
+def has_no_effect(operation: Operation) -> bool:
+    """Whether an operation may be removed if its results are unused, or run once instead of twice."""
+    declaration = lookup(operation.name)
+    if declaration is None or not declaration.pure:
+        return False
+    if declaration.is_pure_by_call and not declaration(operation).pure:
+        return False
+    regions = operation.regions
+    return not regions or all(is_pure(region.block) for region in regions)

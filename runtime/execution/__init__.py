@@ -1,0 +1,1 @@
+"""Runs plans: values in, steps, values out."""

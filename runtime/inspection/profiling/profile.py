@@ -1,0 +1,196 @@
+"""Profiles of calls, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ...kernels.launch.spans import Span
+from ...types import Array
+from .chrome_trace import Interval, events
+from .machine import Machine
+
+DEFAULT_ROWS: Final = 30
+"""Steps that a table shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFigures:
+    """The figures of one step of the plan.
+
+    Attributes:
+        path: which step of the plan it is, such as ``"3"``, or ``"2.body.5"`` within the region of a step.
+        operation: its operation; ``nimblehlo.`` begins the names of fusions.
+        types: of its operands and results.
+        location: the operation's source location.
+        source_line: ``file:line`` of the source, if the location names one.
+        implementation: a value of `ImplementationKind`, such as ``"numpy"`` or ``"generated"``.
+        reason: why it was chosen.
+        calls: calls of the step, in all profiled calls of the program.
+        native_calls: calls at the end of which native code had replaced its first implementation.
+        seconds: of all these calls.
+        self_seconds: seconds without those of the steps in its regions.
+        longest_seconds: of the longest call.
+        bytes: bytes of its operands and results, for one call; 0 where sizes are unknown.
+        multiplications: multiply-add pairs of products and convolutions, for one call; 0 for others.
+        machine_share: the larger one of its shares of the machine's memory bandwidth and of its speed at
+            matrix products. More than 1.0 is possible where caches hold the operands.
+    """
+
+    path: str
+    operation: str
+    types: str
+    location: str
+    source_line: str | None
+    implementation: str
+    reason: str
+    calls: int
+    native_calls: int
+    seconds: float
+    self_seconds: float
+    longest_seconds: float
+    bytes: int
+    multiplications: int
+    machine_share: float
+
+    def details(self) -> dict[str, Any]:
+        """The fields that do not change from run to run."""
+        names = ("path", "types", "implementation", "reason", "location", "bytes")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The times of some calls of an executable, step by step.
+
+    Attributes:
+        program: name and type of the function.
+        call_starts: the clock's seconds (`time.perf_counter`) at the start of each call.
+        call_seconds: seconds of each call.
+        steps: what each step took, in the order of the plan.
+        spans: what threads compiled, loaded and waited for meanwhile.
+        machine: the speed of the machine.
+        step_numbers: for each recorded run of a step its index in `steps`.
+        step_times: of these runs the start, by the same clock, and the duration, in seconds.
+        thread: identifier of the calling thread.
+    """
+
+    program: str
+    call_starts: Sequence[float]
+    call_seconds: Sequence[float]
+    steps: Sequence[StepFigures]
+    spans: Sequence[Span]
+    machine: Machine
+    step_numbers: Array = field(repr=False)
+    step_times: Array = field(repr=False)
+    thread: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.call_seconds)
+
+    @property
+    def outside_steps(self) -> float:
+        """Seconds of the calls outside of all steps: checks of inputs, the executor, results."""
+        return self.seconds - sum(step.self_seconds for step in self.steps)
+
+    def slowest(self, count: int | None = None) -> list[StepFigures]:
+        """The steps by the time that they took themselves, the slowest first.
+
+        Args:
+            count: how many; None: all.
+        """
+        return sorted(self.steps, key=lambda step: -step.self_seconds)[:count]
+
+    def table(self, rows: int | None = DEFAULT_ROWS) -> str:
+        """A table of the steps by the time that they took themselves.
+
+        Args:
+            rows: maximum number of steps that are shown; None: all.
+        """
+        calls = len(self.call_seconds)
+        lines = [
+            f"{self.program}",
+            f"{calls} call{'' if calls == 1 else 's'} in {duration(self.seconds)}, "
+            f"of which {duration(self.outside_steps)} outside of steps",
+            f"machine: {self.machine.bytes_per_second / 1e9:.1f} GB/s, "
+            f"{self.machine.multiplications_per_second / 1e9:.1f} G multiply-adds/s (f32), "
+            f"{self.machine.threads} thread{'' if self.machine.threads == 1 else 's'}",
+            "",
+            f"{'time':>9} {'%':>5} {'calls':>7} {'a call':>9} {'GB/s':>6} {'share':>6}  step",
+        ]
+        lines += [self._row(step) for step in self.slowest(rows)]
+        left_out = len(self.steps) - (len(self.steps) if rows is None else min(rows, len(self.steps)))
+        if left_out:
+            seconds = sum(step.self_seconds for step in self.slowest()[-left_out:])
+            lines.append(f"{duration(seconds):>9} {self._percent(seconds):5.1f}  {left_out} more steps")
+        waits = [span for span in self.spans if span.thread == self.thread]
+        for kind in dict.fromkeys(span.kind for span in waits):
+            seconds = sum(span.seconds for span in waits if span.kind == kind)
+            lines.append(f"{duration(seconds):>9} {self._percent(seconds):5.1f}  of these to {kind}")
+        return "\n".join(lines)
+
+    def _percent(self, seconds: float) -> float:
+        return 100.0 * seconds / self.seconds if self.seconds else 0.0
+
+    def _row(self, step: StepFigures) -> str:
+        speed = step.bytes * step.calls / step.self_seconds / 1e9 if step.self_seconds else 0.0
+        how = step.implementation
+        if step.native_calls:
+            how += f", native in {step.native_calls} of {step.calls} calls"
+        where = f" at {step.source_line}" if step.source_line else ""
+        return (
+            f"{duration(step.self_seconds):>9} {self._percent(step.self_seconds):5.1f} {step.calls:7d} "
+            f"{duration(step.self_seconds / step.calls):>9} {speed:6.2f} {100 * step.machine_share:5.1f}%  "
+            f"{step.path} {step.operation} {step.types} [{how}: {step.reason}]{where}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures by name, without the single runs of steps."""
+        return {
+            "program": self.program,
+            "call_seconds": list(self.call_seconds),
+            "outside_steps": self.outside_steps,
+            "machine": {name: getattr(self.machine, name) for name in Machine._fields},
+            "steps": [asdict(step) for step in self.steps],
+            "spans": [{name: getattr(span, name) for name in Span._fields} for span in self.spans],
+        }
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Store all figures (`as_dict`) in a JSON file."""
+        Path(path).write_text(json.dumps(self.as_dict(), indent=1), encoding="utf-8")
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Store a file that https://ui.perfetto.dev opens (`nimblehlo.inspection.profiling.chrome_trace`)."""
+        trace = {"traceEvents": self.events(), "displayTimeUnit": "ns"}
+        Path(path).write_text(json.dumps(trace), encoding="utf-8")
+
+    def events(self) -> list[dict[str, Any]]:
+        """The events of that file, in the Trace Event Format."""
+        times = zip(self.call_starts, self.call_seconds, strict=True)
+        calls = [
+            Interval("call", f"call {number}", *interval, {"program": self.program})
+            for number, interval in enumerate(times)
+        ]
+        details = [step.details() for step in self.steps]
+        runs = zip(self.step_numbers.tolist(), self.step_times.tolist(), strict=True)
+        steps = [
+            Interval("step", self.steps[number].operation, start, seconds, details[number])
+            for number, (start, seconds) in runs
+        ]
+        return events(calls, steps, self.spans, self.thread)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def duration(seconds: float) -> str:
+    """A duration with a fitting unit."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if abs(seconds) >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"

@@ -1,0 +1,1 @@
+"""What a program is, how it is read, and what each operation means."""

@@ -1,0 +1,105 @@
+"""Read a module from bytecode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ....errors import NimbleError, ParseError, UnsupportedError
+from ...ir import Module, Operation, Value
+from ..module_items import module_item, module_of
+from . import builtin, hlo, operations, sdy, vhlo
+from .container import Container, Decoder
+from .program import ProgramReader
+
+LATEST_VERSION: Final = (1, 22, 0)
+"""The latest version of StableHLO whose portable artifacts are known to be read."""
+
+_PRODUCER: Final = re.compile(r"StableHLO_v(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
+
+_CAST: Final = "builtin.unrealized_conversion_cast"
+
+_DECODERS: Final[Mapping[str, Decoder]] = {
+    "builtin": builtin,
+    "chlo": hlo.Chlo(),
+    "quant": builtin.Quant(),
+    "sdy": sdy.Sdy(),
+    "stablehlo": hlo.StableHlo(),
+    "vhlo": vhlo,
+}
+
+
+def read_bytecode(content: bytes, name: str) -> Module:
+    """The module of MLIR bytecode or of a portable artifact. Operations of VHLO become those of StableHLO.
+
+    Args:
+        content: the bytecode.
+        name: its name in errors.
+
+    Raises:
+        ParseError: the bytecode is malformed; the error names the offset of a byte.
+        UnsupportedError: it uses something that this package does not know, such as a later version of the
+            container or a dialect with an encoding of its own.
+
+    Source: MLIR's document "Bytecode Format".
+    """
+    try:
+        container = Container(content, name, _DECODERS.get)
+        try:
+            container.read_sections()
+            items = ProgramReader(container, operations).operations()
+        except NimbleError:
+            _require_known_version(container)
+            raise
+    except RecursionError:
+        raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
+    if any(dialect.name == "vhlo" for dialect in container.dialects):
+        for item in items:
+            _remove_casts(item)
+            _return_from_functions(item)
+    return module_of([module_item(item) for item in items])
+
+
+def _require_known_version(container: Container) -> None:
+    """Raise if an artifact cannot be read because its version is a later one.
+
+    Raises:
+        UnsupportedError: the producer says that the artifact is of a version later than `LATEST_VERSION`.
+    """
+    match = _PRODUCER.match(container.producer)
+    if match is not None and tuple(map(int, match.groups())) > LATEST_VERSION:
+        raise UnsupportedError(
+            f"{container.name}: the artifact is of StableHLO {'.'.join(match.groups())}, but versions up to "
+            f"{'.'.join(map(str, LATEST_VERSION))} are supported"
+        )
+
+
+def _remove_casts(operation: Operation) -> None:
+    """Remove the casts between the types of VHLO and of other dialects, which are the same types here."""
+    originals: dict[Value, Value] = {}
+    for nested in operation.walk():
+        for block in [block for region in nested.regions for block in region.blocks]:
+            casts = [each for each in block.operations if each.name == _CAST and _keeps_types(each)]
+            for cast in casts:
+                for operand, result in zip(cast.operands, cast.results, strict=True):
+                    originals[result] = originals.get(operand, operand)
+            if casts:
+                block.operations = [each for each in block.operations if each not in casts]
+    if originals:
+        for nested in operation.walk():
+            nested.replace_operands(originals)
+
+
+def _keeps_types(cast: Operation) -> bool:
+    return [each.type for each in cast.operands] == [each.type for each in cast.results]
+
+
+def _return_from_functions(operation: Operation) -> None:
+    """Give functions the terminator of the func dialect: VHLO has one for functions and regions."""
+    for nested in operation.walk():
+        if nested.name == "func.func":
+            for region in nested.regions:
+                for block in region.blocks:
+                    if block.operations and block.terminator.name == "stablehlo.return":
+                        block.terminator.name = "func.return"

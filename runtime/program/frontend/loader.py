@@ -1,0 +1,113 @@
+"""Load programs from text, paths, bytes, and objects of jaxlib and JAX."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from ...errors import ParseError, UnsupportedError
+from ..ir import Module
+from .parser import parse
+
+MAGIC: Final = b"ML\xefR"
+"""The first bytes of MLIR bytecode."""
+_SINGLE_WORD: Final = re.compile(r"[^\s{}%@\"]+")
+
+
+def load_ir(module: object) -> Module:
+    """Load a program from any supported source.
+
+    Args:
+        module: text, the path of a file (as ``str`` or ``os.PathLike``) with text or bytecode, bytes of
+            either, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``.
+
+    Raises:
+        ParseError: text or bytecode is malformed, or a file cannot be read.
+        UnsupportedError: bytecode is of a later version, or the argument has another type.
+    """
+    if isinstance(module, str):
+        return _read(module) if _is_file_path(module) else _parse_text(module)
+    if isinstance(module, os.PathLike):
+        return _read(os.fspath(module))
+    if isinstance(module, (bytes, bytearray, memoryview)):
+        return _parse_bytes(bytes(module), "<bytes>")
+    return _parse_object(module)
+
+
+def _is_file_path(text: str) -> bool:
+    try:
+        return "\n" not in text and os.path.isfile(text)
+    except (OSError, ValueError):
+        return False
+
+
+def _parse_text(text: str) -> Module:
+    if _SINGLE_WORD.fullmatch(text):
+        raise ParseError(f"{text[:200]!r} is neither a program nor the path of a file that exists")
+    return parse(text)
+
+
+def _read(path: str | bytes) -> Module:
+    path_name = os.fsdecode(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise ParseError(f"cannot read {path_name}: {error.strerror}") from error
+    return _parse_bytes(content, path_name)
+
+
+def _parse_bytes(content: bytes, name: str) -> Module:
+    if content.startswith(MAGIC):
+        from .bytecode import read_bytecode
+
+        return read_bytecode(content, name)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{name}: neither MLIR bytecode nor UTF-8 text: byte {error.start}") from None
+    del content
+    return parse(text, name)
+
+
+def _parse_object(module: Any) -> Module:
+    """Load from an object of JAX or jaxlib, recognized by its methods so that JAX need not be imported."""
+    functions: Sequence[Callable[..., Any]] = ()
+    if callable(getattr(module, "compiler_ir", None)):
+        functions = _host_functions(module)
+        module = module.compiler_ir("stablehlo")
+    elif callable(getattr(module, "mlir_module", None)):
+        from .platforms import choose_platform
+
+        parsed = parse(module.mlir_module(), "<exported>")
+        choose_platform(parsed, tuple(getattr(module, "platforms", ())))
+        return _mark_jax_producer(parsed)
+    operation = getattr(module, "operation", module)
+    if not callable(getattr(operation, "get_asm", None)):
+        raise UnsupportedError(
+            f"cannot load a program from an object of type {type(module).__qualname__}; expected text, a "
+            "path, bytes, a jaxlib ir.Module, a jax.stages.Lowered or a jax.export.Exported"
+        )
+    text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
+    parsed = parse(text, "<module>")
+    if functions:
+        from ..ops.custom_calls.host_functions import attach_functions
+
+        attach_functions(parsed, dict(enumerate(functions)).get)
+    return _mark_jax_producer(parsed)
+
+
+def _mark_jax_producer(module: Module) -> Module:
+    module.producer = "JAX"
+    return module
+
+
+def _host_functions(lowered: object) -> Sequence[Callable[..., Any]]:
+    """The Python functions that a ``jax.stages.Lowered`` calls back, by index.
+
+    JAX has no public access to them.
+    """
+    arguments = getattr(getattr(lowered, "_lowering", None), "compile_args", None)
+    return (arguments.get("host_callbacks") if isinstance(arguments, Mapping) else None) or ()

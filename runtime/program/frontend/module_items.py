@@ -1,0 +1,89 @@
+"""Turn the operations ``func.func`` and ``builtin.module`` into functions and modules.
+
+The generic form of text and bytecode have them as operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...errors import ParseError
+from ...types import FunctionType
+from ..ir import Attribute, DictionaryAttribute, Function, Module, Operation, StringAttribute, TypeAttribute
+from ..ir.attributes import ArrayAttribute
+
+
+def module_of(items: Sequence[Function | Module | Operation]) -> Module:
+    """The module that is the only item; otherwise an unnamed one of the items."""
+    if len(items) == 1 and isinstance(items[0], Module):
+        return items[0]
+    return Module(items)
+
+
+def module_item(operation: Operation) -> Function | Module | Operation:
+    """The function or module that an operation stands for; any other operation itself.
+
+    Raises:
+        ParseError: a function has no name or no type.
+    """
+    if operation.name == "builtin.module":
+        return _module(operation)
+    return _function(operation) if operation.name == "func.func" else operation
+
+
+def _module(operation: Operation) -> Module:
+    attributes = dict(operation.attributes)
+    name = attributes.pop("sym_name", None)
+    items = [
+        module_item(nested)
+        for region in operation.regions
+        for block in region.blocks
+        for nested in block.operations
+    ]
+    return Module(items, name=_text(name), attributes=attributes, location=operation.location)
+
+
+def _function(operation: Operation) -> Function:
+    attributes = dict(operation.attributes)
+    name = _text(attributes.pop("sym_name", None))
+    type = attributes.pop("function_type", None)
+    if name is None or not isinstance(type, TypeAttribute) or not isinstance(type.type, FunctionType):
+        raise ParseError(
+            "must have sym_name and function_type", operation="func.func", location=operation.location
+        )
+    body = operation.regions[0] if operation.regions and operation.regions[0].blocks else None
+    argument_attributes = _dictionaries(attributes.pop("arg_attrs", None)) or None
+    result_attributes = _dictionaries(attributes.pop("res_attrs", None)) or None
+    counts = {
+        "arguments in the body": (None if body is None else body.blocks[0].arguments, type.type.inputs),
+        "dictionaries in arg_attrs": (argument_attributes, type.type.inputs),
+        "dictionaries in res_attrs": (result_attributes, type.type.results),
+    }
+    for what, (actual, types) in counts.items():
+        if actual is not None and len(actual) != len(types):
+            raise ParseError(
+                f"@{name} has {len(actual)} {what}, but its type {type.type} asks for {len(types)}",
+                operation="func.func",
+                location=operation.location,
+            )
+    return Function(
+        name,
+        type.type,
+        body,
+        visibility=_text(attributes.pop("sym_visibility", None)),
+        argument_attributes=argument_attributes,
+        result_attributes=result_attributes,
+        attributes=attributes,
+        location=operation.location,
+    )
+
+
+def _text(attribute: Attribute | None) -> str | None:
+    return attribute.value if isinstance(attribute, StringAttribute) else None
+
+
+def _dictionaries(attribute: Attribute | None) -> list[Mapping[str, Attribute]] | None:
+    """The dictionaries of an attribute ``[{...}, {...}]``; None for another attribute or none."""
+    if not isinstance(attribute, ArrayAttribute):
+        return None
+    return [each.values if isinstance(each, DictionaryAttribute) else {} for each in attribute]

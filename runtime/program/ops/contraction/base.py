@@ -1,0 +1,323 @@
+"""The base of operations that multiply and sum: dimensions, constraints, products of stacks of matrices.
+
+Source: specification, sections "dot_general" and "convolution".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    QUANTIZED_PER_AXIS,
+    QUANTIZED_PER_TENSOR,
+    Array,
+    ElementType,
+    QuantizedType,
+    TensorType,
+    Type,
+)
+from ..framework import constraints, rules
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
+from ..framework.elements import Index, element, from_elements, index_space
+from ..framework.traits import Product
+from ..numerics.element_types import converter
+from .float_matmul import fastest_matmul, has_native_matmul, k_block_of, matmul
+from .low_precision_matmul import supports_sizes
+from .matmul import Multiply, computed_float, is_low_precision
+from .mixed_matmul import MixedProduct
+
+
+class ProductSizes(NamedTuple):
+    """The sizes of a product's dimensions: batching ones, of lhs alone, contracted ones, and of rhs alone."""
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    contracted: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        """Rows, contracted size and columns of the matrices that are multiplied."""
+        return math.prod(self.rows), math.prod(self.contracted), math.prod(self.columns)
+
+
+class Contraction(MixedProduct):
+    """Base of operations that multiply and sum over dimensions of two operands."""
+
+    product = Product.MATMUL
+    binds_by_types = True
+
+    algorithm: Any = None
+    lhs_batching_dimensions: Attribute[tuple[int, ...]] | tuple[int, ...]
+    rhs_batching_dimensions: Attribute[tuple[int, ...]] | tuple[int, ...]
+    lhs_contracting_dimensions: Any  # an attribute or a property
+    rhs_contracting_dimensions: Attribute[tuple[int, ...]] | tuple[int, ...]
+
+    @property
+    def lhs_result_dimensions(self) -> tuple[int, ...]:
+        """Dimensions of lhs that the result has."""
+        used = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
+        return tuple([d for d in range(self.lhs.rank) if d not in used])
+
+    @property
+    def rhs_result_dimensions(self) -> tuple[int, ...]:
+        """Dimensions of rhs that the result has in addition to those of lhs."""
+        used = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
+        return tuple([d for d in range(self.rhs.rank) if d not in used])
+
+    def result_shape(self) -> tuple[int, ...]:
+        batching = zip(self.lhs_batching_dimensions, self.rhs_batching_dimensions, strict=True)
+        sizes = [max(self.lhs.shape[i], self.rhs.shape[j]) for i, j in batching]
+        sizes += [self.lhs.shape[d] for d in self.lhs_result_dimensions]
+        sizes += [self.rhs.shape[d] for d in self.rhs_result_dimensions]
+        return tuple(sizes)
+
+    def infer(self) -> list[Type]:
+        return [TensorType(self.result_shape(), self.result.element_type)]
+
+    @functools.cached_property
+    def multiply(self) -> Multiply | None:
+        """The product of stacks of matrices, with the conversions around it; None for quantized tensors."""
+        multiply, around = self.converted_multiplier(), self.conversions_around
+        if multiply is None or around is None:
+            return multiply
+        return lambda a, b: around.leave(multiply(around.enter_lhs(a), around.enter_rhs(b)))
+
+    def sizes(self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> ProductSizes:
+        """The sizes of operands of these shapes, by the kind of their dimensions."""
+        return ProductSizes(
+            tuple([lhs_shape[d] for d in self.lhs_batching_dimensions]),
+            tuple([lhs_shape[d] for d in self.lhs_result_dimensions]),
+            tuple([lhs_shape[d] for d in self.lhs_contracting_dimensions]),
+            tuple([rhs_shape[d] for d in self.rhs_result_dimensions]),
+        )
+
+    @functools.cached_property
+    def _orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Dimensions of lhs (batching, result, contracting) and of rhs (batching, contracting, result)."""
+        return (
+            (*self.lhs_batching_dimensions, *self.lhs_result_dimensions, *self.lhs_contracting_dimensions),
+            (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions, *self.rhs_result_dimensions),
+        )
+
+    def stacker(
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> Callable[[Array, Array], tuple[Array, Array]]:
+        """The function from operands of these shapes to stacks [batch, row, k] and [batch, k, column]."""
+        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
+        batch = math.prod(self.sizes(lhs_shape, rhs_shape).batch)
+
+        def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
+            lhs, rhs = lhs_stack(lhs), rhs_stack(rhs)
+            return lhs.reshape(batch, *lhs.shape[-2:]), rhs.reshape(batch, *rhs.shape[-2:])
+
+        return stack
+
+    def stackers(
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """The functions from lhs to stacks [*batch, row, k], and from rhs to stacks [*batch, k, column]."""
+        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        rows, k, columns = sizes.matrix
+        lhs_stack, rhs_stack = (*sizes.batch, rows, k), (*sizes.batch, k, columns)
+        return (
+            lambda lhs: lhs.transpose(lhs_order).reshape(lhs_stack),
+            lambda rhs: rhs.transpose(rhs_order).reshape(rhs_stack),
+        )
+
+    def reference(self, *operands: Array) -> Array:
+        """``result[result_index] = dot_product``, as the specification defines `dot_general`.
+
+        The specification leaves open in which order products of floats are added, and where they round. The
+        order that docs/numerics.md states is that of a native function, which multiplies floats here too.
+        """
+        lhs, rhs = operands
+        types = [type.element_type for type in (self.lhs, self.rhs, self.result)]
+        if not all(type.category & INTEGER for type in types):
+            return self.native_product(lhs, rhs)
+        batching, rhs_result = self.rhs_batching_dimensions, self.rhs_result_dimensions
+        transposed_lhs = lhs.transpose(self._orders[0])
+        transposed_rhs = rhs.transpose((*batching, *rhs_result, *self.rhs_contracting_dimensions))
+        sizes = self.sizes(lhs.shape, rhs.shape)
+        first, last = len(sizes.batch), len(sizes.batch) + len(sizes.rows)
+        wrapped = converter(ELEMENT_TYPES["ui64"], self.result.plain_element_type)
+
+        def dot_product(result_index: Index) -> Array:
+            lhs_slice = element(transposed_lhs, result_index[:last])
+            rhs_slice = element(transposed_rhs, (*result_index[:first], *result_index[last:]))
+            contracted = index_space(sizes.contracted)
+            total = sum(int(lhs_slice[index]) * int(rhs_slice[index]) for index in contracted)
+            return np.asarray(wrapped(np.array(total % 2**64, np.uint64)))
+
+        return from_elements((*sizes.batch, *sizes.rows, *sizes.columns), self.result.dtype, dot_product)
+
+    def native_product(self, lhs: Array, rhs: Array) -> Array:
+        """The product by a native function, on one thread."""
+        assert self.multiply is not None
+        return np.asarray(self.bind_matmul(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))
+
+    def bind(self) -> Callable[..., Any]:
+        if self.multiply is None or type(self).reference is not Contraction.reference:
+            return self.reference
+        return self.bind_with(self.multiply) or self.native_product
+
+    def bind_with(self, multiply: Multiply) -> Callable[..., Any] | None:
+        """`reference` by a product of stacks of matrices, for known shapes; None if a size is unknown."""
+        if not (self.lhs.is_static and self.rhs.is_static):
+            return None
+        return self.bind_matmul(multiply, self.lhs.shape, self.rhs.shape)
+
+    def bind_matmul(
+        self, multiply: Multiply, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> Callable[[Array, Array], Array]:
+        """The product of operands of these shapes by a product of stacks of matrices."""
+        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        batch, (rows, k, columns) = sizes.batch, sizes.matrix
+        if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
+            if multiply is matmul:
+                multiply = fastest_matmul(rows, k, columns)
+            if all(list(order) == list(range(len(order))) for order in self._orders):
+                return multiply
+            return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
+        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
+        shape = (*batch, *sizes.rows, *sizes.columns)
+        return lambda lhs, rhs: multiply(lhs_stack(lhs), rhs_stack(rhs)).reshape(shape)
+
+    @property
+    def summation_order(self) -> tuple[int, int] | None:
+        """The order in which terms are added, as `k_block_of` describes it; None if it is another one."""
+        rows, _, columns = self.matrix_sizes
+        return k_block_of(rows, columns) if self.multiply is matmul else None
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
+        types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
+        if self.algorithm is not None or not has_native_matmul():
+            return False
+        plain = [type for type in types if isinstance(type, ElementType) and type.category == FLOAT]
+        if len(plain) < len(types) or computed_float(*plain) is not f32:
+            return False
+        rows, _, columns = self.matrix_sizes
+        if 1 in (rows, columns) or self.multiplies_narrow_floats:
+            return False
+        return any(type is not f32 for type in types)
+
+    @property
+    def multiplies_narrow_floats(self) -> bool:
+        """Whether instructions for floats narrower than f32 multiply its matrices."""
+        return is_low_precision(self) and supports_sizes(*self.matrix_sizes)
+
+    @property
+    def matrix_sizes(self) -> tuple[int, int, int]:
+        """Rows, contracted size and columns of the matrices that are multiplied."""
+        return self.sizes(self.lhs.shape, self.rhs.shape).matrix
+
+
+def precision_config_size(view: Any) -> str | None:
+    """size(precision_config) = 2; exporters also leave it empty"""
+    if not view.precision_config:
+        return None
+    return rules.length_is("precision_config", len(view.precision_config), 2, "the number of operands")
+
+
+class DotDimensions(Contraction):
+    """The constraints of `dot_general` and `chlo.ragged_dot` on dimension numbers and `precision_config`."""
+
+    C1 = constraints.same_size("lhs_batching_dimensions", "rhs_batching_dimensions")
+    C2 = constraints.same_size("lhs_contracting_dimensions", "rhs_contracting_dimensions")
+    C3 = constraints.unique("lhs_batching_dimensions", "lhs_contracting_dimensions")
+    C4 = constraints.unique("rhs_batching_dimensions", "rhs_contracting_dimensions")
+    C5 = constraints.dimensions_of("lhs_batching_dimensions", "lhs")
+    C6 = constraints.dimensions_of("lhs_contracting_dimensions", "lhs")
+    C7 = constraints.dimensions_of("rhs_batching_dimensions", "rhs")
+    C8 = constraints.dimensions_of("rhs_contracting_dimensions", "rhs")
+    C9 = constraints.same_sizes_along("lhs", "lhs_batching_dimensions", "rhs", "rhs_batching_dimensions")
+    C10 = constraints.same_sizes_along(
+        "lhs", "lhs_contracting_dimensions", "rhs", "rhs_contracting_dimensions"
+    )
+    C11 = Constraint(precision_config_size)
+
+
+def is_quantized_tensor(type: TensorType) -> bool:
+    return isinstance(type.element_type, QuantizedType)
+
+
+def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
+    """All must be boolean, or integer, or floating-point, or complex.
+
+    The specification asks for equal types; exporters mix widths (``i8`` with a result of ``i32``) and the
+    formats of 8-bit floats.
+    """
+    if any(is_quantized_tensor(type) for _, type in named):
+        return None
+    (first_name, first), *rest = named
+    for name, type in rest:
+        if not any(
+            first.category & kind and type.category & kind for kind in (BOOLEAN, INTEGER, FLOAT, COMPLEX)
+        ):
+            return f"{name} has elements {type.element_type}, but {first_name} has {first.element_type}"
+    return None
+
+
+class QuantizedContraction(Op):
+    """The constraints of `dot_general` and `convolution` on quantized types, under labels of their own."""
+
+    lhs: Operand[TensorType]
+    rhs: Operand[TensorType]
+    result: Result[TensorType]
+
+    def quantized_together(self) -> str | None:
+        """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs), where anything is quantized"""
+        lhs, rhs, result = (is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
+        if not (lhs or rhs or result) or lhs == (rhs and result):
+            return None
+        return f"lhs is {self.lhs}, rhs is {self.rhs} and result is {self.result}"
+
+    def same_storage_type(self) -> str | None:
+        """storage_type(lhs) = storage_type(rhs), where lhs is quantized"""
+        lhs, rhs = self.lhs.element_type, self.rhs.element_type
+        if (
+            not (isinstance(lhs, QuantizedType) and isinstance(rhs, QuantizedType))
+            or lhs.storage is rhs.storage
+        ):
+            return None
+        return f"lhs is stored in {lhs.storage}, but rhs in {rhs.storage}"
+
+    def same_expressed_type(self) -> str | None:
+        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result), where lhs is quantized"""
+        if not is_quantized_tensor(self.lhs):
+            return None
+        types = [rules.expressed_type(type.element_type) for type in (self.lhs, self.rhs, self.result)]
+        if types[0] == types[1] == types[2]:
+            return None
+        return f"lhs expresses {types[0]}, rhs {types[1]} and result {types[2]}"
+
+    def per_tensor_result(self) -> str | None:
+        """is_per_tensor_quantized(rhs) implies is_per_tensor_quantized(result), where lhs is quantized"""
+        if not is_quantized_tensor(self.lhs) or self.rhs.category != QUANTIZED_PER_TENSOR:
+            return None
+        if self.result.category != QUANTIZED_PER_AXIS:
+            return None
+        return f"rhs is quantized per tensor, but result is {self.result}"
+
+    def hybrid_types(self) -> str | None:
+        """element_type(lhs) = expressed_type(rhs) = element_type(result), where lhs is not quantized"""
+        if is_quantized_tensor(self.lhs) or not (
+            is_quantized_tensor(self.rhs) or is_quantized_tensor(self.result)
+        ):
+            return None
+        expressed = rules.expressed_type(self.rhs.element_type)
+        if self.lhs.element_type == expressed == self.result.element_type:
+            return None
+        return f"lhs is {self.lhs} and result is {self.result}, but rhs expresses {expressed}"

@@ -1,0 +1,66 @@
+"""The custom calls of JAX that one process on a CPU cannot serve, and why.
+
+`tests/program/ops/custom_calls/test_jax_targets.py` collects all targets that the installed JAX can emit, and
+fails for one that is neither served (`targets.BUILT_IN`) nor listed here.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+DEVICES: Final = "it needs several devices"
+GPU: Final = "it is a target of GPUs"
+TPU: Final = "it is a target of TPUs"
+DESCRIPTOR: Final = "jaxlib 0.4 alone reads its descriptor: export the program again"
+PROCESS: Final = "it calls a function of another process or framework"
+
+UNSUPPORTED: Final[dict[str, str]] = {
+    # Programs for one device do not contain these.
+    "CustomSPMDPartitioning": DEVICES,
+    "InspectSharding": DEVICES,
+    # Lowering rules of GPUs; programs that are exported for several platforms contain them in branches.
+    "__cudnn$*": GPU,
+    "__gpu$*": GPU,
+    "__op$*": GPU,
+    "cu_*": GPU,
+    "cublas*": GPU,
+    "cuda_*": GPU,
+    "cudnn_*": GPU,
+    "cusolver*": GPU,
+    "cusparse*": GPU,
+    "fused": GPU,
+    "hip_*": GPU,
+    "hipblas*": GPU,
+    "hipsolver*": GPU,
+    "hipsparse*": GPU,
+    "mgpu_*": GPU,
+    "mosaic_gpu*": GPU,
+    "thunky.*": GPU,
+    "triton_kernel_call*": GPU,
+    "xla_buffer_python_gpu_callback*": GPU,
+    "xla_python_gpu_callback": GPU,
+    "xla_ffi_python_gpu_callback": GPU,
+    "xla_ffi_partitioned_python_gpu_callback": GPU,
+    # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
+    "Eigh": TPU,
+    "LuDecomposition": TPU,
+    "tpu_custom_call": TPU,
+    "xla_python_tpu_callback": TPU,
+    "ducc_fft": DESCRIPTOR,
+    "dynamic_ducc_fft": DESCRIPTOR,
+    # TensorFlow's graph is not part of the module.
+    "tf.call_tf_function": PROCESS,
+    # JAX before 0.7: the descriptor is the address of a Python function.
+    "xla_python_cpu_callback": PROCESS,
+}
+"""The requirement of a target, by its name or a pattern of names."""
+
+
+OTHER_PLATFORMS: Final = frozenset({GPU, TPU})
+"""Programs that JAX exports for several platforms have such calls in branches that do not run."""
+
+
+def unsupported_reason(target: str) -> str | None:
+    """Why a target of JAX is not served; None if it is not known."""
+    return next((reason for pattern, reason in UNSUPPORTED.items() if fnmatchcase(target, pattern)), None)

@@ -1,0 +1,105 @@
+"""Linear algebra within native loops: the same bits as by the references, which call the same routines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.running import run_every_way
+
+from .test_native_loop import counted, reason_of
+
+RNG = np.random.default_rng(11)
+
+
+def layout(shape: tuple[int, ...], is_matrix: bool) -> str:
+    """The layout that JAX asks for: matrices column by column."""
+    order = list(range(len(shape)))[::-1]
+    if is_matrix:
+        order[:2] = order[1::-1]
+    return f"dense<{order}> : tensor<{len(shape)}xindex>"
+
+
+def type_of(shape: tuple[int, ...], element: str) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
+
+
+def call(name: str, operands: str, config: str, inputs: list[Any], results: list[Any]) -> str:
+    """A custom call with its parameters where JAX writes them."""
+    sides = (inputs, results)
+    layouts = [", ".join([layout(shape, is_matrix) for shape, _, is_matrix in side]) for side in sides]
+    types = [", ".join([type_of(shape, element) for shape, element, _ in side]) for side in sides]
+    return f"""stablehlo.custom_call @lapack_{name}_ffi({operands}) {{api_version = 4 : i32,
+        backend_config = {{}}, mhlo.backend_config = {{{config}}}, operand_layouts = [{layouts[0]}],
+        result_layouts = [{layouts[1]}]}} : ({types[0]}) -> ({types[1]})"""
+
+
+@pytest.mark.parametrize(("prefix", "element", "dtype"), [("s", "f32", np.float32), ("d", "f64", np.float64)])
+@pytest.mark.parametrize("batch", [(), (5,)])
+def test_solutions_by_factors(prefix: str, element: str, dtype: Any, batch: tuple[int, ...]) -> None:
+    """Two routines that differ in their parameters alone are two."""
+    square, tall, line = (*batch, 4, 4), (*batch, 4, 2), (*batch, 4)
+    a, b = (square, element, True), (tall, element, True)
+    pivots, info = (line, "i32", False), (batch, "i32", False)
+    unit, other = "diag = 85 : ui8, uplo = 76 : ui8", "diag = 78 : ui8, uplo = 85 : ui8"
+    sides = "side = 76 : ui8, trans_x = 78 : ui8"
+    body = f"""%lu:3 = {call(f"{prefix}getrf", "%a", "", [a], [a, pivots, info])}
+      %half = {call(f"{prefix}trsm", "%lu#0, %x", f"{unit}, {sides}", [a, b], [b])}
+      %y = {call(f"{prefix}trsm", "%lu#0, %half", f"{other}, {sides}", [a, b], [b])}
+      %s = "stablehlo.triangular_solve"(%lu#0, %y) {{left_side = true, lower = true, unit_diagonal = true,
+        transpose_a = #stablehlo<transpose TRANSPOSE>}}
+        : ({type_of(square, element)}, {type_of(tall, element)}) -> {type_of(tall, element)}
+      %f:2 = {call(f"{prefix}potrf", "%c", "uplo = 76 : ui8", [a], [a, info])}
+      %g = stablehlo.cholesky %c, lower = true : {type_of(square, element)}
+      %fg = stablehlo.subtract %f#0, %g : {type_of(square, element)}
+      %d = stablehlo.add %fg, %c : {type_of(square, element)}
+      %i0 = stablehlo.add %f#1, %lu#2 : {type_of(batch, "i32")}"""
+    carried = {
+        "a": ("a0", type_of(square, element)),
+        "c": ("c0", type_of(square, element)),
+        "x": ("x0", type_of(tall, element)),
+        "p": ("p0", type_of(line, "i32")),
+        "n": ("n0", type_of(batch, "i32")),
+    }
+    text = counted(30, body, carried, "%a, %d, %s, %lu#1, %i0")
+    assert reason_of(text) is None
+    # Matrices with large diagonals keep the solutions of solutions finite.
+    matrices = RNG.standard_normal(square) + 4 * np.eye(4)
+    inputs = [matrices, matrices @ np.swapaxes(matrices, -1, -2), RNG.standard_normal(tall)]
+    integers = [np.zeros(line, np.int32), np.zeros(batch, np.int32)]
+    results = run_every_way(text, *[array.astype(dtype) for array in inputs], *integers)
+    assert np.array_equal(np.sort(results[3])[..., -1:], np.full((*batch, 1), 4))
+    assert np.isfinite(results[2]).all()
+
+
+@pytest.mark.parametrize(("prefix", "element", "dtype"), [("s", "f32", np.float32), ("d", "f64", np.float64)])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_routines_with_workspaces(prefix: str, element: str, dtype: Any, batch: tuple[int, ...]) -> None:
+    tall, line, square = (*batch, 6, 3), (*batch, 3), (*batch, 3, 3)
+    a, tau, s = (tall, element, True), (line, element, False), (square, element, True)
+    vectors = "mode = 86 : ui8, uplo = 76 : ui8"
+    body = f"""%qr:2 = {call(f"{prefix}geqrf", "%a", "", [a], [a, tau])}
+      %q = {call(f"{prefix}orgqr", "%qr#0, %qr#1", "", [a, tau], [a])}
+      %c = {call(f"{prefix}ormqr", "%qr#0, %qr#1, %b", "left = true, transpose = true", [a, tau, a], [a])}
+      %e:3 = {call(f"{prefix}syevd", "%s", vectors, [s], [s, tau, (batch, "i32", False)])}
+      %t = stablehlo.add %e#0, %s : {type_of(square, element)}"""
+    carried = {
+        "a": ("a0", type_of(tall, element)),
+        "b": ("b0", type_of(tall, element)),
+        "s": ("s0", type_of(square, element)),
+        "v": ("v0", type_of(line, element)),
+    }
+    text = counted(10, body, carried, "%c, %q, %t, %e#1")
+    assert reason_of(text) is None
+    inputs = [RNG.standard_normal(tall), RNG.standard_normal(tall), RNG.standard_normal(square)]
+    results = run_every_way(text, *[array.astype(dtype) for array in inputs], np.zeros(line, dtype))
+    assert all(np.isfinite(array).all() for array in results)
+
+
+def test_large_problems_keep_their_plan() -> None:
+    a = ((40, 40), "f64", True)
+    body = f"%lu:3 = {call('dgetrf', '%a', '', [a], [a, ((40,), 'i32', False), ((), 'i32', False)])}"
+    text = counted(30, body, {"a": ("a0", "tensor<40x40xf64>")}, "%lu#0")
+    assert "custom_call: is not generated" in str(reason_of(text))

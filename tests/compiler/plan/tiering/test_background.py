@@ -1,0 +1,191 @@
+"""Jobs that a thread does beside the calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job
+
+
+def test_jobs_are_done_in_order_quick_ones_first() -> None:
+    background, done, gate = Background(), [], threading.Event()
+    background.submit(Job(gate.wait, has_priority=True))
+    for name, has_priority in (("a", False), ("b", True), ("c", False), ("d", True)):
+        background.submit(Job(lambda name=name: done.append(name), has_priority))  # type: ignore[misc]
+    gate.set()
+    background.wait()
+    assert done == ["b", "d", "a", "c"]
+
+
+def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
+    while BACKGROUND.is_busy:
+        time.sleep(0.001)
+    background, interval = Background(), sys.getswitchinterval()
+    for _ in range(2):
+        job = background.submit(Job(lambda: time.sleep(0.01), has_priority=True))
+        background.wait()
+        while background.is_busy:
+            time.sleep(0.001)
+        assert job.ended and sys.getswitchinterval() == interval
+
+
+@pytest.mark.parametrize("microseconds", [1, 199, 200, 201, 5000, 123_457])
+def test_the_switch_interval_of_python_is_restored(microseconds: int) -> None:
+    while BACKGROUND.is_busy:
+        time.sleep(0.001)
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval((microseconds + 0.5) * 1e-6)
+        background, interval = Background(), sys.getswitchinterval()
+        for _ in range(3):
+            background.submit(Job(lambda: None, has_priority=True))
+            while background.is_busy:
+                time.sleep(0.001)
+        assert sys.getswitchinterval() == interval
+    finally:
+        sys.setswitchinterval(before + 5e-7)
+
+
+def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:
+    background, gate, done = Background(), threading.Event(), []
+    first = background.submit(Job(gate.wait, has_priority=True))
+    second = background.submit(Job(lambda: done.append(threading.current_thread()), has_priority=True))
+    background.finish(second)
+    assert done == [threading.current_thread()] and second.ended
+    threading.Timer(0.05, gate.set).start()
+    background.finish(first)
+    background.finish(first)
+    assert first.ended
+
+
+class Watched(threading.Condition):
+    """A condition that says when the thread named "second" begins to wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second_waits = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "second":
+            self.second_waits.set()
+        return super().wait(timeout)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseException] | None) -> None:
+    background = Background()
+    changed = background.changed = Watched()
+
+    def action() -> None:
+        changed.second_waits.wait()
+        if error is not None:
+            raise error
+
+    def finish() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            background.finish(job)
+
+    with background.held():
+        job = background.submit(Job(action, has_priority=True))
+        first = threading.Thread(target=finish, daemon=True)
+        first.start()
+        while job in background.waiting:
+            time.sleep(0.001)
+        second = threading.Thread(target=finish, name="second", daemon=True)
+        second.start()
+        for thread in (first, second):
+            thread.join(10)
+            assert not thread.is_alive()
+    assert job.ended
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_does_the_job_that_another_thread_of_its_parent_ran() -> None:
+    script = """
+import os, threading, time
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
+parent, gate = os.getpid(), threading.Event()
+with BACKGROUND.held():
+    job = BACKGROUND.submit(Job(lambda: os.getpid() != parent or gate.wait(), has_priority=True))
+    caller = threading.Thread(target=BACKGROUND.finish, args=[job])
+    caller.start()
+    while job in BACKGROUND.waiting:
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        BACKGROUND.finish(job)
+        os._exit(0 if job.ended else 1)
+    for _ in range(1000):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+    gate.set()
+    caller.join()
+print(ended != 0 and status == 0)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert run.stdout == "True\n", run.stderr
+
+
+def test_no_job_begins_while_they_are_held() -> None:
+    background, done = Background(), []
+    with background.held():
+        waiting = background.submit(Job(lambda: done.append("waiting"), has_priority=True))
+        needed = background.submit(Job(lambda: done.append("needed"), has_priority=False))
+        background.finish(needed)
+        time.sleep(0.05)
+        assert done == ["needed"] and not waiting.ended
+    background.wait()
+    assert done == ["needed", "waiting"]
+
+
+def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    background = Background()
+    job = background.submit(Job(lambda: 1 / 0, has_priority=True))
+    background.finish(job)
+    assert job.ended
+    (record,) = caplog.records
+    assert record.levelname == "WARNING" and "ZeroDivisionError: division by zero" in record.getMessage()
+    caplog.clear()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -> None:
+    background, begun, done = Background(), threading.Event(), []
+    background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), has_priority=True))
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        good = done == [1]
+        job = background.submit(Job(lambda: None, has_priority=True))
+        background.finish(job)
+        os._exit(0 if good and job.ended else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    background.submit(Job(lambda: done.append(2), has_priority=True))
+    background.wait()
+    assert done == [1, 2]
+
+
+def test_the_end_of_the_interpreter_waits_for_one_job_alone() -> None:
+    code = """
+import time
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
+for number in range(50):
+    action = lambda number=number: (time.sleep(0.2), print(number, flush=True))
+    BACKGROUND.submit(Job(action, has_priority=True))
+time.sleep(0.1)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0 and ended.stdout == "0\n" and not ended.stderr

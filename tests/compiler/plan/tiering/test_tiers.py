@@ -1,0 +1,374 @@
+"""Steps that become kernels once they are hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nimblehlo.compiler.plan.implementation import Cost, Implementation, NoCode, OverwritePairs, Prepared
+from nimblehlo.compiler.plan.implementations import kernel
+from nimblehlo.compiler.plan.tiering import cost_model, tiers
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+
+ONE = np.ones(())
+
+
+class _Clock:
+    """Time as steps see it: it passes where they are said to take some, whatever else the machine does."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Let so much time pass, a little at least."""
+        self.seconds += max(seconds, 1e-6)
+
+
+CLOCK = _Clock()
+
+
+@pytest.fixture(autouse=True)
+def _time_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "perf_counter", CLOCK)
+
+
+def _set_thresholds(
+    monkeypatch: pytest.MonkeyPatch, threshold_class: str, early: float, patience: float = 0.3
+) -> None:
+    """Set when native code is made; a kernel is expected to take a second."""
+    monkeypatch.setitem(cost_model.THRESHOLDS, threshold_class, cost_model.Thresholds(early, patience))
+    monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 1.0)
+
+
+def _tiered(reference: Any, prepare: Any) -> tiers.Tiering:
+    return tiers.Tiering(Prepared(reference), kernel.Kernel(prepare, "a kernel"))
+
+
+class _Step:
+    """A reference and a kernel that take some time and say which of them ran."""
+
+    def __init__(self, reference_seconds: float, kernel_seconds: float) -> None:
+        self.seconds = {"reference": reference_seconds, "kernel": kernel_seconds}
+        self.calls: list[str] = []
+        self.step = _tiered(lambda value, **_: self.run("reference"), self.prepare)
+
+    def run(self, way: str) -> str:
+        self.calls.append(way)
+        CLOCK.sleep(self.seconds[way])
+        return way
+
+    def prepare(self) -> Any:
+        self.calls.append("prepare")
+        return lambda value: self.run("kernel")
+
+
+def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
+    step = _Step(0.03, 0.001)
+    chosen = [step.step.run(ONE, body=None) for _ in range(10)]
+    assert chosen[:2] == ["reference", "kernel"] and chosen[-1] == "kernel"
+    assert step.calls.count("prepare") == 1 and step.step.native is not None
+
+
+def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=0.01, patience=1e9)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    step = _Step(0.03, 0.001)
+    followed: list[object] = []
+    step.step.callbacks.append(followed.append)
+    assert step.step.run(ONE) == "reference" and "prepare" not in step.calls
+    step.step.run(ONE)
+    BACKGROUND.wait()
+    assert [step.step.run(ONE) for _ in range(6)][-1] == "kernel"
+    assert followed == [step.step.native]
+
+
+def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=1e-3)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiers, "PAUSE_CALLS", (7, 8))
+    step = _Step(0.001, 0.01)
+    chosen = []
+    for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
+        chosen.append(step.step.run(ONE))
+        BACKGROUND.wait()
+    assert chosen.count("kernel") == 3 * tiers.MAX_ATTEMPTS and chosen[-1] == "reference"
+    assert step.step.is_abandoned and step.step.native is None
+
+
+def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=1e-3)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    step = _Step(0.001, 0.02)
+    chosen = []
+    while chosen.count("kernel") < tiers.MAX_ATTEMPTS:
+        chosen.append(step.step.run(ONE))
+        BACKGROUND.wait()
+    # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
+    step.seconds = {"reference": 0.01, "kernel": 0.004}
+    pause = [step.step.run(ONE) for _ in range(tiers.PAUSE_CALLS[0])]
+    assert pause == ["reference"] * tiers.PAUSE_CALLS[0] and step.calls.count("prepare") == 1
+    assert step.step.run(ONE) == "kernel" and step.step.native is not None
+
+
+def test_a_kernel_that_fails_beside_the_calls_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=0.0)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+
+    def prepare() -> Any:
+        raise RuntimeError("broken")
+
+    step = _tiered(lambda value: value, prepare)
+    for _ in range(3):
+        assert step.run(ONE) is ONE
+        BACKGROUND.wait()
+    assert step.is_abandoned
+    assert "RuntimeError: broken" in caplog.records[0].getMessage()
+    caplog.clear()
+
+
+def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=0.0)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    seen: list[Any] = []
+    step = _tiered(lambda value: value, lambda: seen.append)
+    operands = np.arange(6, dtype=np.int32).reshape(2, 3).T
+    step.run(operands)
+    step.run(operands)
+    BACKGROUND.wait()
+    assert not np.shares_memory(seen[0], operands) and (seen[0] == operands).all()
+    monkeypatch.setattr(tiers, "MAX_COPIED_BYTES", 4)
+    (zeros,) = tiers._copies((operands,))
+    assert zeros.shape == operands.shape and not zeros.any()
+
+
+def test_a_cold_step_is_not_compiled() -> None:
+    def prepare() -> Any:
+        raise AssertionError("compiled")
+
+    step = _tiered(lambda value: value, prepare)
+    assert [step.run(value) for value in range(100)] == list(range(100))
+
+
+@pytest.fixture(autouse=True)
+def _code_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: True)
+
+
+class _Code(Implementation):
+    """Stands for generated code; notes what is asked of it."""
+
+    may_overwrite = ((0, 0),)
+
+    def __init__(self, kept: bool, possible: bool = True) -> None:
+        self.costs = Cost()
+        self.kept = kept
+        self.possible = possible
+        self.made = 0
+
+    def cost(self) -> Cost:
+        return self.costs
+
+    def is_compiled(self) -> bool:
+        self.check()
+        return self.kept
+
+    def check(self) -> None:
+        if not self.possible:
+            raise NoCode("there is none")
+
+    def prepare(self) -> Any:
+        self.check()
+        self.made += 1
+        return lambda value, out=None: ("native", value, out)
+
+
+def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.0) -> tiers.Tiering:
+    def reference(value: int) -> Any:
+        CLOCK.sleep(pause)
+        return ("reference", value, None)
+
+    code.costs = Cost(expected, compile_seconds=compiling)
+    return tiers.Tiering(Prepared(reference), code)
+
+
+def test_the_first_implementation_is_given_what_it_may_overwrite() -> None:
+    x, y = np.zeros(1), np.zeros(1)
+
+    def given(pairs: OverwritePairs, *out: Any) -> Any:
+        first = Prepared(lambda *operands, out=None: out, may_overwrite=pairs)
+        return tiers.Tiering(first, _Code(kept=False)).run(x, y, out=out)
+
+    assert given((), x, y) is None
+    assert given(((0, 0),), x, y) == (x, None)
+    assert given(((1, 0), (0, 1)), y, x) == (y, x)
+    assert given(((1, 0), (0, 1)), x, y) is None
+
+
+def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> None:
+    code = _Code(kept=False)
+    step = _generated(code, expected=0.5, compiling=0.1)
+    assert [step.run(value)[0] for value in range(3)] == ["native"] * 3
+    assert code.made == 1
+
+
+def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
+    code = _Code(kept=False)
+    step = _generated(code, expected=1e-6, compiling=0.02, pause=0.006)
+    chosen = [step.run(0)[0]]
+    for _ in range(3):
+        chosen.append(step.run(0)[0])
+        BACKGROUND.wait()
+    assert chosen[:2] == ["reference"] * 2 and chosen[3:] == ["native"] and code.made == 1
+
+
+def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
+    code = _Code(kept=False)
+    step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
+    chosen = [step.run(value)[0] for value in range(8)]
+    assert chosen[:3] == ["reference"] * 3 and chosen[5:] == ["native"] * 3
+    assert code.made == 1
+
+
+@pytest.mark.parametrize(("in_region", "references"), [(False, 1), (True, 4)])
+def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, references: int) -> None:
+    code = _Code(kept=False)
+    code.threshold_class = "steps"
+    step = _generated(code, expected=0.0, compiling=0.1, pause=0.03)
+    if in_region:
+        step.set_enclosing(code)
+    with BACKGROUND.held():
+        chosen = [step.run(value)[0] for value in range(6)]
+    assert step.job is not None and chosen == ["reference"] * references + ["native"] * (6 - references)
+    assert code.made == 1
+
+
+def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    code = _Code(kept=True)
+    assert _generated(code, expected=0.01, compiling=10.0).run(0)[0] == "native"
+    _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
+    short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
+    assert [short.run(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
+
+
+def test_an_empty_cache_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: False)
+    step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
+    assert step.run(0)[0] == "reference"
+
+
+def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.06)
+    step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
+    chosen = [step.run(value)[0] for value in range(8)]
+    assert chosen[0] == "reference" and chosen[-1] == "native"
+
+
+def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
+    load_seconds = [1.0]
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: load_seconds[0])
+    code = _Code(kept=False)
+    step = _generated(code, expected=0.0, compiling=10.0, pause=0.001)
+    assert [step.run(value)[0] for value in range(20)] == ["reference"] * 20
+    load_seconds[0] = 0.0
+    assert [step.run(value)[0] for value in range(5)] == ["reference"] * 5
+    code.kept = True
+    chosen = [step.run(value)[0] for value in range(100)]
+    assert chosen[0] == "reference" and chosen[-1] == "native" and chosen.count("reference") < 40
+
+
+def test_where_there_can_be_no_code_the_reference_stays() -> None:
+    step = _generated(_Code(kept=False, possible=False), expected=0.5, compiling=0.1)
+    assert [step.run(value)[0] for value in range(3)] == ["reference"] * 3
+
+
+def test_arrays_to_write_to_are_handed_on() -> None:
+    step = _generated(_Code(kept=False), expected=0.5, compiling=0.1)
+    assert step.may_overwrite == ((0, 0),)
+    step.run(0)
+    assert step.run(1, out=(None,)) == ("native", 1, (None,))
+
+
+def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> None:
+    class Code(_Code):
+        key = "same"
+
+    steps = [_generated(Code(kept=False), 0.4, 1.0) for _ in range(3)]
+    assert steps[0].run(0)[0] == "reference"
+    shared = [_generated(Code(kept=False), 0.4, 1.0) for _ in range(3)]
+    tiers.share_profiles(tiers.tierings([*shared, Prepared(max)]))
+    assert [step.run(0)[0] for step in shared] == ["native"] * 3
+    assert len({id(step.profile) for step in shared}) == 1
+
+
+def test_no_key_is_made_of_code_that_differs_from_all_others() -> None:
+    class Code(_Code):
+        @property
+        def key(self) -> str:
+            raise AssertionError("the key is made")
+
+    code = Code(kept=False)
+    code.reason = "one of a kind"
+    step, other = _generated(code, 0.4, 1.0), _generated(_Code(kept=False), 0.4, 1.0)
+    tiers.share_profiles([step, other, step, step])
+    assert step.profile.expected == pytest.approx(1.2) and step.profile is not other.profile
+
+
+def _sharing(code: _Code, count: int) -> list[tiers.Tiering]:
+    """Steps that share their code; all of their references are expected to take longer than compiling."""
+    steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
+    for step in steps:
+        step.profile = steps[0].profile
+    steps[0].profile.expected = 0.05 * count
+    return steps
+
+
+def test_steps_that_share_code_wait_for_one_job() -> None:
+    code = _Code(kept=True)
+    steps = _sharing(code, 3)
+    tiers.start_expected_compilations(steps)
+    assert [step.run(0)[0] for step in steps] == ["native"] * 3
+
+
+def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
+    code = _Code(kept=True)
+    steps = [_generated(code, expected=1e-6, compiling=0.05, pause=0.001) for _ in range(2)]
+    steps[1].profile = steps[0].profile
+    steps[0].begin()
+    BACKGROUND.wait()
+    assert [steps[1].run(0)[0] for _ in range(3)] == ["reference", "native", "native"]
+
+
+def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
+    steps = _sharing(_Code(kept=False, possible=False), 3)
+    tiers.start_expected_compilations(steps)
+    BACKGROUND.wait()
+    assert [step.run(0)[0] for step in steps] == ["reference"] * 3
+    assert all(step.is_abandoned for step in steps)
+
+
+def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
+    codes = [_Code(kept=False) for _ in range(3)]
+    expected = (0.5, 0.01, 0.5)
+    steps = [_generated(code, seconds, compiling=0.1) for code, seconds in zip(codes, expected, strict=True)]
+    steps[2].profile = steps[0].profile
+    tiers.start_expected_compilations(steps)
+    BACKGROUND.wait()
+    assert [code.made for code in codes] == [1, 0, 0]
+    assert steps[0].run(0)[0] == "native" and codes[0].made == 1
+    hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
+    tiers.start_expected_compilations([hopeless])
+    BACKGROUND.wait()
+    assert hopeless.run(0)[0] == "reference" and hopeless.is_abandoned

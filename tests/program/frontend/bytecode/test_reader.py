@@ -1,0 +1,142 @@
+"""Bytecode and portable artifacts that jaxlib wrote give what their text gives."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import ParseError, UnsupportedError
+from nimblehlo.program.frontend import jaxlib_modules
+from nimblehlo.program.frontend.bytecode import read_bytecode, values
+from nimblehlo.program.frontend.bytecode.cursor import ByteCursor
+from nimblehlo.program.frontend.loader import load_ir
+from nimblehlo.program.frontend.parser import parse
+from nimblehlo.program.ir.printer import print_module
+from nimblehlo.types import DYNAMIC, element_type
+
+stablehlo = pytest.importorskip("jaxlib.mlir.dialects.stablehlo")
+
+FOLDER = Path(__file__).parent
+PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.mlir"))
+CONTAINER_VERSIONS = [1, 2, 3, 4, 6]
+ARTIFACT_VERSIONS = ["1.0.0", "1.5.0", "1.10.0", "1.16.0", None]
+
+
+def module_of(name: str) -> Any:
+    return jaxlib_modules.read_module((FOLDER / f"{name}.mlir").read_bytes())
+
+
+def printed(module: Any) -> str:
+    """What the text of a module of jaxlib gives."""
+    text = module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
+    return print_module(parse(text), locations=True)
+
+
+@pytest.mark.parametrize("version", CONTAINER_VERSIONS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bytecode_of_every_version_gives_what_its_text_gives(name: str, version: int) -> None:
+    module = module_of(name)
+    written = io.BytesIO()
+    module.operation.write_bytecode(written, desired_version=version)
+    assert print_module(read_bytecode(written.getvalue(), "file"), locations=True) == printed(module)
+
+
+@pytest.mark.parametrize("version", ARTIFACT_VERSIONS)
+@pytest.mark.parametrize("name", ["regions", "constants", "attributes"])
+def test_artifacts_give_what_jaxlib_makes_of_them(name: str, version: str | None) -> None:
+    module = module_of(name)
+    try:
+        artifact = stablehlo.serialize_portable_artifact(module, version or stablehlo.get_current_version())
+    except ValueError:
+        pytest.skip("the program uses what this version does not have")
+    expected = stablehlo.deserialize_portable_artifact(module.context, artifact)
+    assert print_module(read_bytecode(artifact, "file"), locations=True) == printed(expected)
+
+
+def test_bytecode_needs_no_jaxlib() -> None:
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {return %x : tensor<2xf32>}"
+    artifact = stablehlo.serialize_portable_artifact_str(text, "1.0.0")
+    script = (
+        "import sys\n"
+        "sys.modules['jaxlib'] = sys.modules['jax'] = None\n"
+        "import numpy, nimblehlo\n"
+        "print(nimblehlo.execute(sys.stdin.buffer.read(), [numpy.ones(2, numpy.float32)])[0].tolist())\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], input=artifact, capture_output=True, check=True)
+    assert finished.stdout.strip() == b"[1.0, 1.0]"
+
+
+def test_resources_are_read_and_absent_ones_are_named() -> None:
+    text = """
+module {
+  func.func @main() -> tensor<2xf32> {
+    %0 = stablehlo.constant dense_resource<weights> : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+{-# dialect_resources: {builtin: {weights: "0x040000000000803F00000040"}} #-}
+"""
+    written = io.BytesIO()
+    jaxlib_modules.read_module(text.encode()).operation.write_bytecode(written)
+    (result,) = nimblehlo.execute(written.getvalue(), [])
+    np.testing.assert_array_equal(result, np.array([1.0, 2.0], np.float32))
+
+
+def test_versions_of_later_containers_and_artifacts_are_refused() -> None:
+    written = io.BytesIO()
+    module_of("constants").operation.write_bytecode(written)
+    content = bytearray(written.getvalue())
+    content[4] = 2 * 99 + 1
+    with pytest.raises(UnsupportedError, match="bytecode of version 99, but versions up to 6 are supported"):
+        load_ir(bytes(content))
+    artifact = stablehlo.serialize_portable_artifact(module_of("constants"), "1.9.0")
+    later = artifact.replace(b"constant_v1", b"constant_v8").replace(b"StableHLO_v1.9.0", b"StableHLO_v9.9.9")
+    with pytest.raises(
+        UnsupportedError, match=r"the artifact is of StableHLO 9\.9\.9, but versions up to 1\."
+    ):
+        load_ir(later)
+    with pytest.raises(UnsupportedError, match=r"vhlo.constant_v8: this operation, or this version"):
+        load_ir(artifact.replace(b"constant_v1", b"constant_v8"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_damaged_bytecode_is_an_error_that_names_a_byte_or_a_program(name: str) -> None:
+    written = io.BytesIO()
+    module_of(name).operation.write_bytecode(written)
+    content = written.getvalue()
+    generator = np.random.default_rng(sum(name.encode()))
+    messages = set()
+    for _ in range(400):
+        damaged = bytearray(content)
+        for _ in range(int(generator.integers(1, 4))):
+            damaged[int(generator.integers(5, len(damaged)))] = int(generator.integers(256))
+        if generator.random() < 0.2:
+            del damaged[int(generator.integers(5, len(damaged))) :]
+        try:
+            load_ir(bytes(damaged))
+        except (ParseError, UnsupportedError) as error:
+            messages.add(str(error))
+    assert any("malformed bytecode" in message and "at byte" in message for message in messages)
+
+
+def test_numbers_of_items_are_checked_before_anything_is_made_of_them() -> None:
+    # A list of 2^62 strings, in a section of a few bytes.
+    content = b"ML\xefR\x0dx\0" + bytes([0, 2 * 9 + 1]) + b"\0" + (1 << 62).to_bytes(8, "little")
+    with pytest.raises(ParseError, match=r"4611686018427387904 items do not fit into 0 bytes"):
+        load_ir(content + b"".join(bytes([section, 1]) for section in (1, 2, 3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [([4], "1 bounds for 2 dimensions"), ([4, 5], "a bound for a dimension of known size")],
+)
+def test_bounds_fit_the_dimensions(bounds: list[int], reason: str) -> None:
+    cursor = ByteCursor(b"", 0, 0, "file")
+    encoding = values.bounds_encoding(bounds)
+    with pytest.raises(ParseError, match=reason):
+        values.ranked_tensor(cursor, (DYNAMIC, 3), element_type("f32"), encoding)

@@ -1,0 +1,298 @@
+"""The results of the benchmarks' programs, and the tools that measure and report."""
+
+import math
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+
+import nimblehlo
+from benchmarks import dashboard, layers, plot, short
+from benchmarks.ablation import generated_code as codegen_ablation
+from benchmarks.ablation import kernels as ablation
+from benchmarks.ablation.measuring import replaced
+from benchmarks.jax_platform import disagreement
+from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
+from benchmarks.peers import interpreter_call, ratios
+from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
+from nimblehlo.compiler.plan import fusion_passes
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
+from nimblehlo.options import Options
+from tests.jax.children import run_on_platform
+from tests.support.running import run_xla
+from tools.comparison import Array, difference, weakness
+
+pytestmark = pytest.mark.models
+
+EAGER = Options(compile="eager")
+SCALED_TRANSPOSE = """
+func.func @main(%x: tensor<3x5xf32>) -> tensor<5x3xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<3x5xf32>) -> tensor<5x3xf32>
+  %1 = stablehlo.add %0, %0 : tensor<5x3xf32>
+  return %1 : tensor<5x3xf32>
+}
+"""
+
+
+@pytest.fixture(params=sorted(PROGRAMS))
+def program(request: pytest.FixtureRequest) -> Program:
+    """Each program in turn."""
+    return PROGRAMS[request.param]
+
+
+def disagreements(results: object, expected: object, bound: float) -> list[str]:
+    """What tells two lists of results apart."""
+    pairs = zip(jax.tree.leaves(results), jax.tree.leaves(expected), strict=True)
+    reasons = (difference(np.asarray(one), np.asarray(other), bound) for one, other in pairs)
+    return [reason for reason in reasons if reason is not None]
+
+
+def test_programs_give_the_results_of_xla_and_of_numpy(program: Program) -> None:
+    inputs = program.inputs(SIZES[0])
+    lowered = program.lowered(inputs)
+    with program.precision():
+        expected = lowered.compile()(*inputs)
+    results: list[Array] = nimblehlo.execute(lowered.as_text(), inputs)
+    assert not disagreements(results, expected, program.bound)
+    for result in results:
+        assert weakness(result, program.bound) is None and np.isfinite(result).all()
+        wrong = np.roll(result.reshape(-1), 1) if result.size > 1 else result.reshape(-1) * 2
+        assert disagreements([wrong.reshape(result.shape)], [result], program.bound)
+    if program.numpy is not None:
+        assert not disagreements(program.numpy(*inputs), results[0], program.bound)
+
+
+def test_sizes_grow(program: Program) -> None:
+    assert list(program.sizes) == sorted(set(program.sizes)) and len(program.sizes) == len(SIZES)
+
+
+def test_each_family_has_a_representative() -> None:
+    chosen = [PROGRAMS[name].family for name in representatives()]
+    assert len(chosen) == len(set(chosen)) == len({program.family for program in PROGRAMS.values()})
+    assert {program.function.__module__ for program in PROGRAMS.values()} == {
+        one.__name__ for one in FAMILIES
+    }
+
+
+def test_modules_are_imported_where_their_folder_lies_alone(tmp_path: Path) -> None:
+    folder = Path(short.__file__).parent
+    (tmp_path / folder.name).symlink_to(folder)
+    names = sorted(f"{folder.name}.{path.stem}" for path in folder.glob("[a-z]*.py"))
+    code = f"import importlib; [importlib.import_module(name) for name in {names}]"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert len(names) > 5 and run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("name", [*ablation.STRATEGIES, *codegen_ablation.STRATEGIES])
+def test_programs_compile_without_a_strategy(name: str) -> None:
+    """A strategy that the code no longer has is an error when the table is made."""
+    without = ablation.STRATEGIES.get(name) or codegen_ablation.STRATEGIES[name][0]
+    with without():
+        nimblehlo.execute(SCALED_TRANSPOSE, [np.ones((3, 5), np.float32)], options=EAGER)
+    assert set(codegen_ablation.STRATEGIES.get(name, (None, ()))[1]) <= set(codegen_ablation.PROGRAMS)
+
+
+def test_a_strategy_is_switched_off_where_it_is_imported() -> None:
+    original = fusion_passes.form_row_fusions
+    without, _ = codegen_ablation.STRATEGIES["row fusions"]
+    with without():
+        assert fusion_passes.form_row_fusions is not original
+    assert fusion_passes.form_row_fusions is original
+    with pytest.raises(AttributeError, match="form_no_fusions"):
+        replaced(fusion_passes, "form_no_fusions", None)
+
+
+def test_interleaved_timing_finds_the_faster_one() -> None:
+    comparison = side_by_side(lambda: time.sleep(0.02), lambda: time.sleep(0.2), for_seconds=0, min_pairs=3)
+    assert 0.02 <= comparison.ours < comparison.other
+    assert 2 < comparison.ratio < 11
+
+
+@pytest.mark.parametrize(
+    ("min_pairs", "max_pairs", "for_seconds", "calls"), [(3, 300, 0.0, 3), (2, 7, 60.0, 7)]
+)
+def test_interleaved_timing_calls_both_equally_often(
+    min_pairs: int, max_pairs: int, for_seconds: float, calls: int
+) -> None:
+    called: list[str] = []
+    limits = {"for_seconds": for_seconds, "min_pairs": min_pairs, "max_pairs": max_pairs}
+    side_by_side(lambda: called.append("ours"), lambda: called.append("other"), **limits)  # type: ignore[arg-type]
+    assert called[:4] == ["ours", "other", "other", "ours"]
+    assert called.count("ours") == called.count("other") == calls
+
+
+def test_warm_up_is_bounded() -> None:
+    calls: list[None] = []
+    warm_up(lambda: calls.append(None), for_seconds=60, max_calls=5)
+    assert len(calls) == 5
+    warm_up(lambda: calls.append(None), for_seconds=0, min_calls=3)
+    assert len(calls) == 8
+
+
+def test_warm_up_lasts_while_code_is_compiled() -> None:
+    done: list[None] = []
+
+    def compile() -> None:
+        time.sleep(0.2)
+        done.append(None)
+
+    BACKGROUND.submit(Job(compile, has_priority=False))
+    warm_up(lambda: time.sleep(1e-3), for_seconds=0, min_calls=1)
+    assert done
+
+
+def test_memory_copy_copies_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    monkeypatch.setattr("benchmarks.measuring.COPIED_BYTES", 1001)
+    monkeypatch.setattr(np, "copyto", lambda target, source: copied.append(target.nbytes))
+    with memory_copy() as copy:
+        copy()
+    assert sum(copied) == 1001
+
+
+def test_a_fresh_process_measures_itself() -> None:
+    text = "func.func @main(%x: tensor<4xbf16>) -> tensor<4xbf16> { return %x : tensor<4xbf16> }"
+    program = PROGRAMS["elementwise_bfloat16"]
+    measured = fresh_process(text, [program.inputs(4)[0]], calls=3)
+    assert 0 < measured.first_result < 60
+    assert len(measured.later) == 2 and max(measured.later) < measured.first_result
+    assert measured.peak_megabytes is None or 0 < measured.peak_megabytes < 1000
+
+
+def test_a_fresh_process_that_fails_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="status 1"):
+        fresh_process("not a program", [])
+
+
+def test_transformers_give_the_results_of_xla_and_are_measured() -> None:
+    program = layers.transformer(3, 64, 16)
+    (got,), (want,) = nimblehlo.execute(program.text, program.inputs), run_xla(program.text, *program.inputs)
+    assert difference(got, want, 1e-5) is None
+    assert min(layers.measured(3, 64, 16).values()) > 0
+
+
+def test_peers_that_do_not_run_a_program_have_no_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.peers.warm_up", lambda action: action())
+    found = ratios(["numpy", "memory", "interpreter"], PROGRAMS["solve_lower_triangle"], SIZES[0])
+    assert found == {"numpy": None, "memory": None, "interpreter": None}
+
+
+def test_the_interpreter_runs_what_it_is_timed_with() -> None:
+    program = PROGRAMS["reduce_float64"]
+    with interpreter_call(program, program.inputs(SIZES[0])) as call:
+        assert call is not None
+        assert "tensor<f64>" in str(call())
+
+
+PAGE = """<script src="https://code.jquery.com/jquery-3.3.1.min.js" integrity="sha256-FgpC"></script>
+<script src="https://cdn.test/ajax/libs/flot/0.8.3/jquery.flot.min.js" onerror="failed()"></script>
+<script src="https://cdn.test/ajax/libs/stupidtable/1.0.1/stupidtable.min.js"></script>
+<link rel="stylesheet" href="https://cdn.test/npm/bootstrap@3.1.1/dist/css/bootstrap.min.css">
+<script src="asv.js"></script><script src="https://elsewhere.example/unknown.js"></script>
+"""
+
+
+def test_the_dashboard_brings_the_scripts_of_others(tmp_path: Path) -> None:
+    urls = [match[2] for match in dashboard.REMOTE.finditer(PAGE)]
+    packages = dashboard.packages(urls)
+    assert list(packages.values()) == [
+        "jquery@^3.3.1",
+        "flot@^0.8.3",
+        "stupid-table-plugin@^1.0.1",
+        "bootstrap@^3.1.1",
+    ]
+    for name in ("jquery/dist/jquery.min.js", "flot/jquery.flot.js", "bootstrap/dist/css/bootstrap.min.css"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    found = {url: dashboard.file_of(url, package, tmp_path) for url, package in packages.items()}
+    own = {url: path.name for url, path in found.items() if path is not None}
+    page = dashboard.with_local_scripts(PAGE, own)
+    assert page.splitlines() == [
+        '<script src="jquery.min.js"></script>',
+        '<script src="jquery.flot.js"></script>',
+        PAGE.splitlines()[2],
+        '<link rel="stylesheet" href="bootstrap.min.css">',
+        PAGE.splitlines()[4],
+    ]
+
+
+def test_the_short_set_is_some_of_each_kind() -> None:
+    chosen = re.compile(short.expression())
+    assert chosen.search("calls.WarmCalls.time_call('gather_rows', 'small')")
+    assert chosen.search("calls.WarmCalls.time_call('gather_rows', 'large')")
+    assert chosen.search("ratios.Memory.track_share('reduce_all')")
+    assert not chosen.search("calls.WarmCalls.time_call('gather_rows', 'medium')")
+    assert not chosen.search("calls.WarmCalls.time_call('gather_pairs', 'large')")
+    assert short.left_out("   gather_rows    n/a    n/a   n/a \n")
+    assert not short.left_out("   gather_rows    n/a    1.2ms   n/a \n")
+    assert not short.left_out("   gather_rows    n/a    failed   n/a \n")
+
+
+def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = tmp_path / "performance.md"
+    document.write_text(f"before\n{plot.BEGIN}old\n{plot.END}after\n")
+    monkeypatch.setattr(plot, "TABLE", document)
+    rows = {
+        "gather_rows": {"xla large": 2.0, "xla small": 0.5},
+        "top_k_rows": {"xla large": 8.0, "xla small": None},
+    }
+    plot.write_table({"date": "2026-11-22", "machine": "a machine", "programs": rows})
+    text = document.read_text()
+    assert text.startswith(f"before\n{plot.BEGIN}Measured on 2026-11-22: a machine.") and text.endswith(
+        f"{plot.END}after\n"
+    )
+    assert "| `gather_rows` | 2.0 | 0.50 | - |" in text and "| **4.0** | **0.50** |" in text
+    assert "2 of 2 programs when large, 0 when small" in text
+
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(plot, "PLOT", tmp_path / "images" / "performance.svg")
+    plot.draw({"date": "2026-11-22", "machine": "a machine", "programs": rows})
+    drawn = plot.PLOT.read_text()
+    assert "gather_rows" in drawn and "top_k_rows" in drawn
+
+
+def test_means_leave_out_what_is_not_there() -> None:
+    assert plot.mean([2.0, None, 8.0]) == pytest.approx(4.0)
+    assert math.isnan(plot.mean([None]))
+    assert [plot.formatted(value) for value in (None, 0.0034, 1.0, 12.4, 8880.0)] == [
+        "-",
+        "0.0034",
+        "1.0",
+        "12",
+        "8,880",
+    ]
+
+
+CASES = """
+import jax.numpy as jnp
+CASES = {
+    "double": ("arithmetic", lambda x: x + x, lambda: (jnp.arange(4.0),)),
+    "other": ("arithmetic", lambda x: x, lambda: ()),
+}
+"""
+
+
+def test_devices_of_both_platforms() -> None:
+    done = run_on_platform("-m", "benchmarks.devices", "psum 4 KB")
+    assert done.returncode == 0 and "1 programs: geometric mean" in done.stdout, done.stderr
+
+
+def test_calls_through_jax_on_both_platforms(tmp_path: Path) -> None:
+    """A right case has a ratio; one that fails is told."""
+    (tmp_path / "cases.py").write_text(CASES)
+    done = run_on_platform(
+        "-m", "benchmarks.jax_platform", "--cases", tmp_path / "cases.py", platforms="nimblehlo,cpu"
+    )
+    assert done.returncode == 1 and "1 programs: geometric mean" in done.stdout, done.stderr
+    assert f"{'other':40} FAILED TypeError" in done.stdout
+    assert disagreement([np.float32(1)], [np.float32(2)]) == "1 of 1 elements differ"
+    assert disagreement([np.float32(1)], [np.float32(1.0001)]) is None
