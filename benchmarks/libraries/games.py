@@ -93,7 +93,8 @@ def gymnax_cartpole_rollout() -> Workload:
             observations, states, rewards, *_ = jax.vmap(environment.step, in_axes=(0, 0, 0, None))(
                 jax.random.split(key, batch), states, actions, parameters
             )
-            return (observations, states), rewards
+            # Each step that is survived has the reward 1, which tells no wrong program.
+            return (observations, states), (observations, rewards)
 
         return jax.lax.scan(advance, (observations, states), jax.random.split(key, steps))[1]
 
