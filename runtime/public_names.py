@@ -56,7 +56,7 @@ MODULES: Final = {
     "testing": "checks.testing",
     "transforms": "compiler.transforms",
 }
-"""Public modules that lie in a room: `nimblehlo.testing` is `nimblehlo.checks.testing`, the same module."""
+"""Public modules that lie in a layer: `nimblehlo.testing` is `nimblehlo.checks.testing`, the same module."""
 
 
 class PublicModules(MetaPathFinder, Loader):

@@ -1,7 +1,7 @@
 """The layers of the project: an import may only point downwards.
 
 ARCHITECTURE.md tells what each layer is for. A module or package that is new at the top of runtime/ has to be
-given its place in `ROOMS`; a folder or module that is new in a package of several folders, in `FOLDERS`.
+given its place in `LAYERS`; a folder or module that is new in a package of several folders, in `FOLDERS`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from tests.project.import_graph import PACKAGES, circles, header_graph, imports, module_graph, sources
 
 # In this order: an import may only point to an earlier one.
-ROOMS = (
+LAYERS = (
     "errors",
     "options",
     "types",
@@ -35,7 +35,7 @@ ROOMS = (
     "__init__",
 )
 
-# What a room, or a part of one, may import of the earlier rooms, where that is less than all of them.
+# What a layer, or a part of one, may import of the earlier layers, where that is less than all of them.
 NARROWER = {
     "kernels": set(),
     "program.ir": {"errors", "types"},
@@ -207,30 +207,30 @@ MAX_MODULES = 25
 """Modules in one folder: more are not read at a glance."""
 
 
-def room_of(name: str) -> str:
-    """The room of a name of the package, or the file beside the rooms."""
+def layer_of(name: str) -> str:
+    """The layer of a name of the package, or the file beside the layers."""
     parts = name.split(".")
-    return parts[1] if len(parts) > 1 and parts[1] in ROOMS else "__init__"
+    return parts[1] if len(parts) > 1 and parts[1] in LAYERS else "__init__"
 
 
 def violations(root: Path) -> list[str]:
-    """The imports that point to a later room, or to what `NARROWER` does not list."""
+    """The imports that point to a later layer, or to what `NARROWER` does not list."""
     found = []
     for path, module in sources(root):
-        room = room_of(module)
-        narrower = NARROWER.get(room, NARROWER.get(".".join(module.split(".")[1:3])))
+        layer = layer_of(module)
+        narrower = NARROWER.get(layer, NARROWER.get(".".join(module.split(".")[1:3])))
         for name in imports(path, module):
-            target = room_of(name)
-            if name.split(".")[0] != "nimblehlo" or target == room:
+            target = layer_of(name)
+            if name.split(".")[0] != "nimblehlo" or target == layer:
                 continue
-            is_later = ROOMS.index(target) > ROOMS.index(room)
+            is_later = LAYERS.index(target) > LAYERS.index(layer)
             if is_later or (narrower is not None and not _is_listed(name, narrower)):
-                found.append(f"{path.relative_to(root)} ({room}) imports {name} ({target})")
+                found.append(f"{path.relative_to(root)} ({layer}) imports {name} ({target})")
     return found
 
 
 def _is_listed(name: str, listed: set[str]) -> bool:
-    """Whether a name of the package lies in one of these rooms, or parts of rooms."""
+    """Whether a name of the package lies in one of these layers, or parts of layers."""
     _, *parts = name.split(".")
     return bool({parts[0], ".".join(parts[:2])} & listed)
 
@@ -304,30 +304,30 @@ def test_no_folder_holds_more_modules_than_are_read_at_a_glance(project_root: Pa
             assert len(modules - {"__init__"}) <= MAX_MODULES, f"{path.relative_to(project_root)}"
 
 
-def test_the_top_has_few_rooms_and_files(project_root: Path) -> None:
-    """A stranger reads the names at a glance: at most eight rooms and ten files."""
+def test_the_top_has_few_layers_and_files(project_root: Path) -> None:
+    """A stranger reads the names at a glance: at most eight layers and ten files."""
     entries = [path for path in (project_root / "runtime").iterdir() if path.name != "__pycache__"]
     folders = {path.name for path in entries if path.is_dir()}
     files = {path.name for path in entries} - folders
     assert len(folders) <= 8, sorted(folders)
     assert len(files) <= 10, sorted(files)
-    assert {*folders, *(name.split(".")[0] for name in files)} - {"py"} == set(ROOMS) - {"kernels"}
+    assert {*folders, *(name.split(".")[0] for name in files)} - {"py"} == set(LAYERS) - {"kernels"}
 
 
-def test_the_document_lists_the_rooms_in_their_order(project_root: Path) -> None:
-    """ARCHITECTURE.md states the order of the rooms in one table of at most ten rows."""
-    text = (project_root / "ARCHITECTURE.md").read_text().partition("## Rooms")[2].partition("\n## ")[0]
+def test_the_document_lists_the_layers_in_their_order(project_root: Path) -> None:
+    """ARCHITECTURE.md states the order of the layers in one table of at most ten rows."""
+    text = (project_root / "ARCHITECTURE.md").read_text().partition("## Layers")[2].partition("\n## ")[0]
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert len(rows) <= 10
     names = [name for row in rows for name in re.findall(r"`(?:runtime/)?([\w.]+)/?`", row.split("|")[1])]
     listed = [Path(name).stem for name in names]
-    assert listed == [room for room in ROOMS if not room.startswith("__") and room != "public_names"]
+    assert listed == [layer for layer in LAYERS if not layer.startswith("__") and layer != "public_names"]
 
 
 def test_kernels_import_libraries_of_loops_alone(project_root: Path) -> None:
     allowed = KERNEL_LIBRARIES | sys.stdlib_module_names | {"nimblehlo", "__future__"}
     for path, module in sources(project_root):
-        if room_of(module) == "kernels":
+        if layer_of(module) == "kernels":
             foreign = {name.split(".")[0] for name in imports(path, module)} - allowed
             assert not foreign, f"{path.relative_to(project_root)} imports {sorted(foreign)}"
 

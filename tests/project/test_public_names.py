@@ -10,7 +10,7 @@ from nimblehlo.public_names import DEFINED_IN, MODULES
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_public_module_is_the_one_in_its_room(name: str) -> None:
+def test_a_public_module_is_the_one_in_its_layer(name: str) -> None:
     assert importlib.import_module(f"nimblehlo.{name}") is sys.modules[f"nimblehlo.{MODULES[name]}"]
 
 
