@@ -7,7 +7,7 @@ it runs. The rewrites that `simplify` tries stand in `compiler/specialize/rewrit
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from ..program.ir import Function
@@ -239,9 +239,3 @@ def require_pass(name: str | None) -> None:
     """
     if name is not None and name not in NAMES:
         raise ValueError(f"last_pass is {name!r}, but must be None or one of {NAMES}")
-
-
-def listed() -> Sequence[str]:
-    """A line for each pass: its name, what it needs, and what it promises."""
-    width = max(map(len, NAMES))
-    return [f"{each.name:{width}}  {each.needs} -> {each.promises}" for each in PASSES]

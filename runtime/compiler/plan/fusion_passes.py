@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...options import Options, Ordering
-from ...program.ir import Block, Function, Operation, Region
+from ...program.ir import Block, Function, Operation
 from ...program.ops.control.control import While
 from ...program.ops.framework.declaration import Op
 from ...program.ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
@@ -37,11 +35,6 @@ class Fusing:
         self.options = options
 
     @property
-    def bodies(self) -> Sequence[Region]:
-        """The bodies of the function and of its callees."""
-        return [each.body for each in (self.function, *self.function.callees) if each.body is not None]
-
-    @property
     def has_default_ordering(self) -> bool:
         """Whether reductions are evaluated by the default tree: code for no other is generated."""
         return self.options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
@@ -70,7 +63,7 @@ def fuse_operations(function: Function, options: Options, observe: passes.Observ
 def split_indices(state: Fusing) -> None:
     """Make scatters read the components of their index vectors."""
     if state.has_default_ordering:
-        for body in state.bodies:
+        for body in state.function.bodies:
             split_scatter_indices(body, _has_few_updates)
 
 
@@ -86,26 +79,26 @@ def fuse_elementwise(state: Fusing) -> None:
         if fuses_reductions:
             form_reduction_fusions(block, has_emitter, has_reduction_tiling)
 
-    for body in state.bodies:
+    for body in state.function.bodies:
         form_fusions(body, has_emitter, state.stays_unfused, fuse_reductions, is_worth_compiling_alone)
 
 
 def rematerialize_values(state: Fusing) -> None:
     """Compute cheap values again where keeping them raises the peak of memory."""
-    for body in state.bodies:
+    for body in state.function.bodies:
         rematerialize(body, has_emitter, _HAS_TILING, state.stays_unfused)
 
 
 def fuse_small_steps(state: Fusing) -> None:
     """Form the fusions of operations on few elements."""
     if state.options.ordering == Ordering():
-        for body in state.bodies:
+        for body in state.function.bodies:
             form_step_fusions(body, is_small_step, state.stays_unfused)
 
 
 def reduce_as_early_as_possible(state: Fusing) -> None:
     """Move reductions to where their operands have been computed."""
-    for body in state.bodies:
+    for body in state.function.bodies:
         reduce_early(body, state.stays_unfused)
 
 

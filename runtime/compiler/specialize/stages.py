@@ -57,11 +57,6 @@ class Specialization:
         assert self.function.body is not None
         return self.function.body
 
-    @property
-    def bodies(self) -> Sequence[Region]:
-        """The bodies of the function and of its callees."""
-        return [each.body for each in (self.function, *self.function.callees) if each.body is not None]
-
     def has(self, name: str) -> bool:
         """Whether the function has an operation of that name."""
         return any(operation.name == name for operation in self.body.walk())
@@ -145,14 +140,14 @@ def outline(state: Specialization) -> None:
 
 def simplify_functions(state: Specialization) -> None:
     """Apply the rewrites."""
-    for body in state.bodies:
+    for body in state.function.bodies:
         simplify(body, state.budget)
         remove_dead_code(body)
 
 
 def reduce_before_transposes(state: Specialization) -> None:
     """Reduce the operands of transposes."""
-    for body in state.bodies:
+    for body in state.function.bodies:
         if any(operation.name == REDUCE for operation in body.walk()):
             from .rewrites.transposed_reductions import reduce_before_transposing
 
@@ -162,7 +157,7 @@ def reduce_before_transposes(state: Specialization) -> None:
 
 def require_all_targets(state: Specialization) -> None:
     """Check that custom calls have targets."""
-    for body in state.bodies:
+    for body in state.function.bodies:
         require_targets(body)
 
 

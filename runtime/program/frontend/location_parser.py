@@ -31,7 +31,7 @@ _FILE_LOCATION: Final = token_pattern(
     rf"(?:{_COLON}{_NUMBER}(?:{SKIP}to(?![\w$.]){SKIP}{_NUMBER}?+{_COLON}{_NUMBER})?+)?+"
 )
 _MAX_NUMBER: Final = 2**32 - 1
-"""The greatest line or column that a location of MLIR can hold."""
+"""The maximum line or column that a location of MLIR can hold."""
 _ALIAS: Final = token_pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
 _DEFINITION_LINE: Final = LazyPattern(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=")
 _DEFINITION: Final = token_pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")

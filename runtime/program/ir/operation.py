@@ -211,6 +211,11 @@ class Function:
         self.callees: Sequence[Function] = ()
         self.location = location
 
+    @property
+    def bodies(self) -> list[Region]:
+        """The body, and those of the callees."""
+        return [each.body for each in (self, *self.callees) if each.body is not None]
+
     def with_body(self, body: Region | None) -> Function:
         """A function that is the same except for its body."""
         return Function(

@@ -42,19 +42,24 @@ def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -
     return f"results are {types_text(actual)}, but {source} {types_text(expected)}"
 
 
-class While(Op, name="stablehlo.while", assembly="custom(while)"):
-    """Runs `body` repeatedly while `cond` returns true."""
+class ControlFlow(Op):
+    """Base of operations that decide which of their regions run."""
 
-    unused_results = "loop"
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
     memory = Memory.MAY_FORWARD
-    region_role = RegionRole.LOOP
     may_be_hoisted = False
+    takes_stored_values = True
+
+
+class While(ControlFlow, name="stablehlo.while", assembly="custom(while)"):
+    """Runs `body` repeatedly while `cond` returns true."""
+
+    unused_results = "loop"
+    region_role = RegionRole.LOOP
     block_rule = "blocks.control.WHILE"
 
-    takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
     cond = Region()
     body = Region()
@@ -84,19 +89,13 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
         return operand
 
 
-class If(Op, name="stablehlo.if"):
+class If(ControlFlow, name="stablehlo.if"):
     """Runs one of two branches."""
 
     unused_results = "branches"
-    rounding = Rounding.EXACT
-    wider = "carrier"
-    finiteness = Finiteness.MOVED
-    memory = Memory.MAY_FORWARD
     region_role = RegionRole.BRANCHES
-    may_be_hoisted = False
     block_rule = "blocks.control.IF"
 
-    takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
     true_branch = Region()
     false_branch = Region()
@@ -123,19 +122,13 @@ class If(Op, name="stablehlo.if"):
         return true_branch() if pred else false_branch()
 
 
-class Case(Op, name="stablehlo.case"):
+class Case(ControlFlow, name="stablehlo.case"):
     """Runs the branch that `index` selects, the last one where `index` is out of range."""
 
     unused_results = "branches"
-    rounding = Rounding.EXACT
-    wider = "carrier"
-    finiteness = Finiteness.MOVED
-    memory = Memory.MAY_FORWARD
     region_role = RegionRole.BRANCHES
-    may_be_hoisted = False
     block_rule = "blocks.control.CASE"
 
-    takes_stored_values = True
     index = Operand(SIGNED, rank=0)
     branches = Region(variadic=True)
     results = Result(VALUE, variadic=True)
