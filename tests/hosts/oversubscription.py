@@ -28,7 +28,11 @@ TIMED_SECONDS = 0.002
 """The shortest measured time; the answer of a process takes a tenth of it. Shorter calls are repeated."""
 
 ROUNDS = 3
-"""How often a ratio above the limit is measured again; the smallest counts, as disturbances pass."""
+"""How often a ratio above the limit is measured again, in new processes; the smallest counts.
+
+A disturbance passes, and where the kernel and the loader place arrays and code makes some loops of a process
+up to twice as fast as those of another one with as many threads.
+"""
 
 
 class Worker:
@@ -78,7 +82,25 @@ def slowdowns(
     with Worker(processors) as few, Worker(THREADS) as many:
         for name in names:
             for size in sizes:
-                yield f"{name} {size}", _compared(few, many, f"{name} {size}", for_seconds)
+                program = f"{name} {size}"
+                yield (
+                    program,
+                    _smallest(
+                        _compared(few, many, program, for_seconds), program, 3 * for_seconds, processors
+                    ),
+                )
+
+
+def _smallest(first: Comparison, program: str, for_seconds: float, processors: int) -> Comparison:
+    """The comparison, or that of `ROUNDS` more with the smallest ratio if its own is above the limit."""
+    best = first
+    for _ in range(ROUNDS):
+        if best.ratio <= MAX_SLOWDOWN:
+            break
+        with Worker(processors) as few, Worker(THREADS) as many:
+            again = _compared(few, many, program, for_seconds)
+        best = min(best, again, key=lambda comparison: comparison.ratio)
+    return best
 
 
 def _compared(few: Worker, many: Worker, program: str, for_seconds: float) -> Comparison:
@@ -86,11 +108,8 @@ def _compared(few: Worker, many: Worker, program: str, for_seconds: float) -> Co
     many.ask(f"compile {program}")
     calls = max(1, round(TIMED_SECONDS / call_seconds))
     run = [functools.partial(worker.ask, f"call {calls}") for worker in (few, many)]
-    times = [side_by_side(*run, for_seconds=for_seconds)]
-    while times[-1].ratio > MAX_SLOWDOWN and len(times) <= ROUNDS:
-        times.append(side_by_side(*run, for_seconds=3 * for_seconds))
-    best = min(times, key=lambda comparison: comparison.ratio)
-    return Comparison(best.ours / calls, best.other / calls, best.ratio)
+    times = side_by_side(*run, for_seconds=for_seconds)
+    return Comparison(times.ours / calls, times.other / calls, times.ratio)
 
 
 def serve() -> None:
