@@ -83,12 +83,8 @@ def slowdowns(
         for name in names:
             for size in sizes:
                 program = f"{name} {size}"
-                yield (
-                    program,
-                    _smallest(
-                        _compared(few, many, program, for_seconds), program, 3 * for_seconds, processors
-                    ),
-                )
+                comparison = _compared(few, many, program, for_seconds)
+                yield program, _smallest(comparison, program, 3 * for_seconds, processors)
 
 
 def _smallest(first: Comparison, program: str, for_seconds: float, processors: int) -> Comparison:
