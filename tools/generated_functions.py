@@ -23,12 +23,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nimblehlo.compiler.codegen.llvm.values import F64, rounded
-from nimblehlo.compiler.codegen.mathematics import error_functions, exponential, function_of, roots
+from nimblehlo.compiler.loops.llvm.values import F64, rounded
+from nimblehlo.compiler.loops.mathematics import error_functions, exponential, function_of, roots
 from nimblehlo.program.ops import lookup
 from nimblehlo.program.ops.framework.declaration import declarations
 from nimblehlo.types import ELEMENT_TYPES, ElementType
-from tests.compiler.codegen.loops import looped
+from tests.compiler.loops.loops import looped
 from tools import accuracy
 from tools.marked_text import replace_marked
 

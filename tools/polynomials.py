@@ -1,8 +1,8 @@
-"""Find the coefficients of the approximations in `codegen/mathematics` and `kernels/math/real_functions.h`.
+"""Find the coefficients of the approximations in `loops/mathematics` and `kernels/math/real_functions.h`.
 
     python tools/polynomials.py            # print the module and the header with coefficients and errors
     python tools/polynomials.py --write    # write them to
-    runtime/compiler/codegen/mathematics/coefficients.py and
+    runtime/compiler/loops/mathematics/coefficients.py and
                                            # kernels/math/real_function_coefficients.h
 
 Each approximation interpolates its function at Chebyshev nodes, in 80 digits: that is within a small factor
@@ -22,7 +22,7 @@ import numpy as np
 from mpmath import mpf
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "runtime" / "compiler" / "codegen" / "mathematics" / "coefficients.py"
+TARGET = ROOT / "runtime" / "compiler" / "loops" / "mathematics" / "coefficients.py"
 KERNELS_TARGET = ROOT / "kernels" / "math" / "real_function_coefficients.h"
 HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 

@@ -20,12 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from nimblehlo.compiler import codegen, plan
-from nimblehlo.compiler.codegen import cost, native_loop
-from nimblehlo.compiler.codegen.arrays import chains, selection
-from nimblehlo.compiler.codegen.llvm import machine
-from nimblehlo.compiler.codegen.nests import emission_plan, loop_schedule
-from nimblehlo.compiler.codegen.reductions import (
+from nimblehlo.compiler import loops, plan
+from nimblehlo.compiler.fusion import reductions as reduction_fusions
+from nimblehlo.compiler.fusion import rows as row_fusions
+from nimblehlo.compiler.fusion import small_steps
+from nimblehlo.compiler.loops import element_costs, native_loop
+from nimblehlo.compiler.loops.arrays import chains, selection
+from nimblehlo.compiler.loops.llvm import machine
+from nimblehlo.compiler.loops.nests import emission_plan, loop_schedule
+from nimblehlo.compiler.loops.reductions import (
     reducers,
     reduction_tiling,
     row_tiling,
@@ -34,14 +37,11 @@ from nimblehlo.compiler.codegen.reductions import (
 )
 from nimblehlo.compiler.lru_cache import LRUCache
 from nimblehlo.compiler.plan.implementations import epilogues, native_loops
-from nimblehlo.compiler.specialize.fusion import reductions as reduction_fusions
-from nimblehlo.compiler.specialize.fusion import rows as row_fusions
-from nimblehlo.compiler.specialize.fusion import small_steps
 
 from ..programs.program import RandomArrays
 from .measuring import Case, Without, import_all, ratio_without, replaced
 
-import_all(codegen, plan)
+import_all(loops, plan)
 
 _salts = itertools.count()
 
@@ -74,7 +74,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
     ),
     "interleaved accesses": (replaced(emission_plan, "interleaved_access", _none), ("rotary", "colours")),
     "loops side by side": (
-        replaced(cost, "interleave_count", lambda _: 0),
+        replaced(element_costs, "interleave_count", lambda _: 0),
         ("sine", "polynomial"),
     ),
     "short rows": (replaced(short_rows, "short_row_group", _none), ("softmax_10", "sum_6", "norm_24")),

@@ -28,7 +28,7 @@ cdef class FusedAttention:
     """The product of `query` and `key`, a computation on its rows, and a product of that with `value`.
 
     Args:
-        rows: the address of a task of `codegen.reductions.rows` with one result, of the shape and the element type of
+        rows: the address of a task of `loops.reductions.rows` with one result, of the shape and the element type of
             the first product.
         seconds: its estimated seconds on one thread.
         scores_operand: the number of the scores, the first product, among the operands of the rows' task.

@@ -1,6 +1,6 @@
 """LLVM code that converts bfloat16 and float16 from and to float32, for scalars and for vectors.
 
-The loops of `kernels` and the code of `runtime/compiler/codegen` share these conversions. This module needs
+The loops of `kernels` and the code of `runtime/compiler/loops` share these conversions. This module needs
 llvmlite alone, so importing it imports no Numba.
 
 Source: IEEE 754-2019, sections 3.6 (binary16) and 4.3.1 (rounding to nearest, ties to even). bfloat16 is the

@@ -106,7 +106,7 @@ PASSES: Final = (
     Pass(
         "gather-early",
         "simplify",
-        "specialize.stages.gather_before_computing",
+        "fusion.early_gathers.gather_before_computing",
         needs="gathers that read the results of elementwise operations",
         promises="elements that no gather reads are not computed",
     ),

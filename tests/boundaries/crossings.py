@@ -241,13 +241,13 @@ INDEXING: dict[str, Cases] = {
     "kernels/sorting/top_k_loops.py:_SAMPLED_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (2, k), 9) for k in around(n)
     ],
-    "runtime/program/ops/chlo/top_k_numpy.py:_MIN_LONG_ROW": lambda n, t, o: [
+    "runtime/program/ops/sorting/top_k_numpy.py:_MIN_LONG_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, k), 5) for k in around(n)
     ],
-    "runtime/program/ops/chlo/top_k_numpy.py:_BLOCKS_PER_ROW": lambda n, t, o: [
+    "runtime/program/ops/sorting/top_k_numpy.py:_BLOCKS_PER_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, 5000), k) for k in around(n // 4)
     ],
-    "runtime/compiler/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
+    "runtime/compiler/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (1, k), 1) for k in around(n)
     ],
 }

@@ -58,7 +58,7 @@ def _tests_in(path: Path) -> set[str]:
 
 MEASURED_AGAIN = (
     "tests/compiler/plan/implementations/test_epilogues.py::test_a_loop_over_time",
-    "tests/compiler/plan/implementations/test_nests.py::test_transposes",
+    "tests/compiler/loops/nests/test_nests.py::test_transposes",
 )
 """Quick tests of which it is measured again what they cross."""
 

@@ -25,7 +25,7 @@ def _version(folder: Path, is_changed: bool) -> Host:
     shutil.copytree(ROOT / "runtime", package, ignore=ignored)
     shutil.copytree(ROOT / "kernels", package / "kernels", ignore=ignored)
     if is_changed:
-        floats = package / "compiler" / "codegen" / "elementwise" / "floats.py"
+        floats = package / "compiler" / "loops" / "elementwise" / "floats.py"
         text = floats.read_text(encoding="utf-8")
         expect(text.count(ADDED) == 1, f"{floats} has changed")
         floats.write_text(text.replace(ADDED, SUBTRACTED), encoding="utf-8")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from llvmlite import binding, ir
 
-from nimblehlo.compiler.codegen.arrays.emitter import ArrayEmitter
-from nimblehlo.compiler.codegen.blocks import Storage
+from nimblehlo.compiler.loops.arrays.emitter import ArrayEmitter
+from nimblehlo.compiler.loops.blocks import Storage
 from nimblehlo.types import TensorType
 
 ADDRESS = 0x6E0000000000

@@ -122,7 +122,7 @@ import ctypes
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from nimblehlo.compiler.codegen.llvm.machine import function_address, key_of
+from nimblehlo.compiler.loops.llvm.machine import function_address, key_of
 from tests.poisoned.scratch import poison_scratch
 llvmlite.binding.initialize_native_target()
 poison_scratch()

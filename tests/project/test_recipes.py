@@ -33,7 +33,7 @@ def cube(operand: Array) -> Array:
     result: Array = operand * operand * operand
     return result
 ''',
-    "runtime/compiler/codegen/mathematics/exponential.py": '''
+    "runtime/compiler/loops/mathematics/exponential.py": '''
 
 def cube(x: Real) -> Real:
     """The operand to the power of three; error 1."""

@@ -19,7 +19,7 @@ import nimblehlo
 from nimblehlo import ExecutionError, NimbleError, Options
 from nimblehlo.execution.verification import verification_level
 from nimblehlo.execution.verification.steps import InvalidStep
-from nimblehlo.program.ops.contraction.fft import FftOfReal
+from nimblehlo.program.ops.fft.fft import FftOfReal
 from tests.conftest import ROOT
 from tests.robustness import comparison
 from tests.robustness.comparison import compare

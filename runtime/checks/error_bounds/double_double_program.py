@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.implementation import ImplementationKind
 from ...compiler.plan import Implementation, Prepared, choose
-from ...compiler.plan.implementation import ImplementationKind
 from ...errors import UnsupportedError
 from ...execution.program import Program
 from ...options import Options

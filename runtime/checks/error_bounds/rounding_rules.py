@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...program.ir import Operation
-from ...program.ops.contraction.linalg import TriangularSolve
 from ...program.ops.elementwise.conversion import Convert
 from ...program.ops.framework.declaration import Op
+from ...program.ops.linalg.linalg import TriangularSolve
 from ...types import COMPLEX, FLOAT, Array
 from .function_accuracy import function_error
 from .operation_kinds import category, is_correctly_rounded, is_exact

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...program.ops.contraction.linalg import TriangularSolve
 from ...program.ops.framework.declaration import Op
+from ...program.ops.linalg.linalg import TriangularSolve
 from ...types import Array
 from .reduction_bounds import Bounds
 from .ulps import is_inexact, ulp, unit_roundoff, wide_dtype

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...api import Executable
+from ...compiler.implementation import ImplementationKind
 from ...compiler.plan import Implementation, Prepared, choose
-from ...compiler.plan.implementation import ImplementationKind
 from ...compiler.specialize.utils.operation_classes import has_no_effect
 from ...execution.inputs import convert_input
 from ...execution.program import Program

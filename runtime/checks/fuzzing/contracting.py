@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...program.ops.contraction.fft import FftType
-from ...program.ops.contraction.linalg import Transpose
+from ...program.ops.fft.fft import FftType
+from ...program.ops.linalg.linalg import Transpose
 from ...program.ops.reduction.window_geometry import Window
 from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, TensorType
 from .generator import CannotGenerate, Generator, Producers

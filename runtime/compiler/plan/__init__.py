@@ -1,7 +1,7 @@
 """The plan: steps, slots, lifetimes, and the choice between reference and kernel."""
 
+from ..implementation import Implementation, Prepared
 from .choice import choose
-from .implementation import Implementation, Prepared
 from .lowering import Choose, lower
 from .memory_use import MemoryEstimate, memory_use
 from .plan import Plan, Step, all_steps

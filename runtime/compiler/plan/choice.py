@@ -15,7 +15,8 @@ from ...program.ops.framework.declaration import Op
 from ...program.ops.framework.op_registry import COMMUNICATING
 from ...program.ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ...program.ops.numerics.quantized_operation import has_quantized_types, on_stored_values
-from .implementation import (
+from ..cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
+from ..implementation import (
     UNCOMPILED,
     Implementation,
     ImplementationKind,
@@ -23,18 +24,17 @@ from .implementation import (
     OverwritePairs,
     Prepared,
 )
+from ..loops.native_code import NativeCode
+from ..loops.nests.nest_code import NestCode
+from ..loops.nests.nest_operations import block_of, runs_as_loop_nest
+from ..loops.reductions.reduction_code import ReductionCode, RowCode
 from .implementations.block_reference import EXACT_UFUNCS, block_reference
-from .implementations.elementwise_operations import block_of, runs_as_loop_nest
 from .implementations.kernels import kernel_for
-from .implementations.native_code import NativeCode
-from .implementations.nest_code import NestCode
-from .implementations.reduction_fusion import ReductionCode, RowCode
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
-from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
 from .tiering.tiers import Tiering
 
 if TYPE_CHECKING:
-    from .implementations.region_code import RegionCode
+    from ..loops.regions.region_code import RegionCode
 
 
 def choose(view: Op, options: Options) -> Implementation:
@@ -57,7 +57,7 @@ def choose(view: Op, options: Options) -> Implementation:
         block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
         return _generated(kind(block, options.threads), block, block_reference(block, numpy_for), options)
     if isinstance(view, StepFusion):
-        from .implementations.small_steps import StepCode
+        from ..loops.step_code import StepCode
 
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if runs_as_loop_nest(view):
@@ -67,7 +67,7 @@ def choose(view: Op, options: Options) -> Implementation:
     kernel = kernel_for(view, options.threads)
     code: RegionCode | str = ""
     if view.operation.regions:
-        from .implementations.region_loops import region_loop_code
+        from ..loops.regions.region_code import region_loop_code
 
         code = region_loop_code(view, options.threads, has_kernel=not isinstance(kernel, str))
     if not isinstance(code, str):

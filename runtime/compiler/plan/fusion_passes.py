@@ -8,15 +8,15 @@ from ...program.ops.control.control import While
 from ...program.ops.framework.declaration import Op
 from ...program.ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
 from .. import passes
-from ..specialize.fusion.elementwise import form_fusions
-from ..specialize.fusion.reductions import form_reduction_fusions
-from ..specialize.fusion.rematerialization import rematerialize
-from ..specialize.fusion.rows import form_row_fusions
-from ..specialize.fusion.scheduling import reduce_early
-from ..specialize.fusion.small_steps import form_step_fusions
+from ..fusion.elementwise import form_fusions
+from ..fusion.reductions import form_reduction_fusions
+from ..fusion.rematerialization import rematerialize
+from ..fusion.rows import form_row_fusions
+from ..fusion.scheduling import reduce_early
+from ..fusion.small_steps import form_step_fusions
+from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
+from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.rewrites.registry import split_scatter_indices
-from .implementations.elementwise_operations import has_emitter, is_worth_compiling_alone
-from .implementations.reduction_fusion import has_reduction_tiling, has_row_tiling
 
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
@@ -103,13 +103,13 @@ def reduce_as_early_as_possible(state: Fusing) -> None:
 
 
 def _has_few_updates(view: Op) -> bool:
-    from .implementations.region_loops import has_few_updates
+    from ..loops.regions.scatter_code import has_few_updates
 
     return has_few_updates(view)
 
 
 def is_small_step(operation: Operation) -> bool:
     """Whether native code on small arrays can be generated for an operation of a step fusion."""
-    from ..codegen.arrays import check_step
+    from ..loops.arrays import check_step
 
     return check_step(operation) is None

@@ -22,9 +22,9 @@ from ...program.ops.framework.memory_limit import bytes_of
 from ...program.ops.internal.fusion import StepFusion
 from ...types import Type
 from .. import passes
+from ..implementation import UNCOMPILED, Implementation, ImplementationKind, OverwritePairs, operands_of
 from .choice import choose
 from .fusion_passes import fuse_operations
-from .implementation import UNCOMPILED, Implementation, ImplementationKind, OverwritePairs, operands_of
 from .implementations.attention import Attention, AttentionFusion, find_attentions
 from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes

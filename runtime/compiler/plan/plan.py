@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ...program.ir.attributes import Attribute
 from ...types import Type
-from .implementation import Implementation, OverwritePairs, Runnable
+from ..implementation import Implementation, OverwritePairs, Runnable
 
 
 class Step:

@@ -121,15 +121,6 @@ def remove_unused(state: Specialization) -> None:
     remove_dead_code(state.body)
 
 
-def gather_before_computing(state: Specialization) -> None:
-    """Gather from the operands of elementwise operations in place of their results."""
-    if state.has("stablehlo.gather"):
-        from .fusion.early_gathers import gather_early
-
-        gather_early(state.body)
-        remove_dead_code(state.body)
-
-
 def outline(state: Specialization) -> None:
     """Make callees of repeated subgraphs."""
     if state.outlines_subgraphs and len(state.body.block.operations) >= MIN_OUTLINED_OPERATIONS:

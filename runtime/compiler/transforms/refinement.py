@@ -28,8 +28,8 @@ from ...program.ops.custom_calls.shape_operands import shape_operands
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.rules import at_most, shape_text, shapes_agree
 from ...program.ops.framework.verify import verify
+from ...program.ops.random.random import Rng
 from ...program.ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
-from ...program.ops.shape.random import Rng
 from ...program.ops.shape.static_forms import STATIC_FORMS, operand_positions
 from ...types import TensorType, Type
 from ..specialize import LAST_WITHOUT_REWRITES, entry_function, specialize

@@ -1,6 +1,6 @@
 """Verifies loop nests: they read and write within their arrays, and write each element of each result once.
 
-A nest is data (`nimblehlo.compiler.codegen.nests.nest`): its accesses are affine in the indices of its loops,
+A nest is data (`nimblehlo.compiler.loops.nests.nest`): its accesses are affine in the indices of its loops,
 so that the bytes that it touches follow from it before any code is generated.
 """
 
@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.codegen.nests.nest import Access, Gather, Load, Nest
-from ...compiler.plan.implementation import NoCode
-from ...compiler.plan.implementations.elementwise_operations import block_of, runs_as_loop_nest
-from ...compiler.plan.implementations.nest_code import NestCode, may_overwrite
+from ...compiler.implementation import NoCode
+from ...compiler.loops.nests.nest import Access, Gather, Load, Nest
+from ...compiler.loops.nests.nest_code import NestCode, may_overwrite
+from ...compiler.loops.nests.nest_operations import block_of, runs_as_loop_nest
 from ...options import Options
 from ...program.ir import Block, Function
 from ...program.ir.affine import AffineExpr, index_range

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...compiler.implementation import operands_of
 from ...compiler.plan import Plan, Step
-from ...compiler.plan.implementation import operands_of
 from ...program.ir import Block, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ...program.ops.control.control import Call
 from ...program.ops.framework.declaration import declaration_of

@@ -12,8 +12,8 @@ import numpy as np
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.checks.fuzzing.generator import RandomProgram, is_constant
+from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.plan import lowering
-from nimblehlo.compiler.plan.tiering import cost_model
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 from nimblehlo.program.ir import Block, Builder, Value
 from nimblehlo.types import TensorType

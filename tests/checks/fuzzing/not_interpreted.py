@@ -10,7 +10,7 @@ from nimblehlo.checks.fuzzing.elementwise import scalar_expression
 from nimblehlo.checks.fuzzing.generator import CannotGenerate, Generator, Producers
 from nimblehlo.checks.fuzzing.movement import index_constant
 from nimblehlo.checks.fuzzing.tensor_values import TensorValue as Value
-from nimblehlo.program.ops.shape.random import RngAlgorithm
+from nimblehlo.program.ops.random.random import RngAlgorithm
 from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType
 
 

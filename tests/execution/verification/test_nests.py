@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import nimblehlo
-from nimblehlo.compiler.codegen.nests.nest import Access, Nest
-from nimblehlo.compiler.plan.implementations.nest_code import NestCode
+from nimblehlo.compiler.loops.nests.nest import Access, Nest
+from nimblehlo.compiler.loops.nests.nest_code import NestCode
 from nimblehlo.execution.verification import verification_level
 from nimblehlo.execution.verification.nests import verify_nests
 from nimblehlo.execution.verification.plans import InvalidPlan
@@ -95,8 +95,8 @@ def test_results_written_by_several_nests(dim: int, result: str) -> None:
 
 def test_results_of_several_shapes_would_be_found() -> None:
     """A fusion that handed on values of two shapes once wrote one of them by the loops of the other."""
-    from nimblehlo.compiler.codegen.nests.loop_schedule import schedule_loops
-    from nimblehlo.compiler.plan.implementations import nests as module
+    from nimblehlo.compiler.loops.nests import nest_builder as module
+    from nimblehlo.compiler.loops.nests.loop_schedule import schedule_loops
 
     text = """
     func.func @main(%a: tensor<8x12xf32>, %b: tensor<3xf32>) -> (tensor<8x12xf32>, tensor<3xf32>) {

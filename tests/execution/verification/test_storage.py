@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from nimblehlo.compiler.codegen.arrays import ArrayEmitter
-from nimblehlo.compiler.codegen.blocks.emitter import emit_rule_of
-from nimblehlo.compiler.codegen.native_loop import check_native_loop, native_loop
-from nimblehlo.compiler.codegen.steps import check_steps, steps_module
+from nimblehlo.compiler.loops.arrays import ArrayEmitter
+from nimblehlo.compiler.loops.blocks.emitter import emit_rule_of
+from nimblehlo.compiler.loops.native_loop import check_native_loop, native_loop
+from nimblehlo.compiler.loops.steps import check_steps, steps_module
 from nimblehlo.execution.verification.plans import InvalidPlan
 from nimblehlo.program.frontend import parse
 from nimblehlo.program.ir import Block, captured_values

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo.compiler.plan.implementation import NoCode
+from nimblehlo.compiler.implementation import NoCode
 from nimblehlo.compiler.plan.implementations.kernel import Kernel
 from nimblehlo.kernels.launch import compilation, private_names
 from nimblehlo.kernels.launch.private_names import NUMBA, MissingName, PrivateName

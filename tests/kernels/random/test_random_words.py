@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.random import random_words
-from nimblehlo.program.ops.shape import random
+from nimblehlo.program.ops.random import random
 
 EDGES = [0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 5, 2**64 - 1, 0x0123456789ABCDEF]
 

@@ -20,12 +20,12 @@ from ....program.ops.contraction.base import Contraction
 from ....program.ops.framework.declaration import Op
 from ....program.ops.internal.fusion import ROW_FUSION
 from ....types import Array
+from ...implementation import Implementation, Replaceable, Runnable
+from ...loops.reductions.reduction_code import RowCode
 from ...specialize.utils.operation_classes import is_matmul
-from ..implementation import Implementation, Replaceable, Runnable
-from .reduction_fusion import RowCode
 
 if TYPE_CHECKING:
-    from ...codegen.reductions.row_tiling import RowTilePlan
+    from ...loops.reductions.row_tiling import RowTilePlan
 
 _MIN_SCORES_BYTES: Final = 1 << 20
 """Minimum bytes of the scores: smaller ones stay in the L2 cache between three steps too."""
@@ -130,7 +130,7 @@ def _is_float_product(operation: Operation) -> bool:
 def _is_by_rows(attention: Attention) -> bool:
     """Whether the fusion computes rows from the scores' rows, and the scores are worth a step."""
     from ....kernels.matmul.matmul import MAX_ATTENTION_OPERANDS
-    from ...codegen.reductions.row_tiling import plan_row_tiling
+    from ...loops.reductions.row_tiling import plan_row_tiling
 
     view = Op.of(attention.scores)
     assert isinstance(view, Contraction)
@@ -220,8 +220,8 @@ class AttentionFusion(Replaceable):
     def prepare(self) -> Runnable:
         """The three operations as one launch."""
         from ....kernels.matmul.matmul import FusedAttention
-        from ...codegen.llvm.machine import function_address
-        from ...codegen.reductions.row_tiling import NAME
+        from ...loops.llvm.machine import function_address
+        from ...loops.reductions.row_tiling import NAME
 
         attention = self.attention
         code = RowCode(attention.rows.regions[0].block, self.threads)

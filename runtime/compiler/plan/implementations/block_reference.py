@@ -13,7 +13,7 @@ from ....kernels.launch.native import LaunchStopped
 from ....program.ir import Block, Operation, Value
 from ....program.ops.framework.declaration import Op
 from ....types import Array
-from ..implementation import ImplementationKind, Prepared, Runnable
+from ...implementation import ImplementationKind, Prepared, Runnable
 
 EXACT_UFUNCS: Final = frozenset({
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,

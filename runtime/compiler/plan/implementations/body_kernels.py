@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....program.ops.reduction.bodies import SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ....types import DType, TensorType
-from ..implementation import Runnable
+from ...implementation import Runnable
 from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ....program.ops.internal.arg_sort import ArgSort
     from ....program.ops.reduction.reduce import Reduce
     from ....program.ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
-    from ....program.ops.reduction.sort import Sort
+    from ....program.ops.sorting.sort import Sort
 
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....program.ops.collectives.base import CommunicatingOp
-from ..implementation import Implementation, ImplementationKind, Runnable
+from ...implementation import Implementation, ImplementationKind, Runnable
 
 
 class Communication(Implementation):

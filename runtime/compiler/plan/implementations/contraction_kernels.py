@@ -23,7 +23,7 @@ from ....program.ops.contraction.matmul import is_low_precision, multiplier
 from ....program.ops.framework.rules import constant_operand
 from ....program.ops.numerics.element_types import carrier, rounding
 from ....types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
-from ..implementation import Runnable
+from ...implementation import Runnable
 from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:

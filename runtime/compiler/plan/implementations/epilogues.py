@@ -17,10 +17,10 @@ from ....program.ops.contraction.base import Contraction
 from ....program.ops.framework.declaration import Op
 from ....program.ops.internal.fusion import Fusion
 from ....types import TensorType
+from ...cost_model import estimate
+from ...implementation import Implementation, Replaceable, Runnable
+from ...loops.nests.nest_code import NestCode, may_overwrite
 from ...specialize.utils.operation_classes import is_matmul
-from ..implementation import Implementation, Replaceable, Runnable
-from ..tiering.cost_model import estimate
-from .nest_code import NestCode, may_overwrite
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ....kernels.launch.no_kernel import NoKernel
 from ....kernels.launch.private_names import problem
-from ..implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
-from ..tiering.cost_model import KERNEL_COMPILE_SECONDS
+from ...cost_model import KERNEL_COMPILE_SECONDS
+from ...implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
 
 
 class Kernel(Implementation):

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ....program.ops.framework.declaration import Op
 from ....program.ops.framework.facts import named_code
 from ....types import QUANTIZED, TensorType
-from ..implementation import Runnable
+from ...implementation import Runnable
 from .kernel import Kernel, KernelMatch
 
 if TYPE_CHECKING:
-    from ....program.ops.chlo.elementwise import TopK
-    from ....program.ops.contraction.fft import Fft, FftOfReal
-    from ....program.ops.contraction.linalg import Cholesky, TriangularSolve
     from ....program.ops.custom_calls.custom_call import CustomCall
-    from ....program.ops.shape.random import RngBitGenerator
+    from ....program.ops.fft.fft import Fft, FftOfReal
+    from ....program.ops.linalg.linalg import Cholesky, TriangularSolve
+    from ....program.ops.random.random import RngBitGenerator
+    from ....program.ops.sorting.top_k import TopK
 
 Matcher = Callable[[Any, int | None], KernelMatch]
 """Finds the kernel of an operation, by its view and the maximum number of threads (None: all)."""
@@ -63,7 +63,7 @@ def top_k(view: TopK, threads: int | None) -> KernelMatch:
 
 def fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     """Match a Fourier transform with the reference's kernel, on threads."""
-    from ....program.ops.contraction.fft import SMALL_TRANSFORM
+    from ....program.ops.fft.fft import SMALL_TRANSFORM
 
     shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
@@ -92,7 +92,7 @@ def rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch
 
     def prepare() -> Runnable:
         from ....kernels.random import random_words
-        from ....program.ops.shape.random import Generators
+        from ....program.ops.random.random import Generators
 
         return functools.partial(view.generate, Generators(random_words.three_fry, random_words.philox))
 

@@ -13,9 +13,9 @@ from ....program.ir.record import Record
 from ....program.ops.control.control import While
 from ....program.ops.framework.memory_limit import bytes_of
 from ....types import TensorType
+from ... import cost_model
+from ...implementation import Implementation, ImplementationKind, Replaceable
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
-from ..implementation import Implementation, ImplementationKind, Replaceable
-from ..tiering import cost_model
 from ..tiering.background import BACKGROUND, Job
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         threads: maximum number of threads; None: all.
     """
     from ....kernels.launch.threads import chosen_threads
-    from ...codegen import native_loop
-    from ...codegen.blocks import check_ordering
+    from ...loops import native_loop
+    from ...loops.blocks import check_ordering
 
     reason = check_ordering(view.operation.regions, view.ordering)
     if reason is not None:
@@ -107,7 +107,7 @@ def _sharded(
         max_shards: the maximum number of shards.
         max_multiplications: the maximum multiplications of matrix products in an iteration of a shard.
     """
-    from ...codegen import native_loop
+    from ...loops import native_loop
 
     if not native_loop.is_plain_loop(unsharded.operation):
         return None
@@ -128,7 +128,7 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
     """Whether a shard writes no window of another shard: it never copies an array of which others update
     windows.
     """
-    from ...codegen import native_loop
+    from ...loops import native_loop
 
     pairs = zip(shard.carried, shard.operation.operands, strict=True)
     shared = [operand.type for kind, operand in pairs if kind is CarriedSharding.WINDOWS]
@@ -137,7 +137,7 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
 
 def _iteration_work(loop: LoopToCompile) -> int:
     """Estimated work of an iteration, in multiplications."""
-    from ...codegen import native_loop
+    from ...loops import native_loop
 
     computed_bytes, multiplications = native_loop.iteration_work(loop.operation)
     return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
@@ -145,7 +145,7 @@ def _iteration_work(loop: LoopToCompile) -> int:
 
 def is_long(view: While) -> bool:
     """Whether a loop is known to run long enough to be compiled first."""
-    from ...codegen.blocks import count_limit
+    from ...loops.blocks import count_limit
 
     count = count_limit(view.operation) or 0
     if count < cost_model.MIN_EAGER_ITERATIONS:
@@ -259,7 +259,7 @@ class NativeLoop(Replaceable):
 
     @functools.cached_property
     def scratch_bytes(self) -> int:
-        from ...codegen import native_loop
+        from ...loops import native_loop
 
         loop = self.loop
         workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured)
@@ -280,22 +280,22 @@ class NativeLoop(Replaceable):
     @functools.cached_property
     def key(self) -> str:
         """The key of the native code, which equal loops share."""
-        from ...codegen.description import operation_description
-        from ...codegen.llvm.machine import key_of
+        from ...loops.description import operation_description
+        from ...loops.llvm.machine import key_of
 
         return key_of("loop\n" + operation_description(self.loop.operation, self.loop.captured))
 
     def is_compiled(self) -> bool:
-        from ...codegen.llvm import machine
+        from ...loops.llvm import machine
 
         return machine.is_compiled(self.key)
 
     def prepare(self) -> NativeWhile:
         from ....kernels.launch.native_loop import NativeWhile
-        from ...codegen import native_loop
-        from ...codegen.arrays import library_symbols
-        from ...codegen.blocks import count_limit
-        from ...codegen.llvm import machine
+        from ...loops import native_loop
+        from ...loops.arrays import library_symbols
+        from ...loops.blocks import count_limit
+        from ...loops.llvm import machine
 
         loop = self.loop
 

@@ -19,11 +19,11 @@ from ....program.ops.elementwise.base import is_elementwise
 from ....program.ops.framework.costs import ReferenceWork
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.memory_limit import bytes_of
-from ...codegen.reductions.iteration_space import IterationSpace, shape_of
-from ...codegen.reductions.row_tiling import RowTilePlan, plan_row_tiling
-from ..implementation import ImplementationKind, Prepared
-from ..tiering.cost_model import BYTES_PER_SECOND
-from .block_cache import BlockCache
+from ...cost_model import BYTES_PER_SECOND
+from ...implementation import ImplementationKind, Prepared
+from ...loops.block_cache import BlockCache
+from ...loops.reductions.iteration_space import IterationSpace, shape_of
+from ...loops.reductions.row_tiling import RowTilePlan, plan_row_tiling
 from .ufunc_recorder import MAX_OPERANDS, UfuncProgramRecorder, UfuncValue
 from .ufunc_traces import Untraceable
 

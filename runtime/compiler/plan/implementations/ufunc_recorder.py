@@ -13,9 +13,9 @@ from ....program.ir import Block, DenseElementsAttribute, Operation, Value, tens
 from ....program.ops.framework.declaration import Op, declaration_of
 from ....program.ops.framework.op_registry import REDUCE
 from ....types import DType
-from ...codegen.reductions.iteration_space import needs_no_constant_array
-from ...codegen.reductions.row_tiling import RowTilePlan
-from ..implementation import OverwritePairs
+from ...implementation import OverwritePairs
+from ...loops.reductions.iteration_space import needs_no_constant_array
+from ...loops.reductions.row_tiling import RowTilePlan
 from .block_reference import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
 

@@ -24,7 +24,7 @@ _ROUNDING_SECONDS = 5e-7
 """Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
 be too small by a rounding error."""
 
-_MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.compiler.codegen.llvm.machine")
+_MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.compiler.loops.llvm.machine")
 
 
 class Job:

@@ -21,9 +21,7 @@ from typing import Any
 import numpy as np
 
 from ....kernels.launch.spans import span
-from ..implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
-from .background import BACKGROUND, Job
-from .cost_model import (
+from ...cost_model import (
     CACHE_LOAD_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
@@ -34,6 +32,8 @@ from .cost_model import (
     Thresholds,
     compiler_load_seconds,
 )
+from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
+from .background import BACKGROUND, Job
 
 
 class StepProfile:
@@ -336,6 +336,6 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _has_compiled_code() -> bool:
     """Whether any generated code is loaded or on disk."""
-    from ...codegen.llvm.machine import has_compiled_code
+    from ...loops.llvm.machine import has_compiled_code
 
     return has_compiled_code()

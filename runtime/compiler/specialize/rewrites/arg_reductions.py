@@ -39,7 +39,7 @@ def reduce_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequ
 
 def sort_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A sort counts positions, if an input that is not compared is an iota along the sorted dimension."""
-    from ....program.ops.reduction.sort import Sort
+    from ....program.ops.sorting.sort import Sort
 
     view = Sort.of(operation)
     inputs, keys = operation.operands, comparator(operation.regions[0])

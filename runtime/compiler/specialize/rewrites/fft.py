@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....program.ir import Operation, Value, tensor_type
-from ....program.ops.contraction.fft import FFT_OF_REAL, Fft, FftType
+from ....program.ops.fft.fft import FFT_OF_REAL, Fft, FftType
 from ....program.ops.numerics.element_types import real_type
 from ....types import ElementType
 from ..utils.rewriter import Rewriter, defined_by

@@ -27,7 +27,7 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
     `is_associative` allows another order, which is not made use of.
     """
 
-    region_loop = "region_loops.ScanCode"
+    region_loop = "regions.scan_code.ScanCode"
     rounding = Rounding.BODY
     memory = Memory.MAY_FORWARD
 

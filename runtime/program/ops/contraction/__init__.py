@@ -1,1 +1,1 @@
-"""Operations that multiply and sum: products, convolutions, Fourier transforms, linear algebra."""
+"""Operations that multiply and sum: products and convolutions."""

@@ -13,16 +13,16 @@ import numpy as np
 from ....errors import VerifyError
 from ....types import BOOLEAN, FLOAT, INTEGER, PLAIN, UNSIGNED, Array, TensorType, Type
 from ...ir import Operation
-from ..chlo.elementwise import TopKRules
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import Enum
 from ..framework.declaration import Attribute, Op, Operand, Region, Result
 from ..framework.memory_limit import require_free_memory
 from ..framework.verify import verify_view
+from ..random.random import RngAlgorithm, RngBitGeneratorRules
 from ..reduction.reduce_window import ReduceWindowRules
 from ..shape.dynamic_shapes import RunTimeShaped, integers_of, is_result_shape
-from ..shape.random import RngAlgorithm, RngBitGeneratorRules
 from ..shape.static_forms import STATIC_FORMS, constant_sizes, operand_positions, static_operation
+from ..sorting.top_k import TopKRules
 
 
 class SizedByOperands(RunTimeShaped):

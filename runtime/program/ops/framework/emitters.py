@@ -15,18 +15,18 @@ class Emit(Record):
     """The emitters of an elementwise operation; an empty name: there is none.
 
     Attributes:
-        integers: the function of `compiler/codegen/elementwise/integers.py` for elements of `integer_types`.
+        integers: the function of `compiler/loops/elementwise/integers.py` for elements of `integer_types`.
         integer_types: the categories of integers and booleans that it serves.
-        floats: the function of `compiler/codegen/elementwise/floats.py` that computes floats in the carrier
+        floats: the function of `compiler/loops/elementwise/floats.py` that computes floats in the carrier
             type; its result is rounded.
         keeps_digits: whether that result needs no more digits than operands have, and so no rounding.
         predicate: the function there that computes booleans from floats.
         complex_numbers: the function there for complex numbers.
         complex64, complex128: the functions of the modules of these names for complex numbers of this width.
-        function: the module and function of `compiler/codegen/mathematics/` for floats narrower than f64.
+        function: the module and function of `compiler/loops/mathematics/` for floats narrower than f64.
         narrow_function: the same for those with few significant bits, which it computes in f32.
         f64_function: the same for f64, with the reference's bits: it calls `kernels/math`, or is emitted.
-        by_attributes: the rule of `compiler/codegen/elementwise/attribute_rules.py`, if the code depends on
+        by_attributes: the rule of `compiler/loops/elementwise/attribute_rules.py`, if the code depends on
             more than one element type; the others are then empty.
     """
 

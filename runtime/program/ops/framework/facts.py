@@ -59,7 +59,7 @@ class Facts:
             (`accuracy.py`).
         any_order_on: the categories of real elements on which a reduction by it gives the same bits in every
             order.
-        block_rule: the module and the rule in `compiler/codegen/` by which blocks on scalars and on small
+        block_rule: the module and the rule in `compiler/loops/` by which blocks on scalars and on small
             arrays emit it.
         copies_strided_operands: whether implementations begin with a copy, on one thread and with long
             strides, of an operand that is not contiguous.
@@ -93,7 +93,7 @@ class Facts:
         product: which sums of products it computes, if it does.
         promotion_constraint: the label of the constraint on promotion that does not hold where implicit
             conversions have been made explicit.
-        region_loop: the class in `compiler/plan/implementations/` of the generated loops around its regions;
+        region_loop: the module and the class in `compiler/loops/` of the generated loops around its regions;
             empty: it has none.
         region_role: what its regions are for.
         rounding: where rounding errors of its results come from (`accuracy.py`).

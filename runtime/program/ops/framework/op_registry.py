@@ -58,13 +58,14 @@ _NAMES: Final = {
     "reduction.reduce": {"stablehlo": "reduce map"},
     "internal.arg_reduce": {"nimblehlo": "arg_reduce"},
     "reduction.reduce_window": {"stablehlo": "reduce_window select_and_scatter"},
-    "reduction.sort": {"stablehlo": "sort"},
+    "sorting.sort": {"stablehlo": "sort"},
+    "sorting.top_k": {"chlo": "top_k"},
     "internal.arg_sort": {"nimblehlo": "arg_sort"},
     "contraction.dot_general": {"stablehlo": "dot_general dot einsum unary_einsum"},
     "contraction.convolution": {"stablehlo": "convolution dynamic_conv"},
-    "contraction.fft": {"stablehlo": "fft", "nimblehlo": "fft_of_real"},
-    "contraction.linalg": {"stablehlo": "cholesky triangular_solve"},
-    "shape.random": {"stablehlo": "rng_bit_generator rng"},
+    "fft.fft": {"stablehlo": "fft", "nimblehlo": "fft_of_real"},
+    "linalg.linalg": {"stablehlo": "cholesky triangular_solve"},
+    "random.random": {"stablehlo": "rng_bit_generator rng"},
     "control.control": {
         "stablehlo": "while if case return optimization_barrier after_all create_token",
         "func": "call return",
@@ -72,7 +73,7 @@ _NAMES: Final = {
     "internal.fusion": {"nimblehlo": "fusion row_fusion reduction_fusion step_fusion"},
     "control.composite": {"stablehlo": "composite"},
     "shape.tuples": {"stablehlo": "tuple get_tuple_element"},
-    "elementwise.batch_norm": {"stablehlo": "batch_norm_inference batch_norm_training batch_norm_grad"},
+    "batch_norm.batch_norm": {"stablehlo": "batch_norm_inference batch_norm_training batch_norm_grad"},
     "custom_calls.sized_by_operands": {
         "nimblehlo": "dynamic_reduce_window dynamic_top_k dynamic_rng_bit_generator"
     },
@@ -82,7 +83,7 @@ _NAMES: Final = {
     "chlo.elementwise": {
         "chlo": (
             "is_inf is_neg_inf is_pos_inf _asin_acos_kernel conj next_after polygamma zeta mulhi constant "
-            "constant_like top_k"
+            "constant_like"
         )
     },
     "chlo.functions": {

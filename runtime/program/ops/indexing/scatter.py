@@ -23,7 +23,7 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
 
     partition = "scatter"
     kernel = "body_kernels.scatter_kernel"
-    region_loop = "region_loops.ScatterCode"
+    region_loop = "regions.scatter_code.ScatterCode"
     open_order = OpenOrder.SCATTER_SCHEDULE
     rounding = Rounding.BODY
     terms_depend_on_data = True

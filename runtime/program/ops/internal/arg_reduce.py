@@ -29,7 +29,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
     """
 
     kernel = "body_kernels.arg_reduce_kernel"
-    region_loop = "region_loops.ArgReduceCode"
+    region_loop = "reductions.region_reduction.ArgReduceCode"
     copies_strided_operands = True
     block_rule = "blocks.small_reductions.ARG_REDUCE"
 

@@ -14,7 +14,7 @@ from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Re
 from ..framework.op_registry import ARG_SORT
 from ..reduction.bodies import SortKey, comparator
 from ..reduction.reducer import Arrays
-from ..reduction.sort_numpy import MAX_SORTED_RANK, around_axis, sorted_positions
+from ..sorting.sort_numpy import MAX_SORTED_RANK, around_axis, sorted_positions
 
 
 class ArgSort(Op, name=ARG_SORT):

@@ -1,1 +1,1 @@
-"""Operations that apply bodies along dimensions or over windows: reduce, windows, sort."""
+"""Operations that apply bodies along dimensions or over windows: reduce and windows."""

@@ -80,7 +80,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     partition = "reduce"
     cost = costs.REDUCTION
     kernel = "body_kernels.reduce_kernel"
-    region_loop = "region_loops.ReduceCode"
+    region_loop = "reductions.region_reduction.ReduceCode"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     wider = "reduce"

@@ -134,7 +134,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
 
     unused_results = "reduce"
     kernel = "body_kernels.reduce_window_kernel"
-    region_loop = "window_loops.window_code"
+    region_loop = "regions.window_code.window_code"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     wider = "sum"
@@ -265,7 +265,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     """
 
     kernel = "body_kernels.select_and_scatter_kernel"
-    region_loop = "window_loops.window_code"
+    region_loop = "regions.window_code.window_code"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     terms_depend_on_data = True

@@ -10,7 +10,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.compiler.plan.implementations import region_code
+from nimblehlo.compiler.loops.regions import region_code
 from nimblehlo.kernels.linalg import linalg
 from nimblehlo.kernels.reduction import reduce_window
 from nimblehlo.program.ops.numerics.decompositions import has_kernels

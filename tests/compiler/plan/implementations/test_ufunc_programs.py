@@ -10,9 +10,9 @@ import pytest
 from scipy import special
 
 import nimblehlo
+from nimblehlo.compiler.implementation import Implementation
 from nimblehlo.compiler.plan.choice import numpy_for
 from nimblehlo.compiler.plan.fusion_passes import fuse_operations
-from nimblehlo.compiler.plan.implementation import Implementation
 from nimblehlo.compiler.plan.implementations.block_reference import block_reference, lazy_block_reference
 from nimblehlo.compiler.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, ufunc_program_of
 from nimblehlo.compiler.specialize import specialize

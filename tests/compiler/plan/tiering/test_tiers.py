@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.compiler.plan.implementation import Cost, Implementation, NoCode, OverwritePairs, Prepared
+from nimblehlo.compiler import cost_model
+from nimblehlo.compiler.implementation import Cost, Implementation, NoCode, OverwritePairs, Prepared
 from nimblehlo.compiler.plan.implementations import kernel
-from nimblehlo.compiler.plan.tiering import cost_model, tiers
+from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 
 ONE = np.ones(())

@@ -286,7 +286,7 @@ def test_layers_are_called_only_where_that_is_asked_for() -> None:
 
 def test_what_calls_share_is_compiled_and_counted_together() -> None:
     """Steps of a function's calls are one object, whose cost is that of all calls."""
-    from nimblehlo.compiler.plan.implementation import Cost, Implementation, Prepared
+    from nimblehlo.compiler.implementation import Cost, Implementation, Prepared
     from nimblehlo.compiler.plan.tiering.tiers import Tiering, share_profiles
 
     class Code(Implementation):

@@ -35,10 +35,10 @@ NAMES: Final[dict[str, Collection[str]]] = {
 ELEMENTWISE_RULES: Final = ("convert", "elementwise", "linear", "maximum", "minimum")
 
 MODULES: Final = {
-    "block_rule": "nimblehlo.compiler.codegen",
+    "block_rule": "nimblehlo.compiler.loops",
     "kernel": "nimblehlo.compiler.plan.implementations",
     "numpy": "nimblehlo.program.ops",
-    "region_loop": "nimblehlo.compiler.plan.implementations",
+    "region_loop": "nimblehlo.compiler.loops",
 }
 """For each fact that names a module and what it defines the package of the module."""
 

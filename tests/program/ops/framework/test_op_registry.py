@@ -38,10 +38,10 @@ import nimblehlo
 text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
 nimblehlo.compile(text)
 rare = ("contraction.convolution", "custom_calls.custom_call", "indexing.gather", "custom_calls.lapack",
-    "contraction.linalg", "indexing.scatter", "reduction.sort", "reduction.reduce_window")
+    "linalg.linalg", "indexing.scatter", "sorting.sort", "reduction.reduce_window")
 print([name for name in rare if f"nimblehlo.program.ops.{name}" in sys.modules])
 from nimblehlo.program.ops import lookup
-print(lookup("stablehlo.sort").__name__, "nimblehlo.program.ops.reduction.sort" in sys.modules)
+print(lookup("stablehlo.sort").__name__, "nimblehlo.program.ops.sorting.sort" in sys.modules)
 """
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == ["[]", "Sort True"]

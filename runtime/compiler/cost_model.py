@@ -1,0 +1,226 @@
+"""Estimates how long steps and their compilation take, to decide which steps to compile.
+
+These figures decide when steps are compiled; native loops (`implementations/native_loops.py`) and epilogues
+(`implementations/epilogues.py`) have a few of their own. They hold for a server processor of the 2020s, such
+as Zen 4, and need to be right within a factor of about three for steps that take long.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..program.ir import Block, Operation
+from ..program.ir.record import Record
+from ..program.ops.elementwise.base import Elementwise
+from ..program.ops.framework.costs import ReferenceWork
+from ..program.ops.framework.declaration import Op, declaration_of
+from ..types import COMPLEX, FLOAT, TensorType, Type
+from .implementation import Cost
+
+
+class Thresholds(Record):
+    """The times after which a step is compiled, as multiples of its compile time.
+
+    Attributes:
+        background_start: the code is compiled in the background after this time.
+        blocking_wait: a call waits for the code after this time.
+    """
+
+    background_start: float
+    blocking_wait: float
+
+
+THRESHOLDS = {
+    "code": Thresholds(0.02, 2.0),
+    "kernel": Thresholds(1 / 30, 2.0),
+    "loop": Thresholds(0.05, 1.0),
+    "ufunc program": Thresholds(0.5, 2.0),
+    "steps": Thresholds(0.01, 0.05),
+    "steps in regions": Thresholds(0.05, 1.0),
+}
+"""The thresholds by the kind of native code and what it replaces.
+
+- ``code``: generated code, which replaces a reference.
+- ``kernel``: a kernel that Numba compiles.
+- ``loop``: a `while`, which continues in native code once that is ready.
+- ``ufunc program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in
+  the background slows it down.
+- ``steps``: small steps of a function. Their calls hold the GIL, so calls and the background thread
+  slow each other down; a call that waits has the code in half the time. A function's steps run once a call,
+  so these have run in many calls, and more calls are likely.
+- ``steps in regions``: small steps of the body of a loop or a branch. A first call with few iterations would
+  wait longer than it runs, so it waits only for steps that have taken as long as compiling them.
+"""
+
+MIN_SAVED_SECONDS = 5e-6
+"""Seconds that native code must save to be worth its call: about 500 transcendental functions of f32."""
+MIN_PROGRAM_SECONDS = 2e-4
+"""Seconds that references must take for a ufunc program to pay; recording one takes 0.5 ms."""
+CACHE_LOAD_SECONDS = 2e-3
+"""Seconds to load generated code from the disk. A step that has taken this long uses cached code."""
+MIN_SHARED_SECONDS = 2e-4
+"""Expected seconds a call below which a step does not look for other steps that share its code."""
+KERNEL_COMPILE_SECONDS = 0.15
+"""Expected seconds to compile a kernel with Numba: 1 to 2 s the first time, 0.1 s from the cache."""
+MIN_NUMBA_REFERENCE_SECONDS = 0.1
+"""Seconds that the references of all steps with a kernel must have taken before Numba is imported. The import
+takes 0.7 s."""
+MAX_ATTEMPTS = 5
+"""Calls for which compiled code is tried."""
+PAUSE_CALLS = (20, 100, 500)
+"""Calls before compiled code that was slower is tried again; after the last pause it is discarded."""
+MAX_COPIED_BYTES = 1 << 26
+"""Bytes of operands that are copied to compile a kernel in the background; larger operands are zeros."""
+LOOP_COMPILE_SECONDS, LOOP_COMPILE_SECONDS_PER_ARRAY = 0.02, 0.003
+"""Seconds to compile a loop, and to add for each array that an iteration computes."""
+INNER_LOOP_WAIT_FACTOR = 5.0
+"""Factor on the time for which a loop within a loop waits, since compiling the outer loop compiles it too."""
+MIN_EAGER_ITERATIONS = 2000
+"""Iterations of a loop that is compiled before it runs, if they take at least half of its blocking wait."""
+LOOP_OPERATION_SECONDS = 1e-6
+"""Seconds that an operation takes in the plan of a loop."""
+REFERENCE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
+"""Seconds that the reference of a small step takes; to compile a group of them; to add for each step."""
+REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
+"""Seconds to compile the loops around a region, and to add for each operation of the region."""
+REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6
+"""Seconds that a call of a region takes by its plan; and the constant cost of a reference's pass over arrays,
+for each operation of the region."""
+SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
+"""Seconds that a reference takes for SMALL_REGION_CALLS applications of a region."""
+
+_CALL_SECONDS = 6e-7
+"""Seconds of a call of a reference, without the work on its elements: 0.3 to 0.6 us on Zen 4."""
+_ARITHMETIC_SECONDS, _SELECTION_SECONDS, _LOW_PRECISION_SECONDS = 1e-9, 3e-9, 6e-9
+_GATHERED_SECONDS, _TRANSCENDENTAL_SECONDS, _SCIPY_SECONDS = 10e-9, 15e-9, 60e-9
+"""Seconds an element in NumPy: arithmetic; selections between operands, which take branches or several
+passes; floats narrower than f32, which are converted; gathered elements; transcendental functions; functions
+of SciPy. Zen 4 takes, for 100,000 elements, 0.15 ns for arithmetic, 11 for `numpy.where`, 19 for a sum of
+f16, 2.4 for gathered elements, 2.4 (exponential) to 34 (power) for functions of f64 and 60 for lgamma; for
+ten million elements, which do not fit its caches, 1.8 for a sum and 49 for gathered elements."""
+_BFLOAT16_SECONDS = 1.4e-9
+"""Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
+_SCIPY_IMPORT_SECONDS = 0.1
+"""Seconds to import SciPy's functions."""
+NATIVE_FRACTION = 0.15
+"""The time of native code on one thread, as a fraction of NumPy's."""
+
+BYTES_PER_SECOND = 1e10
+"""Bytes that move in the time of a second of computation, when work is divided into tasks."""
+
+_LLVMLITE_IMPORT_SECONDS = 0.045
+"""Seconds to import llvmlite."""
+_NEST_COMPILE_SECONDS, _PLAIN_COMPILE_SECONDS = 0.025, 0.0005
+_TRANSCENDENTAL_COMPILE_SECONDS, _SCIPY_COMPILE_SECONDS = 0.012, 0.06
+"""Seconds to compile a loop nest; to add for a plain operation, a transcendental one, and one of SciPy."""
+
+
+def estimate(block: Block) -> Cost:
+    """Estimates for a block of elementwise operations, moves and reductions."""
+    call_seconds = work = reference_work = slowest = 0.0
+    total_compile_seconds = _NEST_COMPILE_SECONDS
+    for operation in block.operations[:-1]:
+        declaration = declaration_of(operation)
+        size, reference = _size(operation), declaration.cost.reference
+        call_seconds += _CALL_SECONDS * declaration.cost.reference_calls
+        if issubclass(declaration, Elementwise):
+            seconds = _seconds_an_element(operation, declaration)
+            work += size * seconds
+            reference_work += size * _reference_seconds_an_element(operation, seconds)
+            slowest = max(slowest, seconds)
+            total_compile_seconds += _compile_seconds(seconds)
+        elif reference is ReferenceWork.GATHER:
+            gather: Any = Op.of(operation)
+            work += size * _GATHERED_SECONDS
+            reference_work += size * max(_ARITHMETIC_SECONDS, _GATHERED_SECONDS / gather.row_elements)
+        elif reference is ReferenceWork.COPY:
+            work += size * _ARITHMETIC_SECONDS
+            reference_work += size * _ARITHMETIC_SECONDS
+        elif reference is ReferenceWork.REDUCTION:
+            work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
+            reference_work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
+    result_type = block.terminator.operands[0].type
+    elements = result_type.size if isinstance(result_type, TensorType) else 1
+    native = max(work, elements * _ARITHMETIC_SECONDS) * NATIVE_FRACTION / max(elements, 1)
+    total_compile_seconds += compiler_load_seconds()
+    if slowest >= _SCIPY_SECONDS and "scipy.special" not in sys.modules:
+        call_seconds += _SCIPY_IMPORT_SECONDS
+    return Cost(call_seconds + reference_work, native, total_compile_seconds)
+
+
+def _reference_seconds_an_element(operation: Operation, seconds: float) -> float:
+    """The reference's time for an element, in seconds, from NumPy's time for it.
+
+    References of narrow floats convert blocks to f32, and call vector functions of f32.
+    """
+    type = operation.results[0].type
+    if not isinstance(type, TensorType) or type.category != FLOAT or type.element_type.width >= 32:
+        return seconds
+    # Functions of two operands, and SciPy's, are called in wider types.
+    if seconds >= (_TRANSCENDENTAL_SECONDS if len(operation.operands) > 1 else _SCIPY_SECONDS):
+        return seconds
+    return _BFLOAT16_SECONDS if str(type.element_type) == "bf16" else _LOW_PRECISION_SECONDS
+
+
+def _compile_seconds(seconds: float) -> float:
+    """The compile time that an operation adds, in seconds, from its time for an element."""
+    if seconds < _TRANSCENDENTAL_SECONDS:
+        return _PLAIN_COMPILE_SECONDS
+    return _TRANSCENDENTAL_COMPILE_SECONDS if seconds < _SCIPY_SECONDS else _SCIPY_COMPILE_SECONDS
+
+
+def seconds_of_operations(block: Block) -> float:
+    """NumPy's time for one element in all operations of a region, in seconds."""
+    seconds = 0.0
+    for operation in block.operations[:-1]:
+        declaration = declaration_of(operation)
+        if issubclass(declaration, Elementwise):
+            seconds += _seconds_an_element(operation, declaration)
+        else:
+            seconds += _ARITHMETIC_SECONDS
+        seconds += sum(seconds_of_operations(region.block) for region in operation.regions)
+    return max(seconds, _ARITHMETIC_SECONDS)
+
+
+def compiler_load_seconds() -> float:
+    """Time to load the compiler into this process, in seconds; 0 if it is loaded."""
+    return 0.0 if "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
+
+
+def native_saving_seconds(operation: Operation) -> float:
+    """Seconds that native code saves on an operation for which NumPy has no fast loop or needs many calls."""
+    declaration = declaration_of(operation)
+    if not issubclass(declaration, Elementwise):
+        return 0.0
+    calls = _CALL_SECONDS * (declaration.cost.reference_calls - 1)
+    return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _ARITHMETIC_SECONDS)
+
+
+def _size(operation: Operation) -> int:
+    return _size_of(operation.results[0].type)
+
+
+def _size_of(type: Type) -> int:
+    return type.size if isinstance(type, TensorType) else 1
+
+
+def _takes_root(operation: Operation, declaration: type[Op]) -> bool:
+    """Whether an operation takes the modulus of complex numbers: each is a square root."""
+    type = operation.operands[0].type
+    return declaration.takes_modulus and isinstance(type, TensorType) and bool(type.category & COMPLEX)
+
+
+def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) -> float:
+    """NumPy's time for one element of an elementwise operation, in seconds."""
+    type = operation.results[0].type
+    if not isinstance(type, TensorType):
+        return _ARITHMETIC_SECONDS
+    category, width = type.element_type.category, type.element_type.width
+    work = declaration.cost.reference
+    if declaration.wide & category or _takes_root(operation, declaration):
+        return _SCIPY_SECONDS if work is ReferenceWork.SCIPY else _TRANSCENDENTAL_SECONDS
+    if category & (FLOAT | COMPLEX) and width < 32:
+        return _LOW_PRECISION_SECONDS
+    is_selection = work is ReferenceWork.SELECTION or (work is ReferenceWork.CHOICE and category == FLOAT)
+    return _SELECTION_SECONDS if is_selection else _ARITHMETIC_SECONDS

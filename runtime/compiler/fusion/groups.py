@@ -1,0 +1,167 @@
+"""Groups of a block's operations, and the fusion operations that replace them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from ...program.ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
+from ...program.ops.internal.fusion import FUSION
+from ...types import PLAIN
+from .scheduling import canonical_order, topological_order
+
+OperationPredicate = Callable[[Operation], bool]
+"""A property of an operation, such as whether native code can be generated for it."""
+
+
+class FusionGroup:
+    """Some operations of a block, by their positions.
+
+    Attributes:
+        size: elements of its results.
+        level: that of its operations (see `levels`).
+        owned: operations that only this group computes; other operations may use their results.
+        copied: operations that are computed outside of the group too.
+        built: the results, and the fusion operation that computes them, if it was built already.
+    """
+
+    def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
+        self.size = size
+        self.level = level
+        self.owned = set(owned)
+        self.copied: set[int] = set()
+        self.built: tuple[list[Value], Operation] | None = None
+
+    @property
+    def members(self) -> list[int]:
+        """All operations in order."""
+        return sorted(self.owned | self.copied)
+
+
+def boundary(
+    operations: list[Operation], group: FusionGroup, users: dict[Value, list[int]]
+) -> tuple[list[Value], list[Value]]:
+    """The operands and the results of a fusion, in the order of the block."""
+    members = group.members
+    inside = {result for index in members for result in operations[index].results}
+    operands: dict[Value, None] = {}
+    results = []
+    for index in members:
+        for operand in used_values(operations[index]):
+            if operand not in inside:
+                operands[operand] = None
+        if index in group.owned:
+            for result in operations[index].results:
+                if not group.owned.issuperset(users.get(result, ())):
+                    results.append(result)
+    return list(operands), results
+
+
+def users_of(block: Block) -> dict[Value, list[int]]:
+    """The positions of the operations that use each value, themselves or in their regions."""
+    users: dict[Value, list[int]] = {}
+    for index, operation in enumerate(block.operations):
+        for value in used_values(operation):
+            users.setdefault(value, []).append(index)
+    return users
+
+
+def replace(
+    block: Block, fusions: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
+) -> None:
+    """Replace the operations that fusions own by fusion operations.
+
+    Args:
+        block: changed in place.
+        users: see `users_of`; updated.
+        name: of the fusion operations.
+    """
+    operations = block.operations
+    # The operands of an operation that one fusion copies may be results of another fusion.
+    for group in fusions:
+        for value in boundary(operations, group, users)[0]:
+            users[value].append(max(group.owned))
+    replaced: dict[Value, Value] = {}
+    inserted: dict[int, Operation] = {}
+    removed: set[int] = set()
+    for group in fusions:
+        operands, results = boundary(operations, group, users)
+        if group.built is not None and group.built[0] == results:
+            fusion = group.built[1]
+        else:
+            fusion = fusion_operation([operations[index] for index in group.members], operands, results, name)
+        replaced.update(zip(results, fusion.results, strict=True))
+        inserted[max(group.owned)] = fusion
+        removed |= group.owned
+    remaining = []
+    for index, operation in enumerate(operations):
+        if index in inserted:
+            remaining.append(inserted[index])
+        elif index not in removed:
+            remaining.append(operation)
+    block.operations = remaining
+    block.replace_uses(replaced)
+    block.operations = topological_order(remaining)
+
+
+def fusion_operation(
+    members: list[Operation], operands: list[Value], results: list[Value], name: str
+) -> Operation:
+    """The operation that computes what `members` compute; equal members give equal bodies."""
+    members = canonical_order(members, results)
+    outside = set(operands)
+    inputs = _inputs(members, outside, separate_broadcasts=name != FUSION)
+    operands = [value for value, _ in inputs]
+    body = Block([operand.type for operand in operands])
+    values: dict[Value, Value] = {}
+    argument_of: dict[Operation, Value] = {}
+    for (value, reader), argument in zip(inputs, body.arguments, strict=True):
+        if reader is None:
+            values[value] = argument
+        else:
+            argument_of[reader] = argument
+    builder = Builder(body)
+    for operation in members:
+        if operation in argument_of:
+            copied = builder.copy(operation, {operation.operands[0]: argument_of[operation]})
+            values[operation.result] = copied.result
+        else:
+            builder.copy(operation, values)
+    builder.create("stablehlo.return", [values[result] for result in results])
+    return Operation(
+        name,
+        operands,
+        [result.type for result in results],
+        regions=[Region([body], is_isolated=True)],
+        location=members[-1].location,
+    )
+
+
+def _inputs(
+    members: list[Operation], outside: set[Value], separate_broadcasts: bool
+) -> list[tuple[Value, Operation | None]]:
+    """The arguments of a fusion's body: a value from outside, and the only member that reads it, or None.
+
+    Args:
+        separate_broadcasts: whether each of several broadcasts of one value gets an argument of its own,
+            since their dimensions may differ.
+    """
+    used = [(value, member) for member in members for value in used_values(member) if value in outside]
+    if not separate_broadcasts:
+        return list(dict.fromkeys([(value, None) for value, _ in used]))
+    uses = Counter([value for value, _ in used])
+    separated = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    pairs = zip(used, separated, strict=True)
+    return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
+
+
+def is_rematerializable(operation: Operation) -> bool:
+    """Whether computing an operation again costs nothing: an iota, or a constant of one repeated element."""
+    if operation.name == "stablehlo.iota":
+        return True
+    if operation.name != "stablehlo.constant":
+        return False
+    value = operation.attributes["value"]
+    if not isinstance(value, DenseElementsAttribute):
+        return False
+    return value.type.category & PLAIN != 0 and value.has_one_value

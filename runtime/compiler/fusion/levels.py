@@ -1,0 +1,85 @@
+"""Joins operations of a block into groups that can each become one operation.
+
+A group must not use its own results through an operation outside of it. So each operation has a *level*,
+which grows along every path from one group to another, and only operations of one level join.
+"""
+
+from __future__ import annotations
+
+from ...program.ir import Block, Operation, Value, used_values
+from ..specialize.utils.disjoint_set import DisjointSet
+from ..specialize.utils.operation_classes import has_no_effect
+
+
+class LevelGrouping:
+    """Base of classes that group the operations of a block; subclasses say which operations may be grouped.
+
+    Args:
+        block: is not changed.
+        max_members: operations of a group.
+
+    Attributes:
+        operations: the block's.
+        position: of each operation in the block.
+        levels: by position; see the module's docstring.
+        groups: by position.
+    """
+
+    def __init__(self, block: Block, max_members: int) -> None:
+        self.operations = block.operations
+        self.position = {operation: index for index, operation in enumerate(self.operations)}
+        self.max_members = max_members
+        self.levels: list[int] = []
+        self.groups = DisjointSet(0, max_members)
+
+    def is_groupable(self, index: int) -> bool:
+        """Whether an operation may be in a group."""
+        raise NotImplementedError
+
+    def costs_nothing(self, index: int) -> bool:
+        """Whether every group can compute an operation again, so that it has no level."""
+        raise NotImplementedError
+
+    def may_join(self, index: int, operand: Value, producer: int) -> bool:
+        raise NotImplementedError
+
+    def find_levels(self) -> None:
+        """Set the level of each operation, and join the operations that may be in one group."""
+        self.levels = [-1] * len(self.operations)
+        self.groups = DisjointSet(len(self.operations), self.max_members)
+        latest_effect = -1
+        for index, operation in enumerate(self.operations):
+            if self.is_groupable(index):
+                self.join(index)
+            elif not self.costs_nothing(index):
+                level = max([self.level_of(value) for value in used_values(operation)], default=-1)
+                if not has_no_effect(operation):
+                    latest_effect = level = max(level, latest_effect)
+                self.levels[index] = level
+
+    def join(self, index: int) -> None:
+        """Set the level of an operation, and join it with the operations of that level which it uses."""
+        joinable: dict[int, int] = {}
+        level = 0
+        for operand in self.operations[index].operands:
+            producer = self.producer(operand)
+            if producer is not None and self.may_join(index, operand, producer):
+                joinable[self.groups.root(producer)] = self.levels[producer]
+                level = max(level, self.levels[producer])
+            else:
+                level = max(level, self.level_of(operand) + 1)
+        joined = [root for root, other in joinable.items() if other == level]
+        if 1 + sum(self.groups.size(root) for root in joined) > self.max_members:
+            level, joined = level + 1, []
+        self.levels[index] = level
+        for root in joined:
+            self.groups.unite(index, root)
+
+    def level_of(self, value: Value) -> int:
+        """The level of the operation that defines a value; -1 for a value from outside of the block."""
+        producer = self.producer(value)
+        return -1 if producer is None else self.levels[producer]
+
+    def producer(self, value: Value) -> int | None:
+        """The position of the operation of this block that defines a value."""
+        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None

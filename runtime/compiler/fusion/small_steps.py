@@ -1,0 +1,140 @@
+"""Fuses runs of small steps, whose calls cost more than their work, into one step.
+
+Operations are considered in the order of the block. An operation that cannot be fused runs before the fusion
+if it uses none of its results; otherwise it ends the fusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ...program.ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
+from ...program.ops.framework.declaration import declaration_of
+from ...program.ops.internal.fusion import STEP_FUSION
+from ...types import TensorType
+from ..specialize.utils.operation_classes import has_no_effect, is_control_flow
+from .elementwise import MAX_ARRAYS
+from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
+
+MIN_STEPS: Final = 4.0
+"""Steps that cost as much as one call of native code."""
+MAX_STEP_FUSION_OPERATIONS: Final = 200
+MAX_ELEMENTS: Final = 1 << 13
+"""Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
+MAX_SLOW_ELEMENTS: Final = 1 << 15
+"""Elements of the operands of an operation that is slow on few elements (`Op.is_slow_on_few`)."""
+MAX_BYTES: Final = 1 << 17
+"""Bytes of the results of a fusion's operations, which are on the stack."""
+MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
+"""Elements of a constant that becomes part of the code; larger constants are operands."""
+
+
+def form_step_fusions(
+    region: Region, has_emitter: OperationPredicate, stays_unfused: OperationPredicate
+) -> None:
+    """Group the operations of a region and of the control flow in it, in place.
+
+    Args:
+        has_emitter: whether native code on small arrays can be generated for an operation.
+        stays_unfused: tells which control flow keeps its regions unfused.
+    """
+    for operation in region.block.operations:
+        if is_control_flow(operation) and not stays_unfused(operation):
+            for inner in operation.regions:
+                form_step_fusions(inner, has_emitter, stays_unfused)
+    if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
+        grouping = _StepGrouping(region.block, has_emitter)
+        fusions = grouping.fusions()
+        if fusions:
+            replace(region.block, fusions, grouping.users, STEP_FUSION)
+
+
+class _StepGrouping:
+    """Finds the fusions of one block."""
+
+    def __init__(self, block: Block, has_emitter: OperationPredicate) -> None:
+        self.operations = block.operations
+        self.users = users_of(block)
+        self.has_emitter = has_emitter
+        self.constants = {
+            operation.result: index
+            for index, operation in enumerate(self.operations)
+            if operation.name == "stablehlo.constant"
+        }
+
+    def fusions(self) -> list[FusionGroup]:
+        """The fusions that are faster than their steps one by one."""
+        groups: list[FusionGroup] = []
+        members: list[int] = []
+        produced: set[Value] = set()
+        size = result_bytes = 0
+        for index, operation in enumerate(self.operations):
+            if declaration_of(operation).is_terminator or operation.name == "stablehlo.constant":
+                continue
+            can_fuse = _may_be_fused(operation) and self.has_emitter(operation)
+            operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
+            fits = (
+                size + operation_count <= MAX_STEP_FUSION_OPERATIONS
+                and result_bytes + operation_bytes <= MAX_BYTES
+            )
+            if not (can_fuse and fits) and (can_fuse or not produced.isdisjoint(used_values(operation))):
+                groups += self.finished(members)
+                members, produced, size, result_bytes = [], set(), 0, 0
+            if can_fuse:
+                members.append(index)
+                produced.update(operation.results)
+                size, result_bytes = size + operation_count, result_bytes + operation_bytes
+        return groups + self.finished(members)
+
+    def finished(self, members: list[int]) -> list[FusionGroup]:
+        """The fusion of these operations, if it is faster than its steps; otherwise none."""
+        if sum(_cost_in_steps(self.operations[index]) for index in members) < MIN_STEPS:
+            return []
+        group = FusionGroup(0, 0, members)
+        used_by_members = {value for index in members for value in used_values(self.operations[index])}
+        group.copied.update(
+            self.constants[value]
+            for value in used_by_members
+            if value in self.constants and _is_inline_constant(value)
+        )
+        operands, results = boundary(self.operations, group, self.users)
+        return [group] if results and len(operands) + len(results) <= MAX_ARRAYS else []
+
+
+def _cost_in_steps(operation: Operation) -> float:
+    """The fixed cost of an operation, in steps."""
+    facts = declaration_of(operation)
+    if facts.is_terminator or operation.name == "stablehlo.constant":
+        return 0.0
+    if facts.is_slow_on_few:
+        return MIN_STEPS
+    return 0.5 if facts.movement is not None and facts.movement.is_cheap_view else 1.0
+
+
+def _result_bytes(operation: Operation) -> int:
+    """Bytes of the results of an operation and of the operations in its regions."""
+    produced = [value.type for inner in operation.walk() for value in inner.results]
+    return sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
+
+
+def _may_be_fused(operation: Operation) -> bool:
+    """Whether an operation has no effect and few elements, without a check of code generation.
+
+    It and its regions have at most MAX_ELEMENTS elements of results.
+    """
+    if declaration_of(operation).is_slow_on_few and _elements(operation.operands) > MAX_SLOW_ELEMENTS:
+        return False
+    produced = [value for inner in operation.walk() for value in inner.results]
+    return _elements(produced) <= MAX_ELEMENTS and has_no_effect(operation)
+
+
+def _elements(values: Iterable[Value]) -> int:
+    return sum(value.type.size for value in values if isinstance(value.type, TensorType))
+
+
+def _is_inline_constant(value: Value) -> bool:
+    """Whether a constant becomes part of a fusion's code, which equal fusions share."""
+    assert isinstance(value.owner, Operation) and isinstance(value.type, TensorType)
+    attribute = value.owner.attributes.get("value")
+    return isinstance(attribute, DenseElementsAttribute) and value.type.size <= MAX_INLINE_CONSTANT_ELEMENTS

@@ -1,0 +1,217 @@
+"""The interface of everything that runs an operation: references, NumPy, kernels, generated code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from enum import StrEnum
+from typing import Any, Final
+
+from ..program.ir import Operation, Value
+from ..program.ir.record import Record
+
+Runnable = Callable[..., Any]
+OverwritePairs = tuple[tuple[int, int], ...]
+"""Pairs of an operand and a result, by position; the result may overwrite the operand."""
+
+
+class Cost(Record):
+    """Estimated times of an implementation, in seconds.
+
+    Attributes:
+        reference_seconds: of a call of the operation's NumPy implementation; 0.0: to be measured first.
+        native_seconds_per_element: of native code, for one element of the results, on one thread.
+        compile_seconds: of generating and compiling the code.
+    """
+
+    reference_seconds: float = 0.0
+    native_seconds_per_element: float = 0.0
+    compile_seconds: float = 0.0
+
+
+class ImplementationKind(StrEnum):
+    """What runs an operation, as `Executable.explain` and profiles name it."""
+
+    REFERENCE = "reference"
+    """The specification's text."""
+    NUMPY = "numpy"
+    """Functions of NumPy and prepared native functions; nothing is compiled."""
+    KERNEL = "kernel"
+    GENERATED = "generated"
+    UFUNC_PROGRAM = "ufunc program"
+    TIERED = "tiered"
+    """One of the others until native code replaces it."""
+    COMMUNICATION = "communication"
+    EXPLORED = "explored"
+    """A schedule of the explorer (`nimblehlo.checks.explorer`)."""
+    WIDER = "wider"
+    """A computation in wider types (`nimblehlo.checks.error_bounds`)."""
+
+
+UNCOMPILED: Final = frozenset({ImplementationKind.REFERENCE, ImplementationKind.NUMPY})
+"""The kinds for which no code is compiled: `Op.bind` gives the function."""
+
+
+class NoCode(Exception):
+    """Raised, with the reason, if no code can be generated for an operation."""
+
+
+class Implementation:
+    """An implementation of an operation.
+
+    The functions of `choice` and `implementations/` return an implementation of an operation, or a text that
+    says why they have none. Some reasons appear only when code is generated, so `key`, `is_compiled` and
+    `prepare` may raise NoCode.
+
+    Attributes:
+        kind: what runs the operation.
+        reason: why it was chosen.
+        takes_regions: whether the function takes the operation's regions, by name.
+        may_overwrite: pairs of an operand and a result. The function may write the result into the operand's
+            array if that is C-contiguous, writeable, of the result's type and not used after the call. It
+            then gets the argument ``out``, for each result an array or None, and may ignore it. It reads each
+            element of the operand before it writes the result's element at the same position. Without
+            pairs, it does not get ``out``.
+        may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
+        compiles_when_called: whether the first call of the function compiles it, for the operands' types.
+        threshold_class: the entry of `cost_model.THRESHOLDS` by which native code replaces a
+            reference.
+        absorbed: earlier operations whose results it also computes, and nothing else reads.
+    """
+
+    __slots__ = ()
+
+    kind: ImplementationKind = ImplementationKind.REFERENCE
+    reason: str = ""
+    takes_regions: bool = True
+    may_overwrite: OverwritePairs = ()
+    may_alias: bool = True
+    compiles_when_called: bool = False
+    threshold_class: str = "code"
+    absorbed: tuple[Operation, ...] = ()
+
+    @property
+    def function(self) -> Runnable:
+        """The function that the executor calls with the operands; it returns a value or a tuple."""
+        return self.prepare()
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the arrays that code of several operations allocates for intermediate values."""
+        return 0
+
+    def cost(self) -> Cost:
+        """The estimated times."""
+        return Cost()
+
+    def set_enclosing(self, enclosing: Implementation) -> None:
+        """Note that this implementation runs within the regions of `enclosing`; called for each of them."""
+
+    @property
+    def key(self) -> Hashable:
+        """The key of the code from `prepare`, which implementations with equal keys share; None: not
+        shared.
+        """
+        return None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `function` will not be replaced by other code."""
+        return True
+
+    def is_compiled(self) -> bool:
+        """Whether `prepare` does not compile."""
+        return True
+
+    def prepare(self) -> Runnable:
+        """Generate and compile the code, and return a function that calls it."""
+        raise NotImplementedError
+
+    def on_native_code(self, callback: Callable[[Runnable], None]) -> None:
+        """Register a callback that gets the native code which replaces `function`."""
+
+    def constituents(self) -> tuple[Implementation, ...]:
+        """The implementations that this one calls; itself if it calls none."""
+        return (self,)
+
+
+def operands_of(implementation: Implementation, operation: Operation) -> tuple[Value, ...]:
+    """The values that an operation's step reads: those of the operations that it absorbs come first."""
+    operations = (*implementation.absorbed, operation)
+    computed = {result for absorbed in implementation.absorbed for result in absorbed.results}
+    return tuple([value for one in operations for value in one.operands if value not in computed])
+
+
+class Prepared(Implementation):
+    """An existing function: a reference, or prepared code."""
+
+    __slots__ = (
+        "_function",
+        "_key",
+        "compiles_when_called",
+        "kind",
+        "may_alias",
+        "may_overwrite",
+        "reason",
+        "takes_regions",
+    )
+
+    def __init__(
+        self,
+        function: Runnable,
+        kind: ImplementationKind = ImplementationKind.REFERENCE,
+        reason: str = "",
+        takes_regions: bool = True,
+        may_overwrite: OverwritePairs = (),
+        may_alias: bool = True,
+        key: Hashable = None,
+        compiles_when_called: bool = False,
+    ) -> None:
+        self._function = function
+        self.compiles_when_called = compiles_when_called
+        self.kind = kind
+        self.reason = reason
+        self.takes_regions = takes_regions
+        self.may_overwrite = may_overwrite
+        self.may_alias = may_alias
+        self._key = key
+
+    @property
+    def key(self) -> Hashable:
+        return self._key
+
+    def prepare(self) -> Runnable:
+        return self._function
+
+
+class Replaceable(Implementation):
+    """Runs without native code until native code replaces it.
+
+    Attributes:
+        native: the native code in use.
+        callbacks: see `on_native_code`.
+    """
+
+    def __init__(self) -> None:
+        self.native: Runnable | None = None
+        self.callbacks: list[Callable[[Runnable], None]] = []
+
+    def run(self, *operands: Any, **keywords: Any) -> Any:
+        """See `function`."""
+        raise NotImplementedError
+
+    @property
+    def function(self) -> Runnable:
+        return self.run
+
+    @property
+    def is_settled(self) -> bool:
+        return self.native is not None
+
+    def on_native_code(self, callback: Callable[[Runnable], None]) -> None:
+        self.callbacks.append(callback)
+
+    def use(self, native: Runnable) -> None:
+        """Call this native code from now on, and pass it to the callbacks."""
+        self.native = native
+        for callback in self.callbacks:
+            callback(native)

@@ -1,0 +1,159 @@
+"""Base of generated native code, which runs as launches of compiled tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...program.ir import Block
+from ...program.ir.record import Record
+from ...types import DType, TensorType, Type
+from ..cost_model import BYTES_PER_SECOND, estimate
+from ..implementation import Cost, Implementation, ImplementationKind, Runnable
+
+if TYPE_CHECKING:
+    from ...kernels.launch.threads import Division
+
+
+class KernelLaunch(NamedTuple):
+    """The launch of a task function.
+
+    Attributes:
+        name: the name of the function.
+        tasks: the number of tasks.
+        seconds: the estimated seconds of all tasks on one thread.
+    """
+
+    name: str
+    tasks: int
+    seconds: float
+
+
+class LoweredKernel(Record):
+    """Native code before it is compiled.
+
+    Attributes:
+        module: makes the module in LLVM IR.
+        items_per_task: work items of a task, a constant of the code.
+        launches: of the task functions, in order.
+        scratch: shapes and element types of scratch arrays.
+        symbols: gives the addresses of external symbols.
+        integers: the integers of the closures, which follow the pointers.
+    """
+
+    module: Callable[[], Any]
+    items_per_task: int
+    launches: tuple[KernelLaunch, ...]
+    scratch: tuple[tuple[tuple[int, ...], DType], ...] = ()
+    symbols: Callable[[], Mapping[str, int]] = dict
+    integers: tuple[int, ...] = ()
+
+
+class NativeCode(Implementation):
+    """Code that computes the results of a block, in new arrays or over operands.
+
+    Args:
+        block: what it computes.
+        threads: maximum number of threads; None: all.
+
+    Attributes:
+        label: the kind of code, as `Executable.explain` names it.
+        fast_compile: as in `machine.function_addresses`.
+    """
+
+    kind = ImplementationKind.GENERATED
+    takes_regions = False
+    may_alias = False
+    label = "one loop"
+    fast_compile = False
+
+    def __init__(self, block: Block, threads: int | None) -> None:
+        self.block = block
+        self.threads = threads
+        self.reason = f"{self.label} for {names_of(block)}"
+
+    def cost(self) -> Cost:
+        return estimate(self.block)
+
+    @property
+    def key(self) -> str:
+        """The key of the code: blocks with equal keys share it."""
+        raise NotImplementedError
+
+    @property
+    def lowered(self) -> LoweredKernel:
+        """The code before it is compiled."""
+        raise NotImplementedError
+
+    def signature(self) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
+        """The types of the operands and of the results."""
+        operands, results = self.block.arguments, self.block.terminator.operands
+        return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
+
+    def is_compiled(self) -> bool:
+        from .llvm.machine import is_compiled
+
+        return is_compiled(self.key)
+
+    def prepare(self) -> Runnable:
+        from ...kernels.launch.native import Launch
+        from .llvm.machine import function_address
+
+        key, lowered = self.key, self.lowered
+        arrays = sum(map(len, (*self.signature(), lowered.scratch)))
+        accesses = tuple([(number, 0) for number in range(arrays)])
+        launches = []
+        symbols = lowered.symbols()
+        for name, tasks, seconds in lowered.launches:
+            address = function_address(key, name, lambda: str(lowered.module()), self.fast_compile, symbols)
+            launches.append(Launch(address, tasks, accesses, lowered.integers, seconds))
+        return self.launched(launches, lowered.scratch)
+
+    def launched(self, launches: Sequence[Any], scratch: Sequence[Any] = ()) -> Runnable:
+        """A function that runs launches on operands, results and scratch memory."""
+        from ...kernels.launch.native import NativeFunction
+
+        operands, results = self.signature()
+        return NativeFunction(
+            [type.size * type.dtype.itemsize for type in operands],
+            [(type.shape, type.dtype) for type in results],
+            launches,
+            self.threads,
+            scratch,
+        )
+
+
+def seconds_of(work: float, types: Iterable[TensorType]) -> float:
+    """The estimated seconds of one thread: for arithmetic, or for memory traffic if that takes longer."""
+    return max(work, sum(type.size * type.dtype.itemsize for type in types) / BYTES_PER_SECOND)
+
+
+def divide_by_seconds(items: int, seconds: float) -> Division:
+    """The division of work items into tasks, from their estimated time.
+
+    Args:
+        items: work items in all.
+        seconds: of all work items on one thread.
+
+    Returns:
+        The number of tasks, and the work items of each.
+    """
+    from ...kernels.launch import threads
+
+    return threads.division(items, seconds / items * BYTES_PER_SECOND)
+
+
+def tensor(type: Type) -> TensorType:
+    assert isinstance(type, TensorType)
+    return type
+
+
+MAX_NAMES = 12
+"""Operations of a block that `Executable.explain` lists."""
+
+
+def names_of(block: Block) -> str:
+    """The operations of a block, for `Executable.explain`."""
+    names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,123 @@
+"""The native code of a block of elementwise operations, data movement and gathers: loop nests."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ....program.ir import Block, Value, tensor_type
+from ....program.ir.affine import Box
+from ....program.ops.elementwise.base import is_elementwise
+from ....program.ops.framework.declaration import declaration_of
+from ...cost_model import BYTES_PER_SECOND, estimate
+from ...implementation import OverwritePairs, Runnable
+from ..block_cache import BlockCache
+from ..native_code import NativeCode
+
+
+def may_overwrite(block: Block) -> OverwritePairs:
+    """Pairs of an operand and a result of a block that may share memory.
+
+    Each element of the operand is read only for the results' elements with the same indices.
+    """
+    results = block.terminator.operands
+    shape = tensor_type(results[0]).shape
+    read_elsewhere: set[Value] = set()
+    for operation in reversed(block.operations):
+        if declaration_of(operation).is_terminator:
+            continue
+        is_at_same_element = is_elementwise(operation) and tensor_type(operation.result).shape == shape
+        # If a result is read at other indices, so are the operands from which it is computed.
+        if not is_at_same_element or operation.result in read_elsewhere:
+            read_elsewhere.update(operation.operands)
+    return tuple(
+        [
+            (operand_number, result_number)
+            for operand_number, argument in enumerate(block.arguments)
+            if argument not in read_elsewhere and argument not in results
+            for result_number, result in enumerate(results)
+            if argument.type == result.type
+        ]
+    )
+
+
+class NestCode(NativeCode):
+    """The native code of a block, as loop nests.
+
+    Args:
+        block: see `nests_of`.
+        threads: maximum number of threads; None: all.
+        box: the elements of the results that are computed; None: all.
+    """
+
+    def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
+        super().__init__(block, threads)
+        self.box = box
+
+    @functools.cached_property
+    def may_overwrite(self) -> OverwritePairs:  # type: ignore[override]
+        """Pairs of an operand and a result that may share memory."""
+        return may_overwrite(self.block)
+
+    @functools.cached_property
+    def nests_and_keys(self) -> tuple[Sequence[Any], Sequence[str]]:
+        """The nests and the keys of their code, which are cached for equal blocks.
+
+        Raises:
+            NoCode: the block needs too many nests.
+        """
+        return _nest_cache.get_or_build(self.block, self._build_nests, self.box)
+
+    def _build_nests(self) -> tuple[Sequence[Any], Sequence[str]]:
+        from ..llvm.machine import key_of
+        from .loop_schedule import schedule_loops
+        from .nest_builder import nests_of
+        from .nest_description import nest_description
+
+        nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
+        return nests, tuple([key_of(nest_description(nest)) for nest in nests])
+
+    @property
+    def key(self) -> str:
+        return " ".join(self.nests_and_keys[1])
+
+    def is_compiled(self) -> bool:
+        from ..llvm.machine import is_compiled
+
+        return all(map(is_compiled, self.nests_and_keys[1]))
+
+    def prepare(self) -> Runnable:
+        return self.launched(self.launches())
+
+    def launches(self) -> list[Any]:
+        """The launches of the nests, to be run in sequence."""
+        return [self.launch(nest, key) for nest, key in zip(*self.nests_and_keys, strict=True)]
+
+    def launch(self, nest: Any, key: str) -> Any:
+        from ....kernels.launch.native import Launch
+        from ....kernels.launch.threads import division
+        from ..llvm.machine import function_address
+        from .emission_plan import block_count, block_shape
+        from .nest_emitter import NAME, integer_args, nest_ir
+
+        address = function_address(key, NAME, lambda: nest_ir(nest))
+        blocks = block_shape(nest)
+        elements = blocks.middle * blocks.inner * nest.slice_length
+        seconds = estimate(self.block).native_seconds_per_element
+        bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
+        work_items = block_count(nest, blocks)
+        weight = max(bytes_moved, seconds * BYTES_PER_SECOND)
+        tasks, items_per_task = division(work_items, elements * weight)
+        accesses = tuple(
+            [
+                (access.array, access.index_map.offset * access.element_type.dtype.itemsize)
+                for access in nest.accesses
+            ]
+        )
+        seconds *= work_items * elements
+        return Launch(address, tasks, accesses, integer_args(nest, blocks, items_per_task), seconds)
+
+
+_nest_cache: BlockCache[tuple[Sequence[Any], Sequence[str]]] = BlockCache()
+"""Nests and the keys of their code, by block and box."""

@@ -1,0 +1,408 @@
+"""Reductions with the elementwise operations around them (`plan_reduction_tiling`), as native loops.
+
+The module defines two tasks, each `void (int64 task, int8 **pointers)`. `pointers` are those of the block's
+arguments, of the values that bodies capture, of the block's results, and for each input of each
+reduction a buffer for partial results, [outer, blocks, inner]. `partial` computes up to `size` blocks from
+`task * size` on; `finish` reduces the partial results of some inner indices at one outer index. If one block
+has the whole reduced extent, there are neither buffers nor `finish`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ....kernels.launch.processor import prefetch_distance_bytes
+from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
+from ....kernels.simd.prefetches import prefetch_address
+from ....program.ir import Block, Operation, plain_element_type
+from ....program.ir import Value as IrValue
+from ....types import ELEMENT_TYPES
+from ..blocks.emitter import instructions
+from ..element_costs import interleave_count
+from ..llvm.functions import begin_function, internal_function
+from ..llvm.loops import Loop, address_of, min_index
+from ..llvm.tasks import define_task
+from ..llvm.values import BIT, I64, Value, load, store, stored_type
+from ..regions.region_function import OperandArrays, bind_captured
+from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
+from .element_emitter import ElementEmitter, Indices
+from .iteration_space import reductions_of, shape_of
+from .reducers import Reducer
+from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides
+from .vector_reduce import BF16, reduce_row
+
+PAGE_BYTES = 4096
+"""Hardware prefetchers follow a row of a page or more by themselves."""
+MIN_PREFETCHED_BYTES = 1 << 24
+"""Smaller operands mostly lie in caches, where prefetches take up to a sixth of the time. Without them sums
+of 8 to 12 MB take 0.84 to 0.97 times as long, of 24 to 65 MB 1.1 to 1.7 times (Zen 4, L3 cache of 32 MB)."""
+
+PARTIAL = "partial"
+FINISH = "finish"
+
+
+class Accumulation(NamedTuple):
+    """The types in which reductions accumulate, and the values that their bodies capture.
+
+    Attributes:
+        accumulate: see `accumulator_types`.
+        captured: the captured values, whose pointers follow those of the arguments.
+    """
+
+    accumulate: str = "wide"
+    captured: Sequence[IrValue] = ()
+
+
+def reductions_module(
+    block: Block, plan: ReductionTilePlan, blocks_per_task: int, accumulation: Accumulation
+) -> ir.Module:
+    """The module with the tasks `PARTIAL` and `FINISH`.
+
+    Args:
+        block: of the fusion.
+        plan: from `plan_reduction_tiling`.
+        blocks_per_task: the number of blocks of a task of `PARTIAL`.
+        accumulation: how the reductions accumulate.
+    """
+    module = ir.Module("reductions")
+    block_function_class: type[_Blocks] = _ColumnBlocks
+    if plan.inner == 1:
+        block_function_class = _ShortRowBlocks if _is_short(block, plan) else _RowBlocks
+    partial = block_function_class(module, block, plan, accumulation)
+    define_task(module, PARTIAL, partial.function, plan.total_blocks, blocks_per_task)
+    if plan.blocks > 1:
+        finish = _FinishFunction(module, block, plan, accumulation)
+        define_task(module, FINISH, finish.function, plan.outer * plan.inner_blocks, 1)
+    return module
+
+
+_MAX_UNROLLED_INSTRUCTIONS = 800
+"""Instructions of a tree that is fully unrolled, at most."""
+
+
+def _is_short(block: Block, plan: ReductionTilePlan) -> bool:
+    """Whether a row's tree is fully unrolled."""
+    bodies = [block, *(operation.regions[0].block for operation in reductions_of(block))]
+    return plan.reduced * sum(map(instructions, bodies)) <= _MAX_UNROLLED_INSTRUCTIONS
+
+
+class _BlockFunction(ElementEmitter):
+    """Generates `void block(int64 number, ptr noalias...)`, which takes the pointers of the tasks.
+
+    The indices of an element are (outer, reduced, inner).
+
+    Attributes:
+        is_inlined: whether LLVM may join the function with the task's loop over blocks.
+        first_column, columns: the first inner index of the block, and the number of them.
+    """
+
+    is_inlined = False
+    first_column: ir.Value
+    columns: ir.Value
+
+    def __init__(
+        self,
+        module: ir.Module,
+        block: Block,
+        plan: ReductionTilePlan,
+        accumulation: Accumulation,
+    ) -> None:
+        self.block = block
+        self.plan = plan
+        self.index_maps = plan.index_maps
+        reductions = reductions_of(block)
+        captured, results = accumulation.captured, block.terminator.operands
+        buffers = sum(len(operation.results) for operation in reductions) if plan.blocks > 1 else 0
+        counts = (len(block.arguments), len(captured), len(results), buffers)
+        self.function = internal_function(module, "block", 1, sum(counts))
+        if not self.is_inlined:
+            self.function.attributes.add("noinline")
+        self.builder = begin_function(self.function)
+        pointers = iter(self.function.args[1:])
+        arguments, captured_pointers, targets, partials = [
+            [next(pointers) for _ in range(count)] for count in counts
+        ]
+        self.arguments = dict(zip(block.arguments, arguments, strict=True))
+        self.results = list(zip(results, targets, strict=True))
+        regions = [region for operation in reductions for region in operation.regions]
+        captured_bindings = bind_captured(self.builder, regions, captured, captured_pointers)
+        self.reducers = [
+            Reducer(self.builder, operation, accumulation.accumulate, captured_bindings)
+            for operation in reductions
+        ]
+        remaining = iter(partials)
+        self.partials = [
+            reducer.arrays([next(remaining) for _ in reducer.types] if partials else [])
+            for reducer in self.reducers
+        ]
+        self.generate()
+        self.builder.ret_void()
+
+    def generate(self) -> None:
+        raise NotImplementedError
+
+    def load(self, value: IrValue, indices: Indices) -> Value:
+        address = self.address(self.arguments[value], value, indices)
+        return load(self.builder, plain_element_type(value), address)
+
+    def address(self, pointer: ir.Value, value: IrValue, indices: Indices) -> ir.Value:
+        """The address of a value's element at some indices."""
+        strides = self.plan.strides(value)
+        assert strides is not None
+        return address_of(
+            self.builder, pointer, self.offset(strides, indices), stored_type(plain_element_type(value))
+        )
+
+    def offset(self, strides: Strides, indices: Indices) -> ir.Value:
+        offset: ir.Value = I64(0)
+        for index, stride in zip(indices, strides, strict=True):
+            if stride:
+                offset = self.builder.add(offset, self.builder.mul(index, I64(stride)))
+        return offset
+
+    def index(self, axis: int, indices: Indices) -> ir.Value:
+        first, last = self.plan.first, self.plan.last
+        group = 0 if axis < first else 1 if axis < last else 2
+        end = (first, last, len(self.plan.shape))[group]
+        within = 1
+        for size in self.plan.shape[axis + 1 : end]:
+            within *= size
+        index = self.builder.udiv(indices[group], I64(within))
+        return self.builder.urem(index, I64(self.plan.shape[axis]))
+
+    def reduce_rows(
+        self,
+        rows: ir.Value,
+        is_last: ir.Value,
+        interleaved: int,
+        max_rows: int,
+        total_rows: int,
+        compute: ComputeRow,
+        before_group: BeforeGroup | None = None,
+    ) -> list[OperandArrays]:
+        """Reduce rows of this function's columns; returns the addresses of each reduction's totals.
+
+        Args:
+            rows: how many there are.
+            is_last: whether they are the last ones, and may not fill groups.
+            interleaved: rows of a group.
+            max_rows: the maximum of `rows`.
+            total_rows: the number of rows of all calls.
+            before_group: see `PairwiseRowStacks`.
+        """
+        groups = self.builder.udiv(rows, I64(interleaved)) if total_rows >= interleaved else None
+        stacks = PairwiseRowStacks(
+            self.builder, self.reducers, self.plan.block_inner, max_rows // interleaved, before_group
+        )
+        return stacks.reduce(groups, interleaved, total_rows % interleaved, is_last, self.columns, compute)
+
+    def locate_columns(self) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """The number of this block without its inner block, its first column, and its columns."""
+        builder, plan = self.builder, self.plan
+        rest, inner_block = self.divmod_by(self.function.args[0], plan.inner_blocks)
+        first = builder.mul(inner_block, I64(plan.block_inner))
+        columns: ir.Value = I64(plan.block_inner)
+        if plan.inner % plan.block_inner:
+            columns = min_index(builder, columns, builder.sub(I64(plan.inner), first))
+        return rest, first, columns
+
+    def divmod_by(self, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
+        return self.builder.udiv(number, I64(by)), self.builder.urem(number, I64(by))
+
+    def partials_row(self, row: ir.Value) -> ir.Value:
+        """The index of the first of this block's columns in a row of partial results."""
+        return self.builder.add(self.builder.mul(row, I64(self.plan.inner)), self.first_column)
+
+    def finish(self, totals: Sequence[OperandArrays], outer: ir.Value) -> None:
+        """Combine the rows of totals with the init values, and store what is computed of them."""
+        builder = self.builder
+        results = [(result, pointer) for result, pointer in self.results if self.plan.is_unreduced(result)]
+        with Loop(builder, I64(0), self.columns, True) as column:
+            indices = (outer, I64(0), builder.add(self.first_column, column))
+            elements = dict[IrValue, Value]()
+            for reducer, row in zip(self.reducers, totals, strict=True):
+                operation = reducer.operation
+                init_values = operation.operands[len(reducer.types) :]
+                initial = [self.element(value, indices, elements) for value in init_values]
+                values = reducer.finish(initial, row.load(column))
+                elements.update(zip(operation.results, values, strict=True))
+            for result, pointer in results:
+                value = self.element(result, indices, elements)
+                store(builder, plain_element_type(result), value, self.address(pointer, result, indices))
+
+
+class _Blocks(_BlockFunction):
+    """One block: its partial results, or the results if it is the only one, and its slice of others."""
+
+    def generate(self) -> None:
+        builder, plan = self.builder, self.plan
+        rest, self.first_column, self.columns = self.locate_columns()
+        self.outer, self.block_number = self.divmod_by(rest, plan.blocks)
+        self.first = builder.mul(self.block_number, I64(plan.block_reduced))
+        self.count = min_index(builder, I64(plan.block_reduced), builder.sub(I64(plan.reduced), self.first))
+        self.is_last = builder.icmp_signed("==", self.block_number, I64(plan.blocks - 1))
+        totals = self.totals()
+        if plan.blocks == 1:
+            self.finish(totals, self.outer)
+            return
+        row = builder.add(builder.mul(self.outer, I64(plan.blocks)), self.block_number)
+        start = self.partials_row(row)
+        for row_totals, partials in zip(totals, self.partials, strict=True):
+            with Loop(builder, I64(0), self.columns, True) as column:
+                partials.store(builder.add(start, column), row_totals.load(column))
+
+    def totals(self) -> list[OperandArrays]:
+        """The addresses of each reduction's row of totals."""
+        raise NotImplementedError
+
+    def compute_at(self, indices: Indices) -> list[list[Value]]:
+        """The operands of each reduction at some indices; also stores the other results there."""
+        elements = dict[IrValue, Value]()
+        values = []
+        for reducer in self.reducers:
+            operands = reducer.operation.operands[: len(reducer.types)]
+            inputs = [self.element(value, indices, elements) for value in operands]
+            values.append(reducer.to_accumulators(inputs))
+        for result, pointer in self.results:
+            if not self.plan.is_unreduced(result):
+                value = self.element(result, indices, elements)
+                store(self.builder, plain_element_type(result), value, self.address(pointer, result, indices))
+        return values
+
+
+class _ShortRowBlocks(_Blocks):
+    """Blocks of few values without inner dimensions, which are reduced in registers: LLVM computes several
+    rows side by side."""
+
+    is_inlined = True
+
+    def totals(self) -> list[OperandArrays]:
+        rows = [self.compute_at((self.outer, I64(k), I64(0))) for k in range(self.plan.reduced)]
+        buffers = [reducer.allocate(1) for reducer in self.reducers]
+        for reducer, buffer, *values in zip(self.reducers, buffers, *rows, strict=True):
+            buffer.store(I64(0), reducer.reduce(values))
+        return [*buffers]
+
+
+class _RowBlocks(_Blocks):
+    """Blocks without inner dimensions: values are reduced where they lie, or on the stack."""
+
+    def totals(self) -> list[OperandArrays]:
+        builder, plan = self.builder, self.plan
+        size = min(plan.block_reduced, plan.reduced)
+        buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
+        sources = [self.in_memory(reducer) for reducer in self.reducers]
+        if None in sources or not all(plan.is_unreduced(result) for result, _ in self.results):
+            loop = Loop(builder, I64(0), self.count)
+            loop.interleave_count = interleave_count(plan.reduced_operations(self.block))
+            with loop as index:
+                values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
+                for (buffer, _), source, value in zip(buffers, sources, values, strict=True):
+                    if source is None:
+                        buffer.store(index, value)
+
+        def reduce(count: int) -> None:
+            for reducer, (first, second), source in zip(self.reducers, buffers, sources, strict=True):
+                values, scratch = (first, (second, first)) if source is None else (source, (first, second))
+                first.store(I64(0), reduce_row(reducer, values, scratch, count))
+
+        remainder = plan.reduced % size
+        if not remainder:
+            reduce(size)
+        else:
+            with builder.if_else(self.is_last) as (last, other):
+                with last:
+                    reduce(remainder)
+                with other:
+                    reduce(size)
+        return [first for first, _ in buffers]
+
+    def in_memory(self, reducer: Reducer) -> OperandArrays | None:
+        """The addresses of a reduction's operands, if they are contiguous and of the accumulator types.
+
+        Arrays of bf16 serve accumulators of f32 as well, also through a conversion.
+        """
+        operands = [self._stored(value) for value in reducer.operation.operands[: len(reducer.types)]]
+        for value, type in zip(operands, reducer.types, strict=True):
+            strides = self.plan.strides(value) if value in self.arguments else None
+            element_type = plain_element_type(value)
+            is_widened = element_type is BF16 and type is ELEMENT_TYPES["f32"]
+            if strides is None or strides.reduced != 1 or not (is_widened or type is element_type):
+                return None
+        indices = (self.outer, self.first, I64(0))
+        pointers = [self.address(self.arguments[value], value, indices) for value in operands]
+        return OperandArrays(self.builder, [plain_element_type(value) for value in operands], pointers)
+
+    def _stored(self, value: IrValue) -> IrValue:
+        """The argument of bf16 that a value is converted from, else the value itself."""
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.name != "stablehlo.convert":
+            return value
+        (source,) = owner.operands
+        return source if source in self.arguments and plain_element_type(source) is BF16 else value
+
+
+class _ColumnBlocks(_Blocks):
+    """Blocks with inner dimensions: rows are reduced while they are computed."""
+
+    def totals(self) -> list[OperandArrays]:
+        plan = self.plan
+        max_rows = min(plan.block_reduced, plan.reduced)
+        interleaved = plan.interleaved_rows(self.block)
+        return self.reduce_rows(
+            self.count,
+            self.is_last,
+            interleaved,
+            max_rows,
+            plan.reduced,
+            self.compute_in_row,
+            self.prefetch_rows,
+        )
+
+    def prefetch_rows(self, first: ir.Value, count: int, columns: ir.Value) -> None:
+        """Prefetch the rows that are read `prefetch_distance_bytes` after a group of rows, or next.
+
+        Rows of a group are read side by side. If they are short, the hardware prefetcher reaches the end of
+        each before it follows it. LLVM does not vectorize loops with prefetches, so these have their own.
+        """
+        for value, pointer in self.arguments.items():
+            strides, itemsize = self.plan.strides(value), -(-plain_element_type(value).width // 8)
+            row_bytes = self.plan.block_inner * itemsize
+            if strides is None or strides.inner != 1 or not strides.reduced or row_bytes >= PAGE_BYTES:
+                continue
+            if math.prod(shape_of(value)) * itemsize < MIN_PREFETCHED_BYTES:
+                continue
+            rows_ahead = max(count, -(-prefetch_distance_bytes() // row_bytes))
+            lanes = CACHE_LINE_BYTES // itemsize
+            with Loop(self.builder, I64(0), self.builder.udiv(columns, I64(lanes)), True) as cache_line:
+                column = self.builder.mul(cache_line, I64(lanes))
+                for row in range(rows_ahead, rows_ahead + count):
+                    indices = self.indices_in_row(self.builder.add(first, I64(row)), column)
+                    prefetch_address(self.builder, self.address(pointer, value, indices), locality=2)
+
+    def indices_in_row(self, row: ir.Value, column: ir.Value) -> Indices:
+        return self.outer, self.builder.add(self.first, row), self.builder.add(self.first_column, column)
+
+    def compute_in_row(self, row: ir.Value, column: ir.Value) -> list[list[Value]]:
+        return self.compute_at(self.indices_in_row(row, column))
+
+
+class _FinishFunction(_BlockFunction):
+    """The results at one outer index and some inner ones, from the partial results of all blocks."""
+
+    def generate(self) -> None:
+        builder, blocks = self.builder, self.plan.blocks
+        outer, self.first_column, self.columns = self.locate_columns()
+        first = builder.mul(outer, I64(blocks))
+
+        def compute(row: ir.Value, column: ir.Value) -> list[list[Value]]:
+            index = builder.add(self.partials_row(builder.add(first, row)), column)
+            return [partials.load(index) for partials in self.partials]
+
+        yes = BIT(1)
+        totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, blocks, blocks, compute)
+        self.finish(totals, outer)

@@ -1,0 +1,37 @@
+"""Fusions of small steps as one native function."""
+
+from __future__ import annotations
+
+from ..cost_model import (
+    REFERENCE_SECONDS_PER_STEP,
+    STEPS_COMPILE_SECONDS,
+    STEPS_COMPILE_SECONDS_PER_STEP,
+    compiler_load_seconds,
+)
+from ..implementation import Cost
+from .fusion_code import FusionCode
+from .native_code import KernelLaunch, LoweredKernel
+
+
+class StepCode(FusionCode):
+    """The code of a fusion of small steps."""
+
+    label = "one step"
+    fast_compile = True
+    threshold_class = "steps"
+
+    def cost(self) -> Cost:
+        steps = sum(1 for operation in self.block.operations for _ in operation.walk())
+        seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()
+        return Cost(REFERENCE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
+
+    def lower(self) -> LoweredKernel:
+        from .arrays import library_symbols
+        from .steps import NAME, steps_module
+
+        return LoweredKernel(
+            lambda: steps_module(self.block),
+            1,
+            (KernelLaunch(NAME, 1, self.seconds()),),
+            symbols=lambda: library_symbols(self.block.operations),
+        )

@@ -1,0 +1,1 @@
+"""Batch normalization: inference, training and gradients."""

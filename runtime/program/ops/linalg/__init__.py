@@ -1,0 +1,1 @@
+"""Factors of matrices and triangular systems."""

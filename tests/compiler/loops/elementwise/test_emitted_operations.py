@@ -1,0 +1,86 @@
+"""What is generated is known without the code generator, and each function that is named is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from nimblehlo.compiler.loops.elementwise import attribute_rules, complex64, complex128, floats, integers
+from nimblehlo.compiler.loops.elementwise import emitted_operations as coverage
+from nimblehlo.compiler.loops.mathematics import function_of
+from nimblehlo.program.ops.framework.declaration import declarations
+
+MODULES: dict[str, ModuleType] = {
+    "integers": integers,
+    "floats": floats,
+    "predicate": floats,
+    "complex_numbers": floats,
+    "complex64": complex64,
+    "complex128": complex128,
+    "by_attributes": attribute_rules,
+}
+"""For each attribute of `Emit` that names a function the module that has it."""
+
+SOFTMAX = """
+func.func @main(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1]
+    : (tensor<64x512xf32>, tensor<f32>) -> tensor<64xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<64xf32>) -> tensor<64x512xf32>
+  %d = stablehlo.subtract %x, %mb : tensor<64x512xf32>
+  %e = stablehlo.exponential %d : tensor<64x512xf32>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1]
+    : (tensor<64x512xf32>, tensor<f32>) -> tensor<64xf32>
+  %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<64xf32>) -> tensor<64x512xf32>
+  %r = stablehlo.divide %e, %sb : tensor<64x512xf32>
+  return %r : tensor<64x512xf32>
+}
+"""
+
+
+def named(attribute: str) -> set[str]:
+    """The names that declarations state for an attribute of `Emit`."""
+    names = {getattr(declaration.emit, attribute) for declaration in declarations()} - {""}
+    assert names
+    return names
+
+
+@pytest.mark.parametrize("attribute", MODULES)
+def test_functions_are_there(attribute: str) -> None:
+    missing = [name for name in named(attribute) if not callable(getattr(MODULES[attribute], name, None))]
+    assert not missing
+
+
+@pytest.mark.parametrize("attribute", ["function", "narrow_function", "f64_function"])
+def test_mathematics_is_there(attribute: str) -> None:
+    for name in named(attribute):
+        assert callable(function_of(name))
+
+
+def test_rules_by_attributes_have_a_condition() -> None:
+    assert named("by_attributes") == set(coverage.CONDITIONS)
+
+
+def test_floats_have_one_emitter() -> None:
+    for declaration in declarations():
+        emit = declaration.emit
+        chosen = [emit.floats, emit.predicate, emit.function, emit.by_attributes]
+        assert len([name for name in chosen if name]) <= 1, declaration.name
+        assert emit.function or not (emit.narrow_function or emit.f64_function), declaration.name
+
+
+@pytest.mark.usefixtures("unverified")
+def test_planning_fusions_loads_no_code_generator() -> None:
+    """What follows from a program is told before any of its code is made; a first run may need none."""
+    script = (
+        "import sys, nimblehlo\n"
+        f"executable = nimblehlo.compile({SOFTMAX!r})\n"
+        "assert 'row_fusion' in executable.explain('plan')\n"
+        "assert 'llvmlite' not in sys.modules, 'llvmlite'\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr

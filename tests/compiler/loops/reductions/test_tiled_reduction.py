@@ -1,0 +1,197 @@
+"""Reductions with the work before them as native code: the same bits as their operations one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.compiler.loops.reductions import reduction_tiling, tiled_reduction
+from nimblehlo.compiler.specialize import specialize
+from tests.support.running import run_every_way, same_bits
+
+Array = np.ndarray[Any, Any]
+
+
+def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
+    return (np.random.default_rng(seed).standard_normal(shape) * 3).astype(dtype)
+
+
+def check(function: Callable[..., Any], *inputs: Array, count: int = 1) -> None:
+    """The function has so many fusions of reductions, and gives the same bits in every way of running."""
+    with jax.enable_x64(True):
+        module = nimblehlo.load(jax.jit(function).lower(*inputs).as_text())
+    plan = nimblehlo.compile(module, options=Options(compile="eager")).explain()
+    steps = [line for line in plan.splitlines() if " nimblehlo.reduction_fusion " in line]
+    assert len(steps) == count, plan
+    want = run_every_way(module, *inputs)
+    for threads in (2, 3, 8):
+        got = nimblehlo.execute(module, inputs, options=Options(compile="eager", threads=threads))
+        assert all(map(same_bits, got, want))
+
+
+@pytest.mark.parametrize("size", [1 << 17, (1 << 17) + 1, 100_003])
+def test_of_all_elements(size: int) -> None:
+    check(lambda x: (x * x).sum(), numbers(size))
+
+
+def test_zeros_keep_their_signs_in_blocks_that_are_not_full() -> None:
+    def total(x: Any, start: float) -> Any:
+        return jax.lax.reduce(-x, np.float32(start), jax.lax.add, (0, 1))
+
+    zeros = np.zeros((3, 12_345), np.float32)
+    check(lambda x: total(x, -0.0), zeros)
+    check(lambda x: total(x, 0.0), zeros)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(70_001,), (5, 16_000)])
+def test_products(shape: tuple[int, ...], dtype: Any) -> None:
+    x = (1 + np.random.default_rng(0).random(shape) / 1000).astype(dtype)
+    check(lambda x: (-x).prod(-1), x)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_bodies_that_are_no_known_form(axes: tuple[int, ...]) -> None:
+    def function(x: Any) -> Any:
+        return jax.lax.reduce(x * x, np.float32(1), lambda a, b: a * 0.5 + b, axes)
+
+    check(function, numbers(9, 8_000))
+
+
+@pytest.mark.parametrize("rows", [2, 5, 7, 8, 9, 31, 64, 1001])
+def test_rows_that_fill_no_groups(rows: int) -> None:
+    x = numbers(rows, 40_000 // rows)
+    check(lambda x: ((x + 1).sum(0), jnp.exp(x + 1).sum(0), (x + 1).max(0)), x)
+    check(lambda x: (x * x).sum(1), numbers(70_000 // (rows * 20), rows, 20, dtype=np.float64))
+
+
+@pytest.mark.parametrize("shape", [(300, 130), (2049, 16), (33, 1000), (40, 1030), (3, 5, 7, 400)])
+def test_along_leading_dimensions(shape: tuple[int, ...]) -> None:
+    check(lambda x: (x * x + 1).sum(tuple(range(len(shape) - 1))), numbers(*shape))
+
+
+def test_along_dimensions_in_the_middle() -> None:
+    check(lambda x: jnp.abs(x).sum((1, 2)), numbers(9, 13, 17, 21))
+
+
+def test_few_long_rows() -> None:
+    check(lambda x: (x * x).sum(1), numbers(3, 70_001))
+
+
+def test_operands_that_are_broadcast() -> None:
+    check(lambda x, mean: ((x - mean) ** 2).mean((0, 1, 2)), numbers(4, 14, 15, 64), numbers(64))
+    check(lambda x, s: (x * s[:, None, None]).sum((1, 2)), numbers(3, 150, 160), numbers(3))
+
+
+def test_several_reductions_and_what_they_reduce() -> None:
+    check(lambda x: ((x + 1).sum(0), jnp.abs(x + 1).max(0), x + 1), numbers(700, 64))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e5m2])
+def test_narrow_floats_are_summed_in_f32(dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        return jax.lax.reduce(x * x, x.dtype.type(0.5), jax.lax.add, (0, 1))
+
+    check(function, numbers(300, 200, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint32])
+def test_integers(dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        return jax.lax.reduce(x * x, x.dtype.type(3), jax.lax.add, (0,))
+
+    check(function, np.random.default_rng(0).integers(0, 100, (500, 96)).astype(dtype))
+
+
+def test_special_values() -> None:
+    x = numbers(200, 300)
+    x[3, 7], x[5, 8], x[6, 9], x[:, 10], x[:, 11] = np.nan, np.inf, -np.inf, -0.0, 1e-44
+    check(lambda x: (jnp.maximum(-x, x * 0.5).max(0), (x * 0.5).min(0)), x)
+
+
+def test_a_result_that_is_used_again_comes_in_another_step() -> None:
+    check(lambda x: x * 2 / (x * 2).sum(), numbers(40_000))
+
+
+def numbers_and_scales(*shape: int) -> tuple[Array, Array]:
+    return numbers(*shape), numbers(shape[-1], seed=1)
+
+
+@pytest.mark.parametrize("shape", [(300, 130), (3, 70_001), (20_000, 24)])
+def test_operations_on_results(shape: tuple[int, ...]) -> None:
+    def statistics(x: Any, scale: Any) -> Any:
+        mean = x.mean(0)
+        return mean, jnp.tanh((x * x).mean(0, keepdims=True) - mean**2) * scale, x.max(0) > scale
+
+    check(statistics, *numbers_and_scales(*shape), count=2)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, ml_dtypes.bfloat16, np.float16])
+def test_operations_on_results_round_as_their_type(dtype: Any) -> None:
+    check(lambda x: jnp.exp(x.mean((0, 1)) * x.min((0, 1))), numbers(3, 250, 96, dtype=dtype))
+
+
+def test_operations_on_results_of_dimensions_in_the_middle() -> None:
+    check(lambda x, scale: x.sum((1, 2)) / scale, *numbers_and_scales(5, 30, 40, 32))
+
+
+def test_operations_on_a_result_of_all_elements() -> None:
+    check(lambda x: -jnp.sqrt(x.sum() / 7), numbers(123_457) ** 2)
+
+
+def test_operations_with_others_than_the_kept_dimensions_come_later() -> None:
+    """The second reduction uses the first one's result at every element; the outer product has more
+    elements."""
+    check(lambda x: ((x - x.mean(0)) ** 2).mean(0), numbers(400, 160), count=2)
+    check(lambda x: jnp.outer(x.sum(0) * 2, x.max(0) + 1), numbers(400, 160), count=2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(0),
+        lambda x: (x * x).reshape(150, 2, 50, 6).sum((0, 2)),
+        lambda x: (x * x)[:, :5].sum(0),
+        lambda x: jnp.argmax(x * 2),
+    ],
+)
+def test_what_forms_none(function: Callable[..., Any]) -> None:
+    check(function, numbers(300, 300), count=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "is_prefetched"),
+    [
+        ((4200, 1000), np.float32, True),
+        ((4192, 1000), np.float32, False),  # fewer than MIN_PREFETCHED_BYTES
+        ((4200, 1024), np.float32, False),  # a row of a page
+        ((280, 300, 50), np.float32, True),
+        ((3200, 600), np.float64, False),
+        ((4400, 500), np.float64, True),
+    ],
+)
+def test_short_rows_of_large_operands_are_prefetched(
+    shape: tuple[int, ...], dtype: Any, is_prefetched: bool
+) -> None:
+    def total(x: Any) -> Any:
+        return x.sum(-2)
+
+    x = numbers(*shape, dtype=dtype)
+    with jax.enable_x64(True):
+        text = jax.jit(total).lower(x).as_text()
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    block = function.body.block
+    plan = reduction_tiling.plan_reduction_tiling(block)
+    assert plan is not None
+    code = str(tiled_reduction.reductions_module(block, plan, 1, tiled_reduction.Accumulation()))
+    assert ('call void @"llvm.prefetch' in code) == is_prefetched
+    run_every_way(text, x)

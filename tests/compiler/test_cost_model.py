@@ -1,0 +1,63 @@
+"""What steps are said to cost decides what is compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+import nimblehlo
+from nimblehlo.compiler.cost_model import estimate
+
+UNARY = """
+func.func @main(%x: tensor<{size}x{type}>) -> tensor<{size}x{result}> {{
+  %0 = stablehlo.{name} %x : (tensor<{size}x{type}>) -> tensor<{size}x{result}>
+  return %0 : tensor<{size}x{result}>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "result", "is_compiled"),
+    [
+        ("abs", "complex<f32>", "f32", True),
+        ("abs", "f32", "f32", False),
+        ("tanh", "f32", "f32", True),
+        ("negate", "complex<f32>", "complex<f32>", False),
+    ],
+)
+def test_native_code_is_made_of_what_numpy_takes_long_for(
+    name: str, type: str, result: str, is_compiled: bool
+) -> None:
+    text = UNARY.format(size=3000, name=name, type=type, result=result)
+    assert ("tiered" in nimblehlo.compile(text).explain("plan")) == is_compiled
+
+
+def reference_seconds(text: str) -> float:
+    """What the references of a function's operations are expected to take."""
+    (function,) = nimblehlo.load(text).functions.values()
+    assert function.body is not None
+    return estimate(function.body.block).reference_seconds
+
+
+def test_references_of_narrow_floats_are_quicker_than_numpy_s_functions() -> None:
+    seconds = {
+        type: reference_seconds(UNARY.format(size=1 << 20, name="tanh", type=type, result=type))
+        for type in ("bf16", "f16", "f32")
+    }
+    assert seconds["bf16"] < seconds["f16"] < seconds["f32"]
+
+
+def test_gathers_of_whole_rows_cost_less_for_each_element() -> None:
+    gather = """
+    func.func @main(%x: tensor<100x{columns}xf32>, %i: tensor<{rows}x1xi32>)
+        -> tensor<{rows}x{columns}xf32> {{
+      %0 = "stablehlo.gather"(%x, %i) {{
+        dimension_numbers = #stablehlo.gather<
+          offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,
+        slice_sizes = array<i64: 1, {columns}>
+      }} : (tensor<100x{columns}xf32>, tensor<{rows}x1xi32>) -> tensor<{rows}x{columns}xf32>
+      return %0 : tensor<{rows}x{columns}xf32>
+    }}"""
+    rows, elements = (
+        reference_seconds(gather.format(rows=(1 << 20) // columns, columns=columns)) for columns in (64, 1)
+    )
+    assert 3 * rows < elements
