@@ -78,7 +78,7 @@ NAMES_OF_TYPES = {
     "jax/pjrt/failures.py": "an interruption such as SystemExit",
     "checks/minimizer/oracles.py": "text that is searched, not shown",
     "program/ops/custom_calls/user_functions.py": "an exception of the user's function",
-    "compiler/loops/fusion_code.py": "a key",
+    "compiler/loops/native_code.py": "a key",
     "compiler/loops/regions/region_code.py": "a key",
     "checks/testing/collection.py": "an exception of the user's test",
     "types.py": "a representation in Python",

@@ -9,8 +9,7 @@ from ..cost_model import (
     compiler_load_seconds,
 )
 from ..implementation import Cost
-from .fusion_code import FusionCode
-from .native_code import KernelLaunch, LoweredKernel
+from .native_code import FusionCode, KernelLaunch, LoweredKernel
 
 
 class StepCode(FusionCode):

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nimblehlo.compiler.loops.elementwise.elementwise import emit
 from nimblehlo.compiler.loops.elementwise.emitted_operations import emits
+from nimblehlo.compiler.loops.elementwise.rules import emit
 from nimblehlo.compiler.loops.mathematics import error_functions, exponential, function_of, reals, roots
 from nimblehlo.kernels.launch import processor
 from nimblehlo.program.ops import lookup

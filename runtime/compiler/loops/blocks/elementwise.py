@@ -17,8 +17,8 @@ from ....program.ir import Value as IrValue
 from ....program.ir.affine import AffineExpr, identity_map, row_major_offset, row_major_strides
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.shape.movement import MovementOp
-from ..elementwise.elementwise import emit
 from ..elementwise.emitted_operations import emits
+from ..elementwise.rules import emit
 from ..llvm.values import Value, constant_element
 from .boxes import Side, merged_dimensions
 from .elements import Elements, Storage

@@ -17,7 +17,7 @@ from ....kernels.simd.prefetches import prefetch_address
 from ....program.ir import Operation
 from ....types import ELEMENT_TYPES, ElementType, TensorType
 from ..element_costs import interleave_count
-from ..elementwise.elementwise import emit
+from ..elementwise.rules import emit
 from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.loops import (
     ACCESS_GROUP,

@@ -11,7 +11,7 @@ from ....program.ir import Operation, plain_element_type
 from ....program.ir import Value as IrValue
 from ....program.ops.framework.declaration import Op, declaration_of
 from ....types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..elementwise.elementwise import emit
+from ..elementwise.rules import emit
 from ..llvm.values import I64, Value, constant_element, rounded, value_types, wrapped
 from .iteration_space import IndexMap
 

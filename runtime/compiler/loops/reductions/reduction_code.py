@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....program.ir import Block, Value
-from ..fusion_code import FusionCode
-from ..native_code import KernelLaunch, LoweredKernel, divide_by_seconds
+from ..native_code import FusionCode, KernelLaunch, LoweredKernel, divide_by_seconds
 
 if TYPE_CHECKING:
     from .reduction_tiling import ReductionTilePlan

@@ -26,7 +26,7 @@ class Emit(Record):
         function: the module and function of `compiler/loops/mathematics/` for floats narrower than f64.
         narrow_function: the same for those with few significant bits, which it computes in f32.
         f64_function: the same for f64, with the reference's bits: it calls `kernels/math`, or is emitted.
-        by_attributes: the rule of `compiler/loops/elementwise/attribute_rules.py`, if the code depends on
+        by_attributes: the rule of `compiler/loops/elementwise/rules.py`, if the code depends on
             more than one element type; the others are then empty.
     """
 

@@ -7,8 +7,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo import NimbleError, Options
-from nimblehlo.compiler.loops.elementwise.elementwise import emit
 from nimblehlo.compiler.loops.elementwise.emitted_operations import emits
+from nimblehlo.compiler.loops.elementwise.rules import emit
 from nimblehlo.compiler.loops.llvm.float_formats import has_ordered_bit_patterns
 from nimblehlo.compiler.loops.llvm.values import constant
 from nimblehlo.program.ops import lookup

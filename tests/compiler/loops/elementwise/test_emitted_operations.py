@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from nimblehlo.compiler.loops.elementwise import attribute_rules, complex64, complex128, floats, integers
-from nimblehlo.compiler.loops.elementwise import emitted_operations as coverage
+from nimblehlo.compiler.loops.elementwise import complex64, complex128, floats, integers, rules
+from nimblehlo.compiler.loops.elementwise.emitted_operations import CONDITIONS
 from nimblehlo.compiler.loops.mathematics import function_of
 from nimblehlo.program.ops.framework.declaration import declarations
 
@@ -20,7 +20,6 @@ MODULES: dict[str, ModuleType] = {
     "complex_numbers": floats,
     "complex64": complex64,
     "complex128": complex128,
-    "by_attributes": attribute_rules,
 }
 """For each attribute of `Emit` that names a function the module that has it."""
 
@@ -61,8 +60,8 @@ def test_mathematics_is_there(attribute: str) -> None:
         assert callable(function_of(name))
 
 
-def test_rules_by_attributes_have_a_condition() -> None:
-    assert named("by_attributes") == set(coverage.CONDITIONS)
+def test_rules_by_attributes_are_there_and_have_a_condition() -> None:
+    assert named("by_attributes") == set(CONDITIONS) == set(rules.BY_ATTRIBUTES)
 
 
 def test_floats_have_one_emitter() -> None:
