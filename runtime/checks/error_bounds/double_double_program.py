@@ -291,8 +291,9 @@ def _reduction(operation: Operation) -> Evaluate | None:
 
 
 def _term_sum(operation: Operation) -> Evaluate | None:
-    """A sum of windows or updates."""
-    if len(operation.results) != 1 or monoid(operation.regions[-1]) != "add":
+    """A sum of windows or updates, or of what an operation without a body adds."""
+    is_sum = not operation.regions or monoid(operation.regions[-1]) == "add"
+    if len(operation.results) != 1 or not is_sum:
         return None
     return functools.partial(_sum, operation)
 

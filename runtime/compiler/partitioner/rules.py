@@ -23,7 +23,7 @@ from ...program.ir import (
 )
 from ...program.ir.builder import captured_values, copy_region
 from ...program.ops.elementwise.conversion import Convert
-from ...program.ops.framework.declaration import declaration_of
+from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.reduction.bodies import identity, monoid
 from ...types import ElementType, TensorType, element_type
 from ..specialize.inline import without_shardings
@@ -89,12 +89,13 @@ def _finish(
     sharding: AxisSharding,
     **changed: Attribute,
 ) -> None:
-    """Append an operation on local operands, whose only result then has that sharding."""
+    """Append an operation on local operands, whose results then have that sharding."""
     attributes = without_shardings(operation.attributes) | changed
-    type = context.devices.local_type(operation.result.type, sharding)
+    types = [context.devices.local_type(result.type, sharding) for result in operation.results]
     regions = [copy_region(region, {}) for region in operation.regions]
-    created = context.create(operation.name, operands, [type], attributes, regions)
-    context.set_local(operation.result, created.result, sharding)
+    created = context.create(operation.name, operands, types, attributes, regions)
+    for result, local in zip(operation.results, created.results, strict=True):
+        context.set_local(result, local, sharding)
 
 
 def _replicate(operation: Operation, context: Context) -> None:
@@ -310,6 +311,19 @@ def _concatenate(operation: Operation, context: Context) -> None:
     _finish(operation, context, [context.operand(each, sharding) for each in operation.operands], sharding)
 
 
+def _whole_dimension(operation: Operation, context: Context) -> None:
+    """Slices along one dimension are computed whole, those along others by the devices that have them."""
+    if captured_values(operation.regions):
+        _replicate(operation, context)
+        return
+    view = Op.of(operation)
+    whole = getattr(view, view.whole_dimension)
+    target = context.sharding(operation.results[0])
+    dimensions = [() if index == whole else axes for index, axes in enumerate(target.dimensions)]
+    sharding = AxisSharding(tuple(dimensions))
+    _finish(operation, context, [context.operand(each, sharding) for each in operation.operands], sharding)
+
+
 def _reduce(operation: Operation, context: Context) -> None:
     """Each device reduces its shard; then devices along sharded dimensions combine their values."""
     count = len(operation.operands) // 2
@@ -475,6 +489,7 @@ RULES: Final[dict[str, Rule]] = {
     "scatter": _scatter,
     "slice": _slice,
     "transpose": _transpose,
+    "whole_dimension": _whole_dimension,
 }
 """The rules by the names under which declarations state them."""
 

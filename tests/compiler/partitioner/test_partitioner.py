@@ -81,6 +81,17 @@ def sum_of(value: str) -> str:
           {sharded(ALONG_Y)} : ({T}, tensor<f32>) -> tensor<4xf32>"""
 
 
+def sort_along(dimension: int, axes: str = ROWS, limit: str = "%q") -> str:
+    """The slices of %a along a dimension, sorted together with their numbers."""
+    numbers = "tensor<8x4xi32>"
+    return f"""%i = stablehlo.iota dim = 0 {sharded(axes)} : {numbers}
+        %0, %1 = "stablehlo.sort"(%a, %i) <{{dimension = {dimension} : i64, is_stable = true}}> ({{
+        ^bb0(%p: tensor<f32>, %q: tensor<f32>, %r: tensor<i32>, %s: tensor<i32>):
+          %l = stablehlo.compare LT, %p, {limit} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %l : tensor<i1>
+        }}) {sharded(axes, 2)} : ({T}, {numbers}) -> ({T}, {numbers})"""
+
+
 def batched_call(batch_rank: int, axes: str = ROWS) -> str:
     """The factors of Householder reflections of eight matrices."""
     ranked = axes.replace("]", ", {}]")
@@ -328,6 +339,17 @@ CASES = {
     ),
     "an operation without a rule": Case(
         ROWS, f"%0 = stablehlo.reverse %a, dims = [0] {sharded(ROWS)} : {T}", T, ROWS, (GATHER,)
+    ),
+    "a sort of whole rows": Case(ROWS, sort_along(1), T, ROWS),
+    "a sort of divided rows": Case(
+        COLUMNS, sort_along(1, COLUMNS), T, COLUMNS, (GATHER, GATHER)
+    ),
+    "a sort whose comparator reads another value": Case(
+        ROWS,
+        f"%k = stablehlo.constant dense<0.0> : tensor<f32>\n        {sort_along(1, limit='%k')}",
+        T,
+        ROWS,
+        (GATHER, GATHER),
     ),
     "updates of a scatter": Case(
         ROWS,

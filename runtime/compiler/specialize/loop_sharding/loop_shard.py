@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....program.ir import Block, Builder, Operation, Region, Value, tensor_type
+from ....program.ir import Block, Builder, Operation, Region, Value, captured_values, tensor_type
 from ....program.ir.builder import copy_region, used_values
 from ....program.ir.record import Record
 from ....program.ops.framework.declaration import Op
@@ -202,7 +202,7 @@ class _ShardingPlan:
     def rule(self, operation: Operation, dim: int) -> OperandSharding | None:
         """The operand sharding for a shard of the results; None if it is sliced from the whole result."""
         shape, *others = {tensor_type(result).shape for result in operation.results}
-        if others or shape[dim] != self.rows:
+        if others or shape[dim] != self.rows or captured_values(operation.regions):
             return None
         sharding = operand_sharding(Op.of(operation), dim, self.size)
         if sharding is None or operation.name != "stablehlo.dynamic_slice":

@@ -112,6 +112,11 @@ def _reduce(view: Reduce, dim: int, size: int) -> OperandSharding:
     return OperandSharding((*[remaining_dims[dim]] * count, *[None] * count))
 
 
+def _whole_dimension(view: Op, dim: int, size: int) -> OperandSharding | None:
+    whole = getattr(view, view.whole_dimension)
+    return None if dim == whole else OperandSharding((dim,) * len(view.operation.operands))
+
+
 def _iota(view: Iota, dim: int, size: int) -> OperandSharding | None:
     return None if dim == view.iota_dimension else OperandSharding(())
 
@@ -141,5 +146,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "reduce": _reduce,
     "reshape": _reshape,
     "slice": _slice,
+    "whole_dimension": _whole_dimension,
 }
 """The rules by the names under which declarations state them."""

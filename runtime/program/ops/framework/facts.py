@@ -103,6 +103,10 @@ class Facts:
         terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
         unused_results: the rule that removes results that nothing uses
             (`compiler/specialize/utils/unused_results.py`); empty: they stay.
+        whole_dimension: the attribute or property with the dimension along which results depend on all
+            elements, where operands and results have one shape and are independent along all other
+            dimensions; empty: the operation is not like that. The rules of that name of `partition` and
+            `loop_sharding` need it.
         wider: the rule that evaluates it in wider arithmetic
             (`checks/error_bounds/double_double_program.py`), or ``mpmath.`` and the name of a function there;
             empty: there is none.
@@ -139,6 +143,7 @@ class Facts:
     takes_modulus: ClassVar[bool] = False
     terms_depend_on_data: ClassVar[bool] = False
     unused_results: ClassVar[str] = ""
+    whole_dimension: ClassVar[str] = ""
     wider: ClassVar[str] = ""
 
     def __init_subclass__(cls, **facts: Any) -> None:

@@ -103,6 +103,9 @@ class Sort(Op, name="stablehlo.sort"):
     """Sorts slices of its inputs together. Source: specification, section "sort"."""
 
     unused_results = "sort"
+    whole_dimension = "adjusted_dimension"
+    partition = "whole_dimension"
+    loop_sharding = "whole_dimension"
     kernel = "body_kernels.sort_kernel"
     region_loop = "regions.sort_code.SortCode"
     open_order = OpenOrder.EQUAL_ELEMENTS

@@ -49,7 +49,20 @@ def check_shards(text: str, *inputs: Array) -> None:
             assert same_bits(np.asarray(got), np.asarray(want))
 
 
+def sort_along(dimension: int) -> str:
+    """The body of a loop that sorts along a dimension."""
+    return f"""%h = stablehlo.constant dense<0.75> : {X}
+      %a = stablehlo.multiply %x, %h : {X}
+      %b = stablehlo.cosine %a : {X}
+      %y = "stablehlo.sort"(%b) <{{dimension = {dimension} : i64}}> ({{
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %g = stablehlo.compare GT, %p, %q, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %g : tensor<i1>
+      }}) : ({X}) -> {X}"""
+
+
 ROWS_APART = {
+    "sorted rows": sort_along(-1),
     "elementwise": """%a = stablehlo.multiply %x, %m : tensor<8x6xf32>
       %y = stablehlo.tanh %a : tensor<8x6xf32>""",
     "scalars": """%f = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>
@@ -122,6 +135,7 @@ def test_rows_that_do_not_depend_on_each_other(name: str) -> None:
 
 
 ROWS_TOGETHER = {
+    "sorted columns": sort_along(0),
     "sums of columns": """%z = stablehlo.constant dense<0.0> : tensor<f32>
       %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0]
         : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>
@@ -149,6 +163,23 @@ ROWS_TOGETHER = {
 def test_rows_that_depend_on_each_other(name: str) -> None:
     text = counted(10, ROWS_TOGETHER[name], {"x": ("x0", X)}, "%y")
     assert k_block_of(text) is None
+    run_every_way(text, floats(8, 6))
+
+
+def test_a_reduction_whose_body_reads_what_changes_is_not_sharded() -> None:
+    """No native code is generated for it, but its rows alone would allow that."""
+    body = """%z = stablehlo.constant dense<0.0> : tensor<f32>
+      %f = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>
+      %s = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 1>}> ({
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %c = stablehlo.minimum %p, %f : tensor<f32>
+        %d = stablehlo.add %c, %q : tensor<f32>
+        stablehlo.return %d : tensor<f32>
+      }) : (tensor<8x6xf32>, tensor<f32>) -> tensor<8xf32>
+      %b = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> tensor<8x6xf32>
+      %y = stablehlo.sine %b : tensor<8x6xf32>"""
+    text = counted(40, body, {"x": ("x0", X)}, "%y")
+    assert loop_to_compile_of(text) == "stablehlo.reduce: its body captures values"
     run_every_way(text, floats(8, 6))
 
 
