@@ -16,7 +16,7 @@ from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
 from ..execution.mpi.environment import launched_ranks
 from ..inspection.progress import Progress
-from . import accuracy, diff, fuzz, profiling, reduce
+from . import accuracy, convert, diff, fuzz, profiling, reduce
 from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 
 
@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         add_settings(command)
     for command in (run, check):
         add_open_behaviour(command)
+    convert.add(commands)
     profiling.add(commands)
     reduce.add(commands)
     accuracy.add(commands)

@@ -6,19 +6,22 @@ from ..errors import VerifyError
 from .frontend.loader import load_ir
 from .ir import Module
 from .ops.framework.memory_limit import typed_shortage
-from .ops.framework.verify import verify
+from .ops.framework.verify import verify as verify_module
 
 
-def load(module: object) -> Module:
+def load(module: object, *, verify: bool = True) -> Module:
     """Parse and verify a program.
 
     Args:
         module: text in any form that MLIR prints, a path, MLIR bytecode or a VHLO portable artifact as
             bytes, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``. A `Module`
-            that `load` returned is returned as it is.
+            that `load` returned is returned as it is, verified if it was not yet.
+        verify: whether to check the constraints of the specification now. A program that was loaded without
+            can be printed, compared, serialized and converted; whatever runs or transforms it verifies it
+            first, and raises the errors that are missing here.
 
     Returns:
-        The verified program; ``str()`` prints it as generic MLIR.
+        The program; ``str()`` prints it as generic MLIR.
 
     Raises:
         ParseError: the text or bytecode is malformed.
@@ -26,12 +29,18 @@ def load(module: object) -> Module:
         UnsupportedError: the program uses something that is not supported.
         ExecutionError: there is too little memory.
     """
-    if isinstance(module, Module):
-        return module
     with typed_shortage("the module cannot be loaded"):
-        loaded = load_ir(module)
-        try:
-            verify(loaded)
-        except RecursionError:
-            raise VerifyError("regions or types are nested too deeply") from None
-    return loaded
+        if not isinstance(module, Module):
+            module = load_ir(module)
+            module.is_unverified = True
+        if verify and module.is_unverified:
+            _verify(module)
+    return module
+
+
+def _verify(module: Module) -> None:
+    try:
+        verify_module(module)
+    except RecursionError:
+        raise VerifyError("regions or types are nested too deeply") from None
+    module.is_unverified = False

@@ -50,5 +50,7 @@ def _parse_operand(cursor: Cursor, operand: str, letters: dict[str, str]) -> dic
         cursor.fail(
             f"expected the dimensions {', '.join(missing_names)} in the {operand}'s list", cursor.position - 1
         )
-    fields[f"{operand}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))
-    return fields
+    # The order of the text is that of the dimensions; the attribute has its fields in one order.
+    ordered = {name: fields[name] for name in letters.values()}
+    ordered[f"{operand}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))
+    return ordered

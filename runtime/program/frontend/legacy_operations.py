@@ -5,24 +5,26 @@ Source: StableHLO, the pass that legalizes deprecated operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...types import TensorType
+from ...types import TensorType, Type
+from ..ir import Location, Region
 from .custom_assembly import applied_region
-from .statement_parser import OperationState, StatementParser
 
 
-def _cross_replica_sum(parser: StatementParser, state: OperationState) -> None:
+def _cross_replica_sum(operands: Sequence[Type], location: Location) -> Region | None:
     """`cross-replica-sum` is an `all_reduce` that adds."""
-    operand = state.operands[0].type if len(state.operands) == 1 else None
-    if not isinstance(operand, TensorType) or state.regions:
-        parser.fail_expecting(f"one tensor and no regions for {state.name}", state.position)
-    state.name = "stablehlo.all_reduce"
-    state.regions.append(applied_region("stablehlo.add", operand, parser.location_at(state.position)))
+    operand = operands[0] if len(operands) == 1 else None
+    return applied_region("stablehlo.add", operand, location) if isinstance(operand, TensorType) else None
 
 
-LEGACY: Final[dict[str, Callable[[StatementParser, OperationState], None]]] = {
-    "stablehlo.cross-replica-sum": _cross_replica_sum,
+LEGACY: Final[dict[str, tuple[str, Callable[[Sequence[Type], Location], Region | None]]]] = {
+    "stablehlo.cross-replica-sum": ("stablehlo.all_reduce", _cross_replica_sum),
 }
-"""By its name, a function that makes of an operation the one that it stands for."""
+"""By its name, what an operation stands for: the name, and a function that makes its region.
+
+The function returns None where the operation cannot have operands of the types. The operation has no regions.
+"""
+EXPECTED: Final = "one tensor and no regions"
+"""What such an operation must have."""

@@ -1,4 +1,4 @@
-"""Turn the operations ``func.func`` and ``builtin.module`` into functions and modules.
+"""Turn the operations ``func.func`` and ``builtin.module`` into functions and modules, and back.
 
 The generic form of text and bytecode have them as operations.
 """
@@ -9,7 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import ParseError
 from ...types import FunctionType
-from ..ir import Attribute, DictionaryAttribute, Function, Module, Operation, StringAttribute, TypeAttribute
+from ..ir import (
+    Attribute,
+    Block,
+    DictionaryAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    StringAttribute,
+    TypeAttribute,
+)
 from ..ir.attributes import ArrayAttribute
 
 
@@ -87,3 +97,27 @@ def _dictionaries(attribute: Attribute | None) -> list[Mapping[str, Attribute]] 
     if not isinstance(attribute, ArrayAttribute):
         return None
     return [each.values if isinstance(each, DictionaryAttribute) else {} for each in attribute]
+
+
+def operation_of(item: Function | Module | Operation) -> Operation:
+    """The operation that stands for a function or a module in the generic form; any other item itself."""
+    if isinstance(item, Operation):
+        return item
+    attributes = dict(item.attributes)
+    if isinstance(item, Module):
+        if item.name is not None:
+            attributes["sym_name"] = StringAttribute(item.name)
+        block = Block()
+        block.operations = [operation_of(nested) for nested in item.body]
+        return Operation(
+            "builtin.module", attributes=attributes, regions=[Region([block])], location=item.location
+        )
+    attributes["sym_name"] = StringAttribute(item.name)
+    attributes["function_type"] = TypeAttribute(item.type)
+    if item.visibility is not None:
+        attributes["sym_visibility"] = StringAttribute(item.visibility)
+    for name, values in (("arg_attrs", item.argument_attributes), ("res_attrs", item.result_attributes)):
+        if any(values):
+            attributes[name] = ArrayAttribute(tuple([DictionaryAttribute(each) for each in values]))
+    region = Region() if item.body is None else item.body
+    return Operation("func.func", attributes=attributes, regions=[region], location=item.location)

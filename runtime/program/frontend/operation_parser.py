@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..ops.framework.declaration import lookup
 from .assembly import compile_assembly
-from .legacy_operations import LEGACY
+from .legacy_operations import EXPECTED, LEGACY
 from .signature import ParseAction, signature_of
 from .statement_parser import OperationState, StatementParser
 
@@ -41,4 +41,13 @@ class OperationParser(StatementParser):
         """Consume what follows the name in the generic form, and replace an operation of former versions."""
         super().parse_generic(state)
         if state.name in LEGACY:
-            LEGACY[state.name](self, state)
+            self._replace_legacy(state)
+
+    def _replace_legacy(self, state: OperationState) -> None:
+        name, make_region = LEGACY[state.name]
+        types = [operand.type for operand in state.operands]
+        region = None if state.regions else make_region(types, self.location_at(state.position))
+        if region is None:
+            self.fail_expecting(f"{EXPECTED} for {state.name}", state.position)
+        state.name = name
+        state.regions.append(region)

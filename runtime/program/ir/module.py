@@ -5,6 +5,7 @@ Source: specification, section "Programs".
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from .attributes import Attribute
@@ -20,9 +21,10 @@ class Module:
         attributes: its attributes.
         body: its functions, nested modules and other operations, in the order of the text.
         producer: the framework whose object it was loaded from (``"JAX"``); None for text and bytecode.
+        is_unverified: whether it was loaded without verification, which happens before it runs.
     """
 
-    __slots__ = ("attributes", "body", "location", "name", "producer")
+    __slots__ = ("attributes", "body", "is_unverified", "location", "name", "producer")
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class Module:
         self.body = list(body)
         self.location = location
         self.producer = producer
+        self.is_unverified = False
 
     @property
     def functions(self) -> dict[str, Function]:
@@ -52,6 +55,24 @@ class Module:
                     yield from item.body.walk()
             else:
                 yield from item.walk()
+
+    def serialize(self, version: str | None = None) -> bytes:
+        """Write the program as a portable artifact of StableHLO; equal programs give equal bytes.
+
+        Args:
+            version: the version of StableHLO whose readers, and later ones, read the artifact, such as
+                ``"1.9.0"``; None: the latest one that this package knows.
+
+        Raises:
+            UnsupportedError: the version has no portable artifacts, or does not have what the program uses.
+                The error names the operation, attribute or type, and the version that introduced it.
+
+        Source: StableHLO, "VHLO: versioned StableHLO".
+        """
+        # The writer depends on this package.
+        bytecode = importlib.import_module("..frontend.bytecode", __package__)
+        artifact: bytes = bytecode.write_artifact(self, version)
+        return artifact
 
     def __str__(self) -> str:
         from .printer import print_module

@@ -48,6 +48,7 @@ from ...ir import (
     UnitAttribute,
 )
 from ...ir.printer import Printer
+from ..type_parser import MAX_RANK
 from . import values
 from .container import EntryReader
 
@@ -69,8 +70,8 @@ _NARROW_FLOATS: Final = (
     "f8E8M0FNU",
 )
 """Floats with codes of their own since 2026; before, their texts stood for them."""
-_UNIFORM: Final = 3
-_UNIFORM_PER_AXIS: Final = 4
+_UNIFORM: Final = 4
+_UNIFORM_PER_AXIS: Final = 5
 
 
 def attribute(reader: EntryReader) -> Attribute:
@@ -189,6 +190,15 @@ def _dense_strings(reader: EntryReader) -> DenseStringsAttribute:
     return DenseStringsAttribute(type, tuple([reader.string() for _ in range(count)]))
 
 
+def _affine_map(reader: EntryReader) -> OpaqueAttribute:
+    """Consume an affine map; only the identity, of the given number of dimensions, is known."""
+    encoded = reader.varint()
+    if encoded & 3 or encoded >> 2 > MAX_RANK:
+        reader.fail("affine maps other than the identity are not supported")
+    dimensions = ", ".join([f"d{index}" for index in range(encoded >> 2)])
+    return OpaqueAttribute(f"affine_map<({dimensions}) -> ({dimensions})>")
+
+
 def _no_attribute(reader: EntryReader) -> NoReturn:
     reader.fail("sparse and distinct attributes are not supported")
 
@@ -217,6 +227,7 @@ _ATTRIBUTES: Final[tuple[Callable[[EntryReader], Attribute], ...]] = (
     _no_attribute,
     _no_attribute,
     _file_range,
+    _affine_map,
 )
 
 

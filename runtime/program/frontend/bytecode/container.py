@@ -47,6 +47,14 @@ class Section:
     REQUIRED = range(5)
 
 
+class OperationMask:
+    """The bits that say which parts of an operation are there."""
+
+    ATTRIBUTES, RESULTS, OPERANDS, SUCCESSORS, REGIONS, USE_LIST_ORDERS, PROPERTIES = (
+        1 << bit for bit in range(7)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """A dialect of the bytecode, and the offsets (start, end) of its version if it states one."""

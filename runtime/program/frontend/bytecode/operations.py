@@ -27,6 +27,7 @@ _UNDECLARED: Final = {
     "arith.muli": "overflowFlags?",
     "arith.subi": "overflowFlags?",
     "builtin.module": "sym_name? sym_visibility?",
+    "stablehlo.cross-replica-sum": "replica_groups",
     "stablehlo.custom_call": (
         "api_version? backend_config? call_target_name called_computations? has_side_effect? "
         "operand_layouts? output_operand_aliases? result_layouts? result_tilings?"
@@ -61,13 +62,12 @@ def properties(name: str, reader: EntryReader) -> Mapping[str, Attribute]:
 @functools.cache
 def _property_names(name: str) -> tuple[tuple[str, bool], ...]:
     """The attributes among an operation's properties, and whether each is optional."""
-    stated = _UNDECLARED.get(name) or vhlo_operations.PROPERTIES.get(name)
+    if name.startswith("vhlo."):
+        return tuple([(each, False) for each in sorted(vhlo_operations.attributes_of(name))])
+    stated = _UNDECLARED.get(name)
     if stated is not None:
         names = sorted(stated.split())
         return tuple([(each.removesuffix("?"), each.endswith("?")) for each in names])
-    if name.startswith("vhlo."):
-        vhlo_operations.require_known(name)
-        return ()
     declaration = lookup(name)
     if declaration is None:
         raise UnsupportedError("which properties the operation has in bytecode is not known", operation=name)

@@ -28,16 +28,12 @@ from .container import (
     USE_LIST_ORDERS,
     Container,
     EntryReader,
+    OperationMask,
     OperationName,
     Section,
     read_section,
 )
 from .cursor import ByteCursor
-
-# The parts of an operation that its mask says are there.
-_ATTRIBUTES, _RESULTS, _OPERANDS, _SUCCESSORS, _REGIONS, _USE_LIST_ORDERS, _PROPERTIES = (
-    1 << bit for bit in range(7)
-)
 
 
 class Dialects(Protocol):
@@ -130,26 +126,26 @@ class ProgramReader:
             cursor.fail(f"operation name {number} does not exist", start)
         mask = cursor.byte()
         location = self._read_location(cursor)
-        attributes = cursor.varint() if mask & _ATTRIBUTES else -1
-        properties = cursor.varint() if mask & _PROPERTIES else -1
+        attributes = cursor.varint() if mask & OperationMask.ATTRIBUTES else -1
+        properties = cursor.varint() if mask & OperationMask.PROPERTIES else -1
         key = (number, attributes, properties)
         upgraded = self._upgraded.get(key)
         if upgraded is None:
             upgraded = self._upgraded[key] = self._upgrade(key, cursor)
         types: list[Type] = []
-        if mask & _RESULTS:
+        if mask & OperationMask.RESULTS:
             types = [container.type(cursor.varint(), cursor) for _ in range(cursor.count())]
         operands: list[Value] = []
-        if mask & _OPERANDS:
+        if mask & OperationMask.OPERANDS:
             operands = [self._read_operand(cursor) for _ in range(cursor.count())]
-        if mask & _SUCCESSORS:
+        if mask & OperationMask.SUCCESSORS:
             raise UnsupportedError("successors are not supported", operation=upgraded[0], location=location)
-        if mask & _USE_LIST_ORDERS:
+        if mask & OperationMask.USE_LIST_ORDERS:
             self._skip_use_list_orders(cursor, len(types))
         operation = Operation(upgraded[0], operands, types, upgraded[1], (), location)
         if types:
             self._define(cursor, operation.results)
-        if mask & _REGIONS:
+        if mask & OperationMask.REGIONS:
             operation.regions = self._read_regions(cursor)
         return operation
 

@@ -12,11 +12,12 @@ from ..module_items import module_item, module_of
 from . import builtin, hlo, operations, sdy, vhlo
 from .container import Container, Decoder
 from .program import ProgramReader
-
-LATEST_VERSION: Final = (1, 22, 0)
-"""The latest version of StableHLO whose portable artifacts are known to be read."""
+from .vhlo_versions import LATEST_VERSION, version_text
 
 _PRODUCER: Final = re.compile(r"StableHLO_v(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
+
+_LEGACY: Final = frozenset({"stablehlo.cross-replica-sum", "vhlo.cross-replica-sum_v1"})
+"""Operations that StableHLO no longer has; others are not looked for."""
 
 _CAST: Final = "builtin.unrealized_conversion_cast"
 
@@ -54,6 +55,9 @@ def read_bytecode(content: bytes, name: str) -> Module:
             raise
     except RecursionError:
         raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
+    if any(each.name in _LEGACY for each in container.operation_names):
+        for item in items:
+            _replace_legacy(item, name)
     if any(dialect.name == "vhlo" for dialect in container.dialects):
         for item in items:
             _remove_casts(item)
@@ -71,8 +75,22 @@ def _require_known_version(container: Container) -> None:
     if match is not None and tuple(map(int, match.groups())) > LATEST_VERSION:
         raise UnsupportedError(
             f"{container.name}: the artifact is of StableHLO {'.'.join(match.groups())}, but versions up to "
-            f"{'.'.join(map(str, LATEST_VERSION))} are supported"
+            f"{version_text(LATEST_VERSION)} are supported"
         )
+
+
+def _replace_legacy(operation: Operation, file: str) -> None:
+    """Replace operations that StableHLO no longer has by those that they stand for."""
+    from ..legacy_operations import EXPECTED, LEGACY
+
+    for nested in operation.walk():
+        if nested.name not in LEGACY:
+            continue
+        name, make_region = LEGACY[nested.name]
+        region = make_region([operand.type for operand in nested.operands], nested.location)
+        if nested.regions or region is None:
+            raise ParseError(f"{file}: expected {EXPECTED}", operation=nested.name, location=nested.location)
+        nested.name, nested.regions = name, (region,)
 
 
 def _remove_casts(operation: Operation) -> None:

@@ -36,10 +36,11 @@ from ...ir import (
 )
 from ...ops.framework.memory_limit import is_addressable
 from ..type_parser import MAX_RANK
+from .byte_writer import ByteWriter
 from .container import EntryReader
 from .cursor import ByteCursor
 
-_DYNAMIC_SIZE: Final = -(1 << 63)
+DYNAMIC_SIZE: Final = -(1 << 63)
 """How MLIR represents a size or a bound that is unknown."""
 BOUNDS: Final = "type_extensions"
 """The mnemonic of the encoding that states the bounds of a tensor type's dimensions."""
@@ -61,7 +62,7 @@ def sizes(reader: EntryReader) -> tuple[int, ...]:
 def checked_sizes(reader: ByteCursor, encoded: Sequence[int]) -> tuple[int, ...]:
     """Dimension sizes, or bounds of them, as types have them."""
     for size in encoded:
-        if size < 0 and size != _DYNAMIC_SIZE:
+        if size < 0 and size != DYNAMIC_SIZE:
             reader.fail(f"{size} is not a dimension size")
     return tuple([DYNAMIC if size < 0 else size for size in encoded])
 
@@ -198,3 +199,8 @@ def _booleans(reader: EntryReader, type: TensorType, raw: bytes) -> Array:
         reader.fail(f"{data.size} bytes for the elements of {type}")
     booleans: Array = data != 0
     return booleans.reshape(type.shape)
+
+
+def write_double(writer: ByteWriter, value: float) -> None:
+    """Append an f64."""
+    writer.integer_bits(int.from_bytes(struct.pack("<d", value), "little"), 64)

@@ -8,6 +8,7 @@ Source: StableHLO, ``VhloBytecode.cpp`` for the codes, ``VhloLegalizeToStablehlo
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Final
 
 from ....types import INDEX, FunctionType, FutureType, OpaqueType, TokenType, TupleType, Type, element_type
@@ -30,6 +31,35 @@ from .container import EntryReader
 
 NONE: Final = TypeAttribute(OpaqueType("none"))
 """Stands for an attribute that is absent."""
+
+
+class AttributeCode(IntEnum):
+    """The codes of VHLO's attributes."""
+
+    ARRAY, BOOL, COMPARISON_DIRECTION, COMPARISON_TYPE, CUSTOM_CALL_API_VERSION = 1, 2, 3, 4, 5
+    DICTIONARY, FFT_TYPE, FLOAT, INTEGER, OUTPUT_OPERAND_ALIAS, PRECISION = 6, 7, 8, 9, 10, 11
+    RNG_ALGORITHM, RNG_DISTRIBUTION, STRING, TENSOR, TRANSPOSE, TYPE = 12, 13, 14, 15, 16, 17
+    TYPE_EXTENSIONS, RESULT_ACCURACY_MODE, RESULT_ACCURACY, SUB_AXIS_INFO = 18, 19, 20, 21
+    AXIS_REF, REPLICA_GROUP_MESH_AXES, MESH_AXIS, MESH = 22, 23, 24, 25
+
+
+class TypeCode(IntEnum):
+    """The codes of VHLO's types that are no element types."""
+
+    COMPLEX, FUNCTION, INDEX, TENSOR, TENSOR_WITH_ENCODING, TOKEN, TUPLE = 1, 8, 9, 20, 21, 22, 23
+    QUANTIZED, UNRANKED_TENSOR, WITNESS, QUANTIZED_PER_AXIS, NONE, BUFFER, FUTURE = 24, 25, 26, 30, 33, 41, 42
+
+
+ELEMENT_TYPES: Final = {
+    0: "i1", 2: "bf16", 3: "f16", 4: "f32", 5: "f64", 6: "f8E4M3FN", 7: "f8E5M2",
+    10: "i4", 11: "i8", 12: "i16", 13: "i32", 14: "i64",
+    15: "ui4", 16: "ui8", 17: "ui16", 18: "ui32", 19: "ui64",
+    27: "f8E4M3FNUZ", 28: "f8E5M2FNUZ", 29: "f8E4M3B11FNUZ", 31: "i2", 32: "ui2", 34: "tf32", 35: "f8E4M3",
+    36: "f8E3M4", 37: "f4E2M1FN", 38: "f6E2M3FN", 39: "f6E3M2FN", 40: "f8E8M0FNU",
+}  # fmt: skip
+"""The element types by their codes."""
+
+WITNESS: Final = OpaqueType("!shape.witness")
 
 ENUMS: Final = {
     "comparison_direction": ("EQ", "NE", "GE", "GT", "LE", "LT"),
@@ -157,31 +187,23 @@ def _tensor(reader: EntryReader) -> DenseElementsAttribute:
 
 
 _ATTRIBUTES: Final[dict[int, Callable[[EntryReader], Attribute]]] = {
-    1: lambda reader: ArrayAttribute(reader.attributes()),
-    2: lambda reader: BoolAttribute(reader.varint() != 0),
-    3: enum_reader("comparison_direction"),
-    4: enum_reader("comparison_type"),
-    5: enum_reader("custom_call_api_version"),
-    6: _dictionary,
-    7: enum_reader("fft_type"),
-    8: lambda reader: values.float_attribute(reader, reader.type()),
-    9: lambda reader: values.integer_attribute(reader, reader.type()),
-    10: output_operand_alias,
-    11: enum_reader("precision"),
-    12: enum_reader("rng_algorithm"),
-    13: enum_reader("rng_distribution"),
-    14: lambda reader: StringAttribute(reader.string()),
-    15: _tensor,
-    16: enum_reader("transpose"),
-    17: lambda reader: TypeAttribute(reader.type()),
-    18: lambda reader: values.bounds_encoding(reader.signed_list()),
-    19: enum_reader("result_accuracy_mode"),
-    20: result_accuracy,
-    21: sub_axis,
-    22: _axis_ref,
-    23: _mesh_axes,
-    24: _mesh_axis,
-    25: _mesh,
+    AttributeCode.ARRAY: lambda reader: ArrayAttribute(reader.attributes()),
+    AttributeCode.BOOL: lambda reader: BoolAttribute(reader.varint() != 0),
+    AttributeCode.DICTIONARY: _dictionary,
+    AttributeCode.FLOAT: lambda reader: values.float_attribute(reader, reader.type()),
+    AttributeCode.INTEGER: lambda reader: values.integer_attribute(reader, reader.type()),
+    AttributeCode.OUTPUT_OPERAND_ALIAS: output_operand_alias,
+    AttributeCode.STRING: lambda reader: StringAttribute(reader.string()),
+    AttributeCode.TENSOR: _tensor,
+    AttributeCode.TYPE: lambda reader: TypeAttribute(reader.type()),
+    AttributeCode.TYPE_EXTENSIONS: lambda reader: values.bounds_encoding(reader.signed_list()),
+    AttributeCode.RESULT_ACCURACY: result_accuracy,
+    AttributeCode.SUB_AXIS_INFO: sub_axis,
+    AttributeCode.AXIS_REF: _axis_ref,
+    AttributeCode.REPLICA_GROUP_MESH_AXES: _mesh_axes,
+    AttributeCode.MESH_AXIS: _mesh_axis,
+    AttributeCode.MESH: _mesh,
+    **{AttributeCode[mnemonic.upper()]: enum_reader(mnemonic) for mnemonic in ENUMS},
 }
 
 
@@ -198,28 +220,20 @@ def _constant_type(type: Type) -> Callable[[EntryReader], Type]:
     return lambda reader: type
 
 
-_ELEMENT_TYPES: Final = {
-    0: "i1", 2: "bf16", 3: "f16", 4: "f32", 5: "f64", 6: "f8E4M3FN", 7: "f8E5M2",
-    10: "i4", 11: "i8", 12: "i16", 13: "i32", 14: "i64",
-    15: "ui4", 16: "ui8", 17: "ui16", 18: "ui32", 19: "ui64",
-    27: "f8E4M3FNUZ", 28: "f8E5M2FNUZ", 29: "f8E4M3B11FNUZ", 31: "i2", 32: "ui2", 34: "tf32", 35: "f8E4M3",
-    36: "f8E3M4", 37: "f4E2M1FN", 38: "f6E2M3FN", 39: "f6E3M2FN", 40: "f8E8M0FNU",
-}  # fmt: skip
-
 _TYPES: Final[dict[int, Callable[[EntryReader], Type]]] = {
-    **{code: _constant_type(element_type(name)) for code, name in _ELEMENT_TYPES.items()},
-    1: values.complex_type,
-    8: lambda reader: FunctionType(reader.types(), reader.types()),
-    9: _constant_type(INDEX),
-    20: _ranked_tensor,
-    21: _ranked_tensor_with_encoding,
-    22: _constant_type(TokenType()),
-    23: lambda reader: TupleType(reader.types()),
-    24: lambda reader: values.quantized_type(reader, per_axis=False),
-    25: values.unranked_tensor,
-    26: _constant_type(OpaqueType("!shape.witness")),
-    30: lambda reader: values.quantized_type(reader, per_axis=True),
-    33: _constant_type(OpaqueType("none")),
-    41: lambda reader: values.buffer(reader, values.sizes(reader), reader.type()),
-    42: lambda reader: FutureType(reader.types()),
+    **{code: _constant_type(element_type(name)) for code, name in ELEMENT_TYPES.items()},
+    TypeCode.COMPLEX: values.complex_type,
+    TypeCode.FUNCTION: lambda reader: FunctionType(reader.types(), reader.types()),
+    TypeCode.INDEX: _constant_type(INDEX),
+    TypeCode.TENSOR: _ranked_tensor,
+    TypeCode.TENSOR_WITH_ENCODING: _ranked_tensor_with_encoding,
+    TypeCode.TOKEN: _constant_type(TokenType()),
+    TypeCode.TUPLE: lambda reader: TupleType(reader.types()),
+    TypeCode.QUANTIZED: lambda reader: values.quantized_type(reader, per_axis=False),
+    TypeCode.UNRANKED_TENSOR: values.unranked_tensor,
+    TypeCode.WITNESS: _constant_type(WITNESS),
+    TypeCode.QUANTIZED_PER_AXIS: lambda reader: values.quantized_type(reader, per_axis=True),
+    TypeCode.NONE: _constant_type(OpaqueType("none")),
+    TypeCode.BUFFER: lambda reader: values.buffer(reader, values.sizes(reader), reader.type()),
+    TypeCode.FUTURE: lambda reader: FutureType(reader.types()),
 }
