@@ -12,9 +12,8 @@
 #ifndef NIMBLEHLO_COMPLEX_FUNCTIONS_H
 #define NIMBLEHLO_COMPLEX_FUNCTIONS_H
 
-#include "hyperbolic_functions.h"
-#include "power_functions.h"
-#include "trigonometric_functions.h"
+#include "elementary_functions.h"
+#include "large_angles.h"
 
 /* Components above the first and below the second are scaled by the third, or its reciprocal, before they are squared;
    its square root is a power of two. */
@@ -61,7 +60,7 @@ REAL_INLINE double rounded(DoubleDouble value) { return value.high + value.low; 
 /* The sine and cosine of an angle; NaN if it is not finite. */
 REAL_INLINE SinePair sine_and_cosine(double angle) {
     if (!(fabs(angle) < INFINITY)) return (SinePair){{angle - angle, 0}, {angle - angle, 0}};
-    Reduced reduced = fabs(angle) < MAX_REDUCED ? reduce_by_half_pi(angle) : reduce_large_by_half_pi(angle);
+    Reduced reduced = reduce_any_by_half_pi(angle);
     int is_odd = (int)(reduced.quarter & 1);
     SinePair circular = {is_odd ? reduced.cosine : reduced.sine, is_odd ? reduced.sine : reduced.cosine};
     if (reduced.quarter & 2) circular.sine = scaled_by(circular.sine, -1);
@@ -159,8 +158,8 @@ REAL_INLINE ComplexNumber log1p_of(ComplexNumber z) {
 
 /* exp(x) / 2 times a factor, for great x. */
 REAL_INLINE double scaled_exponential(double x, double factor) {
-    SCALED_POWER(power, k, x < MAX_SCALED_EXPONENT ? x : MAX_SCALED_EXPONENT, -0.0)
-    return scalbn(power * factor, (int)k - 1);
+    ScaledPower scaled = scaled_power(x < MAX_SCALED_EXPONENT ? x : MAX_SCALED_EXPONENT);
+    return scalbn(scaled.power * factor, (int)scaled.exponent - 1);
 }
 
 /* cosh(x) cos(y) + i sinh(x) sin(y). */

@@ -4,15 +4,7 @@
 #ifndef NIMBLEHLO_REAL_FUNCTIONS_H
 #define NIMBLEHLO_REAL_FUNCTIONS_H
 
-#include "angle_functions.h"
-#include "error_functions.h"
-#include "exponential_functions.h"
-#include "hyperbolic_functions.h"
-#include "logarithm_functions.h"
-#include "power_functions.h"
-#include "root_functions.h"
-#include "single_functions.h"
-#include "trigonometric_functions.h"
+#include "block_functions.h"
 
 /* Each function: the kind of its loops, and its name. */
 #define EACH_REAL_FUNCTION(DO, level, code)                                                                 \
@@ -92,7 +84,7 @@ REAL_COPIES(double)
         }                                                                                              \
     }
 
-/* The loop of a function of `single_functions.h`. */
+/* The loop of a function that has an algorithm of its own for f32. */
 #define SINGLE_LOOP(name, level, code)                                                                 \
     code static void name##_##level##_float(                                                           \
         char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {                 \

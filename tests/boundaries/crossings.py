@@ -303,7 +303,7 @@ FUNCTIONS: dict[str, Cases] = {
     "kernels/math/complex_division.h:QUOTIENT_BLOCK": lambda n, t, o: [
         op.elementwise("complex<f32>", o, (3, k), ["add", "rsqrt"]) for k in around(n)
     ],
-    "kernels/math/error_functions.h:ERF_INV_BLOCK": lambda n, t, o: [
+    "kernels/math/block_functions.h:ERF_INV_BLOCK": lambda n, t, o: [
         op.elementwise("f64", o, (3, k), ["logistic"]) for k in around(n)
     ],
     "runtime/program/ops/numerics/element_types.py:_BLOCK": lambda n, t, o: [

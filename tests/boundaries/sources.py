@@ -18,6 +18,9 @@ FOLDERS = ("runtime", "kernels")
 MIN_THRESHOLD = 3
 """Smaller numbers in comparisons (0, 1, 2) are not thresholds."""
 
+MAX_HEAD = 500
+"""Characters at the start of a file that say whether it is generated."""
+
 Number = int | float
 
 
@@ -232,9 +235,9 @@ def native_comparisons(path: Path, root: Path = ROOT) -> dict[str, Decision]:
 
 
 def files(*suffixes: str) -> list[Path]:
-    """The sources with these suffixes."""
+    """The sources with these suffixes; numbers of a generated file are those of what it is generated from."""
     found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
-    return sorted(found)
+    return sorted(path for path in found if "Written by tools/" not in path.read_text()[:MAX_HEAD])
 
 
 @functools.cache

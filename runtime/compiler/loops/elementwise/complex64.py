@@ -15,7 +15,7 @@ from llvmlite import ir
 from ..llvm.values import F32, F64, Value
 from ..mathematics.exponential import exp as exp_of_real
 from ..mathematics.logarithm import log_of_modulus
-from ..mathematics.reals import Real, where
+from ..mathematics.reals import Condition, Real, where
 from ..mathematics.trigonometry import atan2, cos, sin
 
 Pair = tuple[Real, Real]
@@ -38,12 +38,12 @@ def _in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
     return emit
 
 
-def _is_infinite(x: Real) -> ir.Value:
+def _is_infinite(x: Real) -> Condition:
     return abs(x).compare("==", math.inf)
 
 
-def _are_finite(x: Real, y: Real) -> ir.Value:
-    return x.builder.and_(abs(x).compare("<", math.inf), abs(y).compare("<", math.inf))
+def _are_finite(x: Real, y: Real) -> Condition:
+    return abs(x).compare("<", math.inf) & abs(y).compare("<", math.inf)
 
 
 def absolute(builder: ir.IRBuilder, z: Value) -> Value:
@@ -55,7 +55,7 @@ def absolute(builder: ir.IRBuilder, z: Value) -> Value:
     unscale = where(is_great, 2.0**70, where(is_small, 2.0**-100, x.like(1.0)))
     a, b = x * scale, y * scale
     root = (a * a + b * b).sqrt()
-    is_infinite = builder.or_(_is_infinite(x), _is_infinite(y))
+    is_infinite = _is_infinite(x) | _is_infinite(y)
     return (where(is_infinite, math.inf, root * unscale).value,)
 
 
@@ -68,23 +68,21 @@ def _divide(lhs: Pair, rhs: Pair) -> Pair:
 def _by_annex_g(quotient: Pair, lhs: Pair, rhs: Pair) -> Pair:
     """The quotient; where both components are NaN, infinite or zero where annex G says so."""
     (a, b), (c, d), (real, imaginary) = lhs, rhs, quotient
-    builder = a.builder
     a_unit, b_unit, c_unit, d_unit = (
         where(_is_infinite(x), 1.0, x.like(0.0)).with_sign_of(x) for x in (a, b, c, d)
     )
     infinity = c.like(math.inf).with_sign_of(c)
-    by_zero = builder.and_(c.compare("==", 0.0), d.compare("==", 0.0))
-    by_zero = builder.and_(by_zero, builder.not_(builder.and_(a.is_nan(), b.is_nan())))
-    infinite_lhs = builder.and_(builder.or_(_is_infinite(a), _is_infinite(b)), _are_finite(c, d))
-    infinite_rhs = builder.and_(builder.or_(_is_infinite(c), _is_infinite(d)), _are_finite(a, b))
-    unclear = builder.and_(real.is_nan(), imaginary.is_nan())
+    by_zero = c.compare("==", 0.0) & d.compare("==", 0.0) & ~(a.is_nan() & b.is_nan())
+    infinite_lhs = (_is_infinite(a) | _is_infinite(b)) & _are_finite(c, d)
+    infinite_rhs = (_is_infinite(c) | _is_infinite(d)) & _are_finite(a, b)
+    unclear = real.is_nan() & imaginary.is_nan()
     candidates = (
         (infinite_rhs, (a * c_unit + b * d_unit) * 0.0, (b * c_unit - a * d_unit) * 0.0),
         (infinite_lhs, (a_unit * c + b_unit * d) * math.inf, (b_unit * c - a_unit * d) * math.inf),
         (by_zero, infinity * a, infinity * b),
     )
     for condition, other_real, other_imaginary in candidates:
-        chosen = builder.and_(unclear, condition)
+        chosen = unclear & condition
         real, imaginary = where(chosen, other_real, real), where(chosen, other_imaginary, imaginary)
     return real, imaginary
 
@@ -94,7 +92,7 @@ def _sqrt(z: Pair) -> Pair:
     x, y = z
     root = ((abs(x) + (x * x + y * y).sqrt()) * 0.5).sqrt()
     rest = where(root.compare("==", 0.0), 0.0, abs(y) / (root * 2.0))
-    left = x.builder.icmp_signed("<", x.bits(), ir.Constant(x.layout.bits, 0))
+    left = x.has_sign()
     real, size = where(left, rest, root), where(left, root, rest)
     # An infinite component decides, first the imaginary one; the other one is zero, or NaN of NaN.
     nothing = abs(y) * 0.0
@@ -136,9 +134,8 @@ def exp_by_annex_g(product: Pair, z: Pair, size: Real) -> Pair:
         size: a number that is zero where exp(x) is, and infinite where it is.
     """
     (real, imaginary), (x, y) = product, z
-    builder = x.builder
-    without_angle = builder.and_(_is_infinite(x), builder.not_(abs(y).compare("<", math.inf)))
-    vanishes = builder.and_(without_angle, x.compare("<", 0.0))
+    without_angle = _is_infinite(x) & ~abs(y).compare("<", math.inf)
+    vanishes = without_angle & x.compare("<", 0.0)
     zero = y.like(0.0).with_sign_of(y)
     return where(without_angle, size, real), where(vanishes, zero, imaginary)
 

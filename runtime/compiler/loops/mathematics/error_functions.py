@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ....kernels.launch.processor import has_fast_gather
 from .coefficients import (
@@ -26,7 +26,7 @@ from .exponential import exp
 from .logarithm import positive_log
 from .reals import Real, bits_of, looked_up, polynomial, rounded_to_integer, where
 
-_ERF_REACH = 3.938
+ERF_REACH = 3.938
 """erf of larger arguments is 1 in f32."""
 
 _ERFC_REACH = 10.2
@@ -45,9 +45,13 @@ def erf(x: Real) -> Real:
     x times the limit of erf(x) / x, whose digits count most for small x, and what the quotient is less.
     """
     if has_fast_gather():
-        at, slope, mean = _next_to(abs(x).within(None, _ERF_REACH), "erf", _ERF_DEGREES)
+        at, slope, mean = _next_to(abs(x).within(None, ERF_REACH), "erf", _ERF_DEGREES)
         return slope.fma(mean, at).with_sign_of(x)
-    x = x.within(-_ERF_REACH, _ERF_REACH)
+    return erf_by_quotient(x.within(-ERF_REACH, ERF_REACH))
+
+
+def erf_by_quotient(x: Real) -> Real:
+    """The error function without a table, for |x| <= ERF_REACH."""
     z = x * x
     correction = z * polynomial(z, ERF_DIVIDEND) / polynomial(z, ERF_DIVISOR)
     high, low = TWO_OVER_ROOT_PI
@@ -60,8 +64,13 @@ def erfc(x: Real) -> Real:
         at, slope, mean = _next_to(abs(x).within(None, _ERFC_REACH), "erfc", _ERFC_DEGREES)
         value = (-slope).fma(mean, at)
         return where(x.compare("<", 0.0), 2.0 - value, value)
+    return erfc_by_quotient(x, lambda exponent: exp(exponent, lower=None, upper=None))
+
+
+def erfc_by_quotient(x: Real, power: Callable[[Real], Real]) -> Real:
+    """1 - erf(x) without a table; `power` is exp, for arguments from -105 to 0."""
     a = abs(x).within(None, _ERFC_REACH)
-    value = exp(-(a * a), lower=None, upper=None) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
+    value = power(-(a * a)) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
     return where(x.compare("<", 0.0), 2.0 - value, value)
 
 
@@ -80,7 +89,7 @@ def erf_inv(x: Real) -> Real:
 def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Real]:
     """The function at the place next to a, and two factors of how much erf rises from there to a."""
     k, bits = rounded_to_integer(a, float(_ENTRIES_PER_UNIT))
-    entry_count = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _ENTRIES_PER_UNIT) + 1
+    entry_count = math.ceil((ERF_REACH if name == "erf" else _ERFC_REACH) * _ENTRIES_PER_UNIT) + 1
     at = a.from_bits(looked_up(a.builder, f"{name}_values", _values(name, entry_count), bits))
     slope = a.from_bits(looked_up(a.builder, f"{name}_slopes", _values("slopes", entry_count), bits))
     d = (-k).fma(1 / _ENTRIES_PER_UNIT, a)

@@ -27,7 +27,7 @@ def lgamma(x: Real) -> Real:
     sine = distance * polynomial(distance * distance, SIN_PI)
     below = (math.log(math.pi) - positive_log(a * sine)) - above
     value = where(x.compare("<", 0.0), where(sine.compare("==", 0.0), math.inf, below), above)
-    is_infinite = x.builder.or_(a.compare("==", 0.0), a.compare("==", math.inf))
+    is_infinite = a.compare("==", 0.0) | a.compare("==", math.inf)
     return where(is_infinite, math.inf, where(x.is_nan(), x, value))
 
 
@@ -58,10 +58,10 @@ def digamma(x: Real) -> Real:
     z = rest * rest
     cotangent = z.fma(polynomial(z, COT_PI), 1.0) / rest
     value = where(is_negative, above - cotangent, above)
-    is_pole = x.builder.and_(is_negative, rest.compare("==", 0.0))
+    is_pole = is_negative & rest.compare("==", 0.0)
     value = where(x.compare("==", math.inf), x, value)
     value = where(x.compare("==", 0.0), -math.inf, value)
-    return where(x.builder.or_(is_pole, x.compare("==", -math.inf)), math.nan, value)
+    return where(is_pole | x.compare("==", -math.inf), math.nan, value)
 
 
 def _positive_digamma(a: Real) -> Real:

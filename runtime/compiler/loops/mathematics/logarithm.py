@@ -40,7 +40,7 @@ def log_of_modulus(x: Real, y: Real) -> Real:
     # Near 1 the sum's rounding error counts.
     f = where(k.compare("==", 0.0), (m - 1.0) + lost, m - 1.0)
     value = where(square.compare("==", 0.0), -math.inf, _log_of_scaled(f, k) * 0.5)
-    either = x.builder.or_(a.compare("==", math.inf), b.compare("==", math.inf))
+    either = a.compare("==", math.inf) | b.compare("==", math.inf)
     return where(either, math.inf, where(square.is_nan(), square, value))
 
 
@@ -114,14 +114,13 @@ def power(x: Real, y: Real) -> Real:
     product, rest = exact_product(y, high)
     rest = rest + y * low
     size = exp(product, where(abs(product).compare("<", 200.0), rest, 0.0))
-    builder = x.builder
     half = y * 0.5
     is_integer = y.rint().compare("==", y)
-    is_odd = builder.and_(is_integer, half.rint().compare("one", half))
+    is_odd = is_integer & half.rint().compare("one", half)
     value = where(is_odd, size.with_sign_of(x), size)
-    is_negative = builder.and_(x.compare("<", 0.0), x.compare(">", -math.inf))
-    value = where(builder.and_(is_negative, builder.not_(is_integer)), math.nan, value)
-    value = where(builder.or_(x.is_nan(), y.is_nan()), math.nan, value)
-    is_minus_one = builder.and_(x.compare("==", -1.0), abs(y).compare("==", math.inf))
-    is_one = builder.or_(x.compare("==", 1.0), y.compare("==", 0.0))
-    return where(builder.or_(is_one, is_minus_one), 1.0, value)
+    is_negative = x.compare("<", 0.0) & x.compare(">", -math.inf)
+    value = where(is_negative & ~is_integer, math.nan, value)
+    value = where(x.is_nan() | y.is_nan(), math.nan, value)
+    is_minus_one = x.compare("==", -1.0) & abs(y).compare("==", math.inf)
+    is_one = x.compare("==", 1.0) | y.compare("==", 0.0)
+    return where(is_one | is_minus_one, 1.0, value)

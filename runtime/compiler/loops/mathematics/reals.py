@@ -1,4 +1,9 @@
-"""Operator notation for arithmetic on `double` and `float` values of generated code."""
+"""Operator notation for arithmetic on `double` and `float` values.
+
+Functions in this notation are emitted as LLVM IR: into generated loops, for which LLVM makes machine code,
+and into functions of their own, which `tools/c_functions.py` prints as C
+(`kernels/math/elementary_functions.h`).
+"""
 
 from __future__ import annotations
 
@@ -106,12 +111,21 @@ class Real:
         """The magnitude with the sign of another value."""
         return self._called("llvm.copysign", other)
 
-    def compare(self, relation: str, other: Real | float) -> ir.Value:
+    def compare(self, relation: str, other: Real | float) -> Condition:
         """Whether an ordered relation holds; it does not where either is NaN."""
-        return self.builder.fcmp_ordered(relation, self.value, self.like(other).value)
+        holds = self.builder.fcmp_ordered(relation, self.value, self.like(other).value)
+        return Condition(self.builder, holds)
 
-    def is_nan(self) -> ir.Value:
-        return self.builder.fcmp_unordered("uno", self.value, self.value)
+    def is_nan(self) -> Condition:
+        return Condition(self.builder, self.builder.fcmp_unordered("uno", self.value, self.value))
+
+    def is_number(self) -> Condition:
+        return self.compare("==", self)
+
+    def has_sign(self) -> Condition:
+        """Whether the sign bit is set."""
+        bits = self.layout.bits
+        return Condition(self.builder, self.builder.icmp_signed("<", self.bits(), integer(bits, 0)))
 
     def within(self, low: float | None, high: float | None) -> Real:
         """The nearest value between two bounds; NaN stays."""
@@ -130,12 +144,42 @@ class Real:
         return Real(self.builder, self.builder.bitcast(bits, self.value.type))
 
 
-def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Real:
+class Condition:
+    """A truth value, and the place where code that computes with it goes."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: ir.IRBuilder, value: ir.Value) -> None:
+        self.builder = builder
+        self.value = value
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(self.builder, self.builder.and_(self.value, other.value))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(self.builder, self.builder.or_(self.value, other.value))
+
+    def __xor__(self, other: Condition) -> Condition:
+        return Condition(self.builder, self.builder.xor(self.value, other.value))
+
+    def __invert__(self) -> Condition:
+        return Condition(self.builder, self.builder.not_(self.value))
+
+
+class DoubleDouble(NamedTuple):
+    """The unevaluated sum high + low, where low is small: it has about twice the digits of one number."""
+
+    high: Real
+    low: Real
+
+
+def where(condition: Condition, chosen: Real | float, other: Real | float) -> Real:
     """`chosen` where the condition holds, `other` elsewhere; one of them at least is no Python number."""
     template = chosen if isinstance(chosen, Real) else other
     assert isinstance(template, Real)
     builder = template.builder
-    return Real(builder, builder.select(condition, template.like(chosen).value, template.like(other).value))
+    value = builder.select(condition.value, template.like(chosen).value, template.like(other).value)
+    return Real(builder, value)
 
 
 def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
@@ -164,23 +208,32 @@ def by_horner(x: Real, coefficients: Sequence[float], in_registers: bool = False
     return value
 
 
-def exact_sum(a: Real, b: Real) -> tuple[Real, Real]:
-    """The rounded sum and its rounding error."""
-    total = a + b
+def exact_sum(a: Real | float, b: Real | float) -> DoubleDouble:
+    """The rounded sum and its rounding error.
+
+    One of the two numbers at least is no Python number.
+    """
+    total = _total(a, b)
     rounded_b = total - a
-    return total, (a - (total - rounded_b)) + (b - rounded_b)
+    return DoubleDouble(total, (a - (total - rounded_b)) + (b - rounded_b))
 
 
-def exact_sum_ordered(a: Real, b: Real) -> tuple[Real, Real]:
+def exact_sum_ordered(a: Real | float, b: Real | float) -> DoubleDouble:
     """`exact_sum` where a is zero or |a| >= |b|."""
+    total = _total(a, b)
+    return DoubleDouble(total, (a - total) + b)
+
+
+def _total(a: Real | float, b: Real | float) -> Real:
     total = a + b
-    return total, b - (total - a)
+    assert isinstance(total, Real)
+    return total
 
 
-def exact_product(a: Real, b: Real | float) -> tuple[Real, Real]:
+def exact_product(a: Real, b: Real | float) -> DoubleDouble:
     """The rounded product and its rounding error."""
     product = a * b
-    return product, a.fma(b, -product)
+    return DoubleDouble(product, a.fma(b, -product))
 
 
 def rounded_to_integer(x: Real, scale: float) -> tuple[Real, ir.Value]:
@@ -216,21 +269,32 @@ def power_of_two(x: Real, exponent: ir.Value) -> Real:
     return x.from_bits(builder.shl(builder.add(exponent, integer(bits, bias)), integer(bits, mantissa)))
 
 
-def mantissa_and_exponent(x: Real, lower: float) -> tuple[Real, Real]:
-    """The m with lower <= m < 2 * lower and the integer k with x = m * 2^k, for positive normal x.
+def integral_power_of_two(k: Real) -> Real:
+    """2^k of an integer k within the range of normal exponents.
 
-    No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.
+    The addition moves k and the exponent's bias to the lowest bits.
     """
-    builder, (bits, mantissa, _, struct_format) = x.builder, x.layout
-    offset = builder.sub(x.bits(), integer(bits, bits_of(lower, struct_format)))
-    exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
-    m = x.from_bits(builder.sub(x.bits(), exponent_field))
-    biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))
-    exponent_scale, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
-    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(exponent_scale, struct_format)))) - (
-        exponent_scale + middle
+    layout = k.layout
+    shifted = (k + (layout.magic + layout.bias)).bits()
+    return k.from_bits(k.builder.shl(shifted, integer(layout.bits, layout.mantissa)))
+
+
+def mantissa_and_exponent(x: Real, lower: float) -> tuple[Real, Real]:
+    """The m with lower <= m < 2 * lower and the integer k with x = m * 2^k.
+
+    x is positive and normal, and lower is at most 1. No instruction turns vectors of i64 into floats: k
+    becomes the lowest bits of one.
+    """
+    builder, (bits, mantissa, bias, struct_format) = x.builder, x.layout
+    first, one = bits_of(lower, struct_format), bits_of(1.0, struct_format)
+    biased = builder.add(x.bits(), integer(bits, one - first)) if lower < 1 else x.bits()
+    m = x.from_bits(
+        builder.add(builder.and_(biased, integer(bits, (1 << mantissa) - 1)), integer(bits, first))
     )
-    return m, k
+    exponent_scale = 2.0**mantissa
+    exponent_field = builder.lshr(biased, integer(bits, mantissa))
+    k = x.from_bits(builder.or_(exponent_field, integer(bits, bits_of(exponent_scale, struct_format))))
+    return m, k - (exponent_scale + bias)
 
 
 def looked_up(builder: ir.IRBuilder, name: str, table: Sequence[int], index: ir.Value) -> ir.Value:

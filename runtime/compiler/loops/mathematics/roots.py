@@ -6,13 +6,13 @@ import math
 
 from ....kernels.launch.processor import has_rsqrt14
 from ..llvm.vector_variants import inverse_root
-from .coefficients import INVERSE_CBRT
+from .coefficients import CBRT_OF_HALF, CBRT_OF_TWO, INVERSE_CBRT
 from .reals import (
     Real,
     exact_product,
+    integral_power_of_two,
     mantissa_and_exponent,
     polynomial,
-    power_of_two,
     rounded_to_integer,
     where,
 )
@@ -21,27 +21,37 @@ _INVERSE_ROOT = (1 / 2, 3 / 8, 5 / 16)
 """((1 - e)^(-1/2) - 1) / e; the next term is less than 2^-53.8 for an estimate that is wrong by 2^-14."""
 
 
-def cbrt(x: Real) -> Real:
-    """The cubic root, through the inverse one, which takes no division; error 0.5."""
-    m, k = mantissa_and_exponent(abs(x), 1.0)
-    third = ((k + 0.5) * (1 / 3)).floor()
-    left = k - third * 3.0
-    is_one, is_two = left.compare("==", 1.0), left.compare("==", 2.0)
+def cbrt(x: Real, least: float = 0.0) -> Real:
+    """The cubic root, of f64 values too; error 0.51.
+
+    |x| is 2^(3 k) m, where m is from 1/2 to 4; its root is m y^2, where y is the inverse root: a polynomial,
+    then one step of Halley's method. A step of Newton's method follows, with the rounding errors of the cube.
+
+    Args:
+        least: smaller magnitudes are scaled; f32 holds none that are subnormal in f64.
+    """
+    magnitude = abs(x)
+    is_small = magnitude.compare("<", least)
+    m, exponent = mantissa_and_exponent(
+        where(is_small, magnitude * 2.0**54, magnitude) if least else magnitude, 1.0
+    )
+    third, _ = rounded_to_integer(exponent, 1 / 3)
+    left = exponent - third * 3.0
+    is_more, is_less = left.compare(">", 0.0), left.compare("<", 0.0)
     y = polynomial(m, INVERSE_CBRT)
-    y = y * where(is_two, 4.0 ** (-1 / 3), where(is_one, 2.0 ** (-1 / 3), y.like(1.0)))
-    m = m * where(is_two, 4.0, where(is_one, 2.0, y.like(1.0)))
+    y = y * where(is_more, CBRT_OF_HALF, where(is_less, CBRT_OF_TWO, y.like(1.0)))
+    m = m * where(is_more, 2.0, where(is_less, 0.5, y.like(1.0)))
     excess = (-m).fma(y * y * y, 1.0)
     y = (y * excess).fma(excess.fma(2 / 9, 1 / 3), y)
     square = y * y
     root = m * square
-    # One step of Newton's method, with the cube's rounding errors.
     root_square, lost = exact_product(root, root)
     cube_excess = root_square.fma(root, -m) + lost * root
     root = (cube_excess * square).fma(-1 / 3, root)
-    _, exponent = rounded_to_integer(third, 1.0)
-    value = (root * power_of_two(root, exponent)).with_sign_of(x)
-    is_number = x.builder.and_(x.compare("one", 0.0), abs(x).compare("<", math.inf))
-    return where(is_number, value, x)
+    third = where(is_small, third - 18.0, third) if least else third
+    value = (root * integral_power_of_two(third)).with_sign_of(x)
+    # Zeros, infinities and NaN are their own roots.
+    return where(magnitude.compare(">", 0.0) & magnitude.compare("<", math.inf), value, x + x)
 
 
 def rsqrt(x: Real) -> Real:

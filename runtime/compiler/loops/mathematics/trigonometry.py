@@ -6,7 +6,7 @@ import math
 
 from llvmlite import ir
 
-from ..llvm.values import I64, integer
+from ..llvm.values import BIT, I64, integer
 from .coefficients import (
     ASIN,
     ATAN,
@@ -18,7 +18,16 @@ from .coefficients import (
     SIN,
     TWO_OVER_PI,
 )
-from .reals import Real, exact_product, exact_sum, exact_sum_ordered, polynomial, rounded_to_integer, where
+from .reals import (
+    Condition,
+    Real,
+    exact_product,
+    exact_sum,
+    exact_sum_ordered,
+    polynomial,
+    rounded_to_integer,
+    where,
+)
 
 _CHUNK_BITS = 29
 
@@ -55,11 +64,12 @@ def _sine_and_cosine(r: Real, tail: Real) -> tuple[Real, Real]:
     return sine, near + (rest + (z * z).fma(polynomial(z, COS), -(r * tail)))
 
 
-def _is_odd(builder: ir.IRBuilder, k: ir.Value) -> ir.Value:
-    return builder.icmp_unsigned("!=", builder.and_(k, integer(I64, 1)), integer(I64, 0))
+def is_odd(builder: ir.IRBuilder, k: ir.Value) -> Condition:
+    """Whether the lowest bit of an integer is set."""
+    return Condition(builder, builder.trunc(k, BIT))
 
 
-def _negated(value: Real, k: ir.Value) -> Real:
+def negated(value: Real, k: ir.Value) -> Real:
     """The value, negated where the second lowest bit of k is set."""
     builder = value.builder
     sign = builder.shl(builder.lshr(k, integer(I64, 1)), integer(I64, 63))
@@ -70,7 +80,7 @@ def sin(x: Real) -> Real:
     """The sine; error 0.65."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
-    value = _negated(where(_is_odd(x.builder, k), cosine, sine), k)
+    value = negated(where(is_odd(x.builder, k), cosine, sine), k)
     return where(x.compare("<", 0.0), -value, where(x.compare("==", 0.0), x, value))
 
 
@@ -78,15 +88,15 @@ def cos(x: Real) -> Real:
     """The cosine; error 0.7."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
-    value = where(_is_odd(x.builder, k), sine, cosine)
-    return _negated(value, x.builder.add(k, integer(I64, 1)))
+    value = where(is_odd(x.builder, k), sine, cosine)
+    return negated(value, x.builder.add(k, integer(I64, 1)))
 
 
 def tan(x: Real) -> Real:
     """The tangent; error 1.3."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
-    odd = _is_odd(x.builder, k)
+    odd = is_odd(x.builder, k)
     value = where(odd, -cosine, sine) / where(odd, sine, cosine)
     return where(x.compare("<", 0.0), -value, where(x.compare("==", 0.0), x, value))
 
@@ -124,20 +134,18 @@ def atan(x: Real) -> Real:
 
 def atan2(y: Real, x: Real) -> Real:
     """The angle of the point (x, y); error 0.8."""
-    builder = x.builder
     a, b = abs(y), abs(x)
-    both_infinite = builder.and_(a.compare("==", math.inf), b.compare("==", math.inf))
+    both_infinite = a.compare("==", math.inf) & b.compare("==", math.inf)
     a, b = where(both_infinite, 1.0, a), where(both_infinite, 1.0, b)
     a, b = a.within(None, 2.0**400), b.within(None, 2.0**400)
-    both_zero = builder.and_(a.compare("==", 0.0), b.compare("==", 0.0))
+    both_zero = a.compare("==", 0.0) & b.compare("==", 0.0)
     high, low = _angle(a, where(both_zero, 1.0, b))
     left, left_low = exact_sum_ordered(high.like(2 * HALF_PI[0]), -high)
     behind = left + (left_low + (2 * HALF_PI[1] - low))
-    is_left = builder.icmp_signed("<", x.bits(), integer(I64, 0))
-    return where(is_left, behind, high + low).with_sign_of(y)
+    return where(x.has_sign(), behind, high + low).with_sign_of(y)
 
 
-def _half_angle(x: Real) -> tuple[Real, Real, ir.Value]:
+def _half_angle(x: Real) -> tuple[Real, Real, Condition]:
     """asin(|x|) for |x| <= 1/2, beyond asin(sqrt((1 - |x|) / 2)); as a sum, and whether it is beyond."""
     a = abs(x)
     beyond = a.compare(">", 0.5)

@@ -1,0 +1,1277 @@
+/* Functions of f64, and of f32 in the arithmetic of f64. Written by tools/c_functions.py from the functions
+   of these names in runtime/compiler/loops/mathematics, which say how they are computed. Each operation is
+   rounded as written, a fused multiply-add once: results have the same bits on every processor and for every
+   vector width. */
+
+#ifndef NIMBLEHLO_ELEMENTARY_FUNCTIONS_H
+#define NIMBLEHLO_ELEMENTARY_FUNCTIONS_H
+
+#include "real_arithmetic.h"
+
+#define LOG_OF_2 0.6931471805598903
+#define LOG_OF_2_REST 5.497923018708371e-14
+#define HALF_PI 1.5707963267948966
+#define HALF_PI_NEXT 6.123233995736766e-17
+#define NORMAL_EXPONENTS 708.0
+#define TINY_HYPERBOLIC 3.725290298461914e-09
+#define TINY_EXCESS 9.094947017729282e-13
+#define ERF_INV_NEAR_END 5.0
+#define MAX_REDUCED 1073741824.0
+#define MAX_SINGLE_EXP 110.0
+
+/* The unevaluated sum high + low, where low is small: it has about twice the digits of one number. */
+typedef struct { double high, low; } DoubleDouble;
+
+/* power * 2^exponent. */
+typedef struct { double power, exponent; } ScaledPower;
+
+/* The sine and the cosine of an argument less a multiple of pi / 2, and that multiple in the lowest bits. */
+typedef struct { uint64_t quarter; DoubleDouble sine, cosine; } Reduced;
+
+/* 2^k of an integer k within the range of normal exponents. */
+REAL_INLINE double power_of_two(double k) {
+    return double_from_bits(bits_of(k + 6755399441056767.0) << 52);
+}
+
+/* The rounded sum and its rounding error. */
+REAL_INLINE DoubleDouble exact_sum(double a, double b) {
+    double v0 = a + b;
+    double v1 = v0 - a;
+    return (DoubleDouble){v0, (a - (v0 - v1)) + (b - v1)};
+}
+
+/* `exact_sum` where a is zero or |a| >= |b|. */
+REAL_INLINE DoubleDouble ordered_sum(double a, double b) {
+    double v0 = a + b;
+    return (DoubleDouble){v0, (a - v0) + b};
+}
+
+/* first + second. */
+REAL_INLINE DoubleDouble double_double_sum(DoubleDouble first, DoubleDouble second) {
+    double v0 = first.high + second.high;
+    double v1 = v0 - first.high;
+    double v2 = ((first.high - (v0 - v1)) + (second.high - v1)) + (first.low + second.low);
+    double v3 = v0 + v2;
+    return (DoubleDouble){v3, (v0 - v3) + v2};
+}
+
+/* first * second. */
+REAL_INLINE DoubleDouble double_double_product(DoubleDouble first, DoubleDouble second) {
+    double v0 = first.high * second.high;
+    double v1 = FUSED_MULTIPLY_ADD(first.high, second.high, -v0) + FUSED_MULTIPLY_ADD(first.high, second.low,
+        first.low * second.high);
+    return (DoubleDouble){v0, v1};
+}
+
+/* dividend / divisor. */
+REAL_INLINE DoubleDouble quotient(DoubleDouble dividend, DoubleDouble divisor) {
+    double v0 = dividend.high / divisor.high;
+    double v1 = FUSED_MULTIPLY_ADD(-v0, divisor.high, dividend.high) + (dividend.low - (v0 * divisor.low));
+    return (DoubleDouble){v0, v1 / divisor.high};
+}
+
+/* The square root; 0 of 0. */
+REAL_INLINE DoubleDouble square_root(DoubleDouble square) {
+    double v0 = sqrt(square.high);
+    double v1 = blend(v0 > 0.0, (FUSED_MULTIPLY_ADD(-v0, v0, square.high) + square.low) / (v0 * 2.0), 0.0);
+    return (DoubleDouble){v0, v1};
+}
+
+/* exp(x), for |x| < NORMAL_EXPONENTS; error 0.7. */
+REAL_INLINE double exponential_in_range(double x) {
+    double v0 = FUSED_MULTIPLY_ADD(x, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v1 = FUSED_MULTIPLY_ADD(-v0, 0.6931471805598903, x);
+    double v2 = v1 + 1.0;
+    double v3 = FUSED_MULTIPLY_ADD(-v0, 5.497923018708371e-14, v1);
+    double v4 = v3 * v3;
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v4, 2.5052071108803928e-08), v4,
+        2.7557319247205175e-06);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v4, 0.00019841269841263304), v4, 0.008333333333333333);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v4, 2.755726330085884e-07), v4,
+        2.4801587336421897e-05);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v4, 0.0013888888888879082), v4, 0.04166666666666668);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v4, 0.16666666666666666), v3, FUSED_MULTIPLY_ADD(v8, v4,
+        0.5));
+    double v10 = FUSED_MULTIPLY_ADD(v3 * v3, v9, FUSED_MULTIPLY_ADD(-v0, 5.497923018708371e-14, (1.0 - v2) + v1));
+    double v11 = (v2 + v10) * double_from_bits(bits_of(v0 + 6755399441056767.0) << 52);
+    return v11;
+}
+
+/* (exp(x) + sign exp(-x)) / 4, for x >= 0. */
+REAL_INLINE DoubleDouble half_hyperbolic(double x, double sign) {
+    double v0 = blend(x < 710.5, x, 710.5);
+    double v1 = FUSED_MULTIPLY_ADD(v0, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v2 = FUSED_MULTIPLY_ADD(-v1, 0.6931471805598903, v0);
+    double v3 = FUSED_MULTIPLY_ADD(-v1, 5.497923018708371e-14, v2);
+    double v4 = FUSED_MULTIPLY_ADD(-v1, 5.497923018708371e-14, v2 - v3);
+    double v5 = v3 * v3;
+    double v6 = v5 * 0.5;
+    double v7 = v3 + v6;
+    double v8 = v3 * v3;
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.091467958547083e-09, v8, 2.755727366084684e-07), v8,
+        2.480158732553376e-05);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v8, 0.0013888888888883752), v8, 0.04166666666666667);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6084322963222681e-10, v8, 2.5052078014151406e-08), v8,
+        2.755731923994778e-06);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v11, v8, 0.00019841269841266418), v8, 0.008333333333333333);
+    double v13 = FUSED_MULTIPLY_ADD(v10, v3, FUSED_MULTIPLY_ADD(v12, v8, 0.16666666666666666));
+    double v14 = v4 + FUSED_MULTIPLY_ADD(v3, v4, FUSED_MULTIPLY_ADD(v3, v3, -v5) * 0.5);
+    double v15 = v7 + 1.0;
+    double v16 = ((1.0 - v15) + v7) + (((v3 - v7) + v6) + FUSED_MULTIPLY_ADD(v5 * v3, v13, v14));
+    double v17 = v15 + v16;
+    double v18 = double_from_bits(bits_of((v1 - 2.0) + 6755399441056767.0) << 52);
+    double v19 = v17 * v18;
+    double v20 = ((v15 - v17) + v16) * v18;
+    double v21 = 0.0625 / v19;
+    double v22 = sign * v21;
+    double v23 = v19 + v22;
+    double v24 = v23 - v19;
+    double v25 = FUSED_MULTIPLY_ADD(sign, (FUSED_MULTIPLY_ADD(-v21, v19, 0.0625) + (0.0 - (v21 * v20))) / v19, v20);
+    return (DoubleDouble){v23, ((v19 - (v23 - v24)) + (v22 - v24)) + v25};
+}
+
+/* log(u 2^doublings), for normal numbers u > 0. */
+REAL_INLINE DoubleDouble double_double_logarithm(DoubleDouble u, double doublings) {
+    uint64_t v0 = bits_of(u.high) + UINT64_C(0x95f619980c433);
+    double v1 = double_from_bits((v0 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v2 = double_from_bits((v0 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v3 = v1 - 1.0;
+    double v4 = double_from_bits(bits_of(-blend(v2 < 1022.0, v2, 1022.0) + 6755399441056767.0) << 52);
+    double v5 = v3 + 2.0;
+    double v6 = 1.0 / v5;
+    double v7 = v3 * v6;
+    double v8 = FUSED_MULTIPLY_ADD(-v7, v5, v3) + FUSED_MULTIPLY_ADD(1.0 - v7, u.low * v4, -v7 * ((2.0 - v5) + v3));
+    double v9 = v7 * v7;
+    double v10 = v2 + doublings;
+    double v11 = v10 * 0.6931471805598903;
+    double v12 = v7 * 2.0;
+    double v13 = v11 + v12;
+    double v14 = v9 * v9;
+    double v15 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v14, 0.22222211099711295), v14,
+        0.39999999999899033);
+    double v16 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v14, 0.18182891680439733), v14,
+        0.28571428626190487);
+    double v17 = FUSED_MULTIPLY_ADD(v15, v9, FUSED_MULTIPLY_ADD(v16, v14, 0.666666666666667));
+    double v18 = FUSED_MULTIPLY_ADD(v10, 5.497923018708371e-14, FUSED_MULTIPLY_ADD(v7 * v9, v17, (v8 * v6) * 2.0));
+    return (DoubleDouble){v13, ((v11 - v13) + v12) + v18};
+}
+
+/* -log(y), for y from 2^-60 to 1; the absolute error is far below 1 ulp of 1. */
+REAL_INLINE double minus_log(double y) {
+    uint64_t v0 = bits_of(y) + UINT64_C(0x95f619980c433);
+    double v1 = double_from_bits((v0 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v2 = double_from_bits((v0 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v3 = (v1 - 1.0) / (v1 + 1.0);
+    double v4 = v3 * v3;
+    double v5 = v4 * v4;
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v5, 0.22222211099711295), v5,
+        0.39999999999899033);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v5, 0.18182891680439733), v5,
+        0.28571428626190487);
+    double v8 = FUSED_MULTIPLY_ADD(v6, v4, FUSED_MULTIPLY_ADD(v7, v5, 0.666666666666667));
+    double v9 = FUSED_MULTIPLY_ADD(v3, 2.0, FUSED_MULTIPLY_ADD(v3 * v4, v8, v2 * 5.497923018708371e-14));
+    return -FUSED_MULTIPLY_ADD(v2, 0.6931471805598903, v9);
+}
+
+/* erf_inv(x), for w = -log(1 - x^2) below NEAR_END; error 2.3. */
+REAL_INLINE double erf_inv_center(double x, double w) {
+    double v0 = w - 2.5;
+    double v1 = v0 * v0;
+    double v2 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-7.177495311532216e-20, v1, 4.145539926636719e-18), v1,
+        -4.548056556046135e-17);
+    double v3 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v2, v1, -7.889491910374859e-15), v1, 6.765343558331482e-13);
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v3, v1, -2.9152934468350055e-11), v1, 4.2607921356588607e-10);
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v4, v1, 4.3232723103675954e-08), v1, -4.3432281254945584e-06);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v1, 0.00020359528755803895), v1, 0.00022692259238136944);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(3.4397118221917743e-19, v1, -3.700949862636189e-17), v1,
+        2.0078470436443033e-15);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v1, -5.638253552598092e-14), v1, -7.798689112465036e-13);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v1, 1.9248962789022888e-10), v1, -1.1926367555678642e-08);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v1, 3.706434114395641e-07), v1, 5.861990714456605e-06);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v10, v1, -0.0017616961267060039), v1, 0.24607297026321356);
+    double v12 = FUSED_MULTIPLY_ADD(w, FUSED_MULTIPLY_ADD(v6, v0, v11), -3.8332932499128993e-17);
+    return copysign(FUSED_MULTIPLY_ADD(x, 0.886226925452758, x * v12), x);
+}
+
+/* The sine and the cosine of r + low, and the number of quarter turns before it. */
+REAL_INLINE Reduced reduced_pair(uint64_t quarter, double r, double low) {
+    double v0 = r * r;
+    double v1 = v0 * 0.5;
+    double v2 = 1.0 - v1;
+    double v3 = v0 * v0;
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6058531618986147e-10, v3, 2.7557319219339167e-06), v3,
+        0.008333333333333331);
+    double v5 = FUSED_MULTIPLY_ADD(-7.586697117706918e-13, v3, -2.5052106232447578e-08);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v3, -0.00019841269841265065), v3, -0.16666666666666666);
+    double v7 = FUSED_MULTIPLY_ADD(v0 * r, FUSED_MULTIPLY_ADD(v4, v0, v6), FUSED_MULTIPLY_ADD(-v1, low, low));
+    double v8 = v0 * v0;
+    double v9 = FUSED_MULTIPLY_ADD(-1.1470460887609959e-11, v8, -2.7557319221402824e-07);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(4.7458719020432915e-14, v8, 2.087675579108042e-09), v8,
+        2.4801587301584645e-05);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v8, -0.0013888888888888887), v0, FUSED_MULTIPLY_ADD(v10,
+        v8, 0.041666666666666664));
+    double v12 = ((1.0 - v2) - v1) + FUSED_MULTIPLY_ADD(v0 * v0, v11, -r * low);
+    double v13 = r + v7;
+    double v14 = v2 + v12;
+    return (Reduced){quarter, {v13, (r - v13) + v7}, {v14, (v2 - v14) + v12}};
+}
+
+/* The remainder of |x| < MAX_REDUCED. */
+REAL_INLINE Reduced reduce_by_half_pi(double x) {
+    double v0 = FUSED_MULTIPLY_ADD(x, 0.6366197723675814, 6755399441055744.0);
+    double v1 = v0 - 6755399441055744.0;
+    double v2 = v1 * 1.5707963267948966;
+    double v3 = FUSED_MULTIPLY_ADD(v1, 1.5707963267948966, -v2);
+    double v4 = x - v2;
+    double v5 = v4 - v3;
+    double v6 = v5 - v4;
+    double v7 = v1 * 6.123233995736766e-17;
+    double v8 = v5 - v7;
+    double v9 = v8 - v5;
+    double v10 = FUSED_MULTIPLY_ADD(v1, -1.4973849048591698e-33, FUSED_MULTIPLY_ADD(v1, 6.123233995736766e-17, -v7));
+    double v11 = (((v4 - (v5 - v6)) - (v3 + v6)) + ((v5 - (v8 - v9)) - (v7 + v9))) - v10;
+    double v12 = v8 + v11;
+    double v13 = (v8 - v12) + v11;
+    double v14 = v12 * v12;
+    double v15 = v14 * 0.5;
+    double v16 = 1.0 - v15;
+    double v17 = v14 * v14;
+    double v18 = FUSED_MULTIPLY_ADD(1.6058531618986147e-10, v17, 2.7557319219339167e-06);
+    double v19 = FUSED_MULTIPLY_ADD(-7.586697117706918e-13, v17, -2.5052106232447578e-08);
+    double v20 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v19, v17, -0.00019841269841265065), v17, -0.16666666666666666);
+    double v21 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v18, v17, 0.008333333333333331), v14, v20);
+    double v22 = FUSED_MULTIPLY_ADD(v14 * v12, v21, FUSED_MULTIPLY_ADD(-v15, v13, v13));
+    double v23 = v14 * v14;
+    double v24 = FUSED_MULTIPLY_ADD(-1.1470460887609959e-11, v23, -2.7557319221402824e-07);
+    double v25 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(4.7458719020432915e-14, v23, 2.087675579108042e-09), v23,
+        2.4801587301584645e-05);
+    double v26 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v24, v23, -0.0013888888888888887), v14, FUSED_MULTIPLY_ADD(v25,
+        v23, 0.041666666666666664));
+    double v27 = ((1.0 - v16) - v15) + FUSED_MULTIPLY_ADD(v14 * v14, v26, -v12 * v13);
+    double v28 = v12 + v22;
+    double v29 = v16 + v27;
+    return (Reduced){bits_of(v0), {v28, (v12 - v28) + v22}, {v29, (v16 - v29) + v27}};
+}
+
+/* sin(x) of a reduced x; error 0.8. */
+REAL_INLINE double sine_of_reduced(double x, Reduced reduced) {
+    double v0 = blend((int)(reduced.quarter & 1), reduced.cosine.high, reduced.sine.high);
+    double v1 = blend(x == 0.0, x, double_from_bits(bits_of(v0) ^ ((reduced.quarter >> 1) << 63)));
+    return v1;
+}
+
+/* cos(x) of a reduced x; error 0.8. */
+REAL_INLINE double cosine_of_reduced(double x, Reduced reduced) {
+    double v0 = blend((int)(reduced.quarter & 1), reduced.sine.high, reduced.cosine.high);
+    double v1 = double_from_bits(bits_of(v0) ^ (((reduced.quarter + UINT64_C(0x1)) >> 1) << 63));
+    return v1;
+}
+
+/* tan(x) of a reduced x; error 1. */
+REAL_INLINE double tangent_of_reduced(double x, Reduced reduced) {
+    int v0 = (int)(reduced.quarter & 1);
+    double v1 = blend(v0, -reduced.cosine.high, reduced.sine.high);
+    double v2 = blend(v0, reduced.sine.high, reduced.cosine.high);
+    double v3 = v1 / v2;
+    double v4 = blend(v0, -reduced.cosine.low, reduced.sine.low) - (v3 * blend(v0, reduced.sine.low,
+        reduced.cosine.low));
+    return blend(x == 0.0, x, v3 + ((FUSED_MULTIPLY_ADD(-v3, v2, v1) + v4) / v2));
+}
+
+/* exp(x). */
+REAL_INLINE double single_exponential(double x) {
+    double v0 = blend(x > 110.0, 110.0, blend(x < -110.0, -110.0, x));
+    double v1 = FUSED_MULTIPLY_ADD(v0, 1.4426950408889634, 6755399441055744.0);
+    double v2 = FUSED_MULTIPLY_ADD(v0, 1.4426950408889634, -(v1 - 6755399441055744.0));
+    double v3 = v2 * v2;
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(7.0716276672710415e-09, v3, 1.3215448732985857e-06), v3,
+        0.00015403530428739626);
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v4, v3, 0.00961812910761698), v3, 0.24022650695910078);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.0207030781192805e-07, v3, 1.52526679020531e-05), v3,
+        0.001333355820765808);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v3, 0.05550410866462249), v3, 0.6931471805599464);
+    uint64_t v8 = bits_of(FUSED_MULTIPLY_ADD(v2, FUSED_MULTIPLY_ADD(v5, v2, v7), 1.0)) + (bits_of(v1) << 52);
+    return double_from_bits(v8);
+}
+
+/* 1 / (1 + exp(-x)); NaN keeps its sign. */
+REAL_INLINE double single_logistic(double x) {
+    double v0 = -x;
+    double v1 = blend(v0 > 110.0, 110.0, blend(v0 < -110.0, -110.0, v0));
+    double v2 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, 6755399441055744.0);
+    double v3 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, -(v2 - 6755399441055744.0));
+    double v4 = v3 * v3;
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(7.0716276672710415e-09, v4, 1.3215448732985857e-06), v4,
+        0.00015403530428739626);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v4, 0.00961812910761698), v4, 0.24022650695910078);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.0207030781192805e-07, v4, 1.52526679020531e-05), v4,
+        0.001333355820765808);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v4, 0.05550410866462249), v4, 0.6931471805599464);
+    uint64_t v9 = bits_of(FUSED_MULTIPLY_ADD(v3, FUSED_MULTIPLY_ADD(v6, v3, v8), 1.0)) + (bits_of(v2) << 52);
+    return blend(x == x, 1.0 / (double_from_bits(v9) + 1.0), x);
+}
+
+/* The error function. */
+REAL_INLINE double single_erf(double x) {
+    double v0 = blend(x > 3.938, 3.938, blend(x < -3.938, -3.938, x));
+    double v1 = v0 * v0;
+    double v2 = v1 * v1;
+    double v3 = FUSED_MULTIPLY_ADD(-9.020219853775938e-12, v2, -1.9796858903220504e-08);
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v3, v2, -1.040967966487697e-05), v2, -0.0017896347840846768);
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-5.766527629054113e-14, v2, -5.394757975395365e-10), v2,
+        -5.36828351474235e-07);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v2, -0.0001655209193734774), v2, -0.016719484885079475);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v4, v2, -0.08175571947524998), v1, FUSED_MULTIPLY_ADD(v6, v2,
+        -0.37612638903183754));
+    double v8 = v1 * v1;
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(5.236591561470027e-14, v8, 5.411738955178304e-10), v8,
+        5.704424782824225e-07);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v8, 0.00018585444157691704), v8, 0.020162075082999848);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(8.753406858319034e-12, v8, 2.0808860162658278e-08), v8,
+        1.1762925716589142e-05);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v11, v8, 0.002242128757949599), v8, 0.12823190954386718);
+    double v13 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v10, v8, 0.517362359726186), v1, FUSED_MULTIPLY_ADD(v12, v8,
+        1.0));
+    double v14 = FUSED_MULTIPLY_ADD(v0, 1.1283791670955126, v0 * (((v1 * v7) / v13) + 1.533545961316588e-17));
+    return v14;
+}
+
+/* 1 - erf(x). */
+REAL_INLINE double single_erfc(double x) {
+    double v0 = fabs(x);
+    double v1 = blend(v0 > 10.2, 10.2, v0);
+    double v2 = -(v1 * v1);
+    double v3 = FUSED_MULTIPLY_ADD(v2, 1.4426950408889634, 6755399441055744.0);
+    double v4 = FUSED_MULTIPLY_ADD(v2, 1.4426950408889634, -(v3 - 6755399441055744.0));
+    double v5 = v4 * v4;
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(7.0716276672710415e-09, v5, 1.3215448732985857e-06), v5,
+        0.00015403530428739626);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v5, 0.00961812910761698), v5, 0.24022650695910078);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.0207030781192805e-07, v5, 1.52526679020531e-05), v5,
+        0.001333355820765808);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v5, 0.05550410866462249), v5, 0.6931471805599464);
+    uint64_t v10 = bits_of(FUSED_MULTIPLY_ADD(v4, FUSED_MULTIPLY_ADD(v7, v4, v9), 1.0)) + (bits_of(v3) << 52);
+    double v11 = v1 * v1;
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.7970140258500145e-05, v11, 0.0031540161183211835), v11,
+        0.090748154788939);
+    double v13 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v12, v11, 0.9071976516641536), v11, 3.1282929354382074);
+    double v14 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.065733017760746e-06, v11, 0.0003677378786352488), v11,
+        0.019479287630401992);
+    double v15 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v14, v11, 0.32586543878256763), v11, 1.9431553526021783);
+    double v16 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v15, v11, 3.6075216469954525), v11, 1.0);
+    double v17 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v13, v11, 2.69543166152241), v1, v16);
+    double v18 = v1 * v1;
+    double v19 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.8889625913671881e-06, v18, 0.0006527429004065236), v18,
+        0.03485109310160611);
+    double v20 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v19, v18, 0.5945209829948277), v18, 3.716486847389892);
+    double v21 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v20, v18, 7.867635147688529), v18, 3.823810828617928);
+    double v22 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(4.95757828115464e-05, v18, 0.005615135906143799), v18,
+        0.1636173025357017);
+    double v23 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v22, v18, 1.6856562257339565), v18, 6.275073141247765);
+    double v24 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v23, v18, 6.922230124922006), v18, 1.0);
+    double v25 = (double_from_bits(v10) * v17) / FUSED_MULTIPLY_ADD(v21, v1, v24);
+    return blend(x < 0.0, 2.0 - v25, v25);
+}
+
+REAL_INLINE ScaledPower scaled_power(double x) {
+    double v0 = FUSED_MULTIPLY_ADD(x, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v1 = FUSED_MULTIPLY_ADD(-v0, 0.6931471805598903, x);
+    double v2 = v1 + 1.0;
+    double v3 = FUSED_MULTIPLY_ADD(-v0, 5.497923018708371e-14, v1);
+    double v4 = v3 * v3;
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v4, 2.5052071108803928e-08), v4,
+        2.7557319247205175e-06);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v4, 0.00019841269841263304), v4, 0.008333333333333333);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v4, 2.755726330085884e-07), v4,
+        2.4801587336421897e-05);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v4, 0.0013888888888879082), v4, 0.04166666666666668);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v4, 0.16666666666666666), v3, FUSED_MULTIPLY_ADD(v8, v4,
+        0.5));
+    double v10 = FUSED_MULTIPLY_ADD(v3 * v3, v9, FUSED_MULTIPLY_ADD(-v0, 5.497923018708371e-14, (1.0 - v2) + v1));
+    return (ScaledPower){v2 + v10, v0};
+}
+
+/* exp(x); error 0.7. */
+REAL_INLINE double exponential_of(double x) {
+    double v0 = blend(x > 710.0, 710.0, blend(x < -746.0, -746.0, x));
+    double v1 = FUSED_MULTIPLY_ADD(v0, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v2 = FUSED_MULTIPLY_ADD(-v1, 0.6931471805598903, v0);
+    double v3 = v2 + 1.0;
+    double v4 = FUSED_MULTIPLY_ADD(-v1, 5.497923018708371e-14, v2);
+    double v5 = v4 * v4;
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v5, 2.5052071108803928e-08), v5,
+        2.7557319247205175e-06);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v5, 0.00019841269841263304), v5, 0.008333333333333333);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v5, 2.755726330085884e-07), v5,
+        2.4801587336421897e-05);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v5, 0.0013888888888879082), v5, 0.04166666666666668);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v5, 0.16666666666666666), v4, FUSED_MULTIPLY_ADD(v9, v5,
+        0.5));
+    double v11 = FUSED_MULTIPLY_ADD(v4 * v4, v10, FUSED_MULTIPLY_ADD(-v1, 5.497923018708371e-14, (1.0 - v3) + v2));
+    double v12 = ((v1 * 0.5) + 6755399441055744.0) - 6755399441055744.0;
+    double v13 = (v3 + v11) * double_from_bits(bits_of(v12 + 6755399441056767.0) << 52);
+    double v14 = v13 * double_from_bits(bits_of((v1 - v12) + 6755399441056767.0) << 52);
+    return blend(x == x, v14, x + x);
+}
+
+/* 1 / (1 + exp(-x)); error 2. */
+REAL_INLINE double logistic_of(double x) {
+    double v0 = -x;
+    double v1 = blend(v0 > 710.0, 710.0, blend(v0 < -746.0, -746.0, v0));
+    double v2 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v3 = FUSED_MULTIPLY_ADD(-v2, 0.6931471805598903, v1);
+    double v4 = v3 + 1.0;
+    double v5 = FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, v3);
+    double v6 = v5 * v5;
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v6, 2.5052071108803928e-08), v6,
+        2.7557319247205175e-06);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v6, 0.00019841269841263304), v6, 0.008333333333333333);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v6, 2.755726330085884e-07), v6,
+        2.4801587336421897e-05);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v6, 0.0013888888888879082), v6, 0.04166666666666668);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v6, 0.16666666666666666), v5, FUSED_MULTIPLY_ADD(v10, v6,
+        0.5));
+    double v12 = FUSED_MULTIPLY_ADD(v5 * v5, v11, FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, (1.0 - v4) + v3));
+    double v13 = ((v2 * 0.5) + 6755399441055744.0) - 6755399441055744.0;
+    double v14 = (v4 + v12) * double_from_bits(bits_of(v13 + 6755399441056767.0) << 52);
+    double v15 = v14 * double_from_bits(bits_of((v2 - v13) + 6755399441056767.0) << 52);
+    return blend(x == x, 1.0 / (blend(v0 == v0, v15, v0 + v0) + 1.0), x + x);
+}
+
+/* The hyperbolic tangent: a polynomial up to 0.9, 1 - 2 / (exp(2 x) + 1) beyond; error 1. */
+REAL_INLINE double tanh_of(double x) {
+    double v0 = fabs(x);
+    double v1 = blend(v0 < 20.0, v0, 20.0) * 2.0;
+    double v2 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v3 = FUSED_MULTIPLY_ADD(-v2, 0.6931471805598903, v1);
+    double v4 = v3 + 1.0;
+    double v5 = FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, v3);
+    double v6 = v5 * v5;
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v6, 2.5052071108803928e-08), v6,
+        2.7557319247205175e-06);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v6, 0.00019841269841263304), v6, 0.008333333333333333);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v6, 2.755726330085884e-07), v6,
+        2.4801587336421897e-05);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v6, 0.0013888888888879082), v6, 0.04166666666666668);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v6, 0.16666666666666666), v5, FUSED_MULTIPLY_ADD(v10, v6,
+        0.5));
+    double v12 = FUSED_MULTIPLY_ADD(v5 * v5, v11, FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, (1.0 - v4) + v3));
+    double v13 = (v4 + v12) * double_from_bits(bits_of(v2 + 6755399441056767.0) << 52);
+    double v14 = v0 * v0;
+    double v15 = v0 * v14;
+    double v16 = v14 * v14;
+    double v17 = FUSED_MULTIPLY_ADD(-4.0464592218791086e-07, v16, -5.68293820929945e-06);
+    double v18 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v17, v16, -3.901665746054983e-05), v16,
+        -0.0002391034689782428);
+    double v19 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v18, v16, -0.001455833747908541), v16, -0.008863235527046522);
+    double v20 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(4.736910822122482e-08, v16, 1.785107738695801e-06), v16,
+        1.5396080668219666e-05);
+    double v21 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v20, v16, 9.681926865811193e-05), v16, 0.0005900225663276461);
+    double v22 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v21, v16, 0.003592127981623231), v16, 0.02186948853607723);
+    double v23 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v19, v16, -0.053968253968253124), v14, FUSED_MULTIPLY_ADD(v22,
+        v16, 0.13333333333333333));
+    double v24 = FUSED_MULTIPLY_ADD(v15, -0.3333333333333333, v15 * FUSED_MULTIPLY_ADD(v14, v23,
+        -1.850371707708594e-17));
+    double v25 = blend(x == x, copysign(blend(v0 < 0.9, v0 + v24, 1.0 - (2.0 / (v13 + 1.0))), x), x + x);
+    return v25;
+}
+
+/* exp(x) - 1; error 0.6. */
+REAL_INLINE double exponential_minus_one_of(double x) {
+    double v0 = blend(x > 710.0, 710.0, blend(x < -40.0, -40.0, x));
+    double v1 = FUSED_MULTIPLY_ADD(v0, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v2 = FUSED_MULTIPLY_ADD(-v1, 0.6931471805598903, v0);
+    double v3 = FUSED_MULTIPLY_ADD(-v1, 5.497923018708371e-14, v2);
+    double v4 = FUSED_MULTIPLY_ADD(-v1, 5.497923018708371e-14, v2 - v3);
+    double v5 = v3 * v3;
+    double v6 = v5 * 0.5;
+    double v7 = v3 + v6;
+    double v8 = v3 * v3;
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.091467958547083e-09, v8, 2.755727366084684e-07), v8,
+        2.480158732553376e-05);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v8, 0.0013888888888883752), v8, 0.04166666666666667);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6084322963222681e-10, v8, 2.5052078014151406e-08), v8,
+        2.755731923994778e-06);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v11, v8, 0.00019841269841266418), v8, 0.008333333333333333);
+    double v13 = FUSED_MULTIPLY_ADD(v10, v3, FUSED_MULTIPLY_ADD(v12, v8, 0.16666666666666666));
+    double v14 = v4 + FUSED_MULTIPLY_ADD(v3, v4, FUSED_MULTIPLY_ADD(v3, v3, -v5) * 0.5);
+    double v15 = double_from_bits(bits_of((v1 - 1.0) + 6755399441056767.0) << 52);
+    double v16 = v15 + -0.5;
+    double v17 = v16 - v15;
+    double v18 = v15 * v7;
+    double v19 = v16 + v18;
+    double v20 = v19 - v16;
+    double v21 = FUSED_MULTIPLY_ADD(v15, ((v3 - v7) + v6) + FUSED_MULTIPLY_ADD(v5 * v3, v13, v14), (v15 - (v16 - v17))
+        + (-0.5 - v17));
+    double v22 = blend(fabs(x) < 5.551115123125783e-17, x, (v19 + (((v16 - (v19 - v20)) + (v18 - v20)) + v21)) * 2.0);
+    return blend(x == x, v22, x + x);
+}
+
+/* The hyperbolic sine; error 0.6. */
+REAL_INLINE double sinh_of(double x) {
+    double v0 = fabs(x);
+    double v1 = blend(v0 < 710.5, v0, 710.5);
+    double v2 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v3 = FUSED_MULTIPLY_ADD(-v2, 0.6931471805598903, v1);
+    double v4 = FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, v3);
+    double v5 = FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, v3 - v4);
+    double v6 = v4 * v4;
+    double v7 = v6 * 0.5;
+    double v8 = v4 + v7;
+    double v9 = v4 * v4;
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.091467958547083e-09, v9, 2.755727366084684e-07), v9,
+        2.480158732553376e-05);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v10, v9, 0.0013888888888883752), v9, 0.04166666666666667);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6084322963222681e-10, v9, 2.5052078014151406e-08), v9,
+        2.755731923994778e-06);
+    double v13 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v12, v9, 0.00019841269841266418), v9, 0.008333333333333333);
+    double v14 = FUSED_MULTIPLY_ADD(v11, v4, FUSED_MULTIPLY_ADD(v13, v9, 0.16666666666666666));
+    double v15 = v5 + FUSED_MULTIPLY_ADD(v4, v5, FUSED_MULTIPLY_ADD(v4, v4, -v6) * 0.5);
+    double v16 = v8 + 1.0;
+    double v17 = ((1.0 - v16) + v8) + (((v4 - v8) + v7) + FUSED_MULTIPLY_ADD(v6 * v4, v14, v15));
+    double v18 = v16 + v17;
+    double v19 = double_from_bits(bits_of((v2 - 2.0) + 6755399441056767.0) << 52);
+    double v20 = v18 * v19;
+    double v21 = ((v16 - v18) + v17) * v19;
+    double v22 = 0.0625 / v20;
+    double v23 = -1.0 * v22;
+    double v24 = v20 + v23;
+    double v25 = v24 - v20;
+    double v26 = FUSED_MULTIPLY_ADD(-1.0, (FUSED_MULTIPLY_ADD(-v22, v20, 0.0625) + (0.0 - (v22 * v21))) / v20, v21);
+    double v27 = blend(v0 < 710.5, copysign((v24 + (((v20 - (v24 - v25)) + (v23 - v25)) + v26)) * 2.0, x), x *
+        INFINITY);
+    return blend(v0 >= 3.725290298461914e-09, v27, x);
+}
+
+/* The hyperbolic cosine; error 0.55. */
+REAL_INLINE double cosh_of(double x) {
+    double v0 = fabs(x);
+    double v1 = blend(v0 < 710.5, v0, 710.5);
+    double v2 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v3 = FUSED_MULTIPLY_ADD(-v2, 0.6931471805598903, v1);
+    double v4 = FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, v3);
+    double v5 = FUSED_MULTIPLY_ADD(-v2, 5.497923018708371e-14, v3 - v4);
+    double v6 = v4 * v4;
+    double v7 = v6 * 0.5;
+    double v8 = v4 + v7;
+    double v9 = v4 * v4;
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.091467958547083e-09, v9, 2.755727366084684e-07), v9,
+        2.480158732553376e-05);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v10, v9, 0.0013888888888883752), v9, 0.04166666666666667);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6084322963222681e-10, v9, 2.5052078014151406e-08), v9,
+        2.755731923994778e-06);
+    double v13 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v12, v9, 0.00019841269841266418), v9, 0.008333333333333333);
+    double v14 = FUSED_MULTIPLY_ADD(v11, v4, FUSED_MULTIPLY_ADD(v13, v9, 0.16666666666666666));
+    double v15 = v5 + FUSED_MULTIPLY_ADD(v4, v5, FUSED_MULTIPLY_ADD(v4, v4, -v6) * 0.5);
+    double v16 = v8 + 1.0;
+    double v17 = ((1.0 - v16) + v8) + (((v4 - v8) + v7) + FUSED_MULTIPLY_ADD(v6 * v4, v14, v15));
+    double v18 = v16 + v17;
+    double v19 = double_from_bits(bits_of((v2 - 2.0) + 6755399441056767.0) << 52);
+    double v20 = v18 * v19;
+    double v21 = ((v16 - v18) + v17) * v19;
+    double v22 = 0.0625 / v20;
+    double v23 = 1.0 * v22;
+    double v24 = v20 + v23;
+    double v25 = v24 - v20;
+    double v26 = FUSED_MULTIPLY_ADD(1.0, (FUSED_MULTIPLY_ADD(-v22, v20, 0.0625) + (0.0 - (v22 * v21))) / v20, v21);
+    double v27 = blend(v0 < 710.5, (v24 + (((v20 - (v24 - v25)) + (v23 - v25)) + v26)) * 2.0, INFINITY);
+    return blend(x == x, v27, x + x);
+}
+
+/* The natural logarithm; error 0.55. */
+REAL_INLINE double logarithm_of(double x) {
+    int v0 = x < 2.2250738585072014e-308;
+    uint64_t v1 = bits_of(blend(v0, x * 1.8014398509481984e+16, x)) + UINT64_C(0x95f619980c433);
+    double v2 = double_from_bits((v1 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v3 = double_from_bits((v1 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v4 = v2 - 1.0;
+    double v5 = double_from_bits(bits_of(-blend(v3 < 1022.0, v3, 1022.0) + 6755399441056767.0) << 52);
+    double v6 = v4 + 2.0;
+    double v7 = 1.0 / v6;
+    double v8 = v4 * v7;
+    double v9 = FUSED_MULTIPLY_ADD(-v8, v6, v4) + FUSED_MULTIPLY_ADD(1.0 - v8, 0.0 * v5, -v8 * ((2.0 - v6) + v4));
+    double v10 = v8 * v8;
+    double v11 = v3 + blend(v0, -54.0, 0.0);
+    double v12 = v11 * 0.6931471805598903;
+    double v13 = v8 * 2.0;
+    double v14 = v12 + v13;
+    double v15 = v10 * v10;
+    double v16 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v15, 0.22222211099711295), v15,
+        0.39999999999899033);
+    double v17 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v15, 0.18182891680439733), v15,
+        0.28571428626190487);
+    double v18 = FUSED_MULTIPLY_ADD(v16, v10, FUSED_MULTIPLY_ADD(v17, v15, 0.666666666666667));
+    double v19 = FUSED_MULTIPLY_ADD(v11, 5.497923018708371e-14, FUSED_MULTIPLY_ADD(v8 * v10, v18, (v9 * v7) * 2.0));
+    double v20 = blend(x > 0.0, blend(x < INFINITY, v14 + (((v12 - v14) + v13) + v19), x + x), blend(x == 0.0,
+        -INFINITY, blend(x == x, NAN, x + x)));
+    return v20;
+}
+
+/* log(1 + x); error 0.55. */
+REAL_INLINE double log_plus_one_of(double x) {
+    double v0 = x + 1.0;
+    double v1 = v0 - 1.0;
+    uint64_t v2 = bits_of(v0) + UINT64_C(0x95f619980c433);
+    double v3 = double_from_bits((v2 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v4 = double_from_bits((v2 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v5 = v3 - 1.0;
+    double v6 = double_from_bits(bits_of(-blend(v4 < 1022.0, v4, 1022.0) + 6755399441056767.0) << 52);
+    double v7 = v5 + 2.0;
+    double v8 = 1.0 / v7;
+    double v9 = v5 * v8;
+    double v10 = FUSED_MULTIPLY_ADD(1.0 - v9, ((1.0 - (v0 - v1)) + (x - v1)) * v6, -v9 * ((2.0 - v7) + v5));
+    double v11 = v9 * v9;
+    double v12 = v4 + 0.0;
+    double v13 = v12 * 0.6931471805598903;
+    double v14 = v9 * 2.0;
+    double v15 = v13 + v14;
+    double v16 = v11 * v11;
+    double v17 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v16, 0.22222211099711295), v16,
+        0.39999999999899033);
+    double v18 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v16, 0.18182891680439733), v16,
+        0.28571428626190487);
+    double v19 = FUSED_MULTIPLY_ADD(v17, v11, FUSED_MULTIPLY_ADD(v18, v16, 0.666666666666667));
+    double v20 = FUSED_MULTIPLY_ADD(v9 * v11, v19, ((FUSED_MULTIPLY_ADD(-v9, v7, v5) + v10) * v8) * 2.0);
+    double v21 = ((v13 - v15) + v14) + FUSED_MULTIPLY_ADD(v12, 5.497923018708371e-14, v20);
+    double v22 = blend(fabs(x) < 9.094947017729282e-13, FUSED_MULTIPLY_ADD(x * -0.5, x, x), blend(x < INFINITY, v15 +
+        v21, x + x));
+    double v23 = blend(x > -1.0, v22, blend(x == -1.0, -INFINITY, blend(x == x, NAN, x + x)));
+    return v23;
+}
+
+/* The inverse of the hyperbolic sine; error 0.6. */
+REAL_INLINE double asinh_of(double x) {
+    double v0 = fabs(x);
+    int v1 = v0 >= 268435456.0;
+    double v2 = blend(v1, 1.0, v0);
+    double v3 = v2 * v2;
+    double v4 = v3 + 1.0;
+    double v5 = v4 - v3;
+    double v6 = sqrt(v4);
+    double v7 = FUSED_MULTIPLY_ADD(-v6, v6, v4) + (((v3 - (v4 - v5)) + (1.0 - v5)) + FUSED_MULTIPLY_ADD(v2, v2, -v3));
+    double v8 = v6 + v2;
+    double v9 = v8 - v6;
+    double v10 = ((v6 - (v8 - v9)) + (v2 - v9)) + blend(v6 > 0.0, v7 / (v6 * 2.0), 0.0);
+    uint64_t v11 = bits_of(blend(v1, v0, v8)) + UINT64_C(0x95f619980c433);
+    double v12 = double_from_bits((v11 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v13 = double_from_bits((v11 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v14 = v12 - 1.0;
+    uint64_t v15 = bits_of(-blend(v13 < 1022.0, v13, 1022.0) + 6755399441056767.0) << 52;
+    double v16 = v14 + 2.0;
+    double v17 = 1.0 / v16;
+    double v18 = v14 * v17;
+    double v19 = FUSED_MULTIPLY_ADD(1.0 - v18, blend(v1, 0.0, v10) * double_from_bits(v15), -v18 * ((2.0 - v16) +
+        v14));
+    double v20 = v18 * v18;
+    double v21 = v13 + blend(v1, 1.0, 0.0);
+    double v22 = v21 * 0.6931471805598903;
+    double v23 = v18 * 2.0;
+    double v24 = v22 + v23;
+    double v25 = v20 * v20;
+    double v26 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v25, 0.22222211099711295), v25,
+        0.39999999999899033);
+    double v27 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v25, 0.18182891680439733), v25,
+        0.28571428626190487);
+    double v28 = FUSED_MULTIPLY_ADD(v26, v20, FUSED_MULTIPLY_ADD(v27, v25, 0.666666666666667));
+    double v29 = FUSED_MULTIPLY_ADD(v18 * v20, v28, ((FUSED_MULTIPLY_ADD(-v18, v16, v14) + v19) * v17) * 2.0);
+    double v30 = ((v22 - v24) + v23) + FUSED_MULTIPLY_ADD(v21, 5.497923018708371e-14, v29);
+    double v31 = blend((v0 >= 3.725290298461914e-09) & (v0 < INFINITY), copysign(v24 + v30, x), x);
+    return v31;
+}
+
+/* The inverse of the hyperbolic cosine; error 0.65. */
+REAL_INLINE double acosh_of(double x) {
+    int v0 = x >= 268435456.0;
+    double v1 = blend(v0, 1.0, x);
+    double v2 = v1 * v1;
+    double v3 = v2 + -1.0;
+    double v4 = v3 - v2;
+    double v5 = sqrt(v3);
+    double v6 = FUSED_MULTIPLY_ADD(-v5, v5, v3) + (((v2 - (v3 - v4)) + (-1.0 - v4)) + FUSED_MULTIPLY_ADD(v1, v1,
+        -v2));
+    double v7 = v5 + v1;
+    double v8 = v7 - v5;
+    double v9 = ((v5 - (v7 - v8)) + (v1 - v8)) + blend(v5 > 0.0, v6 / (v5 * 2.0), 0.0);
+    uint64_t v10 = bits_of(blend(v0, x, v7)) + UINT64_C(0x95f619980c433);
+    double v11 = double_from_bits((v10 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v12 = double_from_bits((v10 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v13 = v11 - 1.0;
+    uint64_t v14 = bits_of(-blend(v12 < 1022.0, v12, 1022.0) + 6755399441056767.0) << 52;
+    double v15 = v13 + 2.0;
+    double v16 = 1.0 / v15;
+    double v17 = v13 * v16;
+    double v18 = FUSED_MULTIPLY_ADD(1.0 - v17, blend(v0, 0.0, v9) * double_from_bits(v14), -v17 * ((2.0 - v15) +
+        v13));
+    double v19 = v17 * v17;
+    double v20 = v12 + blend(v0, 1.0, 0.0);
+    double v21 = v20 * 0.6931471805598903;
+    double v22 = v17 * 2.0;
+    double v23 = v21 + v22;
+    double v24 = v19 * v19;
+    double v25 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v24, 0.22222211099711295), v24,
+        0.39999999999899033);
+    double v26 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v24, 0.18182891680439733), v24,
+        0.28571428626190487);
+    double v27 = FUSED_MULTIPLY_ADD(v25, v19, FUSED_MULTIPLY_ADD(v26, v24, 0.666666666666667));
+    double v28 = FUSED_MULTIPLY_ADD(v17 * v19, v27, ((FUSED_MULTIPLY_ADD(-v17, v15, v13) + v18) * v16) * 2.0);
+    double v29 = ((v21 - v23) + v22) + FUSED_MULTIPLY_ADD(v20, 5.497923018708371e-14, v28);
+    double v30 = blend(x >= 1.0, blend(x < INFINITY, v23 + v29, x + x), blend(x == x, NAN, x + x));
+    return v30;
+}
+
+/* The inverse of the hyperbolic tangent; error 0.6. */
+REAL_INLINE double atanh_of(double x) {
+    double v0 = fabs(x);
+    double v1 = v0 + 1.0;
+    double v2 = v1 - 1.0;
+    double v3 = -v0;
+    double v4 = v3 + 1.0;
+    double v5 = v4 - 1.0;
+    double v6 = v1 / v4;
+    double v7 = ((1.0 - (v1 - v2)) + (v0 - v2)) - (v6 * ((1.0 - (v4 - v5)) + (v3 - v5)));
+    uint64_t v8 = bits_of(v6) + UINT64_C(0x95f619980c433);
+    double v9 = double_from_bits((v8 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v10 = double_from_bits((v8 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v11 = v9 - 1.0;
+    uint64_t v12 = bits_of(-blend(v10 < 1022.0, v10, 1022.0) + 6755399441056767.0) << 52;
+    double v13 = ((FUSED_MULTIPLY_ADD(-v6, v4, v1) + v7) / v4) * double_from_bits(v12);
+    double v14 = v11 + 2.0;
+    double v15 = 1.0 / v14;
+    double v16 = v11 * v15;
+    double v17 = FUSED_MULTIPLY_ADD(-v16, v14, v11) + FUSED_MULTIPLY_ADD(1.0 - v16, v13, -v16 * ((2.0 - v14) + v11));
+    double v18 = v16 * v16;
+    double v19 = v10 + 0.0;
+    double v20 = v19 * 0.6931471805598903;
+    double v21 = v16 * 2.0;
+    double v22 = v20 + v21;
+    double v23 = v18 * v18;
+    double v24 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.15331636699545695, v23, 0.22222211099711295), v23,
+        0.39999999999899033);
+    double v25 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1461749869387011, v23, 0.18182891680439733), v23,
+        0.28571428626190487);
+    double v26 = FUSED_MULTIPLY_ADD(v24, v18, FUSED_MULTIPLY_ADD(v25, v23, 0.666666666666667));
+    double v27 = FUSED_MULTIPLY_ADD(v19, 5.497923018708371e-14, FUSED_MULTIPLY_ADD(v16 * v18, v26, (v17 * v15) *
+        2.0));
+    double v28 = copysign(blend(v0 == 1.0, INFINITY, (v22 + (((v20 - v22) + v21) + v27)) * 0.5), x);
+    double v29 = blend(v0 <= 1.0, blend(v0 >= 3.725290298461914e-09, v28, x), blend(x == x, NAN, x + x));
+    return v29;
+}
+
+/* x to the power of y; error 0.7. Special values are those of C99, annex F.9.4.4. */
+REAL_INLINE double power_of(double x, double y) {
+    double v0 = fabs(x);
+    double v1 = fabs(y);
+    int v2 = (v0 > 0.0) & (v0 < INFINITY);
+    double v3 = blend(v2, v0, 1.0);
+    int v4 = v3 < 2.2250738585072014e-308;
+    uint64_t v5 = bits_of(blend(v4, v3 * 1.8014398509481984e+16, v3)) + UINT64_C(0x95f619980c433);
+    double v6 = double_from_bits((v5 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double v7 = double_from_bits((v5 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v8 = v6 - 1.0;
+    double v9 = v7 + blend(v4, -54.0, 0.0);
+    double v10 = v8 + 2.0;
+    double v11 = v10 - 2.0;
+    double v12 = v8 / v10;
+    double v13 = FUSED_MULTIPLY_ADD(-v12, v10, v8) + (0.0 - (v12 * ((2.0 - (v10 - v11)) + (v8 - v11))));
+    double v14 = v13 / v10;
+    double v15 = v12 * v12;
+    double v16 = FUSED_MULTIPLY_ADD(v12 * 2.0, v14, FUSED_MULTIPLY_ADD(v12, v12, -v15));
+    double v17 = v15 * v15;
+    double v18 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.10617928942298642, v17, 0.11766053088734164), v17,
+        0.1538461552543119);
+    double v19 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.1047282035767488, v17, 0.13333314621003772), v17,
+        0.18181818181298537);
+    double v20 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v18, v17, 0.2222222222222295), v15, FUSED_MULTIPLY_ADD(v19,
+        v17, 0.2857142857142857));
+    double v21 = v15 * v20;
+    double v22 = v21 + 0.4;
+    double v23 = v15 * 0.6666666666666666;
+    double v24 = FUSED_MULTIPLY_ADD(v15, 3.700743415417188e-17, v16 * 0.6666666666666666);
+    double v25 = v15 * v15;
+    double v26 = FUSED_MULTIPLY_ADD(v15, v15, -v25) + FUSED_MULTIPLY_ADD(v15, v16, v16 * v15);
+    double v27 = v25 * v22;
+    double v28 = FUSED_MULTIPLY_ADD(v25, ((0.4 - v22) + v21) + -2.2204460492503132e-17, v26 * v22);
+    double v29 = v23 + v27;
+    double v30 = (FUSED_MULTIPLY_ADD(v15, 0.6666666666666666, -v23) + v24) + (FUSED_MULTIPLY_ADD(v25, v22, -v27) +
+        v28);
+    double v31 = v12 * v29;
+    double v32 = FUSED_MULTIPLY_ADD(v12, v29, -v31) + FUSED_MULTIPLY_ADD(v12, ((v23 - v29) + v27) + v30, v14 * v29);
+    double v33 = v12 * 2.0;
+    double v34 = v33 + v31;
+    double v35 = v9 * 0.6931471805598903;
+    double v36 = v35 + v34;
+    double v37 = FUSED_MULTIPLY_ADD(v9, 5.497923018708371e-14, ((v33 - v34) + v31) + FUSED_MULTIPLY_ADD(v14, 2.0,
+        v32));
+    double v38 = ((v35 - v36) + v34) + v37;
+    double v39 = v36 + v38;
+    double v40 = blend(v2, v39, blend(v0 > 0.0, v0, -INFINITY));
+    double v41 = y * v40;
+    double v42 = FUSED_MULTIPLY_ADD(y, v40, -v41) + FUSED_MULTIPLY_ADD(y, (v36 - v39) + v38, 0.0 * v40);
+    double v43 = blend(fabs(v41) < 750.0, v42, 0.0);
+    double v44 = blend(v41 > 710.0, 710.0, blend(v41 < -746.0, -746.0, v41));
+    double v45 = FUSED_MULTIPLY_ADD(v44, 1.4426950408889634, 6755399441055744.0) - 6755399441055744.0;
+    double v46 = FUSED_MULTIPLY_ADD(-v45, 0.6931471805598903, v44);
+    double v47 = v46 + 1.0;
+    double v48 = FUSED_MULTIPLY_ADD(-v45, 5.497923018708371e-14, v46) + v43;
+    double v49 = FUSED_MULTIPLY_ADD(-v45, 5.497923018708371e-14, (1.0 - v47) + v46) + v43;
+    double v50 = v48 * v48;
+    double v51 = FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v50, 2.5052071108803928e-08);
+    double v52 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v51, v50, 2.7557319247205175e-06), v50,
+        0.00019841269841263304);
+    double v53 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v52, v50, 0.008333333333333333), v50, 0.16666666666666666);
+    double v54 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v50, 2.755726330085884e-07), v50,
+        2.4801587336421897e-05);
+    double v55 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v54, v50, 0.0013888888888879082), v50, 0.04166666666666668);
+    double v56 = FUSED_MULTIPLY_ADD(v48 * v48, FUSED_MULTIPLY_ADD(v53, v48, FUSED_MULTIPLY_ADD(v55, v50, 0.5)), v49);
+    double v57 = ((v45 * 0.5) + 6755399441055744.0) - 6755399441055744.0;
+    double v58 = (v47 + v56) * double_from_bits(bits_of(v57 + 6755399441056767.0) << 52);
+    double v59 = v58 * double_from_bits(bits_of((v45 - v57) + 6755399441056767.0) << 52);
+    double v60 = blend(v41 == v41, v59, v41 + v41);
+    double v61 = fabs(y * 0.5);
+    double v62 = blend(v1 < 4503599627370496.0, (v1 + 4503599627370496.0) - 4503599627370496.0, v1);
+    int v63 = v62 == v1;
+    double v64 = blend(v61 < 4503599627370496.0, (v61 + 4503599627370496.0) - 4503599627370496.0, v61);
+    double v65 = blend(((x < 0.0) & (x > -INFINITY)) & !v63, NAN, blend(v63 & !(v64 == v61), copysign(v60, x), v60));
+    double v66 = blend(((x == 1.0) | (y == 0.0)) | ((x == -1.0) & (v1 == INFINITY)), 1.0, blend((x == x) & (y == y),
+        v65, x + y));
+    return v66;
+}
+
+/* The error function; error 1.1. */
+REAL_INLINE double erf_of(double x) {
+    double v0 = fabs(x);
+    double v1 = v0 * v0;
+    double v2 = v1 * v1;
+    double v3 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(7.420130126131617e-11, v2, 1.478365393786114e-08), v2,
+        1.6462070293796427e-06);
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v3, v2, 0.0001205533296564953), v2, 0.005223977625441262);
+    double v5 = FUSED_MULTIPLY_ADD(-1.2007134812344127e-09, v2, -1.6364594157391539e-07);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v2, -1.4925649319697897e-05), v2, -0.00085483270232917);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v2, -0.026866170645131224), v2, -0.37612638903183754);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v4, v2, 0.11283791670955126), v1, v7);
+    double v9 = FUSED_MULTIPLY_ADD(v0, 0.1283791670955126, v0 * FUSED_MULTIPLY_ADD(v1, v8, -1.2420116002463032e-17));
+    double v10 = blend(v0 > 28.0, 28.0, v0);
+    double v11 = v10 + 4.0;
+    double v12 = 4.0 / v11;
+    double v13 = (FUSED_MULTIPLY_ADD(-v12, v11, 4.0) - (v12 * (v10 - (v11 - 4.0)))) * 0.25;
+    double v14 = (v12 - 0.5) + (v12 * v13);
+    double v15 = v14 * v14;
+    double v16 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.0032157115212610803, v15, 0.007856995115322788), v15,
+        -0.013813505186662724);
+    double v17 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v16, v15, 0.01922285505188966), v15, -0.0037220523234451426);
+    double v18 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v17, v15, -0.11649350190457136), v15, 0.391171562323108);
+    double v19 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v18, v15, 1.2221042385441538), v15, 1.323406351512078);
+    double v20 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.00016366596840580353, v15, 0.002489450667102091), v15,
+        -0.011669237530273375);
+    double v21 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v20, v15, 0.03862729584806945), v15, -0.09052817341931577);
+    double v22 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v21, v15, 0.0359627350748277), v15, 0.8438417068871257);
+    double v23 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v22, v15, 1.3920874979194542), v15, 1.0817076626264708);
+    double v24 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v19, v15, 0.7732087022652371), v14, FUSED_MULTIPLY_ADD(v23,
+        v15, 0.488274364540441));
+    double v25 = v14 * v24;
+    double v26 = v25 + 0.27399891525012277;
+    double v27 = v10 * v10;
+    double v28 = (6755399441055744.0 - (v27 * 1.4426950408889634)) - 6755399441055744.0;
+    double v29 = FUSED_MULTIPLY_ADD(-v28, 0.6931471805598903, -v27) - FUSED_MULTIPLY_ADD(v10, v10, -v27);
+    double v30 = FUSED_MULTIPLY_ADD(-v28, 5.497923018708371e-14, v29);
+    double v31 = v30 * v30;
+    double v32 = FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v31, 2.5052071108803928e-08);
+    double v33 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v32, v31, 2.7557319247205175e-06), v31,
+        0.00019841269841263304);
+    double v34 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v33, v31, 0.008333333333333333), v31, 0.16666666666666666);
+    double v35 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v31, 2.755726330085884e-07), v31,
+        2.4801587336421897e-05);
+    double v36 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v35, v31, 0.0013888888888879082), v31, 0.04166666666666668);
+    double v37 = FUSED_MULTIPLY_ADD(v30 * v30, FUSED_MULTIPLY_ADD(v34, v30, FUSED_MULTIPLY_ADD(v36, v31, 0.5)), v30);
+    double v38 = v26 * v12;
+    double v39 = FUSED_MULTIPLY_ADD(v38, v13, (((0.27399891525012277 - v26) + v25) + 1.4393136278317438e-17) * v12);
+    double v40 = FUSED_MULTIPLY_ADD(v26, v12, -v38) + v39;
+    double v41 = v38 + FUSED_MULTIPLY_ADD(v38, v37, FUSED_MULTIPLY_ADD(v40, v37, v40));
+    double v42 = ((v28 * 0.5) + 6755399441055744.0) - 6755399441055744.0;
+    double v43 = (v41 * double_from_bits(bits_of(v42 + 6755399441056767.0) << 52)) * double_from_bits(bits_of((v28 -
+        v42) + 6755399441056767.0) << 52);
+    return copysign(blend(v0 < 0.75, v0 + v9, 1.0 - v43), x);
+}
+
+/* 1 - erf(x); error 3, where it is small. */
+REAL_INLINE double erfc_of(double x) {
+    double v0 = fabs(x);
+    double v1 = blend(v0 > 28.0, 28.0, v0);
+    double v2 = v1 + 4.0;
+    double v3 = 4.0 / v2;
+    double v4 = (FUSED_MULTIPLY_ADD(-v3, v2, 4.0) - (v3 * (v1 - (v2 - 4.0)))) * 0.25;
+    double v5 = (v3 - 0.5) + (v3 * v4);
+    double v6 = v5 * v5;
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.0032157115212610803, v6, 0.007856995115322788), v6,
+        -0.013813505186662724);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v6, 0.01922285505188966), v6, -0.0037220523234451426);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v6, -0.11649350190457136), v6, 0.391171562323108);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v6, 1.2221042385441538), v6, 1.323406351512078);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.00016366596840580353, v6, 0.002489450667102091), v6,
+        -0.011669237530273375);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v11, v6, 0.03862729584806945), v6, -0.09052817341931577);
+    double v13 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v12, v6, 0.0359627350748277), v6, 0.8438417068871257);
+    double v14 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v13, v6, 1.3920874979194542), v6, 1.0817076626264708);
+    double v15 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v10, v6, 0.7732087022652371), v5, FUSED_MULTIPLY_ADD(v14, v6,
+        0.488274364540441));
+    double v16 = v5 * v15;
+    double v17 = v16 + 0.27399891525012277;
+    double v18 = v1 * v1;
+    double v19 = (6755399441055744.0 - (v18 * 1.4426950408889634)) - 6755399441055744.0;
+    double v20 = FUSED_MULTIPLY_ADD(-v19, 0.6931471805598903, -v18) - FUSED_MULTIPLY_ADD(v1, v1, -v18);
+    double v21 = FUSED_MULTIPLY_ADD(-v19, 5.497923018708371e-14, v20);
+    double v22 = v21 * v21;
+    double v23 = FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v22, 2.5052071108803928e-08);
+    double v24 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v23, v22, 2.7557319247205175e-06), v22,
+        0.00019841269841263304);
+    double v25 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v24, v22, 0.008333333333333333), v22, 0.16666666666666666);
+    double v26 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v22, 2.755726330085884e-07), v22,
+        2.4801587336421897e-05);
+    double v27 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v26, v22, 0.0013888888888879082), v22, 0.04166666666666668);
+    double v28 = FUSED_MULTIPLY_ADD(v21 * v21, FUSED_MULTIPLY_ADD(v25, v21, FUSED_MULTIPLY_ADD(v27, v22, 0.5)), v21);
+    double v29 = v17 * v3;
+    double v30 = FUSED_MULTIPLY_ADD(v29, v4, (((0.27399891525012277 - v17) + v16) + 1.4393136278317438e-17) * v3);
+    double v31 = FUSED_MULTIPLY_ADD(v17, v3, -v29) + v30;
+    double v32 = v29 + FUSED_MULTIPLY_ADD(v29, v28, FUSED_MULTIPLY_ADD(v31, v28, v31));
+    double v33 = ((v19 * 0.5) + 6755399441055744.0) - 6755399441055744.0;
+    double v34 = (v32 * double_from_bits(bits_of(v33 + 6755399441056767.0) << 52)) * double_from_bits(bits_of((v19 -
+        v33) + 6755399441056767.0) << 52);
+    double v35 = x * x;
+    double v36 = v35 * v35;
+    double v37 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(7.420130126131617e-11, v36, 1.478365393786114e-08), v36,
+        1.6462070293796427e-06);
+    double v38 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v37, v36, 0.0001205533296564953), v36, 0.005223977625441262);
+    double v39 = FUSED_MULTIPLY_ADD(-1.2007134812344127e-09, v36, -1.6364594157391539e-07);
+    double v40 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v39, v36, -1.4925649319697897e-05), v36, -0.00085483270232917);
+    double v41 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v40, v36, -0.026866170645131224), v36, -0.37612638903183754);
+    double v42 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v38, v36, 0.11283791670955126), v35, v41);
+    double v43 = FUSED_MULTIPLY_ADD(x, 0.1283791670955126, x * FUSED_MULTIPLY_ADD(v35, v42, -1.2420116002463032e-17));
+    return blend(v0 < 0.75, 1.0 - (x + v43), blend(x < 0.0, 2.0 - v34, v34));
+}
+
+/* erf_inv(x), for w = -log(1 - x^2), which is that of 0 unless |x| < 1. */
+REAL_INLINE double erf_inv_of(double x, double w) {
+    double v0 = fabs(x);
+    double v1 = w - 2.5;
+    double v2 = v1 * v1;
+    double v3 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-7.177495311532216e-20, v2, 4.145539926636719e-18), v2,
+        -4.548056556046135e-17);
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v3, v2, -7.889491910374859e-15), v2, 6.765343558331482e-13);
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v4, v2, -2.9152934468350055e-11), v2, 4.2607921356588607e-10);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v2, 4.3232723103675954e-08), v2, -4.3432281254945584e-06);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v2, 0.00020359528755803895), v2, 0.00022692259238136944);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(3.4397118221917743e-19, v2, -3.700949862636189e-17), v2,
+        2.0078470436443033e-15);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v2, -5.638253552598092e-14), v2, -7.798689112465036e-13);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v9, v2, 1.9248962789022888e-10), v2, -1.1926367555678642e-08);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v10, v2, 3.706434114395641e-07), v2, 5.861990714456605e-06);
+    double v12 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v11, v2, -0.0017616961267060039), v2, 0.24607297026321356);
+    double v13 = FUSED_MULTIPLY_ADD(w, FUSED_MULTIPLY_ADD(v7, v1, v12), -3.8332932499128993e-17);
+    double v14 = sqrt(w);
+    double v15 = v14 - 3.0;
+    double v16 = v15 * v15;
+    double v17 = FUSED_MULTIPLY_ADD(-1.3132127732143907e-08, v16, 1.8018089802457178e-07);
+    double v18 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v17, v16, -6.522485122896027e-07), v16,
+        -1.6496030470246326e-06);
+    double v19 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v18, v16, 2.193416823581826e-05), v16,
+        -4.6460493875691996e-05);
+    double v20 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v19, v16, -0.0002831243893821357), v16, 0.001483737339911718);
+    double v21 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v20, v16, 0.005685182418104468), v16, 0.009445522011985764);
+    double v22 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.346067838954316e-08, v16, -6.874075748257772e-08), v16,
+        -7.52745814592708e-08);
+    double v23 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v22, v16, 1.99770223499857e-06), v16, -5.946977609476817e-06);
+    double v24 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v23, v16, -2.2873261096184918e-05), v16,
+        0.00020551662581805793);
+    double v25 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v24, v16, -0.00014889810762942838), v16,
+        -0.003558794015551841);
+    double v26 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v25, v16, -0.007643805570073247), v16, 1.0016752766933998);
+    double v27 = FUSED_MULTIPLY_ADD(v15, FUSED_MULTIPLY_ADD(v21, v15, v26), 1.5047852583416206e-16);
+    double v28 = v14 - 5.0;
+    double v29 = v28 * v28;
+    double v30 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(3.32180929690899e-13, v29, -2.2735221557301035e-11), v29,
+        7.607972620432634e-11);
+    double v31 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v30, v29, 1.3065169014942025e-09), v29, 7.829374259171906e-09);
+    double v32 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v31, v29, 2.9014740163305535e-08), v29,
+        2.2905391312355676e-07);
+    double v33 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v32, v29, 4.526052368408665e-06), v29, 7.599527810568252e-05);
+    double v34 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(6.219844974350822e-12, v29, 1.2966008975394952e-11), v29,
+        -3.7698634494937485e-10);
+    double v35 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v34, v29, -3.538480571987436e-09), v29,
+        -1.5210814484597578e-08);
+    double v36 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v35, v29, -6.757381514278001e-08), v29,
+        -9.930252716414698e-07);
+    double v37 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v36, v29, -1.9681771218447543e-05), v29,
+        -0.0002150301197983227);
+    double v38 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v33, v29, -0.00013871931838017738), v28,
+        FUSED_MULTIPLY_ADD(v37, v29, 1.0103004648645448));
+    int v39 = w >= 14.0;
+    double v40 = x * blend(v39, FUSED_MULTIPLY_ADD(v28, v38, -8.25220929251163e-17), v27);
+    double v41 = FUSED_MULTIPLY_ADD(x, blend(v39, 4.849906401408584, 2.8329767987282706), v40);
+    double v42 = blend(w < 5.0, copysign(FUSED_MULTIPLY_ADD(x, 0.886226925452758, x * v13), x), v41);
+    return blend(v0 < 1.0, v42, blend(v0 == 1.0, copysign(INFINITY, x), NAN));
+}
+
+/* The angle whose sine is x; error 0.6. */
+REAL_INLINE double asin_of(double x) {
+    double v0 = fabs(x);
+    double v1 = v0 * v0;
+    double v2 = -v1;
+    double v3 = v2 + 1.0;
+    double v4 = v3 - 1.0;
+    double v5 = sqrt(v3);
+    double v6 = FUSED_MULTIPLY_ADD(-v5, v5, v3) + (((1.0 - (v3 - v4)) + (v2 - v4)) - FUSED_MULTIPLY_ADD(v0, v0, -v1));
+    double v7 = blend(v5 > 0.0, v6 / (v5 * 2.0), 0.0);
+    int v8 = v0 > v5;
+    double v9 = blend(v8, v5, v0);
+    double v10 = blend(v8, v7, 0.0);
+    double v11 = blend(v8, v0, v5);
+    double v12 = blend(v8, 0.0, v7);
+    int v13 = v9 > (v11 * 0.25);
+    int v14 = v9 > (v11 * 0.75);
+    double v15 = blend(v14, 1.0, blend(v13, 0.5, 0.0));
+    double v16 = blend(v14, 0.7853981633974483, blend(v13, 0.4636476090008061, 0.0));
+    double v17 = blend(v14, 3.061616997868383e-17, blend(v13, 2.2698777452961687e-17, 0.0));
+    double v18 = -v15 * v11;
+    double v19 = v9 + v18;
+    double v20 = v19 - v9;
+    double v21 = v15 * v9;
+    double v22 = v11 + v21;
+    double v23 = v22 - v11;
+    double v24 = ((v9 - (v19 - v20)) + (v18 - v20)) + FUSED_MULTIPLY_ADD(-v15, v12, v10);
+    double v25 = ((v11 - (v22 - v23)) + (v21 - v23)) + FUSED_MULTIPLY_ADD(v15, v10, v12);
+    double v26 = v19 / v22;
+    double v27 = v26 * v26;
+    double v28 = v16 + v26;
+    double v29 = v27 * v27;
+    double v30 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.057529943904780285, v29, 0.07692017877237385), v29,
+        0.11111111035986847);
+    double v31 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.041034266985419496, v29, -0.06658687414697743), v29,
+        -0.09090902874969416);
+    double v32 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v31, v29, -0.1428571428525851), v29, -0.3333333333333333);
+    double v33 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v30, v29, 0.19999999999998933), v27, v32);
+    double v34 = v17 + ((FUSED_MULTIPLY_ADD(-v26, v22, v19) + (v24 - (v26 * v25))) / v22);
+    double v35 = blend(v8, 1.0, 0.0);
+    double v36 = blend(v8, -1.0, 1.0);
+    double v37 = v35 * 1.5707963267948966;
+    double v38 = v36 * v28;
+    double v39 = v37 + v38;
+    double v40 = v39 - v37;
+    double v41 = FUSED_MULTIPLY_ADD(v36, ((v16 - v28) + v26) + FUSED_MULTIPLY_ADD(v26 * v27, v33, v34), v35 *
+        6.123233995736766e-17);
+    double v42 = blend(v0 >= 3.725290298461914e-09, copysign(v39 + (((v37 - (v39 - v40)) + (v38 - v40)) + v41), x),
+        x);
+    return blend(v0 <= 1.0, v42, blend(x == x, NAN, x + x));
+}
+
+/* The angle whose cosine is x; error 0.8. */
+REAL_INLINE double acos_of(double x) {
+    double v0 = fabs(x);
+    double v1 = v0 * v0;
+    double v2 = -v1;
+    double v3 = v2 + 1.0;
+    double v4 = v3 - 1.0;
+    double v5 = sqrt(v3);
+    double v6 = FUSED_MULTIPLY_ADD(-v5, v5, v3) + (((1.0 - (v3 - v4)) + (v2 - v4)) - FUSED_MULTIPLY_ADD(v0, v0, -v1));
+    double v7 = blend(v5 > 0.0, v6 / (v5 * 2.0), 0.0);
+    int v8 = v0 > v5;
+    double v9 = blend(v8, v5, v0);
+    double v10 = blend(v8, v7, 0.0);
+    double v11 = blend(v8, v0, v5);
+    double v12 = blend(v8, 0.0, v7);
+    int v13 = v9 > (v11 * 0.25);
+    int v14 = v9 > (v11 * 0.75);
+    double v15 = blend(v14, 1.0, blend(v13, 0.5, 0.0));
+    double v16 = blend(v14, 0.7853981633974483, blend(v13, 0.4636476090008061, 0.0));
+    double v17 = blend(v14, 3.061616997868383e-17, blend(v13, 2.2698777452961687e-17, 0.0));
+    double v18 = -v15 * v11;
+    double v19 = v9 + v18;
+    double v20 = v19 - v9;
+    double v21 = v15 * v9;
+    double v22 = v11 + v21;
+    double v23 = v22 - v11;
+    double v24 = ((v9 - (v19 - v20)) + (v18 - v20)) + FUSED_MULTIPLY_ADD(-v15, v12, v10);
+    double v25 = ((v11 - (v22 - v23)) + (v21 - v23)) + FUSED_MULTIPLY_ADD(v15, v10, v12);
+    double v26 = v19 / v22;
+    double v27 = v26 * v26;
+    double v28 = v16 + v26;
+    double v29 = v27 * v27;
+    double v30 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.057529943904780285, v29, 0.07692017877237385), v29,
+        0.11111111035986847);
+    double v31 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.041034266985419496, v29, -0.06658687414697743), v29,
+        -0.09090902874969416);
+    double v32 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v31, v29, -0.1428571428525851), v29, -0.3333333333333333);
+    double v33 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v30, v29, 0.19999999999998933), v27, v32);
+    double v34 = v17 + ((FUSED_MULTIPLY_ADD(-v26, v22, v19) + (v24 - (v26 * v25))) / v22);
+    int v35 = x < 0.0;
+    double v36 = blend(v8, blend(v35, 2.0, 0.0), 1.0);
+    double v37 = blend(v35 ^ v8, 1.0, -1.0);
+    double v38 = v36 * 1.5707963267948966;
+    double v39 = v37 * v28;
+    double v40 = v38 + v39;
+    double v41 = v40 - v38;
+    double v42 = FUSED_MULTIPLY_ADD(v37, ((v16 - v28) + v26) + FUSED_MULTIPLY_ADD(v26 * v27, v33, v34), v36 *
+        6.123233995736766e-17);
+    double v43 = blend(fabs(x) <= 1.0, v40 + (((v38 - (v40 - v41)) + (v39 - v41)) + v42), blend(x == x, NAN, x + x));
+    return v43;
+}
+
+/* The angle whose tangent is x; error 0.55. */
+REAL_INLINE double atan_of(double x) {
+    double v0 = blend(fabs(x) < 1.2676506002282294e+30, fabs(x), 1.2676506002282294e+30);
+    int v1 = v0 > 1.0;
+    double v2 = blend(v1, 1.0, v0);
+    double v3 = blend(v1, v0, 1.0);
+    int v4 = v2 > (v3 * 0.25);
+    int v5 = v2 > (v3 * 0.75);
+    double v6 = blend(v5, 1.0, blend(v4, 0.5, 0.0));
+    double v7 = blend(v5, 0.7853981633974483, blend(v4, 0.4636476090008061, 0.0));
+    double v8 = blend(v5, 3.061616997868383e-17, blend(v4, 2.2698777452961687e-17, 0.0));
+    double v9 = -v6 * v3;
+    double v10 = v2 + v9;
+    double v11 = v10 - v2;
+    double v12 = v6 * v2;
+    double v13 = v3 + v12;
+    double v14 = v13 - v3;
+    double v15 = ((v2 - (v10 - v11)) + (v9 - v11)) + FUSED_MULTIPLY_ADD(-v6, 0.0, 0.0);
+    double v16 = ((v3 - (v13 - v14)) + (v12 - v14)) + FUSED_MULTIPLY_ADD(v6, 0.0, 0.0);
+    double v17 = v10 / v13;
+    double v18 = v17 * v17;
+    double v19 = v7 + v17;
+    double v20 = v18 * v18;
+    double v21 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.057529943904780285, v20, 0.07692017877237385), v20,
+        0.11111111035986847);
+    double v22 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.041034266985419496, v20, -0.06658687414697743), v20,
+        -0.09090902874969416);
+    double v23 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v22, v20, -0.1428571428525851), v20, -0.3333333333333333);
+    double v24 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v21, v20, 0.19999999999998933), v18, v23);
+    double v25 = v8 + ((FUSED_MULTIPLY_ADD(-v17, v13, v10) + (v15 - (v17 * v16))) / v13);
+    double v26 = blend(v1, 1.0, 0.0);
+    double v27 = blend(v1, -1.0, 1.0);
+    double v28 = v26 * 1.5707963267948966;
+    double v29 = v27 * v19;
+    double v30 = v28 + v29;
+    double v31 = v30 - v28;
+    double v32 = FUSED_MULTIPLY_ADD(v27, ((v7 - v19) + v17) + FUSED_MULTIPLY_ADD(v17 * v18, v24, v25), v26 *
+        6.123233995736766e-17);
+    double v33 = blend(x == x, copysign(v30 + (((v28 - (v30 - v31)) + (v29 - v31)) + v32), x), x + x);
+    return blend(v0 >= 3.725290298461914e-09, v33, x);
+}
+
+/* The angle of the point (x, y); error 0.6. Special values are those of C99, annex F.9.1.4. */
+REAL_INLINE double atan2_of(double y, double x) {
+    double v0 = fabs(x);
+    double v1 = fabs(y);
+    int v2 = v1 > v0;
+    int v3 = copysign(1.0, x) < 0.0;
+    int v4 = (x == x) & (y == y);
+    double v5 = blend(v2, v1, v0);
+    double v6 = blend(v2, v0, v1);
+    double v7 = blend(v5 > 1.0715086071862673e+301, 6.223015277861142e-61, blend(v5 < 1.1830521861667747e-271,
+        1.6069380442589903e+60, 1.0));
+    int v8 = v5 == INFINITY;
+    double v9 = blend(v8, blend(v6 == INFINITY, 1.0, 0.0), v6 * v7);
+    double v10 = blend((v8 | (v5 == 0.0)) | !v4, 1.0, v5 * v7);
+    int v11 = v9 > (v10 * 0.25);
+    int v12 = v9 > (v10 * 0.75);
+    double v13 = blend(v12, 1.0, blend(v11, 0.5, 0.0));
+    double v14 = blend(v12, 0.7853981633974483, blend(v11, 0.4636476090008061, 0.0));
+    double v15 = blend(v12, 3.061616997868383e-17, blend(v11, 2.2698777452961687e-17, 0.0));
+    double v16 = -v13 * v10;
+    double v17 = v9 + v16;
+    double v18 = v17 - v9;
+    double v19 = v13 * v9;
+    double v20 = v10 + v19;
+    double v21 = v20 - v10;
+    double v22 = ((v9 - (v17 - v18)) + (v16 - v18)) + FUSED_MULTIPLY_ADD(-v13, 0.0, 0.0);
+    double v23 = ((v10 - (v20 - v21)) + (v19 - v21)) + FUSED_MULTIPLY_ADD(v13, 0.0, 0.0);
+    double v24 = v17 / v20;
+    double v25 = v24 * v24;
+    double v26 = v14 + v24;
+    double v27 = v25 * v25;
+    double v28 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.057529943904780285, v27, 0.07692017877237385), v27,
+        0.11111111035986847);
+    double v29 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.041034266985419496, v27, -0.06658687414697743), v27,
+        -0.09090902874969416);
+    double v30 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v29, v27, -0.1428571428525851), v27, -0.3333333333333333);
+    double v31 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v28, v27, 0.19999999999998933), v25, v30);
+    double v32 = v15 + ((FUSED_MULTIPLY_ADD(-v24, v20, v17) + (v22 - (v24 * v23))) / v20);
+    double v33 = blend(v2, 1.0, blend(v3, 2.0, 0.0));
+    double v34 = blend(v2 ^ v3, -1.0, 1.0);
+    double v35 = v33 * 1.5707963267948966;
+    double v36 = v34 * v26;
+    double v37 = v35 + v36;
+    double v38 = v37 - v35;
+    double v39 = FUSED_MULTIPLY_ADD(v34, ((v14 - v26) + v24) + FUSED_MULTIPLY_ADD(v24 * v25, v31, v32), v33 *
+        6.123233995736766e-17);
+    double v40 = v9 / v10;
+    double v41 = blend((!v2 & !v3) & (v40 < 3.725290298461914e-09), v40, v37 + (((v35 - (v37 - v38)) + (v36 - v38)) +
+        v39));
+    return blend(v4, copysign(v41, y), x + y);
+}
+
+REAL_INLINE double cbrt_of(double x) {
+    double v0 = fabs(x);
+    int v1 = v0 < 2.2250738585072014e-308;
+    uint64_t v2 = bits_of(blend(v1, v0 * 1.8014398509481984e+16, v0));
+    double v3 = double_from_bits((v2 & UINT64_C(0xfffffffffffff)) + UINT64_C(0x3ff0000000000000));
+    double v4 = double_from_bits((v2 >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double v5 = FUSED_MULTIPLY_ADD(v4, 0.3333333333333333, 6755399441055744.0) - 6755399441055744.0;
+    double v6 = v4 - (v5 * 3.0);
+    int v7 = v6 > 0.0;
+    int v8 = v6 < 0.0;
+    double v9 = v3 * v3;
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(-0.10750263607045218, v9, -1.2521242275997846), v9,
+        -1.9720591905396232);
+    double v11 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(0.010066718649569128, v9, 0.49117031566066666), v9,
+        1.9538182209261572);
+    double v12 = FUSED_MULTIPLY_ADD(v10, v3, FUSED_MULTIPLY_ADD(v11, v9, 1.8766297241212762));
+    double v13 = v12 * blend(v7, 0.7937005259840998, blend(v8, 1.2599210498948732, 1.0));
+    double v14 = v3 * blend(v7, 2.0, blend(v8, 0.5, 1.0));
+    double v15 = FUSED_MULTIPLY_ADD(-v14, (v13 * v13) * v13, 1.0);
+    double v16 = FUSED_MULTIPLY_ADD(v13 * v15, FUSED_MULTIPLY_ADD(v15, 0.2222222222222222, 0.3333333333333333), v13);
+    double v17 = v16 * v16;
+    double v18 = v14 * v17;
+    double v19 = v18 * v18;
+    double v20 = FUSED_MULTIPLY_ADD(v19, v18, -v14) + (FUSED_MULTIPLY_ADD(v18, v18, -v19) * v18);
+    double v21 = double_from_bits(bits_of(blend(v1, v5 - 18.0, v5) + 6755399441056767.0) << 52);
+    double v22 = copysign(FUSED_MULTIPLY_ADD(v20 * v17, -0.3333333333333333, v18) * v21, x);
+    return blend((v0 > 0.0) & (v0 < INFINITY), v22, x + x);
+}
+
+/* exp as 2^k * 2^t, as exact as f32 needs it: some 2^-49 is lost for the largest arguments. */
+REAL_INLINE double single_power(double x) {
+    double v0 = FUSED_MULTIPLY_ADD(x, 1.4426950408889634, 6755399441055744.0);
+    double v1 = FUSED_MULTIPLY_ADD(x, 1.4426950408889634, -(v0 - 6755399441055744.0));
+    double v2 = v1 * v1;
+    double v3 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(7.0716276672710415e-09, v2, 1.3215448732985857e-06), v2,
+        0.00015403530428739626);
+    double v4 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v3, v2, 0.00961812910761698), v2, 0.24022650695910078);
+    double v5 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.0207030781192805e-07, v2, 1.52526679020531e-05), v2,
+        0.001333355820765808);
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v5, v2, 0.05550410866462249), v2, 0.6931471805599464);
+    uint64_t v7 = bits_of(FUSED_MULTIPLY_ADD(v1, FUSED_MULTIPLY_ADD(v4, v1, v6), 1.0)) + (bits_of(v0) << 52);
+    return double_from_bits(v7);
+}
+
+/* The hyperbolic tangent without a table. */
+REAL_INLINE double single_tanh(double x) {
+    double v0 = fabs(x) * 2.0;
+    double v1 = blend(v0 > 40.0, 40.0, v0);
+    double v2 = FUSED_MULTIPLY_ADD(v1, 1.4426950408889634, 6755399441055744.0);
+    double v3 = v2 - 6755399441055744.0;
+    double v4 = FUSED_MULTIPLY_ADD(-v3, 2.3190468138462996e-17, FUSED_MULTIPLY_ADD(-v3, 0.6931471805599453, v1));
+    double v5 = v4 * v4;
+    double v6 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(1.6086622588118762e-10, v5, 2.5052071108803928e-08), v5,
+        2.7557319247205175e-06);
+    double v7 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v6, v5, 0.00019841269841263304), v5, 0.008333333333333333);
+    double v8 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(2.0918129682872186e-09, v5, 2.755726330085884e-07), v5,
+        2.4801587336421897e-05);
+    double v9 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v8, v5, 0.0013888888888879082), v5, 0.04166666666666668);
+    double v10 = FUSED_MULTIPLY_ADD(FUSED_MULTIPLY_ADD(v7, v5, 0.16666666666666666), v4, FUSED_MULTIPLY_ADD(v9, v5,
+        0.5));
+    double v11 = double_from_bits((bits_of(v2) + UINT64_C(0x3ff)) << 52);
+    double v12 = FUSED_MULTIPLY_ADD(v11, FUSED_MULTIPLY_ADD(v4 * v4, v10, v4), v11 - 1.0);
+    return copysign(v12 / (v12 + 2.0), x);
+}
+
+#endif
