@@ -26,11 +26,10 @@ class Pass(Record):
         stage: ``"bind"``: from the module to one function with known sizes; ``"simplify"``: what makes that
             function smaller; ``"fuse"``: what becomes one loop; ``"join"``: steps that become one step.
         function: the module below this one and the function there that runs it, which takes the state of the
-            stage; empty for a part of another pass.
+            stage; empty for a pattern that lowering looks for.
         needs: what has to hold before it.
         promises: what holds afterwards. Every pass keeps the bits of all results.
         is_required: whether programs cannot run without it.
-        part_of: the name of the pass that runs it, block by block; empty if it runs by itself.
     """
 
     name: str
@@ -39,7 +38,6 @@ class Pass(Record):
     needs: str
     promises: str
     is_required: bool = False
-    part_of: str = ""
 
     def run(self, state: Any) -> None:
         """Run it; `state` is that of its stage."""
@@ -148,18 +146,16 @@ PASSES: Final = (
     Pass(
         "fuse-rows",
         "fuse",
-        "",
+        "plan.fusion_passes.fuse_rows",
         needs="reductions of rows in the default order",
         promises="reductions and the operations on their rows are one row fusion",
-        part_of="fuse-elementwise",
     ),
     Pass(
         "fuse-reductions",
         "fuse",
-        "",
+        "plan.fusion_passes.fuse_reductions",
         needs="reductions that no row fusion has",
         promises="reductions of one operand, and what computes it, are one reduction fusion",
-        part_of="fuse-elementwise",
     ),
     Pass(
         "fuse-elementwise",

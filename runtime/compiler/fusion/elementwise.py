@@ -11,13 +11,12 @@ uses. The array that a gather indexes is an operand of the fusion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from ...program.ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
-from ..specialize.utils.cleanup import remove_dead_code
 from ..specialize.utils.operation_classes import is_control_flow, is_view
 from ..specialize.utils.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
@@ -53,43 +52,40 @@ _CORES: Final = (_ELEMENTWISE, _GATHER)
 _INDEXED: Final = (_GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
 
 
-def form_fusions(
+def fusible_blocks(
     region: Region,
-    has_emitter: OperationPredicate,
     stays_unfused: OperationPredicate = lambda _: False,
-    fuse_reductions: Callable[[Block], None] = lambda _: None,
     pays_alone: OperationPredicate = lambda _: False,
-) -> None:
-    """Group the operations of a region and of the control flow in it, in place.
+) -> Iterator[Block]:
+    """The blocks of a region and of its control flow with enough work for fusions, inner ones first.
 
     Args:
-        has_emitter: whether native code can be generated for an operation, by its name and element types.
         stays_unfused: tells which control flow keeps its regions unfused.
-        fuse_reductions: fuses the reductions of a block, before its elementwise operations are grouped.
         pays_alone: tells which operations are worth a call of native code by themselves.
     """
-    _form(region, has_emitter, stays_unfused, fuse_reductions, pays_alone)
-    remove_dead_code(region)
-
-
-def _form(
-    region: Region,
-    has_emitter: OperationPredicate,
-    stays_unfused: OperationPredicate,
-    fuse_reductions: Callable[[Block], None],
-    pays_alone: OperationPredicate,
-) -> None:
     for operation in region.block.operations:
         if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
-                _form(inner, has_emitter, stays_unfused, fuse_reductions, pays_alone)
-    if not _may_pay(region.block, pays_alone):
-        return
-    fuse_reductions(region.block)
-    grouping = _ElementwiseGrouping(region.block, has_emitter, pays_alone)
+                yield from fusible_blocks(inner, stays_unfused, pays_alone)
+    if _may_pay(region.block, pays_alone):
+        yield region.block
+
+
+def form_fusions(
+    block: Block, has_emitter: OperationPredicate, pays_alone: OperationPredicate = lambda _: False
+) -> None:
+    """Group the elementwise operations, moves and gathers of a block, in place.
+
+    Operations whose results become unused stay.
+
+    Args:
+        has_emitter: whether native code can be generated for an operation, by its name and element types.
+        pays_alone: tells which operations are worth a call of native code by themselves.
+    """
+    grouping = _ElementwiseGrouping(block, has_emitter, pays_alone)
     fusions = grouping.fusions()
     if fusions:
-        replace(region.block, fusions, grouping.users)
+        replace(block, fusions, grouping.users)
 
 
 def _may_pay(block: Block, pays_alone: OperationPredicate) -> bool:

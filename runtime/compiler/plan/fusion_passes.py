@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 from ...options import Options, Ordering
 from ...program.ir import Block, Function, Operation
 from ...program.ops.control.control import While
 from ...program.ops.framework.declaration import Op
 from ...program.ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
 from .. import passes
-from ..fusion.elementwise import form_fusions
+from ..fusion.elementwise import form_fusions, fusible_blocks
 from ..fusion.reductions import form_reduction_fusions
 from ..fusion.rematerialization import rematerialize
 from ..fusion.rows import form_row_fusions
@@ -17,6 +19,7 @@ from ..fusion.small_steps import form_step_fusions
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.rewrites.registry import split_scatter_indices
+from ..specialize.utils.cleanup import remove_dead_code
 
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
@@ -38,6 +41,20 @@ class Fusing:
     def has_default_ordering(self) -> bool:
         """Whether reductions are evaluated by the default tree: code for no other is generated."""
         return self.options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
+
+    @functools.cached_property
+    def blocks(self) -> list[Block]:
+        """The blocks that have enough work for fusions, before the first one is formed."""
+        return [
+            block
+            for body in self.function.bodies
+            for block in fusible_blocks(body, self.stays_unfused, is_worth_compiling_alone)
+        ]
+
+    def remove_dead_code(self) -> None:
+        """Remove what fusions compute now, in place."""
+        for body in self.function.bodies:
+            remove_dead_code(body)
 
     def stays_unfused(self, operation: Operation) -> bool:
         """Whether a control flow operation keeps its regions as they are, for a native loop."""
@@ -67,20 +84,27 @@ def split_indices(state: Fusing) -> None:
             split_scatter_indices(body, _has_few_updates)
 
 
-def fuse_elementwise(state: Fusing) -> None:
-    """Form the fusions of each block: those of rows, of reductions, and then of elementwise operations."""
-    last_pass = state.options.last_pass
-    fuses_rows = state.has_default_ordering and passes.is_enabled("fuse-rows", last_pass)
-    fuses_reductions = state.has_default_ordering and passes.is_enabled("fuse-reductions", last_pass)
-
-    def fuse_reductions(block: Block) -> None:
-        if fuses_rows:
+def fuse_rows(state: Fusing) -> None:
+    """Form the fusions of reductions of rows and the operations on these."""
+    if state.has_default_ordering:
+        for block in state.blocks:
             form_row_fusions(block, has_emitter, has_row_tiling)
-        if fuses_reductions:
-            form_reduction_fusions(block, has_emitter, has_reduction_tiling)
+        state.remove_dead_code()
 
-    for body in state.function.bodies:
-        form_fusions(body, has_emitter, state.stays_unfused, fuse_reductions, is_worth_compiling_alone)
+
+def fuse_reductions(state: Fusing) -> None:
+    """Form the fusions of other reductions and the operations on their operands."""
+    if state.has_default_ordering:
+        for block in state.blocks:
+            form_reduction_fusions(block, has_emitter, has_reduction_tiling)
+        state.remove_dead_code()
+
+
+def fuse_elementwise(state: Fusing) -> None:
+    """Form the fusions of elementwise operations, moves and gathers."""
+    for block in state.blocks:
+        form_fusions(block, has_emitter, is_worth_compiling_alone)
+    state.remove_dead_code()
 
 
 def rematerialize_values(state: Fusing) -> None:

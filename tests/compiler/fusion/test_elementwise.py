@@ -10,9 +10,12 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.compiler.fusion import elementwise
-from nimblehlo.compiler.plan import fusion_passes as plan_fusions
+from nimblehlo.compiler.loops.nests.nest_operations import has_emitter
+from nimblehlo.compiler.plan.fusion_passes import fuse_operations
 from nimblehlo.compiler.specialize import specialize
+from nimblehlo.compiler.specialize.utils.cleanup import remove_dead_code
 from nimblehlo.errors import UnsupportedError
+from nimblehlo.program.ir import Function
 from nimblehlo.program.ops.internal.fusion import FUSION
 from nimblehlo.types import ELEMENT_TYPES
 from tests.support.running import run_every_way
@@ -20,11 +23,19 @@ from tests.support.running import run_every_way
 LARGE = 1 << 15
 
 
-def formed(text: str) -> list[list[str]]:
-    """The names of the operations in each fusion of a program, in order; control flow included."""
+def fused(text: str) -> Function:
+    """The main function of a program, whose elementwise operations are fused."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_fusions.has_emitter)
+    for block in elementwise.fusible_blocks(function.body):
+        elementwise.form_fusions(block, has_emitter)
+    remove_dead_code(function.body)
+    return function
+
+
+def formed(text: str) -> list[list[str]]:
+    """The names of the operations in each fusion of a program, in order; control flow included."""
+    function = fused(text)
     return [
         [inner.name.partition(".")[2] for inner in operation.regions[0].block.operations[:-1]]
         for operation in function.body.walk()
@@ -34,9 +45,7 @@ def formed(text: str) -> list[list[str]]:
 
 def remaining(text: str) -> Counter[str]:
     """The names of the operations outside of fusions."""
-    function = specialize(nimblehlo.load(text), "main")
-    assert function.body is not None
-    elementwise.form_fusions(function.body, plan_fusions.has_emitter)
+    function = fused(text)
     return Counter(operation.name.partition(".")[2] for operation in function.body.block.operations)
 
 
@@ -401,7 +410,7 @@ def test_one_expensive_operation_justifies_a_small_fusion() -> None:
     text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    plan_fusions.fuse_operations(function, Options())
+    fuse_operations(function, Options())
     (name,) = [operation.name for operation in function.body.block.operations[:-1]]
     assert name == FUSION
     a, b = np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32)
@@ -427,9 +436,7 @@ func.func @main(%a: tensor<300x200xf32>, %b: tensor<200x300xf32>)
 
 def test_an_operation_that_another_fusion_absorbs() -> None:
     text = TAKEN_OVER
-    function = specialize(nimblehlo.load(text), "main")
-    assert function.body is not None
-    elementwise.form_fusions(function.body, plan_fusions.has_emitter)
+    function = fused(text)
     made = [operation for operation in function.body.walk() if operation.name == FUSION]
     shapes = [{value.type.shape for value in operation.results} for operation in made]
     assert len(made) > 1 and all(len(one) == 1 for one in shapes)
