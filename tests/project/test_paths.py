@@ -1,0 +1,52 @@
+"""ARCHITECTURE.md follows three programs file by file: each file exists and is entered, and they are few."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.project.followed import PROGRAMS
+
+MAX_FILES: Final = 14
+"""Files from the list of passes to machine code."""
+
+
+@pytest.fixture(scope="module")
+def entered(project_root: Path) -> dict[str, list[str]]:
+    """The files that each program enters."""
+    environment = {**os.environ, "NIMBLEHLO_VERIFY": ""}
+    command = [sys.executable, "-m", "tests.project.followed"]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env=environment, cwd=project_root
+    )
+    assert not ran.returncode, ran.stderr
+    found: dict[str, list[str]] = json.loads(ran.stdout)
+    return found
+
+
+def told(root: Path, heading: str) -> list[str]:
+    """The files that a table of the document follows, in order."""
+    section = (root / "ARCHITECTURE.md").read_text().partition(f"### {heading}\n")[2].partition("\n##")[0]
+    files = re.findall(r"^\| \d+ \| `([\w/.]+)` \|", section, re.MULTILINE)
+    return [file if file.startswith("kernels/") else f"runtime/{file}" for file in files]
+
+
+@pytest.mark.usefixtures("unverified")
+@pytest.mark.parametrize("heading", PROGRAMS)
+def test_a_program_is_followed_through_few_files(
+    heading: str, project_root: Path, entered: dict[str, list[str]]
+) -> None:
+    files = told(project_root, heading)
+    assert files[0] == "runtime/compiler/passes.py"
+    assert 1 < len(set(files)) == len(files) <= MAX_FILES
+    for file in files:
+        assert (project_root / file).is_file(), file
+    sources = [file for file in files if file.endswith(".py")]
+    assert set(sources) - set(entered[heading]) == set(), "the program does not come there"
