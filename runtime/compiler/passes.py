@@ -30,6 +30,7 @@ class Pass(Record):
         needs: what has to hold before it.
         promises: what holds afterwards. Every pass keeps the bits of all results.
         is_required: whether programs cannot run without it.
+        operation: the operation without which it has nothing to do, and is not imported; empty: any.
     """
 
     name: str
@@ -38,11 +39,17 @@ class Pass(Record):
     needs: str
     promises: str
     is_required: bool = False
+    operation: str = ""
 
     def run(self, state: Any) -> None:
-        """Run it; `state` is that of its stage."""
-        module, _, name = self.function.rpartition(".")
-        getattr(importlib.import_module(f".{module}", __package__), name)(state)
+        """Run it if the function has its operation; `state` is that of its stage."""
+        if not self.operation or _has(state.function, self.operation):
+            module, _, name = self.function.rpartition(".")
+            getattr(importlib.import_module(f".{module}", __package__), name)(state)
+
+
+def _has(function: Function, name: str) -> bool:
+    return any(operation.name == name for body in function.bodies for operation in body.walk())
 
 
 PASSES: Final = (
@@ -93,6 +100,7 @@ PASSES: Final = (
         needs="start indices as operands",
         promises="scatters drop windows that are partly out of bounds, if the program asks for that",
         is_required=True,
+        operation="stablehlo.scatter",
     ),
     Pass(
         "remove-unused",
@@ -107,6 +115,7 @@ PASSES: Final = (
         "fusion.early_gathers.gather_before_computing",
         needs="gathers that read the results of elementwise operations",
         promises="elements that no gather reads are not computed",
+        operation="stablehlo.gather",
     ),
     Pass(
         "outline",

@@ -36,9 +36,8 @@ _FUSED_USERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", Broadca
 
 def gather_before_computing(state: Specialization) -> None:
     """Gather from the operands of elementwise operations in place of their results."""
-    if state.has("stablehlo.gather"):
-        gather_early(state.body)
-        remove_dead_code(state.body)
+    gather_early(state.body)
+    remove_dead_code(state.body)
 
 
 def gather_early(region: Region) -> None:
