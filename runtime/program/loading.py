@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..errors import VerifyError
+from ..kernels.launch.garbage import gc_paused
 from .frontend.loader import load_ir
 from .ir import Module
 from .ops.framework.memory_limit import typed_shortage
 from .ops.framework.verify import verify as verify_module
 
 
+@gc_paused
 def load(module: object, *, verify: bool = True) -> Module:
     """Parse and verify a program.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from ....errors import UnsupportedError
 from ....types import Type
@@ -71,8 +71,7 @@ class OperationName:
     is_registered: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """The encoding of an attribute or a type: that of its dialect, or its text."""
 
     dialect: str
@@ -202,7 +201,9 @@ class Container:
                 if self.version >= NATIVE_PROPERTIES:
                     number, is_registered = number >> 1, number & 1 == 1
                 name = self._item(cursor, number, self.strings, "string")
-                self.operation_names.append(OperationName(f"{dialect.name}.{name}", is_registered))
+                # MLIR takes the name of an operation without a dialect for its dialect's.
+                full_name = f"{dialect.name}.{name}" if name else dialect.name
+                self.operation_names.append(OperationName(full_name, is_registered))
         return dialects
 
     def _read_dialect(self, cursor: ByteCursor) -> Dialect:
@@ -227,17 +228,18 @@ class Container:
         counts = offsets.count(), offsets.count()
         for entries, count in zip((self._attribute_entries, self._type_entries), counts, strict=True):
             while len(entries) < count:
-                dialect = self._dialect(offsets)
+                name = self._dialect(offsets).name
                 for _ in range(offsets.count()):
-                    size, is_custom = offsets.varint_with_flag()
-                    start = data.skip(size)
-                    entries.append(Entry(dialect.name, start, start + size, not is_custom))
+                    size_and_form = offsets.varint()
+                    start = data.skip(size_and_form >> 1)
+                    entries.append(Entry(name, start, data.position, not size_and_form & 1))
             if len(entries) > count:
                 offsets.fail(f"expected {count} attributes or types, found more")
 
     def attribute(self, index: int, cursor: ByteCursor) -> Attribute:
         """The attribute of that number, to which the bytes before `cursor` refer."""
-        attribute = self._item(cursor, index, self._attributes, "attribute")
+        known = self._attributes
+        attribute = known[index] if index < len(known) else self._item(cursor, index, known, "attribute")
         if attribute is None:
             entry = self._attribute_entries[index]
             reader = self._enter(entry)
@@ -256,7 +258,8 @@ class Container:
 
     def type(self, index: int, cursor: ByteCursor) -> Type:
         """The type of that number, to which the bytes before `cursor` refer."""
-        type = self._item(cursor, index, self._types, "type")
+        known = self._types
+        type = known[index] if index < len(known) else self._item(cursor, index, known, "type")
         if type is None:
             entry = self._type_entries[index]
             reader = self._enter(entry)

@@ -88,6 +88,9 @@ class ByteCursor:
         if first & 1:
             self.position = position + 1
             return first >> 1
+        if first & 2 and position + 2 <= self.end:
+            self.position = position + 2
+            return first >> 2 | self.content[position + 1] << 6
         return self._long_varint(first, position)
 
     def _long_varint(self, first: int, position: int) -> int:

@@ -209,21 +209,37 @@ def programs(random: int, seed: int, files: Sequence[Path]) -> Iterator[tuple[st
             yield f"{path}[{index}]", part.encode()
 
 
+def versions_in_turn(number: int, count: int) -> list[str]:
+    """The first version, the last one, and others that depend on the number of the program."""
+    if count >= len(VERSIONS):
+        return VERSIONS
+    between = VERSIONS[1:-1]
+    chosen = {between[(number * (count - 2) + index) % len(between)] for index in range(count - 2)}
+    return [version for version in VERSIONS if version in chosen or version in (VERSIONS[0], VERSIONS[-1])]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path, help="more programs")
     parser.add_argument("--random", type=int, default=500, help="number of random programs (default: 500)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--versions",
+        type=int,
+        default=len(VERSIONS),
+        metavar="N",
+        help="versions for each program: the first, the last and others in turn (default: all)",
+    )
     options = parser.parse_args()
     total: Counter[str] = Counter()
-    for name, text in programs(options.random, options.seed, options.files):
+    for number, (name, text) in enumerate(programs(options.random, options.seed, options.files)):
         try:
             exchange = Exchange(text)
         except (ir.MLIRError, NimbleError) as error:
             total["programs that one side does not read"] += 1
             print(f"{name}: not exchanged: {str(error)[:200]}", flush=True)
             continue
-        exchange.run(VERSIONS)
+        exchange.run(versions_in_turn(number, options.versions))
         total["programs"] += 1
         total["faults"] += len(exchange.faults)
         total += exchange.outcomes

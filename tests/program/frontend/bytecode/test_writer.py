@@ -4,12 +4,13 @@ import io
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nimblehlo import UnsupportedError, load
+from nimblehlo import Module, UnsupportedError, load
 from nimblehlo.checks.fuzzing.programs import random_program
 from nimblehlo.program.frontend import jaxlib_modules
 from nimblehlo.program.frontend.bytecode import read_bytecode, write_artifact, write_bytecode
@@ -52,6 +53,28 @@ def test_operations_of_former_versions_are_what_they_stand_for() -> None:
     artifact = stablehlo.serialize_portable_artifact(theirs, "1.0.0")
     for content in (written.getvalue(), artifact):
         assert print_module(load(content, verify=False)) == print_module(load(text))
+
+
+ATTRIBUTES = """func.func @main(%x: tensor<f32> {a.a = @name, a.b = @outer::@inner, a.c = 3 : index,
+  a.d = 1.5 : f8E5M2, a.e = array<i32: 1, -2>, a.f = array<f32: 1.0>, a.g = "x\\FF",
+  a.h = dense<2> : tensor<2xindex>, a.i = loc("x":1:2), a.j = dense<(1.0, 2.0)> : tensor<complex<f32>>,
+  a.k = [], a.m = i32,
+  a.l = {b = 1 : i8, a = unit},
+  a.n = tensor<?xf32, #stablehlo.bounds<4>>, a.o = -1 : i64, a.p = 3 : ui4, a.q = dense<> : tensor<0xi32>,
+  a.r = true, a.s = #sdy.sharding<@mesh, [{"x"}]>, a.t = (i1) -> f64, a.u = -1 : i4, a.v = 0xFF800000 : f32})
+  -> tensor<f32> {
+  "unregistered"() : () -> ()
+  "other.unregistered"() {index = 1 : i32} : () -> ()
+  return %x : tensor<f32>
+}"""
+
+
+@pytest.mark.parametrize("write", [write_artifact, write_bytecode])
+def test_attributes_of_any_kind_are_kept(write: Callable[[Module], bytes]) -> None:
+    module = load(ATTRIBUTES, verify=False)
+    written = write(module)
+    assert print_module(load(written, verify=False)) == print_module(module)
+    assert str(jaxlib_modules.read_module(written)) == str(jaxlib_modules.read_module(ATTRIBUTES.encode()))
 
 
 @pytest.mark.parametrize("width", [2, 4])
