@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .inspection.sanitizer import Finding, Findings, SanitizerWarning
     from .jax import interpreter
     from .kernels.launch.cache_trust import CacheWarning
+    from .program.frontend.torch.calls import ModelExecutable
     from .program.ir import Module
     from .program.ops.collectives.process_grid import Grid
     from .program.ops.control.composite import register_composite
@@ -53,6 +54,7 @@ __all__ = [
     "Grid",
     "GridExecutable",
     "HostQueues",
+    "ModelExecutable",
     "Module",
     "NimbleError",
     "Options",

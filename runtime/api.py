@@ -24,6 +24,7 @@ from .execution.program import Placement, Program
 from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
 from .options import Options
+from .program.frontend.loader import is_exported
 from .program.ir import Function, Module, Operation
 from .program.loading import load
 from .program.ops.framework.memory_limit import typed_shortage
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .execution.grid.host import HostQueues
     from .inspection.profiling import Profile, Trace
     from .inspection.sanitizer import Finding, Sanitizer
+    from .program.frontend.torch.calls import ExportedProgram, ModelExecutable
     from .program.ops.collectives.process_grid import Grid, ProcessId
     from .program.ops.custom_calls.user_functions import Registry
 
@@ -49,6 +51,16 @@ MAX_CACHED_EXECUTABLE_BYTES = 16 << 20
 """Maximum bytes of a cached program: constants, results and temporaries."""
 
 
+@gc_paused
+@overload
+def compile(  # type: ignore[overload-overlap]  # a model is an object too
+    module: ExportedProgram,
+    *,
+    entry: str = ...,
+    options: Options | None = ...,
+    grid: None = ...,
+    host: HostQueues | None = ...,
+) -> ModelExecutable: ...
 @gc_paused
 @overload
 def compile(
@@ -76,7 +88,7 @@ def compile(
     options: Options | None = None,
     grid: Grid | None = None,
     host: HostQueues | None = None,
-) -> Executable | GridExecutable:
+) -> Executable | GridExecutable | ModelExecutable:
     """Compile a program that is run more than once.
 
     Args:
@@ -88,11 +100,18 @@ def compile(
             nothing.
 
     Returns:
-        A function of the inputs; with a grid, of a sequence of inputs for each process.
+        A function of the inputs; with a grid, of a sequence of inputs for each process. For a
+        ``torch.export.ExportedProgram`` a `ModelExecutable`, which is called as the model is.
 
     Raises:
         NimbleError: as by `load`; or the module has no such function, or the program does not fit the grid.
     """
+    if is_exported(module) and grid is None:
+        from .program.frontend.torch.calls import ModelExecutable
+
+        return ModelExecutable(
+            module, lambda loaded: Executable(load(loaded), entry, options or Options(), host=host)
+        )
     if grid is None:
         return Executable(load(module), entry, options or Options(), host=host)
     return GridExecutable(load(module), entry, options or Options(), grid, host)

@@ -22,6 +22,7 @@ DEFINED_IN: Final = {
     "Grid": "program.ops.collectives.process_grid",
     "GridExecutable": "api",
     "HostQueues": "execution.grid.host",
+    "ModelExecutable": "program.frontend.torch.calls",
     "Module": "program.ir",
     "Refinability": "compiler.transforms",
     "SanitizerWarning": "inspection.sanitizer",

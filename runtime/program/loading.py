@@ -16,8 +16,9 @@ def load(module: object, *, verify: bool = True) -> Module:
 
     Args:
         module: text in any form that MLIR prints, a path, MLIR bytecode or a VHLO portable artifact as
-            bytes, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``. A `Module`
-            that `load` returned is returned as it is, verified if it was not yet.
+            bytes, a jaxlib ``ir.Module``, a ``jax.stages.Lowered``, a ``jax.export.Exported`` or a
+            ``torch.export.ExportedProgram`` of static sizes. A `Module` that `load` returned is returned as
+            it is, verified if it was not yet.
         verify: whether to check the constraints of the specification now. A program that was loaded without
             can be printed, compared, serialized and converted; whatever runs or transforms it verifies it
             first, and raises the errors that are missing here.

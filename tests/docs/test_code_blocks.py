@@ -30,6 +30,8 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     text, namespace = page.read_text(), {"__name__": "__main__"}
     if "import jax" in text:
         pytest.importorskip("jax")
+    if re.search(r"^import torch$", text, re.MULTILINE):
+        pytest.importorskip("torch")
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start("code"))
         exec(compile("\n" * line + code_of(block), str(page), "exec"), namespace)

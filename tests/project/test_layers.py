@@ -27,6 +27,7 @@ LAYERS = (
     "inspection",
     "api",
     "mpi",
+    "torch",
     "patterns",
     "checks",
     "jax",

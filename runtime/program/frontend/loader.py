@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from ...errors import ParseError, UnsupportedError
 from ..ir import Module
 from .parser import parse
+
+if TYPE_CHECKING:
+    from .torch.calls import ExportedProgram
 
 MAGIC: Final = b"ML\xefR"
 """The first bytes of MLIR bytecode."""
@@ -21,7 +24,8 @@ def load_ir(module: object) -> Module:
 
     Args:
         module: text, the path of a file (as ``str`` or ``os.PathLike``) with text or bytecode, bytes of
-            either, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``.
+            either, a jaxlib ``ir.Module``, a ``jax.stages.Lowered``, a ``jax.export.Exported`` or a
+            ``torch.export.ExportedProgram``.
 
     Raises:
         ParseError: text or bytecode is malformed, or a file cannot be read.
@@ -84,11 +88,16 @@ def _parse_object(module: Any) -> Module:
         parsed = parse(module.mlir_module(), "<exported>")
         choose_platform(parsed, tuple(getattr(module, "platforms", ())))
         return _mark_jax_producer(parsed)
+    elif is_exported(module):
+        from .torch.calls import exported_module
+
+        return exported_module(module)
     operation = getattr(module, "operation", module)
     if not callable(getattr(operation, "get_asm", None)):
         raise UnsupportedError(
             f"cannot load a program from an object of type {type(module).__qualname__}; expected text, a "
-            "path, bytes, a jaxlib ir.Module, a jax.stages.Lowered or a jax.export.Exported"
+            "path, bytes, a jaxlib ir.Module, a jax.stages.Lowered, a jax.export.Exported or a "
+            "torch.export.ExportedProgram"
         )
     text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
     parsed = parse(text, "<module>")
@@ -97,6 +106,11 @@ def _parse_object(module: Any) -> Module:
 
         attach_functions(parsed, dict(enumerate(functions)).get)
     return _mark_jax_producer(parsed)
+
+
+def is_exported(module: object) -> TypeGuard[ExportedProgram]:
+    """Whether an object is a ``torch.export.ExportedProgram``; torch need not be imported."""
+    return callable(getattr(module, "run_decompositions", None)) and hasattr(module, "graph_signature")
 
 
 def _mark_jax_producer(module: Module) -> Module:

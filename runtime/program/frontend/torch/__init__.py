@@ -1,0 +1,1 @@
+"""Programs of PyTorch: the graphs that torch.export and torch.compile make, as StableHLO."""

@@ -1,0 +1,210 @@
+"""Calls of converted graphs: tensors in, tensors out, parameters and results without copies."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ....errors import ExecutionError, UnsupportedError, counted
+from ...ir import Module
+from .conversion import ConvertedGraph, GraphConversion, Sizes, is_tensor
+from .decompositions import decomposed
+from .element_types import array_of, tensor_of
+
+Compile = Callable[[Module], Callable[..., Sequence[Any]]]
+"""Makes the function of arrays that runs a module."""
+
+
+class ExportedProgram(Protocol):
+    """A ``torch.export.ExportedProgram``, as far as it is used here."""
+
+    graph_signature: Any
+
+    def run_decompositions(self, decomp_table: Any = ...) -> Any:
+        """The program with its operations decomposed."""
+        ...
+
+
+class GraphExecutable:
+    """A graph that is ready to run; one with symbolic sizes is converted for each combination of sizes.
+
+    Args:
+        graph_module: a graph of functional ATen operations.
+        compile: compiles its module.
+    """
+
+    def __init__(self, graph_module: Any, compile: Compile) -> None:
+        self._graph_module = graph_module
+        self._compile = compile
+        self._lock = threading.Lock()
+        self._programs: dict[tuple[Any, ...], tuple[ConvertedGraph, Callable[..., Sequence[Any]]]] = {}
+        values = [node.meta.get("val") for node in graph_module.graph.find_nodes(op="placeholder")]
+        self._symbols = [
+            (position, dim, symbol)
+            for position, value in enumerate(values)
+            for dim, symbol in _symbols_of(value)
+        ]
+        if not self._symbols:
+            self.program(Sizes({}))
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether sizes are symbols."""
+        return bool(self._symbols)
+
+    def program(self, sizes: Sizes) -> tuple[ConvertedGraph, Callable[..., Sequence[Any]]]:
+        """The converted graph for some sizes, and the function that runs it."""
+        key = tuple(sizes.values.values())
+        with self._lock:
+            if key not in self._programs:
+                converted = GraphConversion(self._graph_module, sizes).convert()
+                self._programs[key] = converted, self._compile(converted.module)
+            return self._programs[key]
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run the graph.
+
+        Args:
+            inputs: a tensor, an array or a number for each input of the graph.
+
+        Returns:
+            A tensor, a number or None for each output of the graph.
+        """
+        symbols = {
+            symbol: int(inputs[position] if dim is None else inputs[position].shape[dim])
+            for position, dim, symbol in self._symbols
+        }
+        converted, run = self.program(Sizes(symbols))
+        arrays = [_array(inputs[position]) for position in converted.inputs]
+        if converted.takes_seed:
+            arrays.append(_new_seed())
+        results = run(*arrays)
+        return [
+            output[0] if isinstance(output, tuple) else tensor_of(results[output])
+            for output in converted.outputs
+        ]
+
+
+def _symbols_of(value: Any) -> list[tuple[int | None, Any]]:
+    """The dimensions of an input whose sizes are symbols; None stands for the input itself."""
+    sizes: list[tuple[int | None, Any]] = [(None, value)]
+    if is_tensor(value):
+        sizes = list(enumerate(value.shape))
+    return [
+        (dim, size.node.expr)
+        for dim, size in sizes
+        if hasattr(size, "node") and getattr(size.node.expr, "is_symbol", False)
+    ]
+
+
+def _array(value: Any) -> Any:
+    return array_of(value) if is_tensor(value) else value
+
+
+def _new_seed() -> np.ndarray[Any, Any]:
+    """A seed from PyTorch's generator."""
+    import torch
+
+    seed: np.ndarray[Any, Any] = torch.randint(-(1 << 63), (1 << 63) - 1, (1,), dtype=torch.int64).numpy()
+    return seed.view(np.uint64)
+
+
+class ModelExecutable:
+    """An exported model that is ready to run: it is called as the model is.
+
+    Parameters and buffers are those of the exported program, and are read where they are: a change of them
+    is seen by the next call. Buffers that the model writes to, such as running averages, are written to.
+
+    Args:
+        exported: a ``torch.export.ExportedProgram``.
+        compile: compiles its module.
+
+    Attributes:
+        state: parameters, buffers and constants by name.
+        graph: the function of these and the inputs, in the order of the exported program.
+    """
+
+    def __init__(self, exported: ExportedProgram, compile: Compile) -> None:
+        program = decomposed(exported)
+        self._signature = program.graph_signature
+        self.state = {**program.constants, **program.state_dict}
+        self._spec = program.call_spec
+        self.graph = GraphExecutable(program.graph_module, compile)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model.
+
+        Args:
+            args, kwargs: the model's arguments; tensors, or arrays in place of them.
+
+        Returns:
+            What the model returns, in its structure: new tensors.
+
+        Raises:
+            ExecutionError: the arguments have another structure or other sizes than the exported ones, or the
+                run failed.
+        """
+        from torch.utils._pytree import tree_unflatten
+
+        user_inputs = iter(self._flat_inputs(args, kwargs))
+        inputs = [
+            next(user_inputs) if spec.kind.name == "USER_INPUT" else self.state[spec.target]
+            for spec in self._signature.input_specs
+        ]
+        outputs = self.graph(inputs)
+        returned = []
+        for spec, output in zip(self._signature.output_specs, outputs, strict=True):
+            if spec.kind.name == "USER_OUTPUT":
+                returned.append(output)
+            else:
+                self._write(spec, output, inputs)
+        return tree_unflatten(returned, self._spec.out_spec)
+
+    def _flat_inputs(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The arguments in the order of the exported program."""
+        from torch.utils._pytree import tree_flatten
+
+        expected = self._spec.in_spec
+        names = list(expected.child(1).context) if expected.num_children == 2 else []
+        if sorted(names) == sorted(kwargs):
+            kwargs = {name: kwargs[name] for name in names}
+        flat, spec = tree_flatten((args, kwargs))
+        if spec != expected:
+            raise ExecutionError(
+                f"the model takes {counted(expected.num_leaves, 'input')} of the structure {expected}, "
+                f"but got {spec}"
+            )
+        return list(flat)
+
+    def _write(self, spec: Any, output: Any, inputs: Sequence[Any]) -> None:
+        """Store a new value of a buffer, or of an input that the model writes to."""
+        import torch
+
+        if spec.kind.name in ("BUFFER_MUTATION", "PARAMETER_MUTATION"):
+            target = self.state[spec.target]
+        elif spec.kind.name == "USER_INPUT_MUTATION":
+            names = [getattr(each.arg, "name", None) for each in self._signature.input_specs]
+            target = inputs[names.index(spec.target)]
+        else:
+            raise UnsupportedError(f"outputs of the kind {spec.kind.name} are not supported")
+        with torch.no_grad():
+            target.copy_(output)
+
+
+def exported_module(exported: Any) -> Module:
+    """An exported program as a module, whose arguments are the parameters, buffers, constants and inputs.
+
+    Raises:
+        UnsupportedError: sizes are symbols, or an operation has no conversion.
+    """
+    program = decomposed(exported)
+    placeholders = program.graph_module.graph.find_nodes(op="placeholder")
+    if any(_symbols_of(node.meta.get("val")) for node in placeholders):
+        raise UnsupportedError(
+            "the exported program has sizes that are symbols: compile() makes a program for each combination "
+            "of them, and load() takes what was exported without dynamic shapes"
+        )
+    return GraphConversion(program.graph_module, Sizes({})).convert().module

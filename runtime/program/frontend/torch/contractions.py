@@ -1,0 +1,87 @@
+"""Matrix products of PyTorch."""
+
+from __future__ import annotations
+
+from ...ir import Value
+from .emitter import I1, Number, element_type, shape_of, wider
+from .table import NodeEmitter, converts
+
+
+def product(e: NodeEmitter, x: Value, y: Value) -> Value:
+    """The product of matrices, or of batches of matrices."""
+    batch = tuple(range(len(shape_of(x)) - 2))
+    first, second = len(batch) + 1, len(batch)
+    return e.dot(x, y, ([first], [second]), (batch, batch))
+
+
+@converts("aten.mm.default", "aten.bmm.default")
+def mm(e: NodeEmitter, x: Value, y: Value) -> Value:
+    return product(e, x, y)
+
+
+@converts("aten.mv.default", "aten.dot.default")
+def mv(e: NodeEmitter, x: Value, y: Value) -> Value:
+    return e.dot(x, y, ([len(shape_of(x)) - 1], [0]))
+
+
+@converts("aten.addmm.default", "aten.baddbmm.default")
+def addmm(e: NodeEmitter, bias: Value, x: Value, y: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
+    own = e.element
+    computed = wider(own)
+    batch = tuple(range(len(shape_of(x)) - 2))
+    multiplied = e.dot(x, y, ([len(batch) + 1], [len(batch)]), (batch, batch), computed)
+    if alpha != 1:
+        multiplied = e.multiply(multiplied, e.like(multiplied, alpha))
+    if beta == 0:
+        return e.convert(multiplied, own)
+    bias = e.broadcast(e.convert(bias, computed), shape_of(multiplied))
+    if beta != 1:
+        bias = e.multiply(bias, e.like(bias, beta))
+    return e.convert(e.add(multiplied, bias), own)
+
+
+@converts("aten.addbmm.default")
+def addbmm(e: NodeEmitter, bias: Value, x: Value, y: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
+    """The sum of the products of a batch, with a bias."""
+    summed = e.dot(x, y, ([0, 2], [0, 1]), type=wider(e.element))
+    if alpha != 1:
+        summed = e.multiply(summed, e.like(summed, alpha))
+    if beta == 0:
+        return e.finish(summed)
+    added = e.broadcast(e.convert(bias, element_type(summed)), shape_of(summed))
+    return e.finish(e.add(summed, added if beta == 1 else e.multiply(added, e.like(added, beta))))
+
+
+@converts("aten._int_mm.default")
+def int_mm(e: NodeEmitter, x: Value, y: Value) -> Value:
+    return e.dot(x, y, ([1], [0]), type=e.element)
+
+
+@converts("aten.linear.default")
+def linear(e: NodeEmitter, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    result = e.dot(x, weight, ([len(shape_of(x)) - 1], [1]), type=wider(element_type(x)))
+    if bias is not None:
+        result = e.add(result, e.broadcast(e.convert(bias, element_type(result)), shape_of(result)))
+    return e.finish(result)
+
+
+@converts("aten._cdist_forward.default")
+def cdist(e: NodeEmitter, x: Value, y: Value, p: float, compute_mode: int | None) -> Value:
+    """The distance of each pair of rows, by the norm of order p."""
+    shape = (*shape_of(x)[:-1], shape_of(y)[-2], shape_of(x)[-1])
+    rank = len(shape)
+    batch = list(range(rank - 3))
+    first = e.broadcast_in_dim(x, shape, [*batch, rank - 3, rank - 1])
+    second = e.broadcast_in_dim(y, shape, [*batch, rank - 2, rank - 1])
+    distances = e.unary("stablehlo.abs", e.subtract(first, second))
+    last = [rank - 1]
+    if p == 0:
+        return e.finish(e.reduce("stablehlo.add", e.convert(e.convert(distances, I1), e.element), last))
+    if p == float("inf"):
+        initial = e.broadcast(e.like(e.reduce("stablehlo.add", distances, last), 0), e.type.shape)
+        return e.binary("stablehlo.maximum", initial, e.reduce("stablehlo.maximum", distances, last))
+    powers = e.binary("stablehlo.power", distances, e.like(distances, p)) if p != 2 else None
+    summed = e.reduce("stablehlo.add", powers or e.multiply(distances, distances), last)
+    if p == 2:
+        return e.unary("stablehlo.sqrt", summed)
+    return e.binary("stablehlo.power", summed, e.like(summed, 1 / p))

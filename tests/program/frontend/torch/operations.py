@@ -1,0 +1,247 @@
+"""Runs PyTorch's sample inputs of its operators, and compares the results with PyTorch's on the CPU.
+
+    python -m tests.program.frontend.torch.operations [NAME ...] [--samples N] [--dtypes float32 int64]
+        [--journal FILE] [--reference]
+
+Each sample becomes a graph as torch.compile makes it, which is converted and run. An operator passes if all
+its samples do. What is random is compared by type and shape. Needs the extra ``torch``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nimblehlo
+from nimblehlo.errors import NimbleError, UnsupportedError
+from nimblehlo.program.frontend.torch.calls import GraphExecutable
+from nimblehlo.program.frontend.torch.decompositions import graph_decompositions, without_onednn
+from nimblehlo.program.ir import Module
+from nimblehlo.program.loading import load
+
+TOLERANCES = {
+    "float64": (1e-9, 1e-9),
+    "float32": (1e-4, 2e-5),
+    "bfloat16": (2e-2, 2e-2),
+    "float16": (2e-3, 2e-3),
+    "complex64": (1e-4, 2e-5),
+    "complex128": (1e-9, 1e-9),
+}
+"""Relative and absolute tolerance by the type of a result; integers and booleans must be equal."""
+
+CHOICES = {"topk": 1, "kthvalue": 1, "median": 1, "mode": 1, "nanmedian": 1}
+"""Operators that may give the index of any of equal elements, and the number of results that are compared."""
+
+RANDOM = (
+    "bernoulli",
+    "dropout",
+    "multinomial",
+    "normal",
+    "rand",
+    "uniform",
+    "cauchy",
+    "exponential",
+    "geometric",
+    "log_normal",
+)
+"""Parts of the names of operators with random results."""
+
+UNINITIALIZED = ("empty", "resize", "new_empty")
+"""Parts of the names of operators with undefined elements."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an operator: the status of its worst sample, and the reason."""
+
+    name: str
+    status: str
+    reason: str
+    samples: int
+
+
+def compiled(function: Callable[..., Any], options: nimblehlo.Options) -> Callable[..., Any]:
+    """A function of tensors whose graph, and the graph of its gradients, this runtime runs."""
+    from functorch.compile import aot_function, make_boxed_func
+
+    def compile_module(module: Module) -> nimblehlo.Executable:
+        return nimblehlo.Executable(load(module), "main", options)
+
+    def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
+        executable = GraphExecutable(graph, compile_module)
+        return make_boxed_func(lambda *arguments: executable(arguments))
+
+    differentiated = aot_function(
+        function, fw_compiler=compile_graph, bw_compiler=compile_graph, decompositions=graph_decompositions()
+    )
+    return differentiated  # type: ignore[no-any-return]
+
+
+def flat_function(operator: Any, sample: Any, limit: int | None) -> tuple[Callable[..., Any], list[Any]]:
+    """A sample as a function of its tensors alone, which returns its first `limit` results."""
+    import torch
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    leaves, spec = tree_flatten(((sample.input, *sample.args), sample.kwargs))
+    positions = [number for number, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def function(*tensors: Any) -> Any:
+        replaced = list(leaves)
+        for position, tensor in zip(positions, tensors, strict=True):
+            replaced[position] = tensor.clone()
+        args, kwargs = tree_unflatten(replaced, spec)
+        results, _ = tree_flatten(operator(*args, **kwargs))
+        return [result.clone() for result in results[:limit] if isinstance(result, torch.Tensor)]
+
+    return function, [leaves[position] for position in positions]
+
+
+def difference(actual: Any, expected: Any, *, values: bool) -> str | None:
+    """How a result differs from PyTorch's; None where it does not."""
+    import torch
+
+    if not isinstance(expected, torch.Tensor):
+        return None if actual == expected or not values else f"{actual} instead of {expected}"
+    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+        return f"{actual.dtype} {tuple(actual.shape)} instead of {expected.dtype} {tuple(expected.shape)}"
+    if not values:
+        return None
+    relative, absolute = TOLERANCES.get(str(expected.dtype).removeprefix("torch."), (0, 0))
+    try:
+        torch.testing.assert_close(
+            actual, expected.resolve_conj(), rtol=relative, atol=absolute, equal_nan=True
+        )
+    except AssertionError as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def compare_sample(
+    operator: Any,
+    sample: Any,
+    options: nimblehlo.Options,
+    limit: int | None = None,
+    *,
+    values: bool = True,
+    gradients: bool = False,
+) -> str | None:
+    """How a sample's results, or its gradients, differ from PyTorch's; None where they do not.
+
+    Raises:
+        UnsupportedError: an operation has no conversion.
+    """
+    function, inputs = flat_function(operator, sample, limit)
+    with without_onednn():
+        pairs = [
+            gradients_of(run, inputs) if gradients else run(*inputs)
+            for run in (compiled(function, options), function)
+        ]
+    reasons = (difference(*pair, values=values) for pair in zip(*pairs, strict=True))
+    return next((reason for reason in reasons if reason), None)
+
+
+def gradients_of(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
+    """The results, and the gradients of a weighted sum of those that have some."""
+    import torch
+
+    leaves = [tensor.detach().clone() for tensor in inputs]
+    for tensor in leaves:
+        tensor.requires_grad_(tensor.is_floating_point())
+    results = [result for result in function(*leaves) if isinstance(result, torch.Tensor)]
+    differentiable = [result for result in results if result.requires_grad]
+    weights = [torch.linspace(0.5, 1.5, result.numel()).reshape(result.shape) for result in differentiable]
+    found = torch.autograd.grad(
+        differentiable,
+        [tensor for tensor in leaves if tensor.requires_grad],
+        [weight.to(result.dtype) for weight, result in zip(weights, differentiable, strict=True)],
+        allow_unused=True,
+    )
+    return [*(result.detach() for result in results), *found]
+
+
+def outcome_of(
+    info: Any, dtype: Any, samples: int, options: nimblehlo.Options, *, gradients: bool = False
+) -> Outcome:
+    """The outcome of an operator for an element type."""
+    name = f"{info.full_name} {str(dtype).removeprefix('torch.')}"
+    defined = not any(part in info.full_name for part in (*RANDOM, *UNINITIALIZED))
+    limit = CHOICES.get(info.name)
+    count, status, reason = 0, "passed", ""
+    for sample in itertools.islice(info.sample_inputs("cpu", dtype), samples):
+        count += 1
+        known = defined and not sample.kwargs.get("dropout_p")
+        status, reason = _outcome_of_sample(
+            info.op, sample, options, limit, values=known, gradients=gradients
+        )
+        if status != "passed":
+            break
+    return Outcome(name, status, reason, count)
+
+
+def _outcome_of_sample(
+    operator: Any, sample: Any, options: nimblehlo.Options, limit: int | None, **settings: bool
+) -> tuple[str, str]:
+    try:
+        reason = compare_sample(operator, sample, options, limit, **settings)
+    except UnsupportedError as error:
+        return "unsupported", str(error)
+    except NimbleError as error:
+        return "failed", f"{type(error).__name__}: {error}"
+    except Exception as error:  # PyTorch does not trace the operator, or does not run it
+        return "untraced", f"{type(error).__name__}: {error}"
+    return ("passed", "") if reason is None else ("failed", reason)
+
+
+def operators(names: Sequence[str], dtypes: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of an operator and an element type."""
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    for info in op_db:
+        if names and info.full_name not in names and info.name not in names:
+            continue
+        supported = info.supported_dtypes("cpu")
+        for dtype in (getattr(torch, name) for name in dtypes):
+            if dtype in supported:
+                yield info, dtype
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The number of operators that failed, at most 1."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--dtypes", nargs="*", default=["float32", "int64", "bool"])
+    parser.add_argument("--journal", type=Path)
+    parser.add_argument("--gradients", action="store_true", help="compare gradients too")
+    parser.add_argument("--reference", action="store_true", help="run references instead of NumPy")
+    chosen = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    options = nimblehlo.Options(compile="never", reference=chosen.reference)
+    statuses: Counter[str] = Counter()
+    for info, dtype in operators(chosen.names, chosen.dtypes):
+        if chosen.gradients and not info.supports_autograd:
+            continue
+        outcome = outcome_of(info, dtype, chosen.samples, options, gradients=chosen.gradients)
+        statuses[outcome.status] += 1
+        if outcome.status != "passed":
+            print(f"{outcome.status:12} {outcome.name}: {outcome.reason[:300]}", flush=True)
+        if chosen.journal:
+            with chosen.journal.open("a") as journal:
+                journal.write(json.dumps(vars(outcome)) + "\n")
+    print(", ".join(f"{count} {status}" for status, count in sorted(statuses.items())))
+    return int(statuses["failed"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

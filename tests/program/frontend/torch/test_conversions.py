@@ -1,0 +1,276 @@
+"""Conversions of PyTorch's operations, called without PyTorch: their results against sums written out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.errors import UnsupportedError
+from nimblehlo.program.frontend.torch import table
+from nimblehlo.program.frontend.torch.resampling import cubic_weights, linear_weights
+from nimblehlo.program.frontend.torch.table import NodeEmitter, conversions
+from nimblehlo.program.ir import Block, Builder, Function, Module, Region, Value
+from nimblehlo.program.loading import load
+from nimblehlo.program.ops.framework.verify import verify
+from nimblehlo.types import Array, TensorType, element_type_of
+
+RANDOM = np.random.default_rng(7)
+
+
+def no_seed() -> Value:
+    raise AssertionError("the operation takes no random bits")
+
+
+def converted(
+    name: str,
+    arguments: Sequence[Any],
+    results: Sequence[Array],
+    *,
+    used: Sequence[int] = (0, 1),
+    **named: Any,
+) -> list[Array]:
+    """Run an operation.
+
+    Args:
+        name: the operation.
+        arguments: an array stands for a tensor; arrays may be in lists.
+        results: arrays of the results' types and shapes.
+        used: the results that others use.
+        named: keyword arguments.
+    """
+    inputs: list[Array] = []
+    block = Block()
+
+    def as_value(argument: Any) -> Any:
+        if isinstance(argument, list):
+            return [as_value(each) for each in argument]
+        if not isinstance(argument, np.ndarray):
+            return argument
+        value = Value(_type(argument), block, len(inputs))
+        inputs.append(argument)
+        block.arguments = (*block.arguments, value)
+        return value
+
+    e = NodeEmitter(block, no_seed)
+    e.types, e.used = [_type(result) for result in results], frozenset(used)
+    given = conversions()[name](e, *map(as_value, arguments), **{k: as_value(v) for k, v in named.items()})
+    values = list(given) if isinstance(given, (list, tuple)) else [given]
+    assert [value.type for value in values] == list(e.types)
+    Builder(block).create("func.return", values)
+    region = Region([block])
+    module = Module([Function("main", region.type, region)])
+    verify(module)
+    return nimblehlo.execute(load(module), inputs, options=nimblehlo.Options(compile="never"))
+
+
+def _type(array: Array) -> TensorType:
+    return TensorType(array.shape, element_type_of(array.dtype))
+
+
+def test_the_table_names_overloads_and_lists_its_modules() -> None:
+    folder = Path(table.__file__).parent
+    declaring = {
+        path.stem
+        for path in folder.glob("*.py")
+        if re.search(r"^ *converts\(|^@converts", path.read_text(), re.M)
+    }
+    assert declaring == set(table._MODULES)
+    for name in conversions():
+        assert re.fullmatch(r"(aten|prims)\.\w+\.\w+", name), name
+
+
+def test_a_second_conversion_of_an_operation_is_an_error() -> None:
+    conversions()
+    with pytest.raises(ValueError, match=r"aten\.mm\.default is converted twice"):
+        table.converts("aten.mm.default")(lambda e: None)
+
+
+def convolution(x: Array, weight: Array, stride: int, padding: int, dilation: int, groups: int) -> Array:
+    """A convolution of one spatial dimension, written out."""
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding)))
+    outputs, per_group, size = weight.shape
+    count = (padded.shape[2] - dilation * (size - 1) - 1) // stride + 1
+    result = np.zeros((len(x), outputs, count))
+    for n, o, i, k in itertools.product(range(len(x)), range(outputs), range(count), range(size)):
+        first = o // (outputs // groups) * per_group
+        result[n, o, i] += padded[n, first : first + per_group, i * stride + k * dilation] @ weight[o, :, k]
+    return result
+
+
+SETTINGS = [(1, 0, 1, 1), (2, 1, 1, 1), (1, 2, 2, 2), (3, 1, 2, 2)]
+
+
+@pytest.mark.parametrize(("stride", "padding", "dilation", "groups"), SETTINGS)
+def test_convolutions_and_their_gradients(stride: int, padding: int, dilation: int, groups: int) -> None:
+    """The gradients are those of the sum of products with a cotangent, which is linear in each operand."""
+    x, weight = RANDOM.normal(size=(2, 4, 9)), RANDOM.normal(size=(6, 4 // groups, 3))
+    expected = convolution(x, weight, stride, padding, dilation, groups)
+    settings = [[stride], [padding], [dilation], False, [0], groups]
+    (result,) = converted("aten.convolution.default", [x, weight, None, *settings], [expected])
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+    cotangent = RANDOM.normal(size=expected.shape)
+    gradients = converted(
+        "aten.convolution_backward.default",
+        [cotangent, x, weight, [6], *settings, [True, True, True]],
+        [x, weight, np.zeros(6)],
+    )
+    for gradient, operand in zip(gradients, (x, weight), strict=False):
+        changed = RANDOM.normal(size=operand.shape)
+        pair = (changed, weight) if operand is x else (x, changed)
+        directional = np.vdot(convolution(*pair, stride, padding, dilation, groups), cotangent)
+        np.testing.assert_allclose(np.vdot(gradient, changed), directional, rtol=1e-10)
+    np.testing.assert_allclose(gradients[2], cotangent.sum((0, 2)))
+
+
+@pytest.mark.parametrize(("stride", "padding", "dilation", "groups"), SETTINGS)
+def test_a_transposed_convolution_is_the_adjoint(
+    stride: int, padding: int, dilation: int, groups: int
+) -> None:
+    x, weight = RANDOM.normal(size=(2, 6, 4)), RANDOM.normal(size=(6, 4 // groups, 3))
+    size = (4 - 1) * stride - 2 * padding + dilation * 2 + 1
+    template = np.zeros((2, 4, size))
+    settings = [[stride], [padding], [dilation], True, [0], groups]
+    (result,) = converted("aten.convolution.default", [x, weight, None, *settings], [template])
+    other = RANDOM.normal(size=template.shape)
+    adjoint = np.vdot(convolution(other, weight, stride, padding, dilation, groups), x)
+    np.testing.assert_allclose(np.vdot(result, other), adjoint, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("positions", "shape"),
+    [
+        ((0,), (2, 3, 5, 6)),
+        ((1, 2), (4, 2, 3, 6)),
+        ((0, 2), (2, 3, 5, 6)),
+        ((3,), (4, 5, 5, 2, 3)),
+    ],
+)
+def test_indexing_and_assignment(positions: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """NumPy's rules of where indexed dimensions go are PyTorch's; negative indices count from the end."""
+    x = RANDOM.normal(size=(4, 5, 5, 6))
+    indices: list[Any] = [None] * (max(positions) + 1)
+    for position in positions:
+        indices[position] = RANDOM.integers(-4, 4, (2, 3))
+    key = tuple([slice(None) if index is None else index for index in indices])
+    (result,) = converted("aten.index.Tensor", [x, indices], [x[key]])
+    np.testing.assert_array_equal(result, x[key])
+    updates = RANDOM.normal(size=x[key].shape)
+    expected = x.copy()
+    np.add.at(expected, key, updates)
+    (added,) = converted("aten.index_put.default", [x, indices, updates, True], [x])
+    np.testing.assert_allclose(added, expected, rtol=1e-12)
+
+
+def test_an_index_that_is_a_mask_is_told() -> None:
+    x = np.zeros((3, 2))
+    with pytest.raises(UnsupportedError, match="indexes by a mask"):
+        converted("aten.index.Tensor", [x, [np.array([True, False, True])]], [np.zeros((2, 2))])
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_scatter_reduce(reduce: str, include_self: bool) -> None:
+    x, source = RANDOM.normal(size=(4, 3)), RANDOM.normal(size=(5, 2))
+    indices = RANDOM.integers(0, 4, (5, 2))
+    function = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]
+    expected = x.copy()
+    for row, column in itertools.product(range(4), range(2)):
+        updates = source[indices[:, column] == row, column]
+        if updates.size:
+            own = [x[row, column]] if include_self else []
+            expected[row, column] = function(np.array([*own, *updates]))
+    (result,) = converted(
+        "aten.scatter_reduce.two", [x, 0, indices, source, reduce], [x], include_self=include_self
+    )
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+def test_max_pooling_gives_the_first_of_equal_elements_and_its_position() -> None:
+    x = np.array([[[[1.0, 3.0, 3.0], [3.0, 0.0, np.nan]]]])
+    windows = [[2, 2], [1, 1]]
+    values, positions = np.array([[[[3.0, np.nan]]]]), np.array([[[[1, 5]]]])
+    results = converted("aten.max_pool2d_with_indices.default", [x, *windows], [values, positions])
+    np.testing.assert_array_equal(results[0], values)
+    np.testing.assert_array_equal(results[1], positions)
+
+
+@pytest.mark.parametrize("count_include_pad", [True, False])
+def test_average_pooling_and_its_gradient(count_include_pad: bool) -> None:
+    """With ``ceil_mode`` the last window is partly beyond the padding, whose elements do not count."""
+    x, size, stride, padding = RANDOM.normal(size=(1, 2, 6, 6)), 3, 2, 1
+    matrix = np.zeros((6, 4))
+    for window in range(4):
+        start = window * stride - padding
+        covered = [i for i in range(start, start + size) if 0 <= i < 6]
+        limit = min(start + size, 6 + padding)
+        matrix[covered, window] = 1
+        matrix[:, window] /= (limit - start) if count_include_pad else len(covered)
+    expected = matrix.T @ x @ matrix
+    settings = [[size, size], [stride, stride], [padding, padding], True, count_include_pad]
+    (result,) = converted("aten.avg_pool2d.default", [x, *settings], [expected])
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    cotangent = RANDOM.normal(size=expected.shape)
+    (gradient,) = converted("aten.avg_pool2d_backward.default", [cotangent, x, *settings, None], [x])
+    np.testing.assert_allclose(gradient, matrix @ cotangent @ matrix.T, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("weights", [linear_weights, cubic_weights])
+def test_the_weights_of_an_interpolation_add_up_to_one(weights: Any) -> None:
+    for size, result, align in ((4, 7, True), (4, 7, False), (9, 3, False), (1, 5, True)):
+        np.testing.assert_allclose(weights(size, result, align, None).sum(0), 1, rtol=1e-12)
+
+
+def test_a_sort_has_nan_last_and_keeps_equal_elements_in_order() -> None:
+    x = np.array([np.nan, -0.0, 1.0, 0.0, -np.inf, np.copysign(np.nan, -1)])
+    order = np.array([4, 1, 3, 2, 0, 5])
+    values, indices = converted("aten.sort.stable", [x], [x, order], stable=True)
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, x[order])
+    descending = np.array([0, 5, 2, 1, 3, 4])
+    _, indices = converted("aten.sort.stable", [x, -1, True], [x, order], stable=True)
+    np.testing.assert_array_equal(indices, descending)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_quotients_that_are_rounded_down(dtype: Any) -> None:
+    x, y = np.array([7, -7, 7, -7, 0], dtype), np.array([2, 2, -2, -2, 3], dtype)
+    (result,) = converted("aten.div.Tensor_mode", [x, y], [x], rounding_mode="floor")
+    np.testing.assert_array_equal(result, np.floor_divide(x, y))
+    (result,) = converted("aten.remainder.Tensor", [x, y], [x])
+    np.testing.assert_array_equal(result, np.remainder(x, y))
+
+
+def test_a_number_is_not_rounded_to_a_narrow_type() -> None:
+    import ml_dtypes
+
+    x = np.array([9.0], np.float32).astype(ml_dtypes.bfloat16)
+    (result,) = converted("aten.mul.Tensor", [x, 0.1], [x])
+    expected = (x.astype(np.float32) * np.float32(0.1)).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_attention_of_a_query_that_sees_no_key_is_zero() -> None:
+    query, key, value = (RANDOM.normal(size=(1, 1, 2, 4)) for _ in range(3))
+    mask = np.array([[[[True, False], [False, False]]]])
+    logarithm = np.zeros((1, 1, 2))
+    attended, _ = converted(
+        "aten._scaled_dot_product_flash_attention_for_cpu.default",
+        [query, key, value],
+        [query, logarithm],
+        attn_mask=mask,
+    )
+    np.testing.assert_allclose(attended[0, 0], [value[0, 0, 0], np.zeros(4)])
+    gradients = converted(
+        "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+        [np.ones_like(query), query, key, value, attended, np.array([[[0.0, -np.inf]]]), 0.0, False],
+        [query, key, value],
+        attn_mask=mask,
+    )
+    assert all(np.isfinite(gradient).all() for gradient in gradients)

@@ -1,0 +1,162 @@
+"""Exported programs and the backend of torch.compile. Skipped without the extra ``torch``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.errors import ExecutionError, UnsupportedError
+
+torch = pytest.importorskip("torch")
+
+from tests.program.frontend.torch import models, operations, small_models  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+OPERATORS = (
+    "addmm",
+    "cumsum",
+    "index_put",
+    "nn.functional.avg_pool2d",
+    "nn.functional.conv_transpose2d",
+    "nn.functional.layer_norm",
+    "scatter_add",
+    "sort",
+    "where",
+)
+"""A sample of the operators of the campaign."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+class Scaled(torch.nn.Module):  # type: ignore[misc]
+    """A parameter, a buffer that counts calls, and a structure of results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: Any, *, offset: Any) -> dict[str, Any]:
+        self.calls += 1
+        return {"sum": x * self.scale + offset, "size": x.shape[0]}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_give_the_results_of_pytorch(name: str) -> None:
+    options = nimblehlo.Options(compile="never")
+    for info, dtype in operations.operators([name], ["float32"]):
+        outcome = operations.outcome_of(info, dtype, 4, options)
+        assert outcome.status == "passed", outcome
+
+
+@pytest.mark.parametrize("name", ["unet", "detr_head", "graph_convolution", "spectrogram"])
+def test_models_give_the_results_of_pytorch(name: str) -> None:
+    model, inputs = models.MODELS[name]()
+    assert models.inference_error(model, inputs) <= models.BOUND
+    assert models.training_error(model, inputs, 2) <= models.TRAINING_BOUND
+
+
+def test_parameters_are_shared_and_buffers_written() -> None:
+    model, x = Scaled(), torch.ones(4, 2)
+    executable = nimblehlo.compile(torch.export.export(model, (x,), {"offset": torch.tensor(1.0)}))
+    before = model.calls.item()
+    result = executable(x, offset=torch.tensor(1.0))
+    assert result["size"] == 4
+    torch.testing.assert_close(result["sum"], torch.tensor([[3.0, 4.0]]).expand(4, 2))
+    with torch.no_grad():
+        model.scale[0] = 10
+    torch.testing.assert_close(executable(x, offset=torch.tensor(0.0))["sum"][0], torch.tensor([10.0, 3.0]))
+    assert executable.state["calls"].item() - before == 2
+
+
+def test_sizes_that_are_symbols_make_a_program_each() -> None:
+    model = small_models.UNet()
+    sizes = {0: torch.export.Dim("batch", min=2, max=64)}
+    exported = torch.export.export(model, (torch.randn(2, 3, 8, 8),), dynamic_shapes=(sizes,))
+    executable = nimblehlo.compile(exported)
+    for batch in (2, 5, 2):
+        x = torch.randn(batch, 3, 8, 8)
+        torch.testing.assert_close(executable(x), model(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(UnsupportedError, match="sizes that are symbols"):
+        nimblehlo.load(exported)
+
+
+def test_an_operation_without_conversion_names_the_line_of_the_model() -> None:
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.eigvals(x)
+
+    exported = torch.export.export(Model(), (torch.eye(3),))
+    with pytest.raises(UnsupportedError, match=r"aten\.linalg_eig.*has no conversion.*test_programs\.py:\d+"):
+        nimblehlo.compile(exported)
+
+
+def test_arguments_of_another_structure_are_told() -> None:
+    model, x = Scaled(), torch.ones(4, 2)
+    executable = nimblehlo.compile(torch.export.export(model, (x,), {"offset": torch.tensor(1.0)}))
+    with pytest.raises(ExecutionError, match="the model takes 2 inputs"):
+        executable(x)
+    with pytest.raises(ExecutionError, match="input"):
+        executable(torch.ones(5, 2), offset=torch.tensor(1.0))
+
+
+def test_a_module_has_the_parameters_as_arguments() -> None:
+    model, x = Scaled(), torch.ones(4, 2)
+    module = nimblehlo.load(torch.export.export(model, (x,), {"offset": torch.tensor(1.0)}))
+    types = [str(type) for type in module.functions["main"].type.inputs]
+    assert types == ["tensor<2xf32>", "tensor<i64>", "tensor<4x2xf32>", "tensor<f32>"]
+    results = nimblehlo.execute(
+        module, [np.array([1, 2], np.float32), np.array(5), np.ones((4, 2), np.float32), np.float32(0.5)]
+    )
+    np.testing.assert_array_equal(results[0], 6)
+    np.testing.assert_array_equal(results[1][0], [1.5, 2.5])
+
+
+def test_dropout_follows_the_seed() -> None:
+    dropout = torch.compile(torch.nn.Dropout(0.25), backend="nimblehlo", fullgraph=True)
+    x = torch.ones(1000, requires_grad=True)
+    results = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        results.append(dropout(x))
+    torch.testing.assert_close(results[0], results[1])
+    assert not torch.equal(results[0], results[2])
+    assert 700 < int((results[0] != 0).sum()) < 800
+    (gradient,) = torch.autograd.grad(results[2].sum(), x)
+    torch.testing.assert_close(gradient, results[2].detach())
+
+
+def test_narrow_floats_and_integers_pass_without_conversion() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x + 1, y * 2, y > 1
+
+    compiled = torch.compile(function, backend="nimblehlo", fullgraph=True)
+    x, y = torch.arange(3).to(torch.bfloat16), torch.arange(3, dtype=torch.int8)
+    for actual, expected in zip(compiled(x, y), function(x, y), strict=True):
+        torch.testing.assert_close(actual, expected)
+
+
+def test_gradients_of_functions() -> None:
+    """A training step by torch.func, as one graph."""
+    model = small_models.GraphConvolution()
+    parameters = dict(model.named_parameters())
+    x, edges = torch.randn(12, 8), torch.randint(0, 12, (2, 40))
+
+    def loss(parameters: Any) -> Any:
+        return torch.func.functional_call(model, parameters, (x, edges)).square().mean()
+
+    step = torch.compile(torch.func.grad(loss), backend="nimblehlo", fullgraph=True)
+    for name, gradient in torch.func.grad(loss)(parameters).items():
+        torch.testing.assert_close(step(parameters)[name], gradient, rtol=1e-4, atol=1e-6)
