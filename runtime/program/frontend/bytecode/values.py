@@ -51,6 +51,32 @@ def bounds_encoding(bounds: Sequence[int]) -> StructAttribute:
     return StructAttribute("stablehlo", BOUNDS, {"bounds": tuple(bounds)})
 
 
+def integer_field(attribute: StructAttribute, name: str) -> int:
+    """A field of a struct that is an integer; 0 if it is absent.
+
+    Raises:
+        UnsupportedError: it is something else.
+    """
+    value = attribute.fields.get(name, 0)
+    if not isinstance(value, int):
+        raise UnsupportedError(f"the field {name} of {attribute.mnemonic} is not an integer")
+    return value
+
+
+def integers_field(attribute: StructAttribute, name: str) -> tuple[int, ...]:
+    """A field of a struct that is a list of integers; an empty one if it is absent.
+
+    Raises:
+        UnsupportedError: it is something else.
+    """
+    value = attribute.fields.get(name, ())
+    items = value if isinstance(value, tuple) else (None,)
+    integers = [each for each in items if isinstance(each, int)]
+    if len(integers) != len(items):
+        raise UnsupportedError(f"the field {name} of {attribute.mnemonic} is not a list of integers")
+    return tuple(integers)
+
+
 def sizes(reader: EntryReader) -> tuple[int, ...]:
     """Consume a list of dimension sizes."""
     encoded = reader.signed_list()
@@ -80,7 +106,7 @@ def ranked_tensor(
             raise UnsupportedError(
                 f"{reader.name}: tensor encodings other than #stablehlo.bounds<...> are not supported"
             )
-        bounds = checked_sizes(reader, encoding.integers("bounds"))
+        bounds = checked_sizes(reader, integers_field(encoding, "bounds"))
         if len(bounds) != len(shape):
             reader.fail(f"{len(bounds)} bounds for {len(shape)} dimensions")
         if any(DYNAMIC not in pair for pair in zip(shape, bounds, strict=True)):
@@ -190,7 +216,7 @@ def _elements(raw: bytes, type: TensorType) -> Array:
 
 def _booleans(reader: EntryReader, type: TensorType, raw: bytes) -> Array:
     """Booleans, of which a byte has eight, from its lowest bit on, or one; a byte of 0xFF stands for all."""
-    if raw == b"\xff" or (raw == b"\0" and type.size > 8):
+    if raw == b"\xff" or (raw == b"\0" and type.size > 1):
         return np.broadcast_to(np.bool_(raw[0] != 0), type.shape)
     data: Array = np.frombuffer(raw, np.uint8)
     if data.size == -(-type.size // 8):

@@ -115,10 +115,12 @@ def enum_reader(mnemonic: str) -> Callable[[EntryReader], EnumAttribute]:
 def struct(mnemonic: str, **fields: FieldValue) -> StructAttribute:
     """An attribute of StableHLO with those fields.
 
-    As in text, empty lists and an index_vector_dim of 0 are left out.
+    As in text, empty lists and an index_vector_dim of 0 are left out, except that a convolution states all.
     """
     stated = {
-        name: value for name, value in fields.items() if value != () and (name != "index_vector_dim" or value)
+        name: value
+        for name, value in fields.items()
+        if mnemonic == "conv" or (value != () and (name != "index_vector_dim" or value))
     }
     return StructAttribute("stablehlo", mnemonic, stated)
 

@@ -27,6 +27,7 @@ from ...ir import (
     StringAttribute,
     StructAttribute,
 )
+from .values import integers_field
 from .vhlo import ENUMS, NONE
 from .vhlo_versions import CONVOLUTION, DOT, DOT_ALGORITHM, GATHER, OPERATIONS, SCATTER
 
@@ -141,7 +142,11 @@ def _window_rank(operation: Operation) -> int:
 def _spatial_rank(operation: Operation) -> int:
     """The number of spatial dimensions of a convolution."""
     numbers = operation.attributes.get("dimension_numbers")
-    return len(numbers.integers("input_spatial_dimensions")) if isinstance(numbers, StructAttribute) else 0
+    return (
+        len(integers_field(numbers, "input_spatial_dimensions"))
+        if isinstance(numbers, StructAttribute)
+        else 0
+    )
 
 
 def _per_dimension(value: int, rank_of: Callable[[Operation], int], *, is_boolean: bool = False) -> Default:

@@ -28,6 +28,7 @@ from ...ir import (
     UnitAttribute,
 )
 from ...ir.attributes import FieldValue
+from .values import integer_field
 from .vhlo import ENUMS
 from .vhlo_defaults import COLLECTIVES, DEFAULTS, FLAGS, I64, STRUCTS, SYMBOLS, tensor_of
 from .vhlo_versions import (
@@ -167,9 +168,9 @@ def _field(name: str, value: FieldValue) -> Attribute:
 def _channel(value: Attribute, *, has_type: bool) -> dict[str, Attribute]:
     if not isinstance(value, StructAttribute):
         _malformed(_CHANNEL, "#stablehlo.channel_handle")
-    channel: dict[str, Attribute] = {"channel_id": IntegerAttribute(value.integer("handle"), I64)}
+    channel: dict[str, Attribute] = {"channel_id": IntegerAttribute(integer_field(value, "handle"), I64)}
     if has_type:
-        channel["channel_type"] = IntegerAttribute(value.integer("type"), I64)
+        channel["channel_type"] = IntegerAttribute(integer_field(value, "type"), I64)
     return channel
 
 

@@ -198,16 +198,16 @@ class VhloEncoder(Encoder):
 
     def write_alias(self, writer: EntryWriter, attribute: StructAttribute) -> None:
         """Encode an alias of a custom call's output."""
-        writer.signed_list(attribute.integers("output_tuple_indices"))
-        writer.signed(attribute.integer("operand_index"))
-        writer.signed_list(attribute.integers("operand_tuple_indices"))
+        writer.signed_list(values.integers_field(attribute, "output_tuple_indices"))
+        writer.signed(values.integer_field(attribute, "operand_index"))
+        writer.signed_list(values.integers_field(attribute, "operand_tuple_indices"))
 
     def write_accuracy(self, writer: EntryWriter, attribute: StructAttribute) -> None:
         """Encode the accuracy that the result of a function must have."""
         for name in ("atol", "rtol"):
             tolerance = attribute.fields.get(name, 0.0)
             values.write_double(writer, tolerance if isinstance(tolerance, (int, float)) else 0.0)
-        writer.signed(attribute.integer("ulps"))
+        writer.signed(values.integer_field(attribute, "ulps"))
         writer.attribute(_field(attribute, "mode"))
 
     def write_axis_ref(self, writer: EntryWriter, attribute: StructAttribute) -> None:
@@ -233,7 +233,7 @@ class VhloEncoder(Encoder):
     def write_mesh_axis(self, writer: EntryWriter, attribute: StructAttribute) -> None:
         """Encode an axis of a mesh."""
         writer.attribute(StringAttribute(_name(attribute)))
-        writer.signed(attribute.integer("size"))
+        writer.signed(values.integer_field(attribute, "size"))
 
     def write_mesh(self, writer: EntryWriter, attribute: StructAttribute) -> None:
         """Encode a mesh."""

@@ -37,6 +37,7 @@ _VERSIONED: Final = re.compile(r"vhlo\.([\w-]+)_v(\d{1,9})")
 _I32: Final = element_type("i32")
 _FUNC_NAMES: Final = {"func": "func.func", "call": "func.call"}
 """The operations that are not StableHLO's."""
+_API_VERSION: Final = "custom_call_api_version"
 _LAYOUTS: Final = frozenset({"operand_layouts", "result_layouts"})
 """The attributes of a custom call that it either has both or leaves out."""
 _NO_LAYOUTS: Final = ArrayAttribute(())
@@ -142,9 +143,8 @@ def _special(kind: str, name: str, value: Attribute) -> Attribute | None:
     """An attribute that has another form in StableHLO; None where it is absent there."""
     if name in FLAGS:
         return UnitAttribute()
-    if (kind, name) == ("custom_call", "api_version") and isinstance(value, EnumAttribute):
-        number = ENUMS["custom_call_api_version"].index(value.value)
-        return IntegerAttribute(number, _I32)
+    if isinstance(value, EnumAttribute) and value.mnemonic == _API_VERSION:
+        return IntegerAttribute(ENUMS[_API_VERSION].index(value.value), _I32)
     if name == SYMBOLS.get(kind):
         if isinstance(value, ArrayAttribute):
             return ArrayAttribute(tuple(map(_symbol, value)))

@@ -35,7 +35,7 @@ VERSIONS: Final = ("0.9.0", "0.11.0", "0.13.0", "0.14.0", "1.0.0", "1.5.0", "1.1
 CHUNK: Final = 5_000
 """Mutants for each line of the journal."""
 SECONDS: Final = 1.0
-"""Maximum time for 100 kB; larger mutants have more in proportion."""
+"""Maximum processor time for 100 kB; larger mutants have more in proportion."""
 HANG_SECONDS: Final = 60
 MAX_BYTES: Final = 1 << 30
 """Maximum resident memory of a worker."""
@@ -238,7 +238,7 @@ def try_chunk(mutator: Mutator, first: int, count: int, current: Synchronized[in
         if current is not None:
             current.value = number
         content = mutator.mutant(number)
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             was_read, was_written = attempt(content)
         except Exception as error:
@@ -246,7 +246,7 @@ def try_chunk(mutator: Mutator, first: int, count: int, current: Synchronized[in
             chunk.findings.append(f"{number}: {type(error).__name__}: {error} ({where.name}:{where.lineno})")
             continue
         finally:
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             chunk.count += 1
             if seconds > chunk.slowest:
                 chunk.slowest, chunk.slowest_number = seconds, number

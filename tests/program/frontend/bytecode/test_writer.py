@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nimblehlo import Module, UnsupportedError, load
+from nimblehlo import Module, NimbleError, UnsupportedError, load
 from nimblehlo.checks.fuzzing.programs import random_program
 from nimblehlo.program.frontend import jaxlib_modules
 from nimblehlo.program.frontend.bytecode import read_bytecode, write_artifact, write_bytecode
@@ -32,6 +32,22 @@ SAMPLED_VERSIONS = [*VERSIONS[:-1:5], VERSIONS[-1]]
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda path: path.stem)
 def test_programs_with_all_kinds_of_attributes_and_types_are_exchanged(path: Path) -> None:
     assert exchanged(path.read_bytes(), VERSIONS) == []
+
+
+def test_convolutions_without_spatial_dimensions_are_exchanged() -> None:
+    convolution = """%0 = stablehlo.convolution(%x, %y) dim_numbers = [b, f]x[i, o]->[b, f], window = {}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+      : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>"""
+    text = function(convolution, "%x: tensor<2x3xf32>, %y: tensor<3x4xf32>", "tensor<2x4xf32>")
+    assert exchanged(text.encode(), ["1.0.0", VERSIONS[-1]]) == []
+
+
+@pytest.mark.parametrize("value", ["true", "false", "[true, false]"])
+@pytest.mark.parametrize("size", [1, 2, 8, 9])
+def test_booleans_are_exchanged(value: str, size: int) -> None:
+    elements = value if "[" not in value else "[" + ", ".join(["true", *["false"] * (size - 1)]) + "]"
+    assert exchanged(constant(elements, f"tensor<{size}xi1>").encode(), ["1.0.0"]) == []
 
 
 def test_buffers_are_exchanged() -> None:
@@ -267,3 +283,23 @@ def test_large_constants_and_splats_are_kept() -> None:
     artifact = splat.serialize()
     assert len(artifact) < 1000
     assert print_module(load(artifact)) == print_module(splat)
+
+
+def test_fields_that_are_malformed_are_refused() -> None:
+    attributes = "{dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, "
+    attributes += (
+        "input_spatial_dimensions = i32>, batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
+    )
+    body = f'%0 = "stablehlo.convolution"(%x, %x) {attributes} : (tensor<1x1xf32>, tensor<1x1xf32>)'
+    text = function(
+        f"{body} -> tensor<1x1xf32>\nreturn %0 : tensor<1x1xf32>", "%x: tensor<1x1xf32>", "tensor<1x1xf32>"
+    )
+    with pytest.raises(NimbleError, match=r"input_spatial_dimensions"):
+        load(text, verify=False).serialize()
+
+
+def test_enumerations_of_other_kinds_are_read_as_they_are() -> None:
+    call = 'stablehlo.custom_call"(%x) {call_target_name = "f", api_version = #stablehlo<fft_type FFT>}'
+    body = f'%0 = "{call} : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>'
+    module = load(function(body, "%x: tensor<4xf32>", "tensor<4xf32>"), verify=False)
+    assert print_module(load(module.serialize(), verify=False)) == print_module(module)
