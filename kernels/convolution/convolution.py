@@ -16,25 +16,16 @@ import numpy as np
 from ..launch.no_kernel import NoKernel
 from . import convolution_tasks as tasks
 from .convolution_tasks import are_finite
+from .work_division import Product, divided_tiles, items_of_groups, packed_items, shared_items
 
 __all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "prepare_depthwise", "supports"]
 
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Writer = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
-MIN_WORK_ITEMS = 16
-"""Minimum number of work items of a convolution that is large enough for them."""
-ITEM_FMAS = 1 << 20
-"""Multiply-adds per work item from which on work is divided further."""
 _MAX_WINDOWS_OF_ITEMS = 128
 """Maximum number of windows for which each work item packs its own part of rhs: that is read once or twice,
 and packed parts stay in the cache of the thread that uses them."""
-_MAX_ITEM_TILES = 32
-"""Maximum number of tiles of windows of a work item: a task holds the offsets of all its windows."""
-_MAX_SHARED_RHS_BYTES = 3 << 18
-"""Size of rhs up to which work items divide windows alone, if there are enough: rhs then stays in the L2
-cache of each thread. Threads that write different features of the same windows slow each other down: on two
-Zen 4 cores 3x3 windows of 28x28 with 128 features take 1.1 times as long."""
 _FMAS_PER_SECOND = 3e10
 _SCALED_PER_SECOND = 8e9
 _ROW_ELEMENTS = 1 << 14
@@ -302,7 +293,6 @@ def _products(
     """The products of a subproblem; `offsets`: byte offsets of its slices of rhs and of the result."""
     axes, numbers, name, features = problem.axes, problem.numbers, problem.dtype.name, problem.features
     level, groups = tasks.best_level(), max(problem.groups)
-    lanes, max_vectors, full_rows = tasks.tile_shape(name, level)
     columns = problem.outputs // groups
     lhs_strides, rhs_strides = strides_of(lhs, numbers.lhs), strides_of(rhs, numbers.rhs)
     result_strides = strides_of(result, numbers.result)
@@ -314,112 +304,47 @@ def _products(
     # The loops may read windows in place: the offsets and the zeros of one group serve for all.
     groups_share_windows = problem.groups[1] == 1 and (feature_stride == 1 or features * groups == 1)
     is_direct = not by_windows and groups_share_windows
-    k, has_holes = positions * features, any(axis.base_dilation > 1 for axis in axes)
+    product = Product(windows, columns, groups, positions * features)
+    k, has_holes = product.k, any(axis.base_dilation > 1 for axis in axes)
     k_block = -(-k // -(-k // tasks.K_BLOCK))
     # Windows that are packed tell padding position by position.
     run_positions = _contiguous_positions(problem, geometry, lhs_strides) if is_direct else 1
     segments, k_blocks = _segments(k, k_block, features, run_positions)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1
-    vectors = min(max_vectors, -(-(inner if by_windows else columns) // lanes))
-    rows = 6 if vectors == max_vectors else 8
-    if not by_windows and vectors == max_vectors and windows > rows:
-        rows = full_rows
-    if by_windows:
-        strips, last_vectors, block = -(-columns // rows), vectors, vectors * lanes
-        padded, blocks = strips * rows, windows // inner * -(-inner // block)
-    else:
-        strips = -(-columns // (vectors * lanes))
-        last_vectors = -(-(columns - (strips - 1) * vectors * lanes) // lanes)
-        padded = ((strips - 1) * vectors + last_vectors) * lanes
-        block = tasks.BLOCK // rows * rows
-        blocks = -(-windows // block)
-    fmas = windows * columns * groups * k
+    tiles = divided_tiles(product, inner, by_windows, tasks.tile_shape(name, level))
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
     packs_items = packs_items and not problem.is_rhs_constant
-    wanted_items, item_windows = min(MIN_WORK_ITEMS, fmas // ITEM_FMAS), block
-    if packs_items:
-        # Half of the wanted items suffice: each group of rows packs the same strips again.
-        row_groups = max(1, min(-(-wanted_items // (2 * groups * strips)), windows // tasks.BLOCK))
-        item_windows = -(-windows // (row_groups * rows)) * rows
-        block = tasks.BLOCK // rows * rows
-        blocks = -(-windows // item_windows)
-    column_groups = max(1, min(groups * strips, wanted_items // blocks))
-    windows_first = False
-    if not by_windows and not packs_items:
-        rhs_size, lhs_size = k * columns * groups, lhs.size
-        is_shared = rhs_size * problem.dtype.itemsize <= _MAX_SHARED_RHS_BYTES
-        grid = _item_grid(-(-windows // rows), groups * strips, rhs_size, lhs_size, wanted_items, is_shared)
-        (row_groups, column_groups), windows_first = grid, rhs_size > lhs_size
-        item_windows = -(-windows // (row_groups * rows)) * rows
-        blocks = -(-windows // item_windows)
-    strip_group = -(-groups * strips // column_groups)
-    work_items = blocks * -(-groups * strips // strip_group)
+    if packs_items or by_windows:
+        items = packed_items(product, tiles, packs_items)
+    else:
+        items = shared_items(product, tiles, lhs.size, problem.dtype.itemsize)
+    vectors, work_items = tiles.vectors, items.count
     if by_groups:
-        blocks, vectors = -(-windows // tasks.GROUP_WINDOWS), max_vectors
-        while vectors > 1 and blocks * groups < MIN_WORK_ITEMS // 2 * vectors * lanes:
-            vectors //= 2
-        work_items = blocks * -(-groups // (vectors * lanes))
+        vectors, work_items = items_of_groups(product, tasks.tile_shape(name, level))
     is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES
+    window_stride = geometry.axes[-1][2] if by_windows else 1
     layout = {
-        "contraction": (
-            positions,
-            features,
-            has_holes,
-            groups,
-            columns,
-            k,
-            k_block,
-            len(k_blocks) - 1,
-        ),
-        "strides": (feature_stride, group_stride, output_stride, geometry.axes[-1][2] if by_windows else 1),
+        "contraction": (positions, features, has_holes, groups, columns, k, k_block, len(k_blocks) - 1),
+        "strides": (feature_stride, group_stride, output_stride, window_stride),
         "factor_strides": rhs_strides[-2:],
-        "tiles": (by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors),
-        "strips": (strips, padded, strip_group, work_items, is_nontemporal),
-        "items": (packs_items, item_windows, windows_first),
-    }
+        "tiles": (
+            by_windows, by_groups, is_direct, windows, inner, tiles.block, tiles.rows, vectors,
+            tiles.last_vectors,
+        ),
+        "strips": (tiles.strips, tiles.padded, items.strips, work_items, is_nontemporal),
+        "items": (packs_items, items.windows, items.windows_first),
+    }  # fmt: skip
     tables = {
         "position_indices": geometry.along,
         "factor_offsets": rhs_offsets(axes, rhs_strides),
         "segments": segments,
         "k_block_segments": k_blocks,
     }
-    seconds = fmas / _FMAS_PER_SECOND
+    seconds = product.fmas / _FMAS_PER_SECOND
     return tasks.Products(
-        name,
-        level,
-        geometry.axes,
-        tables,
-        layout,
-        offsets,
-        seconds,
-        problem.threads,
-        problem.is_rhs_constant,
+        name, level, geometry.axes, tables, layout, offsets, seconds, problem.threads, problem.is_rhs_constant
     )
-
-
-def _item_grid(
-    tiles: int, strips: int, rhs_size: int, lhs_size: int, wanted: int, is_shared: bool
-) -> tuple[int, int]:
-    """The numbers of groups of tiles and of strips that give enough work items and read the least memory.
-
-    Each group of tiles reads all of rhs, and each group of strips all of lhs.
-
-    Args:
-        tiles, strips: how many there are.
-        rhs_size, lhs_size: elements.
-        wanted: minimum number of work items, if there are enough tiles and strips.
-        is_shared: whether strips are only divided where there are too few tiles.
-    """
-    fewest = -(-tiles // _MAX_ITEM_TILES)
-    grids = []
-    for row_groups in range(fewest, max(fewest, min(tiles, wanted)) + 1):
-        column_groups = max(1, min(strips, -(-wanted // row_groups)))
-        missing = max(0, wanted - row_groups * column_groups)
-        traffic = row_groups * rhs_size + column_groups * lhs_size
-        divisions = column_groups if is_shared else 1
-        grids.append((missing, divisions, traffic, (row_groups, column_groups)))
-    return min(grids)[3]
 
 
 def _contiguous_positions(problem: _Problem, geometry: _Geometry, lhs_strides: Sequence[int]) -> int:

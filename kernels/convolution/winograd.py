@@ -17,18 +17,9 @@ import numpy as np
 
 from ..launch.no_kernel import NoKernel
 from . import convolution_tasks as tasks
-from .convolution import (
-    ITEM_FMAS,
-    MIN_WORK_ITEMS,
-    Axis,
-    Convolution,
-    DimensionNumbers,
-    Writer,
-    rhs_offsets,
-    strides_of,
-    supports,
-)
+from .convolution import Axis, Convolution, DimensionNumbers, Writer, rhs_offsets, strides_of, supports
 from .convolution import prepare as prepare_direct
+from .work_division import ITEM_FMAS, MIN_WORK_ITEMS
 
 __all__ = ["TILE", "WINDOW", "is_axis", "prepare"]
 

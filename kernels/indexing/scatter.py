@@ -31,6 +31,7 @@ from .scatter_strategies import Arrays, Promises, ScatterLoops
 
 COMBINERS = (OVERWRITE, *MONOIDS)
 _MIN_INDEX = -(2**63)
+_NO_PROMISES = Promises()
 _NONE = np.empty(0, np.int64)
 _NONE.flags.writeable = False
 
@@ -223,16 +224,10 @@ def prepare(
     dtypes: Sequence[Any],
     index_dtype: Any,
     combiner: str | Sequence[str],
+    dimension_numbers: DimensionNumbers,
     *,
-    update_window_dims: Sequence[int],
-    inserted_window_dims: Sequence[int],
-    input_batching_dims: Sequence[int],
-    scatter_indices_batching_dims: Sequence[int],
-    scatter_dims_to_operand_dims: Sequence[int],
-    index_vector_dim: int,
     added_to_negative: Sequence[int] | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
+    promises: Promises = _NO_PROMISES,
     schedule: np.ndarray | None = None,
     threads: int | None = None,
 ) -> PreparedScatter:
@@ -247,11 +242,10 @@ def prepare(
         dtypes: the element type of each input.
         index_dtype: the integer type of the indices.
         combiner: one of COMBINERS, for all inputs or for each.
-        update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
-        scatter_dims_to_operand_dims, index_vector_dim: as the operation's attributes.
+        dimension_numbers: as the operation's attribute.
         added_to_negative: for each index component the number that is added to negative indices first.
-        indices_are_sorted, unique_indices: promises about the indices. If a promise does not hold, updates
-            may be lost, and any update of an element may come last.
+        promises: about the indices. If a promise does not hold, updates may be lost, and any update of an
+            element may come last.
         schedule: the order in which updates are applied, an int64 permutation of the lexicographic numbers of
             the updates' index space; None: lexicographic order.
         threads: maximum number of threads; None: all.
@@ -266,11 +260,7 @@ def prepare(
     combiners = [combiner] * len(types) if isinstance(combiner, str) else list(combiner)
     combinations = [_combination(dtype, name) for dtype, name in zip(types, combiners, strict=True)]
     order = _NONE if schedule is None else flat(np.asarray(schedule, np.int64))
-    dimension_numbers = DimensionNumbers(
-        update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
-        scatter_dims_to_operand_dims, index_vector_dim,
-    )  # fmt: skip
-    component_count = len(scatter_dims_to_operand_dims)
+    component_count = len(dimension_numbers.scatter_dims_to_operand_dims)
     loops: list[ScatterLoops] = []
     if math.prod(updates_shape) and math.prod(input_shape):
         _check_schedule(schedule, math.prod(updates_shape))
@@ -280,12 +270,11 @@ def prepare(
             *shapes, dimension_numbers, addends
         )
         sizes = (math.prod(input_shape), math.prod(updates_shape))
-        promises = Promises(indices_are_sorted, unique_indices)
         loops = [
             ScatterLoops(slice_layout, window_layout, kind, promises, schedule is not None, sizes)
             for kind in combinations
         ]
-    indices = _indices(shapes[1], np.dtype(index_dtype), component_count, index_vector_dim)
+    indices = _indices(shapes[1], np.dtype(index_dtype), component_count, dimension_numbers.index_vector_dim)
     return PreparedScatter(shapes, types, indices, loops, order, threads)
 
 

@@ -65,8 +65,8 @@ class Arrays(NamedTuple):
 class Promises(NamedTuple):
     """The attributes of scatter that make promises about the indices, named as in the specification."""
 
-    indices_are_sorted: bool
-    unique_indices: bool
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
 
 
 class ScatterLoops:

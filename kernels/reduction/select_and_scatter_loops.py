@@ -231,6 +231,28 @@ def combine_row_by_phases(combined: str, monoid: str, phases: int) -> Kernel:
     return body
 
 
+@kernel
+def count_inner_rows(axes: Any, fields: int) -> tuple[int, int]:
+    """The rows of elements, and of windows, between neighbours along an axis."""
+    rows, window_rows = 1, 1
+    for inner_fields in range(fields + FIELDS, axes.size, FIELDS):
+        rows *= get(axes, inner_fields + SIZE)
+        window_rows *= get(axes, inner_fields + WINDOWS)
+    return rows, window_rows
+
+
+@kernel
+def find_windows_of_block(
+    begin: int, end: int, axes: Any, fields: int, outer: int, inner_window_rows: int
+) -> tuple[int, int]:
+    """The range of the rows of windows that reach into elements `begin` to `end` along an axis."""
+    low, window, stride = get(axes, fields + LOW), get(axes, fields + WINDOW), get(axes, fields + STRIDE)
+    windows = get(axes, fields + WINDOWS)
+    first = max((begin + low - window) // stride + 1, 0)
+    last = min((end - 1 + low) // stride, windows - 1)
+    return (outer * windows + first) * inner_window_rows, (outer * windows + last + 1) * inner_window_rows
+
+
 @functools.cache
 def blocks(element: str, kind: Combination, direction: str, column_stride: int, window: int) -> Kernel:
     """Compute blocks of the result: the choices of all windows that reach into a block, then its elements.
@@ -265,6 +287,19 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
         combined, monoid, phases
     )
 
+    @kernel
+    def load_values(
+        source: Any, window_row: int, row_axis: Any, inner: int, first: int, last: int, values: np.ndarray,
+        target: int,
+    ) -> None:  # fmt: skip
+        """The values of windows number `first` to `last` of a row, in the computing type."""
+        windows = get(row_axis, WINDOWS)
+        left, right = max(first, 0), min(last + 1, windows)
+        target += (left - first) * inner
+        origin = (window_row * windows + left) * inner
+        for index in range((right - left) * inner):
+            put(values, target + index, load(combined, source, origin + index))
+
     @kernel(parallel=True)
     def body(
         task: int, next_work_item: Any, work_items: int, block_axis: int, block: int, chunk: int, axes: Any,
@@ -278,22 +313,15 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
         reach = (width - 1) // stride
         rows_start, choices_start = task * max_rows, task * max_window_rows * row_pitch
         values_start, source_pitch = (task * row_pitch, 0) if is_same else (choices_start, row_pitch)
-        pairs_start, ends_start, phase_results_start = task * max_pairs, task * (stride + 1), task * (
-            row_pitch * stride
-        )
+        pairs_start, ends_start = task * max_pairs, task * (stride + 1)
+        phase_results_start = task * (row_pitch * stride)
         if is_same:
             for index in range(values_start, values_start + row_pitch):
                 put(values, index, load(combined, source, 0))
-        rank = axes.size // FIELDS
-        windowed_fields = block_axis * FIELDS if block_axis == rank - 1 else -1
-        inner_rows, inner_window_rows = 1, 1
-        for axis in range(block_axis + 1, rank):
-            inner_rows *= get(axes, axis * FIELDS + SIZE)
-            inner_window_rows *= get(axes, axis * FIELDS + WINDOWS)
         fields = block_axis * FIELDS
-        axis_size, axis_low = get(axes, fields + SIZE), get(axes, fields + LOW)
-        axis_window, axis_stride = get(axes, fields + WINDOW), get(axes, fields + STRIDE)
-        axis_windows = get(axes, fields + WINDOWS)
+        windowed_fields = fields if fields + FIELDS == axes.size else -1
+        inner_rows, inner_window_rows = count_inner_rows(axes, fields)
+        axis_size = get(axes, fields + SIZE)
         chunks, row_blocks = (length + chunk - 1) // chunk, (axis_size + block - 1) // block
         work_item = add_atomically(next_work_item, 0, 1)
         while work_item < work_items:
@@ -302,10 +330,9 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
             x_end = min(x + chunk, length)
             first, last = (x + low) // stride, (x_end - 1 + low) // stride
             begin, end = row_block * block, min((row_block + 1) * block, axis_size)
-            first_window_row = max((begin + axis_low - axis_window) // axis_stride + 1, 0)
-            end_window_row = min((end - 1 + axis_low) // axis_stride, axis_windows - 1)
-            first_window_row = (outer * axis_windows + first_window_row) * inner_window_rows
-            end_window_row = (outer * axis_windows + end_window_row + 1) * inner_window_rows
+            first_window_row, end_window_row = find_windows_of_block(
+                begin, end, axes, fields, outer, inner_window_rows
+            )
             for window_row in range(first_window_row, end_window_row):
                 target = choices_start + (window_row - first_window_row) * row_pitch
                 count = find_rows(
@@ -317,12 +344,7 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
                     target,
                 )  # fmt: skip
                 if not is_same:
-                    windows = get(row_axis, WINDOWS)
-                    left, right = max(first - reach, 0), min(last + 1, windows)
-                    target += (left - first + reach) * inner
-                    origin = (window_row * windows + left) * inner
-                    for index in range((right - left) * inner):
-                        put(values, target + index, load(combined, source, origin + index))
+                    load_values(source, window_row, row_axis, inner, first - reach, last, values, target)
             for row in range(
                 (outer * axis_size + begin) * inner_rows, (outer * axis_size + end) * inner_rows
             ):

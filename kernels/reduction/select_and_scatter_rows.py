@@ -5,7 +5,7 @@ A window's choice is the number of the position that it selects, NO_CHOICE if it
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
@@ -70,90 +70,140 @@ def choose(
             context.make_array(type)(context, builder, array).data
             for array, type in ((rows_arg, rows), (numbers_arg, numbers), (choices_arg, choices))
         )
-
-        def row_at(row: Any) -> tuple[Any, Any]:
-            index = builder.add(rows_start, row)
-            offset, number = (builder.load(builder.gep(data, [index])) for data in (row_data, number_data))
-            return builder.add(offset, first), builder.trunc(number, I32)
-
-        def element_at(row: Any, position: Any) -> tuple[Any, Any]:
-            offset, number = row
-            offset = builder.add(offset, builder.mul(position, step))
-            return offset, builder.add(number, builder.trunc(position, I32))
-
-        def values(offset: Any, column: Any, lanes: int) -> Any:
-            is_constant = distance < MAX_VECTOR_STRIDE
-            first = builder.add(offset, builder.mul(column, I64(distance) if is_constant else stride))
-            return load_strided(builder, name, data, first, lanes, distance if is_constant else stride)[0]
-
-        def better(best: Any, chosen: Any, other: Any, number: Any) -> tuple[Any, Any]:
-            keeps_best = compare(builder, best, other)
-            return builder.select(keeps_best, best, other), builder.select(keeps_best, chosen, number)
-
-        def sweep(elements: Callable[[Any, Any, int], Any], fills_no_vector: bool) -> None:
-            """Write `elements(start, column, lanes)`, for all windows."""
-            with cgutils.for_range(builder, windows, intp=I64) as window:
-                start = builder.mul(window.index, stride)
-                target = builder.add(choices_start, builder.mul(window.index, width))
-
-                def write(column: Any, lanes: int) -> None:
-                    chosen = elements(start, column, lanes)
-                    store_lanes(builder, "int32", choice_data, builder.add(target, column), (chosen,), lanes)
-
-                _for_columns(builder, name, width, fills_no_vector, write)
-
-        def unrolled(number: int) -> None:
-            window_rows = [row_at(I64(row)) for row in range(number)]
-            positions = [
-                element_at(row, I64(position)) for row in window_rows for position in range(unrolled_size)
-            ]
-
-            def elements(start: Any, column: Any, lanes: int) -> Any:
-                (origin, number), *others = positions
-                best = values(builder.add(origin, start), column, lanes)
-                chosen = splat(builder, number, lanes)
-                for origin, number in others:
-                    other = values(builder.add(origin, start), column, lanes)
-                    best, chosen = better(best, chosen, other, splat(builder, number, lanes))
-                return chosen
-
-            sweep(elements, False)
-
-        def looped(fills_no_vector: bool = False) -> None:
-            def elements(start: Any, column: Any, lanes: int) -> Any:
-                origin, number = element_at(row_at(I64(0)), begin)
-                best = cgutils.alloca_once_value(builder, values(builder.add(origin, start), column, lanes))
-                chosen = cgutils.alloca_once_value(builder, splat(builder, number, lanes))
-                with cgutils.for_range(builder, count, intp=I64) as loop:
-                    row = row_at(loop.index)
-                    with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (
-                        position,
-                        _,
-                    ):
-                        origin, number = element_at(row, position)
-                        other = values(builder.add(origin, start), column, lanes)
-                        before = builder.load(best), builder.load(chosen)
-                        after = better(*before, other, splat(builder, number, lanes))
-                        builder.store(after[0], best)
-                        builder.store(after[1], chosen)
-                return builder.load(chosen)
-
-            sweep(elements, fills_no_vector)
-
-        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(unrolled_size))
-        number = builder.select(builder.and_(is_few, builder.icmp_signed("==", begin, I64(0))), count, I64(0))
-        with builder.if_else(_is_narrow(builder, name, width)) as (narrow, wide):
-            with narrow:
-                looped(True)
-            with wide:
-                _for_number(
-                    builder, number, range(1, MAX_UNROLLED + 1) if unrolled_size else (), unrolled, looped
-                )
+        code = _ChoosingCode(
+            builder, name, compare, data, (row_data, number_data), rows_start,
+            (count, first, step, begin, end), distance if distance < MAX_VECTOR_STRIDE else stride,
+            (windows, stride, width), (choice_data, choices_start),
+        )  # fmt: skip
+        code.emit(unrolled_size)
         return context.get_dummy_value()
 
     lists = (operand, rows, numbers)
     names = (element, direction, column_stride, size)
     return types.void(*names, *lists, *(types.intp,) * 9, choices, types.intp), generate
+
+
+class _ChoosingCode(NamedTuple):
+    """The code of `choose`, whose arguments it names.
+
+    Attributes:
+        builder, element, compare: emit code, for the element type and the comparison.
+        operand: the pointer to the operand's elements.
+        rows: the pointers to the rows' offsets and to their numbers.
+        rows_start: where both begin.
+        positions: count, first, step, begin and end.
+        distance: the elements between columns.
+        windows: their number, the elements between them, and the columns of each.
+        choices: the pointer to the choices, and where they begin.
+    """
+
+    builder: Any
+    element: str
+    compare: Callable[[Any, Any, Any], Any]
+    operand: Any
+    rows: tuple[Any, Any]
+    rows_start: Any
+    positions: tuple[Any, Any, Any, Any, Any]
+    distance: Any
+    windows: tuple[Any, Any, Any]
+    choices: tuple[Any, Any]
+
+    def emit(self, unrolled_size: int) -> None:
+        """Emit the code for all windows; `unrolled_size` is the literal `size`."""
+        builder, (count, _, _, begin, end), (_, _, width) = self.builder, self.positions, self.windows
+        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(unrolled_size))
+        is_unrolled = builder.and_(is_few, builder.icmp_signed("==", begin, I64(0)))
+        number = builder.select(is_unrolled, count, I64(0))
+        numbers = range(1, MAX_UNROLLED + 1) if unrolled_size else ()
+        with builder.if_else(_is_narrow(builder, self.element, width)) as (narrow, wide):
+            with narrow:
+                self.looped(True)
+            with wide:
+                _for_number(
+                    builder, number, numbers, lambda rows: self.unrolled(rows, unrolled_size), self.looped
+                )
+
+    def row_at(self, row: Any) -> tuple[Any, Any]:
+        """The offset of a row's first position, and its number."""
+        builder, first = self.builder, self.positions[1]
+        index = builder.add(self.rows_start, row)
+        offset, number = (builder.load(builder.gep(data, [index])) for data in self.rows)
+        return builder.add(offset, first), builder.trunc(number, I32)
+
+    def element_at(self, row: tuple[Any, Any], position: Any) -> tuple[Any, Any]:
+        """The offset and the number of a position of a row."""
+        builder, (offset, number), step = self.builder, row, self.positions[2]
+        offset = builder.add(offset, builder.mul(position, step))
+        return offset, builder.add(number, builder.trunc(position, I32))
+
+    def values(self, offset: Any, column: Any, lanes: int) -> Any:
+        """The elements of columns."""
+        builder, distance = self.builder, self.distance
+        first = builder.add(
+            offset, builder.mul(column, I64(distance) if isinstance(distance, int) else distance)
+        )
+        return load_strided(builder, self.element, self.operand, first, lanes, distance)[0]
+
+    def better(self, best: Any, chosen: Any, other: Any, number: Any) -> tuple[Any, Any]:
+        """The selected element and its number after a comparison with the next one."""
+        keeps_best = self.compare(self.builder, best, other)
+        select = self.builder.select
+        return select(keeps_best, best, other), select(keeps_best, chosen, number)
+
+    def sweep(self, elements: Callable[[Any, Any, int], Any], fills_no_vector: bool) -> None:
+        """Write `elements(start, column, lanes)`, for all windows."""
+        builder, (windows, stride, width), (choice_data, choices_start) = (
+            self.builder, self.windows, self.choices,
+        )  # fmt: skip
+        with cgutils.for_range(builder, windows, intp=I64) as window:
+            start = builder.mul(window.index, stride)
+            target = builder.add(choices_start, builder.mul(window.index, width))
+
+            def write(column: Any, lanes: int) -> None:
+                chosen = elements(start, column, lanes)
+                store_lanes(builder, "int32", choice_data, builder.add(target, column), (chosen,), lanes)
+
+            _for_columns(builder, self.element, width, fills_no_vector, write)
+
+    def unrolled(self, rows: int, size: int) -> None:
+        """Emit code for a number of rows of `size` elements each."""
+        builder = self.builder
+        window_rows = [self.row_at(I64(row)) for row in range(rows)]
+        positions = [self.element_at(row, I64(position)) for row in window_rows for position in range(size)]
+
+        def elements(start: Any, column: Any, lanes: int) -> Any:
+            (origin, number), *others = positions
+            best = self.values(builder.add(origin, start), column, lanes)
+            chosen = splat(builder, number, lanes)
+            for origin, number in others:
+                other = self.values(builder.add(origin, start), column, lanes)
+                best, chosen = self.better(best, chosen, other, splat(builder, number, lanes))
+            return chosen
+
+        self.sweep(elements, False)
+
+    def looped(self, fills_no_vector: bool = False) -> None:
+        """Emit code for any number of rows."""
+        builder, (count, _, _, begin, end) = self.builder, self.positions
+
+        def elements(start: Any, column: Any, lanes: int) -> Any:
+            origin, number = self.element_at(self.row_at(I64(0)), begin)
+            first = self.values(builder.add(origin, start), column, lanes)
+            best = cgutils.alloca_once_value(builder, first)
+            chosen = cgutils.alloca_once_value(builder, splat(builder, number, lanes))
+            with cgutils.for_range(builder, count, intp=I64) as loop:
+                row = self.row_at(loop.index)
+                positions = cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True)
+                with positions as (position, _):
+                    origin, number = self.element_at(row, position)
+                    other = self.values(builder.add(origin, start), column, lanes)
+                    before = builder.load(best), builder.load(chosen)
+                    after = self.better(*before, other, splat(builder, number, lanes))
+                    builder.store(after[0], best)
+                    builder.store(after[1], chosen)
+            return builder.load(chosen)
+
+        self.sweep(elements, fills_no_vector)
 
 
 def _for_columns(
@@ -305,78 +355,119 @@ def collect(
         )
         is_nontemporal = builder.and_(is_nontemporal, builder.icmp_signed("==", bits, I64(0)))
         alone = load_lanes(builder, computed, initial_data, I64(0), 1)
-
-        def number_at(data: Any, index: Any) -> Any:
-            return builder.load(builder.gep(data, [index]))
-
-        def pair_at(offset: Any) -> tuple[Any, ...]:
-            choice, value, number = (
-                number_at(pair_data, builder.add(offset, I64(field))) for field in range(3)
-            )
-            return builder.add(choice, shift), builder.add(value, shift), builder.trunc(number, I32)
-
-        def combine_pair(total: Any, pair: tuple[Any, ...], column_offset: Any, lanes: int) -> Any:
-            choice, value, number = pair
-            (chosen,) = load_lanes(builder, "int32", choice_data, builder.add(choice, column_offset), lanes)
-            added = load_lanes(builder, computed, source_data, builder.add(value, column_offset), lanes)
-            (new,) = apply(builder, kind, (total,), added)
-            is_chosen = builder.icmp_signed("==", chosen, splat(builder, number, lanes))
-            return builder.select(is_chosen, new, total)
-
-        def sweep(start: Any, totals: Callable[[Any, Any, int], Any], fills_no_vector: bool) -> None:
-            """Write `totals(total, column_offset, lanes)` of the initial value, for all windows."""
-            with cgutils.for_range(builder, count, intp=I64) as window:
-                window_offset = builder.mul(window.index, window_stride)
-                offset = builder.add(start, builder.mul(window.index, stride))
-
-                def write(column: Any, lanes: int) -> None:
-                    total = totals(splat(builder, alone[0], lanes), builder.add(window_offset, column), lanes)
-                    result_offset = builder.add(offset, column)
-                    if lanes < lanes_of(target):
-                        store_lanes(builder, target, result_data, result_offset, (total,), lanes)
-                        return
-                    with builder.if_else(is_nontemporal) as (nontemporal_branch, temporal_branch):
-                        with nontemporal_branch:
-                            store_lanes(builder, target, result_data, result_offset, (total,), lanes, True)
-                        with temporal_branch:
-                            store_lanes(builder, target, result_data, result_offset, (total,), lanes)
-
-                _for_columns(builder, target, width, fills_no_vector, write)
-
+        code = _CollectingCode(
+            builder, kind, computed, choice_data, source_data, alone[0], (pair_data, shift),
+            (count, window_stride, stride, width), (target, result_data, is_nontemporal),
+        )  # fmt: skip
         with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (phase, _):
             number = builder.add(ends_start, phase)
-            first, last = number_at(end_data, number), number_at(end_data, builder.add(number, I64(1)))
-            start = builder.add(result_start, builder.mul(phase, phase_stride))
-
-            def unrolled(number: int) -> None:
-                pairs = [pair_at(builder.add(first, I64(3 * pair))) for pair in range(number)]
-
-                def totals(total: Any, column_offset: Any, lanes: int) -> Any:
-                    for pair in pairs:
-                        total = combine_pair(total, pair, column_offset, lanes)
-                    return total
-
-                sweep(start, totals, False)
-
-            def looped(fills_no_vector: bool = False) -> None:
-                def totals(total: Any, column_offset: Any, lanes: int) -> Any:
-                    slot = cgutils.alloca_once_value(builder, total)
-                    pairs = cgutils.for_range_slice(builder, first, last, I64(3), intp=I64, inc=True)
-                    with pairs as (offset, _):
-                        builder.store(
-                            combine_pair(builder.load(slot), pair_at(offset), column_offset, lanes), slot
-                        )
-                    return builder.load(slot)
-
-                sweep(start, totals, fills_no_vector)
-
-            with builder.if_else(_is_narrow(builder, target, width)) as (narrow, wide):
-                with narrow:
-                    looped(True)
-                with wide:
-                    number = builder.udiv(builder.sub(last, first), I64(3))
-                    _for_number(builder, number, range(1, MAX_UNROLLED + 1), unrolled, looped)
+            indices = (number, builder.add(number, I64(1)))
+            first, last = (builder.load(builder.gep(end_data, [index])) for index in indices)
+            code.emit(builder.add(result_start, builder.mul(phase, phase_stride)), first, last)
         return context.get_dummy_value()
 
     lists = (choices, source, initial, pairs, ends)
     return types.void(element, monoid, stored, *lists, *(types.intp,) * 10, result, types.intp), generate
+
+
+class _CollectingCode(NamedTuple):
+    """The code of `collect`, whose arguments it names.
+
+    Attributes:
+        builder, kind, computed: emit code, for the combining function and the computing type.
+        choices, source: the pointers to their elements.
+        initial: the initial value.
+        pairs: the pointer to the pairs, and what is added to their offsets.
+        windows: their number, the elements between them in `choices` and `source` and in the result, and the
+            columns of each.
+        result: its element type, the pointer to its elements, and whether to use nontemporal stores.
+    """
+
+    builder: Any
+    kind: Combination
+    computed: str
+    choices: Any
+    source: Any
+    initial: Any
+    pairs: tuple[Any, Any]
+    windows: tuple[Any, Any, Any, Any]
+    result: tuple[str, Any, Any]
+
+    def emit(self, start: Any, first: Any, last: Any) -> None:
+        """Emit code for a phase that begins at `start` in the result, and for its range of pairs."""
+        builder, (_, _, _, width), (element, _, _) = self.builder, self.windows, self.result
+        with builder.if_else(_is_narrow(builder, element, width)) as (narrow, wide):
+            with narrow:
+                self.looped(start, first, last, True)
+            with wide:
+                number = builder.udiv(builder.sub(last, first), I64(3))
+                _for_number(
+                    builder, number, range(1, MAX_UNROLLED + 1),
+                    lambda pairs: self.unrolled(start, first, pairs),
+                    lambda: self.looped(start, first, last, False),
+                )  # fmt: skip
+
+    def pair_at(self, offset: Any) -> tuple[Any, ...]:
+        """A pair: the offsets of its choice and of its value, and the number of the position."""
+        builder, (data, shift) = self.builder, self.pairs
+        choice, value, number = (
+            builder.load(builder.gep(data, [builder.add(offset, I64(field))])) for field in range(3)
+        )
+        return builder.add(choice, shift), builder.add(value, shift), builder.trunc(number, I32)
+
+    def combine_pair(self, total: Any, pair: tuple[Any, ...], column_offset: Any, lanes: int) -> Any:
+        """The total, combined with the values of the columns whose window has chosen the element."""
+        builder, (choice, value, number) = self.builder, pair
+        (chosen,) = load_lanes(builder, "int32", self.choices, builder.add(choice, column_offset), lanes)
+        added = load_lanes(builder, self.computed, self.source, builder.add(value, column_offset), lanes)
+        (new,) = apply(builder, self.kind, (total,), added)
+        is_chosen = builder.icmp_signed("==", chosen, splat(builder, number, lanes))
+        return builder.select(is_chosen, new, total)
+
+    def sweep(self, start: Any, totals: Callable[[Any, Any, int], Any], fills_no_vector: bool) -> None:
+        """Write `totals(total, column_offset, lanes)` of the initial value, for all windows."""
+        builder, (element, data, is_nontemporal) = self.builder, self.result
+        count, window_stride, stride, width = self.windows
+        with cgutils.for_range(builder, count, intp=I64) as window:
+            window_offset = builder.mul(window.index, window_stride)
+            offset = builder.add(start, builder.mul(window.index, stride))
+
+            def write(column: Any, lanes: int) -> None:
+                initial = splat(builder, self.initial, lanes)
+                total = totals(initial, builder.add(window_offset, column), lanes)
+                result_offset = builder.add(offset, column)
+                if lanes < lanes_of(element):
+                    store_lanes(builder, element, data, result_offset, (total,), lanes)
+                    return
+                with builder.if_else(is_nontemporal) as (nontemporal_branch, temporal_branch):
+                    with nontemporal_branch:
+                        store_lanes(builder, element, data, result_offset, (total,), lanes, True)
+                    with temporal_branch:
+                        store_lanes(builder, element, data, result_offset, (total,), lanes)
+
+            _for_columns(builder, element, width, fills_no_vector, write)
+
+    def unrolled(self, start: Any, first: Any, number: int) -> None:
+        """Emit code for a number of pairs."""
+        pairs = [self.pair_at(self.builder.add(first, I64(3 * pair))) for pair in range(number)]
+
+        def totals(total: Any, column_offset: Any, lanes: int) -> Any:
+            for pair in pairs:
+                total = self.combine_pair(total, pair, column_offset, lanes)
+            return total
+
+        self.sweep(start, totals, False)
+
+    def looped(self, start: Any, first: Any, last: Any, fills_no_vector: bool) -> None:
+        """Emit code for any number of pairs."""
+        builder = self.builder
+
+        def totals(total: Any, column_offset: Any, lanes: int) -> Any:
+            slot = cgutils.alloca_once_value(builder, total)
+            pairs = cgutils.for_range_slice(builder, first, last, I64(3), intp=I64, inc=True)
+            with pairs as (offset, _):
+                combined = self.combine_pair(builder.load(slot), self.pair_at(offset), column_offset, lanes)
+                builder.store(combined, slot)
+            return builder.load(slot)
+
+        self.sweep(start, totals, fills_no_vector)

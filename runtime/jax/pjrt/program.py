@@ -98,16 +98,7 @@ class LoadedProgram:
         self._options = options
         self._text: bytes | None = None
         self.run = self._program if options.settings.explore else self._program.executable
-        self.argument_count = len(function.type.inputs)
-        described = [_describe(type) for type in function.type.results]
-        self.result_element_types = [number for number, _ in described]
-        self.result_shapes = [shape for _, shape in described]
-        self.argument_layouts = layouts_of(function.type.inputs, function.argument_attributes)
-        self.result_layouts = layouts_of(function.type.results, function.result_attributes)
-        self.argument_layout_texts = layout_texts(function.type.inputs, self.argument_layouts)
-        self.result_layout_texts = layout_texts(function.type.results, self.result_layouts)
-        self.result_memories = _memories(function.result_attributes)
-        self.argument_memories = _memories(function.argument_attributes)
+        self._describe_values(function)
         self._device_bytes: tuple[int, int] | None = None
         self.argument_shardings: list[bytes] = []
         self.result_shardings: list[bytes] = []
@@ -133,6 +124,20 @@ class LoadedProgram:
             b"".join([hashlib.sha256(text).digest() for text in hashed_texts])
         ).digest()
         _PROGRAMS[self.fingerprint] = self
+
+    def _describe_values(self, function: Function) -> None:
+        """Set what PJRT asks about the arguments and results of a function."""
+        types, result_types = function.type.inputs, function.type.results
+        self.argument_count = len(types)
+        described = [_describe(type) for type in result_types]
+        self.result_element_types = [number for number, _ in described]
+        self.result_shapes = [shape for _, shape in described]
+        self.argument_layouts = layouts_of(types, function.argument_attributes)
+        self.result_layouts = layouts_of(result_types, function.result_attributes)
+        self.argument_layout_texts = layout_texts(types, self.argument_layouts)
+        self.result_layout_texts = layout_texts(result_types, self.result_layouts)
+        self.result_memories = _memories(function.result_attributes)
+        self.argument_memories = _memories(function.argument_attributes)
 
     def text(self) -> bytes:
         """The program in MLIR's text; if it is partitioned, the program of one device.
@@ -328,7 +333,7 @@ def _require_literals(module: Module) -> None:
         UnsupportedError: it has not.
     """
     for operation in module.walk():
-        for result in operation.results if operation.name == "stablehlo.constant" else ():
+        for result in operation.results if operation.is_constant else ():
             type = result.type
             if isinstance(type, TensorType) and str(type.element_type) in _WITHOUT_LITERALS:
                 raise UnsupportedError(f"XLA has no text of a program with constants of {type.element_type}")

@@ -43,9 +43,13 @@ COMBINE = {
 }
 
 
-def prepared(geometry, dtypes, index_type, combiner, **options):
+def prepared(
+    geometry, dtypes, index_type, combiner, *, indices_are_sorted=False, unique_indices=False, **options
+):
     shapes = geometry.operand_shape, geometry.indices_shape, geometry.slices_shape
-    return scatter.prepare(*shapes, dtypes, index_type, combiner, **geometry.scatter_attributes(), **options)
+    numbers = scatter.DimensionNumbers(**geometry.scatter_attributes())
+    promises = scatter.Promises(indices_are_sorted, unique_indices)
+    return scatter.prepare(*shapes, dtypes, index_type, combiner, numbers, promises=promises, **options)
 
 
 def random_values(rng, shape, dtype):
@@ -129,8 +133,9 @@ def test_columns_of_indices_that_count_from_the_end(geometry, index_type, with_o
     shapes = geometry.operand_shape, vectors.shape[:-1], geometry.slices_shape
     with all_are_partitioned(reduces_rows=False) if with_owners else contextlib.nullcontext():
         scatter_values = scatter.prepare(
-            *shapes, [np.float32], index_type, "add", **attributes, added_to_negative=added
-        )
+            *shapes, [np.float32], index_type, "add", scatter.DimensionNumbers(**attributes),
+            added_to_negative=added,
+        )  # fmt: skip
         (result,) = scatter_values([values], list(np.moveaxis(vectors, -1, 0)), [updates])
     wrapped = vectors.astype(np.int64)
     wrapped = np.where(wrapped < 0, wrapped + np.array(added, np.int64), wrapped)
@@ -609,8 +614,9 @@ def test_what_was_not_prepared_for_is_refused():
         prepared(ROWS, [np.float64], np.int64, "xor")
     with pytest.raises(ValueError, match="permutation"):
         prepared(ROWS, [np.float64], np.int64, "add", schedule=np.zeros(200, np.int64))
+    numbers = scatter.DimensionNumbers(**ROWS.scatter_attributes())
     with pytest.raises(ValueError, match="do not fit"):
-        scatter.prepare((9, 4), (40, 1), (40, 5), ["float64"], np.int64, "add", **ROWS.scatter_attributes())
+        scatter.prepare((9, 4), (40, 1), (40, 5), ["float64"], np.int64, "add", numbers)
 
 
 def test_supports():
