@@ -12,7 +12,7 @@ from tests.jax.children import run_on_platform
 pytest.importorskip("jax")
 
 from nimblehlo.program.frontend import jax_names as compatibility
-from nimblehlo.program.frontend.jax_names import PRIMITIVES, PrivateName
+from nimblehlo.program.frontend.jax_names import PRIMITIVES, JaxName
 
 
 def test_lowering_callbacks_and_settings() -> None:
@@ -60,12 +60,12 @@ def test_the_compilation_cache_lasts_longer_than_a_process(tmp_path: Path) -> No
 REQUIRED = [
     private
     for private in (*vars(compatibility).values(), *PRIMITIVES.values())
-    if isinstance(private, PrivateName) and private.is_required
+    if isinstance(private, JaxName) and private.is_required
 ]
 
 
 @pytest.mark.parametrize("private", REQUIRED, ids=lambda one: f"{one.module}.{one.name}")
-def test_jax_has_the_private_names(private: PrivateName) -> None:
+def test_jax_has_the_private_names(private: JaxName) -> None:
     private.get()
 
 
@@ -91,17 +91,17 @@ from nimblehlo import UnsupportedError
 from nimblehlo.program.frontend import jax_names as compatibility
 
 names = [one for one in (*vars(compatibility).values(), *compatibility.PRIMITIVES.values())
-         if isinstance(one, compatibility.PrivateName) and one.is_required]
-find = compatibility.PrivateName.get
+         if isinstance(one, compatibility.JaxName) and one.is_required]
+find = compatibility.JaxName.get
 
 
 def get(private):
     if private == absent:
-        private = compatibility.PrivateName(private.module, "absent." + private.name, private.purpose)
+        private = compatibility.JaxName(private.module, "absent." + private.name, private.purpose)
     return (lambda *_, **__: None) if private == compatibility.REGISTER_PLUGIN else find(private)
 
 
-compatibility.PrivateName.get = get
+compatibility.JaxName.get = get
 told = 0
 for absent in names:
     try:
@@ -123,6 +123,6 @@ def test_each_missing_name_is_an_error_of_one_line() -> None:
 
 
 def test_a_missing_name_is_named() -> None:
-    missing = PrivateName("jax._src.xla_bridge", "no_such_name", "a test")
+    missing = JaxName("jax._src.xla_bridge", "no_such_name", "a test")
     with pytest.raises(UnsupportedError, match=r"has no jax\._src\.xla_bridge\.no_such_name, .*for a test"):
         missing.get()

@@ -51,7 +51,7 @@ NARROWER = {
         "kernels.math",
         "kernels.matmul",
     },
-    "program.frontend": {"errors", "options", "types"},
+    "program.frontend": {"errors", "options", "types", "kernels.launch"},
     "compiler.specialize": {"errors", "options", "types", "program.ir", "program.ops"},
     "compiler.fusion": {"errors", "options", "types", "program.ir", "program.ops"},
     "compiler.loops": {"errors", "options", "types", "program.ir", "program.ops", "kernels"},

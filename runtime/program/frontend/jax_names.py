@@ -13,25 +13,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ...errors import UnsupportedError
+from ...kernels.launch.private_names import MissingName, PrivateName
 
 SUPPORTED: Final = "jax 0.7 to 0.12 are supported"
 
 
 @dataclass(frozen=True)
-class PrivateName:
+class JaxName(PrivateName):
     """A private name of JAX.
 
     Attributes:
-        module: the module that has it.
-        name: in that module; with dots if it is an attribute of an object there.
-        purpose: what it is used for.
         since, until: the first version of JAX that must have it, and the first that need not. The package
             does not use it with other versions.
     """
 
-    module: str
-    name: str
-    purpose: str
     since: tuple[int, int, int] = (0, 7, 0)
     until: tuple[int, int, int] = (1, 0, 0)
 
@@ -59,84 +54,76 @@ class PrivateName:
             UnsupportedError: the installed JAX does not have it.
         """
         try:
-            value: Any = importlib.import_module(self.module)
-            for attribute in self.name.split("."):
-                value = getattr(value, attribute)
-        except (ImportError, AttributeError):
-            import jax
-
-            raise UnsupportedError(
-                f"jax {jax.__version__} has no {self.module}.{self.name}, which is needed for {self.purpose};"
-                f" {SUPPORTED}"
-            ) from None
-        return value
+            return super().get()
+        except MissingName as error:
+            raise UnsupportedError(f"{error}; {SUPPORTED}") from None
 
 
 _BRIDGE: Final = "jax._src.xla_bridge"
 _MLIR: Final = "jax._src.interpreters.mlir"
 
-REGISTER_PLUGIN: Final = PrivateName(_BRIDGE, "register_plugin", "registering the platform")
-TRUSTED_PLUGINS: Final = PrivateName(_BRIDGE, "_nonexperimental_plugins", "registering the platform")
-REGISTER_LOWERING: Final = PrivateName(_MLIR, "register_lowering", "the platform's lowering rules")
-PLATFORM_RULES: Final = PrivateName(_MLIR, "_platform_specific_lowerings", "the CPU's lowering rules")
-COMMON_RULES: Final = PrivateName(_MLIR, "_lowerings", "the lowering rules of all platforms")
-DONATING_PLATFORMS: Final = PrivateName(_MLIR, "_platforms_with_donation", "the donation of arguments")
-IR: Final = PrivateName("jax._src.lib.mlir", "ir", "composites of CHLO operations")
-FUNC: Final = PrivateName("jax._src.lib.mlir.dialects", "func", "composites of CHLO operations")
-HLO: Final = PrivateName("jax._src.lib.mlir.dialects", "hlo", "composites of CHLO operations")
-XLA_CLIENT: Final = PrivateName("jax._src.lib", "xla_client", "compiling programs for other platforms")
-INITIALIZE_LAPACK: Final = PrivateName(
+REGISTER_PLUGIN: Final = JaxName(_BRIDGE, "register_plugin", "registering the platform")
+TRUSTED_PLUGINS: Final = JaxName(_BRIDGE, "_nonexperimental_plugins", "registering the platform")
+REGISTER_LOWERING: Final = JaxName(_MLIR, "register_lowering", "the platform's lowering rules")
+PLATFORM_RULES: Final = JaxName(_MLIR, "_platform_specific_lowerings", "the CPU's lowering rules")
+COMMON_RULES: Final = JaxName(_MLIR, "_lowerings", "the lowering rules of all platforms")
+DONATING_PLATFORMS: Final = JaxName(_MLIR, "_platforms_with_donation", "the donation of arguments")
+IR: Final = JaxName("jax._src.lib.mlir", "ir", "composites of CHLO operations")
+FUNC: Final = JaxName("jax._src.lib.mlir.dialects", "func", "composites of CHLO operations")
+HLO: Final = JaxName("jax._src.lib.mlir.dialects", "hlo", "composites of CHLO operations")
+XLA_CLIENT: Final = JaxName("jax._src.lib", "xla_client", "compiling programs for other platforms")
+INITIALIZE_LAPACK: Final = JaxName(
     "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines", since=(0, 10, 0)
 )
 """Earlier versions initialize LAPACK's routines at import."""
-CALL_HANDLER: Final = PrivateName(
+CALL_HANDLER: Final = JaxName(
     "jax._src.lib", "xla_client.register_custom_call_handler", "handlers of XLA's FFI"
 )
-CPU_CALLS: Final = PrivateName(
+CPU_CALLS: Final = JaxName(
     "jax._src.lib", "xla_client._xla.register_custom_call_target", "handlers of XLA's FFI"
 )
-TYPE_HANDLER: Final = PrivateName(
+TYPE_HANDLER: Final = JaxName(
     "jax._src.lib", "xla_client.register_custom_type_handler", "states of XLA's FFI", since=(0, 9, 0)
 )
-CPU_TYPES: Final = PrivateName(
+CPU_TYPES: Final = JaxName(
     "jax._src.lib", "xla_client._xla.register_custom_type", "states of XLA's FFI", since=(0, 9, 0)
 )
-IS_CACHE_USED: Final = PrivateName("jax._src.compilation_cache", "is_cache_used", "JAX's compilation cache")
-COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
-EMIT_CALLBACK: Final = PrivateName("jax._src.callback", "emit_python_callback", "lowering callbacks")
-EXPORTED_EMIT_CALLBACK: Final = PrivateName(
+IS_CACHE_USED: Final = JaxName("jax._src.compilation_cache", "is_cache_used", "JAX's compilation cache")
+COMPILE_OPTIONS: Final = JaxName("jax._src.compiler", "get_compile_options", "settings of programs")
+EMIT_CALLBACK: Final = JaxName("jax._src.callback", "emit_python_callback", "lowering callbacks")
+EXPORTED_EMIT_CALLBACK: Final = JaxName(
     "jax.interpreters.mlir", "emit_python_callback", "lowering callbacks of extensions"
 )
-TO_DLPACK: Final = PrivateName("jax._src.dlpack", "_to_dlpack", "exporting arrays by DLPack")
-DLPACK_DEVICE: Final = PrivateName(
+TO_DLPACK: Final = JaxName("jax._src.dlpack", "_to_dlpack", "exporting arrays by DLPack")
+DLPACK_DEVICE: Final = JaxName(
     "jax._src.array", "ArrayImpl.__dlpack_device__", "exporting arrays by DLPack"
 )
-DLPACK_DEVICES: Final = PrivateName("jax._src.dlpack", "DLDeviceType", "exporting arrays by DLPack")
-PLACE_DLPACK_ARRAY: Final = PrivateName("jax._src.dlpack", "_place_array", "importing arrays by DLPack")
-CHECK_DLPACK_DEVICE: Final = PrivateName(
+DLPACK_DEVICES: Final = JaxName("jax._src.dlpack", "DLDeviceType", "exporting arrays by DLPack")
+PLACE_DLPACK_ARRAY: Final = JaxName("jax._src.dlpack", "_place_array", "importing arrays by DLPack")
+CHECK_DLPACK_DEVICE: Final = JaxName(
     "jax._src.dlpack", "_check_device", "importing arrays by DLPack", since=(0, 8, 1)
 )
-EXECUTABLE_SHARDINGS: Final = PrivateName(
+EXECUTABLE_SHARDINGS: Final = JaxName(
     "jax._src.interpreters.pxla", "get_op_sharding_from_executable", "shardings of results"
 )
-INITIALIZE_EXECUTION: Final = PrivateName(
+INITIALIZE_EXECUTION: Final = JaxName(
     "jax._src.interpreters.pxla", "ExecuteReplicated.__init__", "errors of callbacks"
 )
-HLO_SHARDING: Final = PrivateName("jax._src.lib", "xla_client.HloSharding", "inspecting shardings")
-ENCODE_INSPECTOR: Final = PrivateName(
+HLO_SHARDING: Final = JaxName("jax._src.lib", "xla_client.HloSharding", "inspecting shardings")
+ENCODE_INSPECTOR: Final = JaxName(
     "jax._src.lib", "xla_client.encode_inspect_sharding_callback", "inspecting shardings"
 )
-OP_SHARDING: Final = PrivateName("jax._src.lib", "xla_client.OpSharding", "shardings of results")
-CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
+OP_SHARDING: Final = JaxName("jax._src.lib", "xla_client.OpSharding", "shardings of results")
+CONFIG: Final = JaxName("jax._src.config", "config_ext.Config", "settings of programs")
 
-CONFIG_CALLBACKS: Final = PrivateName(
+CONFIG_CALLBACKS: Final = JaxName(
     "jax._src.config", "register_trace_context_callback", "settings of programs", until=(0, 8, 0)
 )
 
 _NEWER_PRIMITIVES: Final = {"mulhi": (0, 10, 2)}
 
 PRIMITIVES: Final = {
-    name: PrivateName(module, f"{name}_p", f"lowering {name}", _NEWER_PRIMITIVES.get(name, (0, 7, 0)))
+    name: JaxName(module, f"{name}_p", f"lowering {name}", _NEWER_PRIMITIVES.get(name, (0, 7, 0)))
     for module, names in {
         "jax._src.lax.special": ("bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "polygamma", "zeta"),
         "jax._src.lax.lax": ("mulhi", "nextafter"),
@@ -212,7 +199,7 @@ def enable_x64() -> AbstractContextManager[None]:
     return context
 
 
-def wrap(private: PrivateName, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def wrap(private: JaxName, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Replace a function of JAX by `wrapper(function)`, once.
 
     Raises:

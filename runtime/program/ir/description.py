@@ -5,27 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...types import ElementType, QuantizedType, TensorType
-from .attributes import (
-    ArrayAttribute,
-    BoolAttribute,
-    DenseArrayAttribute,
-    DenseElementsAttribute,
-    DenseResourceAttribute,
-    DenseStringsAttribute,
-    DialectAttribute,
-    DictionaryAttribute,
-    EnumAttribute,
-    FloatAttribute,
-    FunctionAttribute,
-    IntegerAttribute,
-    LocationAttribute,
-    OpaqueAttribute,
-    StringAttribute,
-    StructAttribute,
-    SymbolAttribute,
-    TypeAttribute,
-    UnitAttribute,
-)
+from . import attributes
 
 ELIDED: Final = "__elided__"
 """The name that MLIR prints in place of values that it leaves out (``large_elements_limit``)."""
@@ -39,13 +19,13 @@ _ELIDED_VALUES: Final = (
 )
 
 _KINDS: Final = {
-    StringAttribute: "a string",
-    UnitAttribute: "a unit attribute",
-    ArrayAttribute: "a list of attributes",
-    DictionaryAttribute: "a dictionary",
-    DenseStringsAttribute: "a constant of strings",
-    LocationAttribute: "a location",
-    FunctionAttribute: "a Python function",
+    attributes.StringAttribute: "a string",
+    attributes.UnitAttribute: "a unit attribute",
+    attributes.ArrayAttribute: "a list of attributes",
+    attributes.DictionaryAttribute: "a dictionary",
+    attributes.DenseStringsAttribute: "a constant of strings",
+    attributes.LocationAttribute: "a location",
+    attributes.FunctionAttribute: "a Python function",
     bool: "a boolean",
     int: "an integer",
     float: "a float",
@@ -60,34 +40,34 @@ def describe_attribute(value: object) -> str:
     A resource without a blob is described by the reason why its values are not there.
     """
     match value:
-        case BoolAttribute(flag):
+        case attributes.BoolAttribute(flag):
             return f"the boolean {str(flag).lower()}"
-        case IntegerAttribute(number, element_type):
+        case attributes.IntegerAttribute(number, element_type):
             return f"the integer {number} of {element_type}"
-        case FloatAttribute(number, element_type):
+        case attributes.FloatAttribute(number, element_type):
             return f"the float {number} of {element_type}"
-        case TypeAttribute(held):
+        case attributes.TypeAttribute(held):
             return f"the type {held}"
         case ElementType() | QuantizedType() | TensorType():
             return f"the type {value}"
-        case SymbolAttribute():
+        case attributes.SymbolAttribute():
             return f"the symbol @{value}"
-        case DenseElementsAttribute():
+        case attributes.DenseElementsAttribute():
             return f"a constant of {value.type}"
-        case DenseArrayAttribute(element_type, _):
+        case attributes.DenseArrayAttribute(element_type, _):
             return f"a list of {element_type}"
-        case StructAttribute(dialect, mnemonic, _):
+        case attributes.StructAttribute(dialect, mnemonic, _):
             return f"an attribute #{dialect}.{mnemonic}"
-        case EnumAttribute(dialect, mnemonic, member):
+        case attributes.EnumAttribute(dialect, mnemonic, member):
             return f"#{dialect}<{mnemonic} {member}>"
-        case DialectAttribute():
+        case attributes.DialectAttribute():
             return f"the attribute {_shortened(str(value))}"
-        case OpaqueAttribute(text):
+        case attributes.OpaqueAttribute(text):
             return f"the attribute {_shortened(text)}"
     return _KINDS.get(type(value), "an attribute of another kind")
 
 
-def missing_values(value: DenseResourceAttribute) -> str:
+def missing_values(value: attributes.DenseResourceAttribute) -> str:
     """Why a resource has no values, and what the reader can do about it."""
     if value.name == ELIDED:
         return _ELIDED_VALUES

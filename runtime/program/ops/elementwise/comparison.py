@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -145,52 +146,50 @@ class IsFinite(
         return ELEMENT_TYPES["i1"]
 
 
-class Maximum(Binary, name="stablehlo.maximum"):
+class Extremum(Binary):
+    """Base of `maximum` and `minimum`, which give the names of their code.
+
+    Class attributes:
+        plain: the function of carriers.
+        for_floats: makes the function of floats of a type and width.
+    """
+
+    cost = costs.CHOICE
+    rounding = Rounding.EXACT
+    finiteness = Finiteness.KEPT
+    any_order_on = BOOLEAN | INTEGER | FLOAT
+
+    plain: ClassVar[ArrayFunction]
+    for_floats: ClassVar[Callable[..., ArrayFunction]]
+
+    def __init_subclass__(cls, *, code: str, **settings: Any) -> None:
+        emit = Emit(
+            integers=code,
+            integer_types=BOOLEAN | INTEGER,
+            floats=code,
+            keeps_digits=True,
+            complex_numbers=f"{code}_complex",
+        )
+        super().__init_subclass__(partition=code, wider=code, interval=code, emit=emit, **settings)
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> ArrayFunction:
+        return ordering(element_type, cls.plain, cls.for_floats)
+
+
+class Maximum(Extremum, name="stablehlo.maximum", code="maximum"):
     """The larger element; NaN where either is NaN."""
 
-    partition = "maximum"
-    cost = costs.CHOICE
-    rounding = Rounding.EXACT
-    wider = "maximum"
-    finiteness = Finiteness.KEPT
-    emit = Emit(
-        integers="maximum",
-        integer_types=BOOLEAN | INTEGER,
-        floats="maximum",
-        keeps_digits=True,
-        complex_numbers="maximum_complex",
-    )
-    interval = "maximum"
-    any_order_on = BOOLEAN | INTEGER | FLOAT
-
-    @classmethod
-    @functools.cache
-    def function_of(cls, element_type: ElementType) -> ArrayFunction:
-        return ordering(element_type, np.maximum, special.maximum)
+    plain = np.maximum
+    for_floats = staticmethod(special.maximum)
 
 
-class Minimum(Binary, name="stablehlo.minimum"):
+class Minimum(Extremum, name="stablehlo.minimum", code="minimum"):
     """The smaller element; NaN where either is NaN."""
 
-    partition = "minimum"
-    cost = costs.CHOICE
-    rounding = Rounding.EXACT
-    wider = "minimum"
-    finiteness = Finiteness.KEPT
-    emit = Emit(
-        integers="minimum",
-        integer_types=BOOLEAN | INTEGER,
-        floats="minimum",
-        keeps_digits=True,
-        complex_numbers="minimum_complex",
-    )
-    interval = "minimum"
-    any_order_on = BOOLEAN | INTEGER | FLOAT
-
-    @classmethod
-    @functools.cache
-    def function_of(cls, element_type: ElementType) -> ArrayFunction:
-        return ordering(element_type, np.minimum, special.minimum)
+    plain = np.minimum
+    for_floats = staticmethod(special.minimum)
 
 
 def ordering(
