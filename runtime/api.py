@@ -27,6 +27,8 @@ from .options import Options
 from .program.frontend.loader import is_exported
 from .program.ir import Function, Module, Operation
 from .program.loading import load
+from .program.ops.framework.declaration import declaration_of
+from .program.ops.framework.facts import OpenOrder
 from .program.ops.framework.memory_limit import typed_shortage
 from .types import FunctionType, TensorType, Type
 
@@ -431,7 +433,8 @@ class Executable(DirectCall):
     def _semantics(self) -> str:
         """A line that states the semantics of scatters, if windows of a scatter may be partly out of bounds.
         """
-        is_chosen = any(operation.name == "stablehlo.scatter" for operation in self._module.walk())
+        orders = {declaration_of(operation).open_order for operation in self._module.walk()}
+        is_chosen = OpenOrder.SCATTER_SCHEDULE in orders
         return f"  {self._out_of_bounds}\n" if is_chosen else ""
 
     def _cached_programs(self) -> list[Program]:

@@ -12,7 +12,7 @@ class NimbleError(Exception):
     """Base of all errors raised for a program or its inputs.
 
     Attributes:
-        operation: name of the operation at fault, such as ``"stablehlo.gather"``, or None.
+        operation: name of the operation at fault, such as ``stablehlo.gather``, or None.
         label: the specification's label of the violated constraint, such as ``"C21"``, or None.
         location: the operation's source location, as text (``"model.mlir:12:8"``), or None.
         reason: what is wrong, in words.

@@ -319,7 +319,7 @@ def _products(
         items = packed_items(product, tiles, packs_items)
     else:
         items = shared_items(product, tiles, lhs.size, problem.dtype.itemsize)
-    vectors, work_items = tiles.vectors, items.count
+    vectors, work_items = tiles.vectors, items.item_count
     if by_groups:
         vectors, work_items = items_of_groups(product, tasks.tile_shape(name, level))
     is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES

@@ -58,13 +58,13 @@ class Items(NamedTuple):
 
     Attributes:
         windows, strips: the windows and strips of an item.
-        count: the number of items.
+        item_count: the number of items.
         windows_first: whether items of the same strips follow each other.
     """
 
     windows: int
     strips: int
-    count: int
+    item_count: int
     windows_first: bool
 
 

@@ -26,8 +26,10 @@ from ..simd.monoids import MONOIDS, OVERWRITE, Combination, normalized
 from ..simd.monoids import supports as _supports_monoid
 from .copy import copied
 from .index_arithmetic import UNSIGNED_BY_SIZE, index_items, row_major_strides
-from .scatter_layout import DimensionNumbers, cut_into_slices, cut_into_windows
-from .scatter_strategies import Arrays, Promises, ScatterLoops
+from .scatter_layout import DimensionNumbers as DimensionNumbers
+from .scatter_layout import cut_into_slices, cut_into_windows
+from .scatter_strategies import Arrays, ScatterLoops
+from .scatter_strategies import Promises as Promises
 
 COMBINERS = (OVERWRITE, *MONOIDS)
 _MIN_INDEX = -(2**63)

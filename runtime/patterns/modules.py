@@ -9,6 +9,7 @@ import numpy as np
 
 from ..program.ir import Attribute, Block, Builder, DenseElementsAttribute, Function, Module, Region
 from ..program.ir import Value as IrValue
+from ..program.ir.builder import binary_region
 from ..program.ops.framework.declaration import lookup
 from ..program.ops.framework.encoding import encode_attributes
 from ..program.ops.framework.verify import verify
@@ -58,10 +59,7 @@ def _constant(value: Any, type: TensorType) -> DenseElementsAttribute:
 
 def _region(name: Any, type: TensorType) -> Region:
     """A body of two arguments: the operation of that name, None: it returns the second one."""
-    block = Block([type, type])
-    builder = Builder(block)
-    result = block.arguments[1]
     if name is not None:
-        result = builder.create(name, block.arguments, [type]).result
-    builder.create("stablehlo.return", [result])
-    return Region([block])
+        return binary_region(name, type.element_type)
+    block = Block([type, type])
+    return Builder(block).region([block.arguments[1]])

@@ -182,7 +182,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "process_ids": set(),
         "replace_calls": set(),
         "rewrites": {"utils"},
-        "forward": {"replace_calls", "rewrites", "shapes", "utils"},
+        "forward": {"rewrites", "shapes", "utils"},
         "inline": {"replace_calls", "sharding"},
         "gspmd": {"utils"},
         "loop_sharding": {"utils"},

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from ...errors import UnsupportedError
-from ...program.ir import Block, Builder, DenseElementsAttribute, Function, Module, Region, Value
+from ...program.ir import Block, Builder, Function, Module, Region, Value
 from ...types import Array, TensorType
 
 MakeResults = Callable[[Builder, Sequence[Value]], Sequence[Value]]
@@ -40,8 +38,7 @@ def with_constant_inputs(
     for argument, array in zip(old.arguments, inputs, strict=True):
         if not isinstance(argument.type, TensorType):
             raise UnsupportedError(f"an argument of type {argument.type} cannot be a constant")
-        constant = {"value": DenseElementsAttribute(argument.type, np.asarray(array))}
-        created = builder.create("stablehlo.constant", [], [argument.type], constant).result
+        created = builder.constant(argument.type, array)
         if hides_constants:
             created = builder.create("stablehlo.optimization_barrier", [created], [argument.type]).result
         values[argument] = created

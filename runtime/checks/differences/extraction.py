@@ -21,6 +21,7 @@ from ...program.ir import (
     main_module,
     set_types,
 )
+from ...program.ops.framework.declaration import Op
 from ...program.ops.reduction.bodies import is_scalar_elementwise
 from ...types import PLAIN, Array, TensorType, Type
 from ..error_bounds.monte_carlo import static_function
@@ -65,10 +66,8 @@ def operations_before(value: Value) -> list[Operation]:
 
 def constant_array(operation: Operation) -> Array | None:
     """The array of a constant; None for other operations."""
-    if operation.name != "stablehlo.constant":
-        return None
-    value = operation.attributes.get("value")
-    return np.array(value.array) if isinstance(value, DenseElementsAttribute) else None
+    value = operation.constant_value
+    return None if value is None else np.array(value.array)
 
 
 def returning(module: Module, returned: Sequence[Value]) -> Module:
@@ -160,7 +159,8 @@ def body_arguments(
         KeyError: a value is not known.
     """
     types = [argument.type for argument in region.block.arguments]
-    arrays = [values[operand] for operand in _applied_operands(operation, region)]
+    applied = Op.of(operation).applied_operands(region)
+    arrays = [values[operation.operands[number]] for number in applied]
     if len(arrays) != len(types) or any(not array.size for array in arrays):
         return []
     random = np.random.default_rng(seed)
@@ -169,18 +169,3 @@ def body_arguments(
         for array, type in zip(arrays, types, strict=True)
         if isinstance(type, TensorType)
     ]
-
-
-def _applied_operands(operation: Operation, region: Region) -> list[Value]:
-    """For each argument of a region the operand whose elements it is given."""
-    operands = list(operation.operands)
-    if operation.name == "stablehlo.sort":
-        return [operand for operand in operands for _ in range(2)]
-    if operation.name == "stablehlo.map":
-        return operands
-    if operation.name == "stablehlo.select_and_scatter":
-        return [operands[0 if region is operation.regions[0] else 1]] * 2
-    if operation.name in ("stablehlo.reduce", "stablehlo.reduce_window"):
-        return operands[: len(operands) // 2] * 2
-    count = (len(operands) - 1) // 2
-    return [*operands[:count], *operands[count + 1 :]] if operation.name == "stablehlo.scatter" else []

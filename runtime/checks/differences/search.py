@@ -342,9 +342,10 @@ class _Search:
     def search_branch(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
     ) -> FaultyOperation | None:
-        selector = int(values[operation.operands[0]])
+        selector = values[operation.operands[0]]
         count = len(operation.regions)
-        branch = 1 - selector if operation.name == "stablehlo.if" else selector
+        # A predicate selects the first branch if it is true.
+        branch = int(not selector if selector.dtype == np.bool_ else selector)
         region = operation.regions[branch if 0 <= branch < count else count - 1]
         module, inputs = region_program(region, values)
         return self.search_program(module, inputs, within)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...program.ops.elementwise.conversion import BitcastConvert
 from ...program.ops.framework.declaration import Op
-from ...types import FLOAT, Array, TensorType
+from ...types import FLOAT, Array
 from .open_values import OpenMasks
 
 
@@ -49,12 +50,9 @@ def _bytes(array: Array) -> Array:
 
 def bitcast_rule(view: Op) -> BitcastRule | None:
     """The rule of a conversion from floats to another float type or width; None for other operations."""
-    operation = view.operation
-    if operation.name != "stablehlo.bitcast_convert":
+    if not isinstance(view, BitcastConvert):
         return None
-    operand, result = operation.operands[0].type, operation.results[0].type
-    if not isinstance(operand, TensorType) or not isinstance(result, TensorType):
-        return None
+    operand, result = view.operand, view.result
     is_other_float = result.category & FLOAT and operand.element_type != result.element_type
     is_split = operand.rank != result.rank
     return BitcastRule() if operand.category & FLOAT and (is_other_float or is_split) else None

@@ -212,8 +212,8 @@ def _carrier_type(type: Type) -> Type:
 
 def _carrier_attributes(operation: Operation) -> dict[str, Any]:
     attributes = dict(operation.attributes)
-    value = attributes.get("value")
-    if operation.name == "stablehlo.constant" and isinstance(value, DenseElementsAttribute):
+    value = operation.constant_value
+    if value is not None:
         type = _carrier_type(value.type)
         assert isinstance(type, TensorType)
         if type != value.type:

@@ -12,6 +12,8 @@ from ...api import Executable, compile
 from ...options import Options
 from ...program.ir import Module, Operation, captured_values, operation_module, set_types
 from ...program.ops.contraction.convolution import Convolution
+from ...program.ops.contraction.fft import Fft
+from ...program.ops.framework.declaration import declaration_of
 from ...types import COMPLEX, ELEMENT_TYPES, Array, TensorType, Type
 from .operation_kinds import base_name
 from .ulps import is_inexact, wide_dtype
@@ -30,7 +32,7 @@ def magnitude_sums(
         operands, results: its arrays.
     """
     magnitudes = _magnitudes(operands)
-    if operation.name == "stablehlo.fft":
+    if declaration_of(operation) is Fft:
         return [_transform_sums(operation, magnitudes[0], result) for result in results]
     if base_name(operation) in ("convolution", "dynamic_conv"):
         magnitudes[1] = _window_factors(operation, operands, magnitudes[1])
@@ -46,7 +48,7 @@ def term_counts(operation: Operation, operands: Sequence[Array], results: Sequen
     Args:
         operation, operands, results: as `magnitude_sums` has them.
     """
-    if operation.name == "stablehlo.fft":
+    if declaration_of(operation) is Fft:
         length = float(max(operands[0].size, results[0].size))
         return [np.full(result.shape, length) for result in results]
     if captured_values(operation.regions):

@@ -16,16 +16,20 @@ Besides what `sanitizer.unspecified_elements` marks these are:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ...inspection.sanitizer.unspecified_elements import INTEGER_ARITHMETIC
 from ...program.ops.chlo.broadcast import BroadcastBinary
+from ...program.ops.contraction.linalg import Cholesky
 from ...program.ops.control.control import Case, If, While
 from ...program.ops.elementwise.base import Elementwise
+from ...program.ops.elementwise.comparison import Compare, ComparisonType
+from ...program.ops.elementwise.conversion import BitcastConvert, ReducePrecision
 from ...program.ops.framework.declaration import Op
-from ...program.ops.reduction.bodies import Order, comparator
+from ...program.ops.reduction.bodies import Order
+from ...program.ops.reduction.sort import Sort
 from ...types import COMPLEX, FLOAT, INTEGER, Array, TensorType, Type
 from .magnitudes import executable_of
 from .open_orders import order_rule
@@ -106,11 +110,9 @@ def _integer_arithmetic(view: Op) -> OpenRule | None:
 
 @_rule
 def _nan_digits(view: Op) -> OpenRule | None:
-    operation = view.operation
-    if operation.name == "stablehlo.bitcast_convert":
+    if isinstance(view, BitcastConvert):
         return _bits_of_nan
-    compares = str(operation.attributes.get("compare_type", ""))
-    if operation.name == "stablehlo.compare" and "TOTALORDER" in compares:
+    if isinstance(view, Compare) and view.compare_type is ComparisonType.TOTALORDER:
         return lambda operands, _: [_is_nan(operands[0]) | _is_nan(operands[1])]
     return None
 
@@ -141,12 +143,11 @@ def _unordered(view: Op) -> OpenRule | None:
             _marked_slices(_is_nan(operands[0]), -1, one) | _unordered_zeros(operands[0], results[0], -1)
             for one in results
         ]
-    if operation.name != "stablehlo.sort":
+    if not isinstance(view, Sort):
         return None
-    keys = comparator(operation.regions[0])
+    keys, axis = view.keys, view.dimension
     indices = range(len(operation.operands)) if keys is None else [key.operand for key in keys]
     orders = [Order.FLOAT for _ in indices] if keys is None else [key.order for key in keys]
-    axis: Any = getattr(view, "dimension")  # noqa: B009
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         nans = zeros = np.zeros(operands[0].shape, np.bool_)
@@ -163,13 +164,11 @@ def _unordered(view: Op) -> OpenRule | None:
 @_rule
 def _ties(view: Op) -> OpenRule | None:
     """The elements that go with equal keys, in sorts that are not stable."""
-    operation = view.operation
-    if operation.name != "stablehlo.sort" or getattr(view, "is_stable"):  # noqa: B009
+    if not isinstance(view, Sort) or view.is_stable:
         return None
-    keys = {key.operand for key in comparator(operation.regions[0]) or ()}
-    if not 0 < len(keys) < len(operation.operands):
+    keys, axis = {key.operand for key in view.keys or ()}, view.dimension
+    if not 0 < len(keys) < len(view.inputs):
         return None
-    axis: Any = getattr(view, "dimension")  # noqa: B009
 
     def rule(_: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         sorted_last = [np.moveaxis(results[key], axis, -1) for key in keys]
@@ -223,9 +222,9 @@ def _near_overflow(array: Array) -> Array:
 @_rule
 def _indefinite(view: Op) -> OpenRule | None:
     """`cholesky`: matrices that are not Hermitian positive definite, and unused triangles of results."""
-    if view.operation.name != "stablehlo.cholesky":
+    if not isinstance(view, Cholesky):
         return None
-    is_lower = bool(getattr(view, "lower"))  # noqa: B009
+    is_lower = view.lower
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> OpenMasks:
         matrix, result = operands[0], results[0]
@@ -263,11 +262,10 @@ def _missing_infinities(view: Op) -> OpenRule | None:
 
 def _largest_finite(view: Op) -> float | None:
     """The largest number of the format that `reduce_precision` rounds to; None for other operations."""
-    if view.operation.name != "stablehlo.reduce_precision":
+    if not isinstance(view, ReducePrecision):
         return None
-    exponent_bits, mantissa_bits = (int(getattr(view, name)) for name in ("exponent_bits", "mantissa_bits"))
-    bias = 2 ** (min(exponent_bits, 11) - 1) - 1
-    return float(2.0**bias * (2 - 2.0**-mantissa_bits))
+    bias = 2 ** (min(view.exponent_bits, 11) - 1) - 1
+    return float(2.0**bias * (2 - 2.0**-view.mantissa_bits))
 
 
 def _lacks_infinity(type: Type) -> bool:

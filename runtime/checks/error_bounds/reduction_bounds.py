@@ -60,7 +60,7 @@ def is_exact_body(region: Region) -> bool:
     """Whether a body computes without rounding."""
     return all(
         is_exact(inner)
-        or inner.name == "stablehlo.return"
+        or declaration_of(inner).is_terminator
         or not any(category(result) & (FLOAT | COMPLEX) for result in inner.results)
         for inner in region.walk()
     )
@@ -88,13 +88,11 @@ def _separate(operation: Operation, index: int) -> Operation | None:
         for inner in old.operations:
             if inner in needed:
                 builder.copy(inner, values)
-        builder.create("stablehlo.return", [values[old.terminator.operands[index]]])
+        body = builder.region([values[old.terminator.operands[index]]])
     except KeyError:
         return None
     operands = [operation.operands[index], operation.operands[count + index]]
-    return Operation(
-        operation.name, operands, [operation.results[index].type], operation.attributes, [Region([block])]
-    )
+    return Operation(operation.name, operands, [operation.results[index].type], operation.attributes, [body])
 
 
 def _separate_bounds(

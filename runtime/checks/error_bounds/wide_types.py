@@ -17,7 +17,10 @@ from ...program.ir import (
     Value,
     copy_region,
 )
+from ...program.ops.elementwise.conversion import converted
 from ...program.ops.framework.declaration import declaration_of
+from ...program.ops.framework.rules import call_target
+from ...program.ops.framework.traits import Product
 from ...types import (
     COMPLEX,
     ELEMENT_TYPES,
@@ -78,7 +81,7 @@ def narrowest_epsilon(module: Module) -> float:
 def algorithm_epsilon(operation: Operation) -> float:
     """The precision of a product by a stated algorithm, which may split its operands."""
     algorithm: Any = operation.attributes.get("algorithm")
-    if operation.name != "stablehlo.dot_general" or algorithm is None:
+    if declaration_of(operation).product is not Product.MATMUL or algorithm is None:
         return 0.0
     digits = _ALGORITHM_DIGITS.get(str(algorithm.fields["lhs_precision_type"]), 52)
     components = {1: 1, 3: 2}.get(algorithm.fields["num_primitive_operations"], 3)
@@ -99,22 +102,20 @@ def _emit(builder: Builder, operation: Operation, values: MutableMapping[Value, 
     attributes = {name: value for name, value in operation.attributes.items() if name not in _ABOUT_PRECISION}
     # Operations whose meaning depends on the digits of their types stay, between conversions.
     keeps_types = declaration_of(operation).depends_on_digits
-    if operation.name == "stablehlo.constant":
-        value: Any = attributes["value"]
+    value = operation.constant_value
+    if value is not None:
         if isinstance(results[0], TensorType) and results[0] != operation.result.type:
             attributes["value"] = DenseElementsAttribute(
                 results[0], wide_array(value.array).reshape(value.array.shape)
             )
-    elif operation.name == "stablehlo.custom_call":
-        target = attributes["call_target_name"]
-        assert isinstance(target, StringAttribute)
-        routine = target.value.removeprefix("lapack_")
-        if routine != target.value:
+    elif (target := call_target(operation)) is not None:
+        routine = target.removeprefix("lapack_")
+        if routine != target:
             attributes["call_target_name"] = StringAttribute(
                 f"lapack_{_LAPACK_PREFIX.get(routine[0], routine[0])}{routine[1:]}"
             )
         else:
-            keeps_types = target.value not in _TYPELESS_TARGETS
+            keeps_types = target not in _TYPELESS_TARGETS
     if keeps_types:
         operands = _converted(builder, operands, [operand.type for operand in operation.operands])
         copied = builder.create(
@@ -128,7 +129,4 @@ def _emit(builder: Builder, operation: Operation, values: MutableMapping[Value, 
 
 
 def _converted(builder: Builder, values: Sequence[Value], types: Sequence[Type]) -> list[Value]:
-    return [
-        value if value.type == type else builder.create("stablehlo.convert", [value], [type]).result
-        for value, type in zip(values, types, strict=True)
-    ]
+    return [converted(builder, value, type) for value, type in zip(values, types, strict=True)]

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...program.ir import DenseElementsAttribute, Function, Operation, Value
+from ...program.ir import Function, Operation
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.facts import ORDERS_WITH_OPTIONS, OpenOrder
 from ...program.ops.indexing.index_space import batch_sizes
@@ -44,17 +44,8 @@ def _is_tree_independent(view: Any) -> bool:
     if body.monoid in _IDEMPOTENT:
         return True
     init_value = view.operation.operands[-1]
-    constant = _constant(init_value)
-    return constant is not None and bool(constant == _IDENTITIES.get(body.monoid or ""))
-
-
-def _constant(value: Value) -> Any:
-    """The element of a constant of rank 0, or None."""
-    owner = value.owner
-    if not isinstance(owner, Operation) or owner.name != "stablehlo.constant":
-        return None
-    attribute = owner.attributes.get("value")
-    return attribute.array[()] if isinstance(attribute, DenseElementsAttribute) else None
+    constant = init_value.constant_value
+    return constant is not None and bool(constant.array[()] == _IDENTITIES.get(body.monoid or ""))
 
 
 def contains_open_order(operation: Operation) -> bool:

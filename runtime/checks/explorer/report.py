@@ -70,7 +70,7 @@ class OperationReport(IdentityRecord):
     """An operation that makes results depend on the schedule.
 
     Attributes:
-        name: for example ``"stablehlo.scatter"``.
+        name: for example ``stablehlo.scatter``.
         location: its source location.
         option: the option that determines its order.
         calls: the number of its calls in the baseline run whose results depend on the schedule.

@@ -93,14 +93,12 @@ class RandomProgram:
 
 
 def is_constant(value: Value) -> bool:
-    return isinstance(value.owner, Operation) and value.owner.name == "stablehlo.constant"
+    return value.constant_value is not None
 
 
 def _constant_array(value: ir.Value) -> Array:
-    assert isinstance(value.owner, Operation)
-    attribute = value.owner.attributes["value"]
-    assert isinstance(attribute, DenseElementsAttribute)
-    return np.array(attribute.array)
+    assert value.constant_value is not None
+    return np.array(value.constant_value.array)
 
 
 def uses(operation: Operation) -> list[Value]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...api import compile, load
-from ...compiler.specialize.inline import inline_calls
+from ...compiler.specialize.inline import contains_calls, inline_calls
 from ...errors import ExecutionError, NimbleError
 from ...execution.array_files import random_inputs
 from ...options import Options
@@ -178,7 +178,7 @@ class _Minimization:
     def inline_calls(self) -> None:
         """Inline calls, if the program then still shows the fault."""
         function = self.module.functions[self.entry]
-        if not any(one.name in ("func.call", "stablehlo.composite") for one in self.module.walk()):
+        if not contains_calls(self.module):
             return
         with suppress(NimbleError):
             inlined = Module([inline_calls(self.module, function)], name=self.module.name)

@@ -10,7 +10,6 @@ import numpy as np
 from ...program.ir import (
     Block,
     Builder,
-    DenseElementsAttribute,
     Function,
     Module,
     Operation,
@@ -33,19 +32,16 @@ class CannotMinimize(Exception):
     """A program cannot be made smaller in this way."""
 
 
-def is_constant(operation: Operation) -> bool:
-    """Whether an operation is a constant: the operations that use it bring it along."""
-    return operation.name == "stablehlo.constant"
-
-
 def is_replaceable(type: Type) -> bool:
     """Whether other values of a type can be made."""
     return isinstance(type, TensorType) and type.is_static
 
 
 def non_constant_operations(block: Block) -> list[Operation]:
-    """The operations of a function's block without constants and terminator."""
-    return [one for one in block.operations[:-1] if not is_constant(one)]
+    """The operations of a function's block without its terminator, and without constants: their users bring
+    these along.
+    """
+    return [one for one in block.operations[:-1] if not one.is_constant]
 
 
 def constant(builder: Builder, type: Type, value: object) -> Value:
@@ -56,9 +52,7 @@ def constant(builder: Builder, type: Type, value: object) -> Value:
     """
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
         raise CannotMinimize(f"there are no constants of {type}")
-    array = np.broadcast_to(np.asarray(value).astype(type.dtype), type.shape).view()
-    attributes = {"value": DenseElementsAttribute(type, array)}
-    return builder.create("stablehlo.constant", [], [type], attributes).result
+    return builder.constant(type, np.asarray(value).astype(type.dtype))
 
 
 def entry_of(module: Module, entry: str) -> Block:
@@ -108,7 +102,7 @@ def without(
     copying = _Copying(block, values, replacement)
     returned = [value for value in old.terminator.operands if isinstance(value.owner, Operation)]
     had_results = bool(old.terminator.operands)
-    constants = {one: None for one in old.operations if is_constant(one) and one.results[0] in used}
+    constants = {one: None for one in old.operations if one.is_constant and one.results[0] in used}
     remaining_set = {*remaining, *constants}
     arguments = [value for value in old.arguments if value in used]
     arguments += _new_arguments(old, remaining_set, used, replacement)

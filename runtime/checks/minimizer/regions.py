@@ -15,16 +15,17 @@ from ...program.ir import (
 )
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import RegionRole
-from .program import CannotMinimize, constant, entry_of, is_constant, is_replaceable, rewritten
+from .program import CannotMinimize, constant, entry_of, is_replaceable, rewritten
 
 
 def inlinable(module: Module, entry: str) -> list[tuple[Operation, int]]:
     """The operations that one of their regions can replace, with the region's number."""
     pairs = []
     for operation in entry_of(module, entry).operations:
-        if declaration_of(operation).region_role is RegionRole.BRANCHES:
+        role = declaration_of(operation).region_role
+        if role is RegionRole.BRANCHES:
             pairs += [(operation, index) for index in range(len(operation.regions))]
-        elif operation.name == "stablehlo.while":
+        elif role is RegionRole.LOOP:
             pairs.append((operation, 1))
     return pairs
 
@@ -60,7 +61,7 @@ def nested(module: Module, entry: str) -> list[Operation]:
 
 def _operations(region: Region) -> Iterator[Operation]:
     for operation in region.block.operations[:-1]:
-        if not is_constant(operation):
+        if not operation.is_constant:
             yield operation
         for inner in operation.regions:
             yield from _operations(inner)

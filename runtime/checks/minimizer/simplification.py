@@ -55,8 +55,8 @@ def _parsed(text: str) -> Callable[[], Module]:
 def plain_constants(module: Module, entry: str) -> Iterator[Callable[[], Module]]:
     """The program with zeros, ones, or the first element everywhere, in place of each constant."""
     for target in _body(module, entry).walk():
-        attribute = target.attributes.get("value")
-        if target.name != "stablehlo.constant" or not isinstance(attribute, DenseElementsAttribute):
+        attribute = target.constant_value
+        if attribute is None:
             continue
         array = attribute.array
         for value in (0, 1, array.flat[0]) if array.size else ():
@@ -70,7 +70,7 @@ def plain_constants(module: Module, entry: str) -> Iterator[Callable[[], Module]
 def fewer_attributes(module: Module, entry: str) -> Iterator[Callable[[], Module]]:
     """Candidates without one attribute of one operation; they are invalid if the attribute is required."""
     for operation in _body(module, entry).walk():
-        for name in operation.attributes if operation.name != "stablehlo.constant" else ():
+        for name in operation.attributes if not operation.is_constant else ():
             attributes = {key: value for key, value in operation.attributes.items() if key != name}
             yield partial(_with_attributes, module, entry, operation, attributes)
 

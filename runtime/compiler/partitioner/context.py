@@ -21,8 +21,9 @@ from ...program.ir import (
     StructAttribute,
     UnitAttribute,
     Value,
+    constant_operation,
 )
-from ...program.ir.builder import copy_region
+from ...program.ir.builder import binary_region, copy_region
 from ...program.ir.location import UNKNOWN, Location
 from ...program.ops.reduction.bodies import identity
 from ...program.ops.sharding.scope import Scope
@@ -137,9 +138,13 @@ class Context:
         attributes: Mapping[str, Attribute] | None = None,
         regions: Iterable[Region] = (),
     ) -> Operation:
-        created = self.builder.create(name, operands, types, attributes, regions, self.location)
-        self.work.device_elements += elements(created) * self.devices.count
-        return created
+        return self.append(Operation(name, operands, types, attributes, regions, self.location))
+
+    def append(self, operation: Operation) -> Operation:
+        """Append an operation of a device, whose work is counted."""
+        self.builder.block.operations.append(operation)
+        self.work.device_elements += elements(operation) * self.devices.count
+        return operation
 
     def create_local(self, operation: Operation, operands: Sequence[Value], **changed: Attribute) -> None:
         """Append an operation of the program on local operands; its results have the program's shardings."""
@@ -151,8 +156,7 @@ class Context:
 
     def constant(self, array: Array) -> Value:
         type = TensorType(array.shape, element_type_of(array.dtype))
-        attributes = {"value": DenseElementsAttribute(type, array)}
-        return self.create("stablehlo.constant", (), [type], attributes).result
+        return self.append(constant_operation(type, array, self.location)).result
 
     def device_entry(self, entries: Array) -> Value:
         """The entry of this device in a table with an entry for each device, as a scalar."""
@@ -179,11 +183,7 @@ class Context:
         """
         body = reduction
         if isinstance(body, str):
-            scalar = TensorType((), static_tensor_type(value).element_type)
-            block = Block([scalar, scalar])
-            combined = Builder(block).create(COMBINATION[body], block.arguments, [scalar]).result
-            Builder(block).create("stablehlo.return", [combined])
-            body = Region([block])
+            body = binary_region(COMBINATION[body], static_tensor_type(value).element_type)
         attributes = {**self._groups(axes), "use_global_device_ids": UnitAttribute()}
         return self.create("stablehlo.all_reduce", [value], [value.type], attributes, [body]).result
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...program.ir import Block, Builder, Function, Module, Operation, Region, Value, referenced_functions
-from ...program.ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
+from ...program.ir.sharding import ManualAxes, ShardingPerValue, attached_sharding
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.op_registry import MESH
 from ...program.ops.framework.traits import RegionRole
@@ -135,7 +135,7 @@ class _Partitioner:
         block = Block(types)
         values = dict(zip(source.arguments, zip(block.arguments, shardings, strict=True), strict=True))
         context = Context(self.devices, scope, block, values, self.work)
-        self.emit_block(source, context, "func.return", results)
+        self.emit_block(source, context, results)
         created = function.with_body(Region([block]))
         created.type = FunctionType(types, result_types)
         created.argument_attributes = tuple(map(without_shardings, function.argument_attributes))
@@ -150,12 +150,10 @@ class _Partitioner:
     def result_shardings(self, function: Function) -> list[AxisSharding]:
         shardings = []
         for type, attributes in zip(function.type.results, function.result_attributes, strict=True):
-            sharding = attributes.get("sdy.sharding")
-            assert sharding is None or isinstance(sharding, TensorSharding)
-            shardings.append(self.devices.axis_sharding(sharding, type))
+            shardings.append(self.devices.axis_sharding(attached_sharding(attributes), type))
         return shardings
 
-    def emit_block(self, source: Block, context: Context, end: str, results: Sequence[AxisSharding]) -> None:
+    def emit_block(self, source: Block, context: Context, results: Sequence[AxisSharding]) -> None:
         """Append the local operations of a block, and convert its values to the shardings of the results."""
         for operation in source.operations[:-1]:
             context.location = operation.location
@@ -165,7 +163,7 @@ class _Partitioner:
             context.operand(value, sharding)
             for value, sharding in zip(source.terminator.operands, results, strict=True)
         ]
-        context.builder.create(end, returned, location=source.terminator.location)
+        context.builder.create(source.terminator.name, returned, location=source.terminator.location)
 
     def emit_operation(self, operation: Operation, context: Context) -> None:
         """Append the local operations of an operation."""
@@ -173,9 +171,9 @@ class _Partitioner:
             self.emit_call(operation, context)
         elif operation.name == _MANUAL:
             self.emit_manual_computation(operation, context)
-        elif operation.name == "stablehlo.while":
+        elif (role := declaration_of(operation).region_role) is RegionRole.LOOP:
             self.emit_while(operation, context)
-        elif declaration_of(operation).region_role is RegionRole.BRANCHES:
+        elif role is RegionRole.BRANCHES:
             self.emit_branches(operation, context)
         elif operation.name != "sdy.sharding_group":
             apply(operation, context)
@@ -240,7 +238,7 @@ class _Partitioner:
         block = Block(types)
         inner = context.within(block)
         inner.values.update(zip(source.arguments, zip(block.arguments, arguments, strict=True), strict=True))
-        self.emit_block(source, inner, "stablehlo.return", results)
+        self.emit_block(source, inner, results)
         return Region([block])
 
     def emit_manual_computation(self, operation: Operation, context: Context) -> None:

@@ -126,11 +126,9 @@ def _constant(operation: Operation, context: Context) -> None:
         local = context.devices.local_type(type, sharding)
         assert isinstance(local, TensorType)
         value = DenseElementsAttribute(local, np.broadcast_to(value.array.flat[0], local.shape))
-        type = local
     else:
         sharding = replicated(type)
-    created = context.create("stablehlo.constant", (), [type], {"value": value})
-    context.set_local(operation.result, created.result, sharding)
+    _finish(operation, context, (), sharding, value=value)
 
 
 def _iota(operation: Operation, context: Context) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 from ...options import Options
 from ...program.ir import (
     Attribute,
-    DenseElementsAttribute,
     Function,
     Operation,
     Region,
@@ -115,8 +114,8 @@ class _Lowering:
                 continue
             for result in operation.results:
                 slots.slot_of(result)
-            constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
-            if isinstance(constant, DenseElementsAttribute):
+            constant = operation.constant_value
+            if constant is not None:
                 constants[slots[operation.result]] = constant.array
             elif operation in epilogues:
                 steps += self.lower_epilogue(epilogues[operation], operation, slots)

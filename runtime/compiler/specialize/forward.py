@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import ExecutionError, NimbleError, VerifyError
-from ...program.ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
+from ...program.ir import (
+    Builder,
+    DenseElementsAttribute,
+    Operation,
+    Region,
+    Value,
+    constant_operation,
+    copy_region,
+)
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import require_addressable, require_memory
-from ...program.ops.framework.op_registry import APPROX_TOP_K, COMPARED_TOP_K
-from ...program.ops.framework.verify import verify_inferred
+from ...program.ops.framework.traits import RegionRole
+from ...program.ops.framework.verify import verify_inferred, verify_view
 from ...program.ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
-from ...types import Type
+from ...types import TensorType, Type
 from .rewrites.identities import asserted_condition, identity_operand, raise_failed_assertion
 from .utils.constants import Budget, fold
 
@@ -78,15 +86,13 @@ class _Pass:
 
     def append(self, operation: Operation, builder: Builder) -> None:
         """Append an operation, or the constant that it computes."""
-        value = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
-        if isinstance(value, DenseElementsAttribute):
+        value = operation.constant_value
+        if value is not None:
             self.constants[operation.result] = value
         else:
             value = fold(operation, self.constants, self.budget)
             if value is not None:
-                constant = Operation(
-                    "stablehlo.constant", (), [value.type], {"value": value}, (), operation.location
-                )
+                constant = constant_operation(value.type, value, operation.location)
                 self.constants[constant.result] = value
                 operation = self.replace(operation, constant)
             else:
@@ -99,12 +105,14 @@ class _Pass:
         builder.block.operations.append(operation)
 
     def expand(self, operation: Operation, builder: Builder) -> Sequence[Value] | None:
-        """The results of the operations that compute an operation, which are appended; None without any."""
-        if operation.name not in (APPROX_TOP_K, COMPARED_TOP_K):
+        """The results of the decomposition of an operation, which is appended; None if it stays as it is."""
+        if not declaration_of(operation).is_decomposed or not all(map(_is_static, operation.results)):
             return None
-        from .replace_calls import expanded
-
-        return expanded(operation, builder)
+        operations = Op.of(operation).decompose()
+        for one in operations:
+            verify_view(Op.of(one))
+        builder.block.operations += operations
+        return [one.result for one in operations[-len(operation.results) :]]
 
     def replace(self, operation: Operation, by: Operation) -> Operation:
         """Replace the results of one operation by those of another, and return the other."""
@@ -116,7 +124,7 @@ class _Pass:
         """Visit the regions of an operation; the carried values of a loop get the sizes that iterations
         keep.
         """
-        if operation.name == "stablehlo.while" and self.sizes_bound:
+        if declaration_of(operation).region_role is RegionRole.LOOP and self.sizes_bound:
             types = [operand.type for operand in operation.operands]
             declared = [argument.type for argument in operation.regions[0].block.arguments]
             if types != declared and self.visit_loop(operation, types):
@@ -151,6 +159,10 @@ class _Pass:
             raise ExecutionError(
                 error.reason, operation=error.operation, label=error.label, location=error.location
             ) from None
+
+
+def _is_static(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.is_static
 
 
 def static_form(operation: Operation) -> Operation:

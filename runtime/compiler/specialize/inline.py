@@ -35,6 +35,7 @@ from ...program.ops.framework.op_registry import (
     RUN_PARALLEL,
     SHARDING_ATTRIBUTES,
 )
+from ...program.ops.framework.rules import call_target
 from ...types import TupleType
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ _CALLS: Final = frozenset(
     }
 )
 """Operations that may become others."""
+_CALLEES: Final = frozenset({"callee", "decomposition"})
+"""Attributes that name the function which replaces a call."""
 MANUAL: Final = "sdy.manual_computation"
 MULTI_DEVICE_OPERATIONS: Final = frozenset({"sdy.all_reduce", "sdy.manual_computation", "sdy.reduce_scatter"})
 """Operations of sdy that may need several devices."""
@@ -99,6 +102,11 @@ def with_inlined_calls(module: Module, is_inlined: Callable[[Operation], bool] =
         location=module.location,
         producer=module.producer,
     )
+
+
+def contains_calls(module: Module) -> bool:
+    """Whether a function of a module calls another one, or contains a composite, which names its own."""
+    return any(not _CALLEES.isdisjoint(operation.attributes) for operation in module.walk())
 
 
 class _Frame(Record):
@@ -369,7 +377,7 @@ def _recomposed(operation: Operation) -> Operation | None:
 
 def _target(operation: Operation) -> ReplacedTarget | None:
     """The target of a custom call that an operation replaces; None for other operations."""
-    if operation.name != "stablehlo.custom_call":
+    if call_target(operation) is None:
         return None
     from ...program.ops.custom_calls.replaced_targets import replaced_target
 

@@ -34,7 +34,7 @@ def _bind(region: Region) -> tuple[Value, Value] | None:
     values: dict[Value, Value] = {}
     for operation in operations:
         if operation.name in PROCESS_IDS:
-            values[operation.result] = ids[operation.name == "stablehlo.partition_id"]
+            values[operation.result] = ids[PROCESS_IDS.index(operation.name)]
     for operation in operations:
         operation.replace_operands(values)
     _remove_ids(region)

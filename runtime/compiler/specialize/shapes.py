@@ -9,7 +9,6 @@ from ...program.ir import Operation
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.elementwise.conversion import BitcastConvert
 from ...program.ops.framework.declaration import Op, declaration_of
-from ...program.ops.framework.rules import constant_operand
 from ...program.ops.framework.traits import RegionRole
 from ...program.ops.shape.broadcasting import BroadcastInDim
 from ...program.ops.shape.layout import Reshape
@@ -40,12 +39,9 @@ def _with_operands_shapes(view: Op) -> Sequence[Type]:
         return [_shaped(results[0], _broadcast_shape(view))]
     if isinstance(view, BitcastConvert):
         return [_shaped(results[0], _bitcast_shape(view))]
-    if isinstance(view, Elementwise) or view.name == "stablehlo.map":
+    if isinstance(view, Elementwise):
         shape = max((type.shape for type in tensors), key=len)
         return [_shaped(type, shape) for type in results]
-    if view.name == "stablehlo.rng":
-        shape_operand = constant_operand(view.operation, 2)
-        return () if shape_operand is None else [_shaped(results[0], tuple(map(int, shape_operand)))]
     if view.shaped_like:
         names = {part.name: index for index, part in enumerate(view.declared_results)}
         like = {names[result]: getattr(view, operand) for result, operand in view.shaped_like}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...program.ir import Function, Module, Region
-from ...program.ops.framework.declaration import Op
+from ...program.ir import Function, Module, Region, tensor_type
+from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import require_addressable_arguments
 from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS, REDUCE
-from ...types import FunctionType, TensorType, Type
+from ...program.ops.framework.rules import call_target
+from ...program.ops.framework.traits import RegionRole
+from ...types import BOOLEAN, FunctionType, TensorType, Type
 from .forward import propagate
 from .gspmd.annotations import uses_gspmd
 from .inline import inline_calls
@@ -138,8 +140,8 @@ def reduce_before_transposes(state: Specialization) -> None:
         if any(operation.name == REDUCE for operation in body.walk()):
             from .rewrites.transposed_reductions import reduce_before_transposing
 
-            reduce_before_transposing(body)
-            remove_dead_code(body)
+            if reduce_before_transposing(body):
+                remove_dead_code(body)
 
 
 def require_all_targets(state: Specialization) -> None:
@@ -151,16 +153,17 @@ def require_all_targets(state: Specialization) -> None:
 def require_targets(region: Region) -> None:
     """Check that the custom calls which run for all arguments have targets.
 
-    A custom call in a branch of a `case` is checked when it runs: a program that JAX exported for several
-    platforms has a branch for each platform.
+    A custom call in a branch that an index selects is checked when it runs: a program that JAX exported for
+    several platforms has a branch for each platform.
 
     Raises:
         UnsupportedError: there is no target.
     """
     for operation in region.block.operations:
-        if operation.name == "stablehlo.custom_call":
+        if call_target(operation) is not None:
             call: Any = Op.of(operation)
             call.require_target()
-        if operation.name != "stablehlo.case":
+        is_branch = declaration_of(operation).region_role is RegionRole.BRANCHES
+        if not is_branch or tensor_type(operation.operands[0]).category == BOOLEAN:
             for inner in operation.regions:
                 require_targets(inner)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...compiler.implementation import operands_of
 from ...compiler.plan import Plan, Step
-from ...program.ir import Block, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
+from ...program.ir import Block, Function, Operation, Region, Value, captured_values
 from ...program.ops.control.control import Call
 from ...program.ops.framework.declaration import declaration_of
 from .plans import InvalidPlan
@@ -63,8 +63,8 @@ class _Translation:
 
     def block(self, block: Block, values: Values) -> None:
         for operation in block.operations:
-            constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
-            if isinstance(constant, DenseElementsAttribute):
+            constant = operation.constant_value
+            if constant is not None:
                 values[operation.result] = constant.array
             elif operation.name == Call.name:
                 self.call(operation, values)

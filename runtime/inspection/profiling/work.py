@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from ...compiler.plan import Step
 from ...program.ir import Attribute, StructAttribute
+from ...program.ops.framework.declaration import Op, lookup
 from ...program.ops.framework.memory_limit import bytes_of
+from ...program.ops.framework.traits import Product
 from ...types import TensorType, Type
 
 
@@ -46,10 +48,11 @@ def multiply_adds(
     dot = attributes.get("dot_dimension_numbers")
     if isinstance(dot, StructAttribute):
         return result.size * math.prod([lhs.shape[d] for d in dot.integers("lhs_contracting_dimensions")])
-    if name == "stablehlo.dot" and lhs.rank:
+    product = (lookup(name) or Op).product
+    if product is Product.MATMUL and lhs.rank:
         return result.size * lhs.shape[-1]
     convolution = attributes.get("dimension_numbers")
-    if name == "stablehlo.convolution" and isinstance(convolution, StructAttribute):
+    if product is Product.CONVOLUTION and isinstance(convolution, StructAttribute):
         # Each result element needs all kernel elements of its output feature (section "convolution").
         features = rhs.shape[convolution.integer("kernel_output_feature_dimension")]
         return result.size * rhs.size // max(features, 1)

@@ -45,7 +45,7 @@ class Finding:
 
     Attributes:
         check: the name of the check, one of `nimblehlo.options.CHECKS`.
-        operation: the name of the operation, such as ``"stablehlo.gather"``.
+        operation: the name of the operation, such as ``stablehlo.gather``.
         location: the location of the operation in the program, as text.
         index: the index of the first element that the finding is about, in the array on which the operation
             ran.

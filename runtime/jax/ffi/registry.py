@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...program.frontend.jax_names import CALL_HANDLER, CPU_CALLS, CPU_TYPES, TYPE_HANDLER
-from ...program.ir import FunctionAttribute, Module, StringAttribute
+from ...program.ir import FunctionAttribute, Module
 from ...program.ops.custom_calls.custom_call import has_target
 from ...program.ops.custom_calls.targets import HANDLER
+from ...program.ops.framework.rules import call_target
 
 UNTYPED: Final = 0
 """The API version of functions that are not handlers of the typed interface."""
@@ -98,15 +99,13 @@ def _take_type(name: str, registration: object) -> None:
 def attach(module: Module) -> None:
     """Store the handlers that a program calls in its operations."""
     for operation in module.walk():
-        target = operation.attributes.get("call_target_name")
-        if operation.name != "stablehlo.custom_call" or not isinstance(target, StringAttribute):
+        target = call_target(operation)
+        if target is None or has_target(target):
             continue
-        if has_target(target.value):
-            continue
-        registry = next((one for one in (_OF_PLATFORM, _OF_CPU) if target.value in one), None)
+        registry = next((one for one in (_OF_PLATFORM, _OF_CPU) if target in one), None)
         if registry is not None:
             from .calls import handlers_of
 
-            registered = registry[target.value]
+            registered = registry[target]
             attached = FunctionAttribute(handlers_of(registered))
             operation.attributes = {**operation.attributes, HANDLER: attached}

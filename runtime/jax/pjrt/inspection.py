@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ...program.frontend import jax_names as compatibility
 from ...program.ir import Block, Module, Operation, Region, StringAttribute
+from ...program.ops.framework.rules import call_target
 from ...program.ops.sharding.scope import meshes_of
 from ...types import TensorType
 from .partitioned import sharding_of
@@ -71,8 +72,7 @@ def report_shardings(module: Module) -> None:
 
 
 def _is_inspection(operation: Operation) -> bool:
-    target = operation.attributes.get("call_target_name")
-    return isinstance(target, StringAttribute) and target.value == TARGET
+    return call_target(operation) == TARGET
 
 
 def _blocks(module: Module) -> Iterator[tuple[Block, bool]]:

@@ -14,9 +14,10 @@ import numpy as np
 
 from ...compiler.specialize.inline import MANUAL
 from ...errors import UnsupportedError
-from ...program.ir import Attribute, FunctionAttribute, Module, Operation, StringAttribute, Value
-from ...program.ir.sharding import Mesh, ShardingPerValue, TensorSharding
+from ...program.ir import Attribute, FunctionAttribute, Module, Operation, Value
+from ...program.ir.sharding import Mesh, ShardingPerValue, TensorSharding, attached_sharding
 from ...program.ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
+from ...program.ops.framework.rules import call_target
 from ...program.ops.sharding.scope import meshes_of
 from ...types import Array, TensorType, Type
 from .shards import Shards
@@ -145,18 +146,13 @@ def divide_callbacks(module: Module, partitions: int) -> None:
     meshes = meshes_of(module)
     for operation in module.walk():
         function = operation.attributes.get(FUNCTION)
-        if isinstance(function, FunctionAttribute) and _is_called_for_each(operation):
+        if isinstance(function, FunctionAttribute) and call_target(operation) == PARTITIONED_TARGET:
             shards = [
                 Shards(_shape(operand.type), sharding_of(operand, module), meshes, partitions)
                 for operand in operation.operands
             ]
             divided = FunctionAttribute(_called_for_each(function.function, shards, partitions))
             operation.attributes = {**operation.attributes, FUNCTION: divided}
-
-
-def _is_called_for_each(operation: Operation) -> bool:
-    target = operation.attributes.get("call_target_name")
-    return isinstance(target, StringAttribute) and target.value == PARTITIONED_TARGET
 
 
 def _called_for_each(
@@ -176,16 +172,12 @@ def _called_for_each(
 
 def sharding_of(value: Value, module: Module) -> TensorSharding | None:
     """The sharding that propagation has assigned to a value."""
-    sharding: Attribute | None = None
     if isinstance(value.owner, Operation):
-        sharding = value.owner.attributes.get("sdy.sharding")
-        if isinstance(sharding, ShardingPerValue):
-            sharding = sharding.shardings[value.index]
-    else:
-        for function in module.functions.values():
-            if function.body is not None and value.owner in function.body.blocks:
-                sharding = function.argument_attributes[value.index].get("sdy.sharding")
-    return sharding if isinstance(sharding, TensorSharding) else None
+        return attached_sharding(value.owner.attributes, value.index)
+    for function in module.functions.values():
+        if function.body is not None and value.owner in function.body.blocks:
+            return attached_sharding(function.argument_attributes[value.index])
+    return None
 
 
 def _shards(
@@ -196,9 +188,7 @@ def _shards(
 ) -> list[Shards]:
     divided = []
     for type, named in zip(types, attributes, strict=True):
-        sharding = named.get("sdy.sharding")
-        assert sharding is None or isinstance(sharding, TensorSharding)
-        divided.append(Shards(_shape(type), sharding, meshes, partitions))
+        divided.append(Shards(_shape(type), attached_sharding(named), meshes, partitions))
     return divided
 
 

@@ -13,20 +13,18 @@ from typing import Final
 from ...types import ELEMENT_TYPES, TensorType, Type
 from ..ir import (
     ArrayAttribute,
-    Block,
     BoolAttribute,
-    Builder,
     DenseArrayAttribute,
     DenseElementsAttribute,
     DenseResourceAttribute,
     EnumAttribute,
     IntegerAttribute,
-    Location,
     Region,
     StringAttribute,
     StructAttribute,
 )
 from ..ir.attributes import FieldValue
+from ..ir.builder import binary_region
 from .lexer import token_pattern
 from .operation_types import functional_type, pairwise_types
 from .statement_parser import OperationState, StatementParser
@@ -261,17 +259,7 @@ def _implied_region(parser: StatementParser, state: OperationState, name: str, p
     operand = state.operands[0].type
     if not isinstance(operand, TensorType):
         parser.fail_expecting("a tensor as input", position)
-    return applied_region(name, operand, parser.location_at(state.position))
-
-
-def applied_region(name: str, operand: TensorType, location: Location) -> Region:
-    """The region of a reduction that applies the operation `name` to elements of `operand`."""
-    scalar = TensorType((), operand.element_type)
-    block = Block([scalar, scalar])
-    builder = Builder(block)
-    inner = builder.create(name, block.arguments, [scalar], location=location)
-    builder.create("stablehlo.return", inner.results, location=location)
-    return Region([block])
+    return binary_region(name, operand.element_type, parser.location_at(state.position))
 
 
 def while_(parser: StatementParser, state: OperationState) -> None:

@@ -10,13 +10,15 @@ from typing import Final
 
 from ...types import TensorType, Type
 from ..ir import Location, Region
-from .custom_assembly import applied_region
+from ..ir.builder import binary_region
 
 
 def _cross_replica_sum(operands: Sequence[Type], location: Location) -> Region | None:
     """`cross-replica-sum` is an `all_reduce` that adds."""
     operand = operands[0] if len(operands) == 1 else None
-    return applied_region("stablehlo.add", operand, location) if isinstance(operand, TensorType) else None
+    if not isinstance(operand, TensorType):
+        return None
+    return binary_region("stablehlo.add", operand.element_type, location)
 
 
 LEGACY: Final[dict[str, tuple[str, Callable[[Sequence[Type], Location], Region | None]]]] = {

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from ...types import FunctionType, TensorType
-from ..ir import DenseElementsAttribute, Function, Module, Operation, StringAttribute
+from ..ir import Function, Module, StringAttribute, constant_operation
 
 PLATFORM: Final = "cpu"
 """JAX's name of the platform whose branch programs run here."""
@@ -43,8 +41,7 @@ def _replace_argument(function: Function, index: int, value: int) -> None:
     argument = block.arguments[index]
     type = argument.type
     assert isinstance(type, TensorType)
-    attribute = DenseElementsAttribute(type, np.full(type.shape, value, type.dtype))
-    constant = Operation("stablehlo.constant", (), [type], {"value": attribute}, (), function.location)
+    constant = constant_operation(type, value, function.location)
     for operation in function.body.walk():
         if argument in operation.operands:
             operation.operands = tuple(

@@ -36,7 +36,16 @@ from .location import (
     source_line,
 )
 from .module import Module
-from .operation import Block, Function, Operation, Region, Value, plain_element_type, tensor_type
+from .operation import (
+    Block,
+    Function,
+    Operation,
+    Region,
+    Value,
+    constant_operation,
+    plain_element_type,
+    tensor_type,
+)
 from .programs import main_module, operation_module, referenced_functions, symbols
 
 __all__ = [
@@ -78,6 +87,7 @@ __all__ = [
     "Value",
     "builder_like",
     "captured_values",
+    "constant_operation",
     "copy_region",
     "main_module",
     "operation_module",

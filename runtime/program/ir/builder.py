@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
-from ...types import Type
+from ...types import ElementType, QuantizedType, TensorType, Type
 from .attributes import Attribute
 from .location import UNKNOWN, Location
-from .operation import Block, Operation, Region, Value
+from .operation import Block, Operation, Region, Value, constant_operation
 
 
 class Builder:
@@ -34,6 +34,17 @@ class Builder:
         self.block.operations.append(operation)
         return operation
 
+    def constant(self, type: TensorType, value: object, location: Location = UNKNOWN) -> Value:
+        """The result of a new constant; `constant_operation` has the arguments."""
+        operation = constant_operation(type, value, location)
+        self.block.operations.append(operation)
+        return operation.result
+
+    def region(self, results: Iterable[Value], location: Location = UNKNOWN) -> Region:
+        """End the block, which returns values to an operation of StableHLO, and make a region of it."""
+        self.create("stablehlo.return", results, location=location)
+        return Region([self.block])
+
     def copy(self, operation: Operation, values: MutableMapping[Value, Value]) -> Operation:
         """Append a copy of `operation`.
 
@@ -48,6 +59,22 @@ class Builder:
         self.block.operations.append(copied)
         values.update(zip(operation.results, copied.results, strict=True))
         return copied
+
+
+def binary_region(
+    name: str, element_type: ElementType | QuantizedType, location: Location = UNKNOWN
+) -> Region:
+    """The body of a reduction which applies an operation to its two arguments.
+
+    Args:
+        name: the operation.
+        element_type: of the arguments and the result.
+        location: of the operation and the terminator.
+    """
+    scalar = TensorType((), element_type)
+    builder = Builder(Block([scalar, scalar]))
+    applied = builder.create(name, builder.block.arguments, [scalar], location=location)
+    return builder.region(applied.results, location)
 
 
 CopyOperation = Callable[[Builder, Operation, MutableMapping[Value, Value]], object]

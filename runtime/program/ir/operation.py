@@ -1,4 +1,6 @@
-"""Function, Region, Block, Operation and Value: the program in memory. Knows no operation by name.
+"""Function, Region, Block, Operation and Value: the program in memory.
+
+Constants are the only operations that it knows: passes make and look for them everywhere.
 
 Source: specification, section "Programs".
 """
@@ -8,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from ...types import ElementType, FunctionType, TensorType, Type
-from .attributes import Attribute
+from .attributes import Attribute, DenseElementsAttribute
 from .location import UNKNOWN, Location
 
 
@@ -28,6 +32,11 @@ class Value:
         self.type = type
         self.owner = owner
         self.index = index
+
+    @property
+    def constant_value(self) -> DenseElementsAttribute | None:
+        """The `constant_value` of the operation whose result it is; None for a block's argument."""
+        return self.owner.constant_value if isinstance(self.owner, Operation) else None
 
     def __repr__(self) -> str:
         return f"Value({self.type})"
@@ -93,6 +102,17 @@ class Operation:
         (result,) = self.results
         return result
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a constant, whose result is the attribute ``value``."""
+        return self.name == _CONSTANT
+
+    @property
+    def constant_value(self) -> DenseElementsAttribute | None:
+        """The elements of a constant; None for other operations."""
+        value = self.attributes.get("value") if self.name == _CONSTANT else None
+        return value if isinstance(value, DenseElementsAttribute) else None
+
     def walk(self) -> Iterator[Operation]:
         """This operation, then those in its regions, outermost first."""
         yield self
@@ -104,6 +124,23 @@ class Operation:
 
 
 _NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
+_CONSTANT: Final = "stablehlo.constant"
+
+
+def constant_operation(type: TensorType, value: object, location: Location = UNKNOWN) -> Operation:
+    """A constant.
+
+    Args:
+        type: its type, with static sizes.
+        value: its elements as an attribute or an array, or the one value of all of them.
+        location: its location.
+    """
+    if not isinstance(value, DenseElementsAttribute):
+        array = np.asarray(value, type.dtype)
+        if array.shape != type.shape:
+            array = np.broadcast_to(array, type.shape)
+        value = DenseElementsAttribute(type, array.view())
+    return Operation(_CONSTANT, (), [type], {"value": value}, (), location)
 
 
 class Block:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...types import DYNAMIC
-from .attributes import DialectAttribute
+from .attributes import Attribute, DialectAttribute
 from .printer import quoted, symbol_text
 
 
@@ -368,3 +368,16 @@ class AllToAllParameters(SdyAttribute):
 
     def body(self) -> str:
         return f"[{joined(self.parameters)}]"
+
+
+def attached_sharding(attributes: Mapping[str, Attribute], index: int = 0) -> TensorSharding | None:
+    """The sharding that the attribute ``sdy.sharding`` gives a value; None if there is none.
+
+    Args:
+        attributes: those of an argument or a result of a function, or of an operation.
+        index: which of the operation's results.
+    """
+    attribute = attributes.get("sdy.sharding")
+    if isinstance(attribute, ShardingPerValue):
+        return attribute.shardings[index] if index < len(attribute.shardings) else None
+    return attribute if isinstance(attribute, TensorSharding) else None

@@ -23,10 +23,11 @@ from ....program.ir import (
 from ....program.ir.hlo_sharding import TILED, HloSharding, parse_hlo_sharding
 from ....program.ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
 from ....program.ops.framework.op_registry import MESH
+from ....program.ops.framework.rules import call_target
 from ....program.ops.framework.verify import verify
 from ....types import TensorType, Type
 from .annotations import GSPMD_SHARDING, attributes_of_values, uses_gspmd
-from .manual import FULL_TO_SHARD, SHARD_TO_FULL, ManualRegion, ManualRegions, manual_regions, target_of
+from .manual import FULL_TO_SHARD, SHARD_TO_FULL, ManualRegion, ManualRegions, manual_regions
 from .meshes import Meshes, device_count
 
 PARTITIONS: Final = "mhlo.num_partitions"
@@ -206,7 +207,7 @@ class _Converter:
 
     def operation(self, operation: Operation, builder: Builder, values: _Values) -> None:
         """Append the conversion of an operation outside of manual regions."""
-        target = target_of(operation)
+        target = call_target(operation)
         if GSPMD_SHARDING not in operation.attributes or target not in (_ANNOTATION, *_SHARD_BOUNDARIES):
             self.copy(operation, builder, values)
             return

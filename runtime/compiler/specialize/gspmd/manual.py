@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....errors import UnsupportedError
-from ....program.ir import Operation, StringAttribute, Value, used_values
+from ....program.ir import Operation, Value, used_values
+from ....program.ops.framework.rules import call_target
 from ..utils.disjoint_set import DisjointSet
 
 FULL_TO_SHARD: Final = "SPMDFullToShardShape"
@@ -19,13 +20,6 @@ SHARD_TO_FULL: Final = "SPMDShardToFullShape"
 
 _ANY_LEVEL: Final = -1
 """The level of values that depend on no argument, which may be used on any level."""
-
-
-def target_of(operation: Operation) -> str:
-    """The target of a custom call; empty for other operations."""
-    name = operation.attributes.get("call_target_name")
-    is_call = operation.name == "stablehlo.custom_call" and isinstance(name, StringAttribute)
-    return name.value if is_call and isinstance(name, StringAttribute) else ""
 
 
 class ManualRegion:
@@ -75,7 +69,7 @@ class ManualRegions:
         """Set the level of an operation's results; returns the level of the operation."""
         used = [self._levels.get(value, 0) for value in used_values(operation)]
         level = max(used, default=_ANY_LEVEL)
-        target = target_of(operation)
+        target = call_target(operation)
         results = level
         if target == FULL_TO_SHARD:
             level = results = max(level, 0) + 1
@@ -102,7 +96,7 @@ class ManualRegions:
                 self.region_of[operation] = regions.setdefault(groups.root(index), ManualRegion())
 
     def _is_boundary(self, operation: Operation, level: int) -> bool:
-        return level == 1 and target_of(operation) in (FULL_TO_SHARD, SHARD_TO_FULL)
+        return level == 1 and call_target(operation) in (FULL_TO_SHARD, SHARD_TO_FULL)
 
     def _outside_operations(
         self, operations: Sequence[Operation], levels: Sequence[int], returned: Sequence[Value]
@@ -118,7 +112,7 @@ class ManualRegions:
         for operation, level in zip(reversed(operations), reversed(levels), strict=True):
             users = [user for result in operation.results for user in uses.get(result, ())]
             is_used = any(
-                user in outside or (target_of(user) == FULL_TO_SHARD and level_of[user] == 1)
+                user in outside or (call_target(user) == FULL_TO_SHARD and level_of[user] == 1)
                 for user in users
             ) or not result_values.isdisjoint(operation.results)
             if level == 0 or (level == _ANY_LEVEL and (is_used or not users)):
@@ -134,7 +128,7 @@ class ManualRegions:
             if region is None:
                 continue
             if self._is_boundary(operation, level):
-                is_input = target_of(operation) == FULL_TO_SHARD
+                is_input = call_target(operation) == FULL_TO_SHARD
                 (region.inputs if is_input else region.outputs).append(operation)
             pending = [operation]
             while pending:
@@ -157,7 +151,7 @@ class ManualRegions:
 
 def manual_regions(block: Sequence[Operation], returned: Sequence[Value]) -> ManualRegions | None:
     """The manual regions of a sequence of operations; None if it has none."""
-    if not any(target_of(operation) in (FULL_TO_SHARD, SHARD_TO_FULL) for operation in block):
+    if not any(call_target(operation) in (FULL_TO_SHARD, SHARD_TO_FULL) for operation in block):
         return None
     return ManualRegions(block, returned)
 

@@ -14,6 +14,7 @@ from typing import Final
 from ....program.ir import Block, Builder, Operation, Region, Value, captured_values, tensor_type
 from ....program.ir.builder import copy_region, used_values
 from ....program.ir.record import Record
+from ....program.ops.elementwise.conversion import converted
 from ....program.ops.framework.declaration import Op
 from ....types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
 from ..utils.operation_classes import has_no_effect
@@ -321,9 +322,7 @@ class _Emission:
 
     def first_as(self, index: Value) -> Value:
         """The index of the shard's first row, in the type of another index."""
-        if index.type == self.first_row.type:
-            return self.first_row
-        return self.builder.create("stablehlo.convert", [self.first_row], [index.type]).result
+        return converted(self.builder, self.first_row, index.type)
 
     def record(self, operation: Operation, emitted: Operation, dim: int | None) -> None:
         for old, new in zip(operation.results, emitted.results, strict=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....program.ir import Operation, StringAttribute, Value
+from ....program.ir import Operation, Value
 from ....program.ops.framework.declaration import Op
-from ....program.ops.framework.rules import constant_operand
+from ....program.ops.framework.rules import call_target, constant_operand
 from ..utils.rewriter import Rewriter
 
 _IDENTITY_IF_SAME_TYPE: Final = frozenset(
@@ -32,10 +32,7 @@ def identity(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 def asserted_condition(operation: Operation) -> bool | None:
     """The condition of a ``shape_assertion`` whose operands are known; None for any other operation."""
-    if operation.name != "stablehlo.custom_call":
-        return None
-    target = operation.attributes.get("call_target_name")
-    if not isinstance(target, StringAttribute) or target.value != "shape_assertion":
+    if call_target(operation) != "shape_assertion":
         return None
     values = [constant_operand(operation, position) for position in range(len(operation.operands))]
     if not values or any(value is None for value in values):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ....program.ir import Block, Operation, Region, Value, tensor_type, use_counts
 from ....program.ops.reduction.reduce import Reduce
 from ....program.ops.shape.layout import Transpose
-from ..utils.rewriter import dimensions, has_static_unquantized_types, reduced_from
+from ..utils.rewriter import defined_by, dimensions, has_static_unquantized_types
 
 
 class _ReductionOfTranspose(NamedTuple):
@@ -28,16 +28,27 @@ class _ReductionOfTranspose(NamedTuple):
     unreduced_dims: list[int]
 
 
-def reduce_before_transposing(region: Region) -> None:
-    """Make reductions of a transpose read its operand, in place; transposes that nothing uses are left."""
-    if not any(reduced_from(operation, Transpose.name) for operation in region.walk()):
-        return
+def reduce_before_transposing(region: Region) -> bool:
+    """Make reductions of a transpose read its operand, in place; transposes that nothing uses are left.
+
+    Returns:
+        Whether there are such transposes.
+    """
+    if not any(map(_reduced_transpose, region.walk())):
+        return False
     users = use_counts(region)
     blocks = [region.block, *(inner.block for operation in region.walk() for inner in operation.regions)]
     replaced: dict[Value, Value] = {}
     for block in blocks:
         _rebuild(block, users, replaced)
     region.block.replace_uses(replaced)
+    return bool(replaced)
+
+
+def _reduced_transpose(operation: Operation) -> Operation | None:
+    """The transpose whose result a reduction of one input reduces; None for other operations."""
+    is_reduction = operation.name == Reduce.name and len(operation.operands) == 2
+    return defined_by(operation.operands[0], Transpose.name) if is_reduction else None
 
 
 def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) -> None:
@@ -68,7 +79,7 @@ def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) 
 
 
 def _match(operation: Operation, users: Counter[Value]) -> _ReductionOfTranspose | None:
-    transpose = reduced_from(operation, Transpose.name)
+    transpose = _reduced_transpose(operation)
     if transpose is None or users[transpose.result] != 1 or not has_static_unquantized_types(operation):
         return None
     view, permutation = Reduce.of(operation), Transpose.of(transpose).permutation

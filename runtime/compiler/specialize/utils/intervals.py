@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from ....program.ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
+from ....program.ir import IntegerAttribute, Operation, Value
+from ....program.ops.elementwise.base import Elementwise
 from ....program.ops.framework.declaration import Op, declaration_of
 from ....program.ops.framework.traits import Movement
 from ....types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ....program.ops.shape.movement import MovementOp
 
 Interval = tuple[int, int]
+Bounds = Callable[[Value], Interval | None]
+"""Gives the bounds of an operand."""
+Rule = Callable[[Operation, Bounds], Interval | None]
 MAX_DEPTH: Final = 24
 """Maximum depth of definitions that are followed."""
 
@@ -75,10 +79,10 @@ class Intervals:
 
     def _derived_along(self, operation: Operation, dimension: int, index: int, depth: int) -> Interval | None:
         """The interval that the operation implies for the elements at `index`, before wrap-around."""
-        name = operation.name
-        if name == "stablehlo.constant":
+        if operation.is_constant:
             return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
-        if declaration_of(operation).movement in (Movement.JOIN, Movement.BROADCAST):
+        facts = declaration_of(operation)
+        if facts.movement in (Movement.JOIN, Movement.BROADCAST):
             source = _source_along(operation, dimension, index)
             return None if source is None else self.along(*source, depth + 1)
 
@@ -86,38 +90,52 @@ class Intervals:
             has_dimensions = isinstance(operand.type, TensorType) and operand.type.rank
             return self.along(operand, dimension, index, depth + 1) if has_dimensions else None
 
-        if name == "stablehlo.select":
-            return _union_of([bounds_of(operand) for operand in operation.operands[1:]])
+        if facts.moved_operands is not None and issubclass(facts, Elementwise):
+            return _union_of([bounds_of(operand) for operand in operation.operands[facts.moved_operands]])
         return _combined(operation, bounds_of)
 
     def _derived(self, operation: Operation, depth: int) -> Interval | None:
         """The interval that the operation implies, before wrap-around."""
-        name = operation.name
-        if name == "stablehlo.constant":
+        if operation.is_constant:
             return _of_constant(operation)
-        if name == "stablehlo.iota":
-            return _of_iota(operation)
-        if name == "stablehlo.convert" and _integer_type(operation.operands[0]) is None:
-            return (0, 1) if operation.operands[0].type.category == BOOLEAN else None
         moved = declaration_of(operation).moved_operands
         if moved is not None:
             return _union_of([self.of(operand, depth + 1) for operand in operation.operands[moved]])
         return _combined(operation, lambda operand: self.of(operand, depth + 1))
 
 
-def _combined(operation: Operation, bounds_of: Callable[[Value], Interval | None]) -> Interval | None:
-    """The interval that the bounds of an operation's operands imply; None if one of them is unknown."""
+def _combined(operation: Operation, bounds_of: Bounds) -> Interval | None:
+    """The interval that an operation and the bounds of its operands imply; None if they imply none."""
     name = declaration_of(operation).interval
-    if not name:
-        return None
-    intervals = [interval for operand in operation.operands if (interval := bounds_of(operand)) is not None]
-    return RULES[name](intervals) if len(intervals) == len(operation.operands) else None
+    return RULES[name](operation, bounds_of) if name else None
+
+
+def _of_operands(rule: Callable[[Sequence[Interval]], Interval | None]) -> Rule:
+    """The rule of operations whose interval follows from those of all operands."""
+
+    def of_operands(operation: Operation, bounds_of: Bounds) -> Interval | None:
+        intervals = _all_known([bounds_of(operand) for operand in operation.operands])
+        return None if intervals is None else rule(intervals)
+
+    return of_operands
+
+
+def _all_known(intervals: Sequence[Interval | None]) -> Sequence[Interval] | None:
+    known = [interval for interval in intervals if interval is not None]
+    return known if len(known) == len(intervals) else None
 
 
 def _union_of(intervals: Sequence[Interval | None]) -> Interval | None:
     """The smallest interval around all of these; None if one is unknown."""
-    known = [interval for interval in intervals if interval is not None]
-    return _union(known) if len(known) == len(intervals) else None
+    known = _all_known(intervals)
+    return None if known is None else _union(known)
+
+
+def _convert(operation: Operation, bounds_of: Bounds) -> Interval | None:
+    (operand,) = operation.operands
+    if _integer_type(operand) is not None:
+        return bounds_of(operand)
+    return (0, 1) if isinstance(operand.type, TensorType) and operand.type.category == BOOLEAN else None
 
 
 def _integer_type(value: Value) -> ElementType | None:
@@ -149,8 +167,8 @@ def _source_along(operation: Operation, dimension: int, index: int) -> tuple[Val
 
 def _of_constant(operation: Operation, selection: tuple[slice, ...] = ()) -> Interval | None:
     """Bounds of a constant's elements, or of those in a part of it."""
-    attribute = operation.attributes.get("value")
-    if not isinstance(attribute, DenseElementsAttribute) or not attribute.array.size:
+    attribute = operation.constant_value
+    if attribute is None or not attribute.array.size:
         return None
     array = attribute.array[selection]
     if not array.size:
@@ -164,7 +182,7 @@ def _of_constant(operation: Operation, selection: tuple[slice, ...] = ()) -> Int
     return int(values.min()), int(values.max())
 
 
-def _of_iota(operation: Operation) -> Interval | None:
+def _iota(operation: Operation, bounds_of: Bounds) -> Interval | None:
     dimension, type = operation.attributes.get("iota_dimension"), operation.result.type
     if not isinstance(dimension, IntegerAttribute) or not isinstance(type, TensorType) or not type.is_static:
         return None
@@ -228,16 +246,17 @@ def _shift_right(operands: Sequence[Interval]) -> Interval | None:
     return low >> min_value, high >> min_value
 
 
-RULES: Final[dict[str, Callable[[Sequence[Interval]], Interval | None]]] = {
-    "add": _add,
-    "and": _and,
-    "clamp": _clamp,
-    "maximum": _maximum,
-    "minimum": _minimum,
-    "multiply": _multiply,
-    "remainder": _remainder,
-    "shift_right": _shift_right,
-    "subtract": _subtract,
-    "union": _union,
+RULES: Final[dict[str, Rule]] = {
+    "add": _of_operands(_add),
+    "and": _of_operands(_and),
+    "clamp": _of_operands(_clamp),
+    "convert": _convert,
+    "iota": _iota,
+    "maximum": _of_operands(_maximum),
+    "minimum": _of_operands(_minimum),
+    "multiply": _of_operands(_multiply),
+    "remainder": _of_operands(_remainder),
+    "shift_right": _of_operands(_shift_right),
+    "subtract": _of_operands(_subtract),
 }
 """The rules by the names under which declarations state them."""

@@ -31,6 +31,12 @@ def is_view(operation: Operation) -> bool:
     return movement is not None and movement.has_one_source
 
 
+def reads_at_indices(operation: Operation) -> bool:
+    """Whether a result has only elements of the first operand, at indices that other operands give."""
+    facts = declaration_of(operation)
+    return facts.movement is None and facts.moved_operands == slice(1) and len(operation.operands) > 1
+
+
 def creates(operation: Operation) -> bool:
     """Whether a result depends on attributes alone."""
     return declaration_of(operation).memory is Memory.CREATES

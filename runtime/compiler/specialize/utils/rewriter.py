@@ -13,7 +13,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....program.ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value, tensor_type
+from ....program.ir import (
+    Attribute,
+    Block,
+    DenseElementsAttribute,
+    Operation,
+    Region,
+    Value,
+    constant_operation,
+    tensor_type,
+)
 from ....program.ops.framework.attribute_kinds import DIMENSIONS
 from ....program.ops.framework.declaration import declaration_of
 from ....types import Array, TensorType, Type
@@ -115,12 +124,9 @@ class Rewriter:
 
     def constant(self, type: TensorType, value: object) -> Value:
         """A constant whose elements are all `value`, or whose array is `value`."""
-        array = np.asarray(value, type.dtype)
-        if array.shape != type.shape:
-            array = np.broadcast_to(array, type.shape)
-        return self.create(
-            "stablehlo.constant", (), type, {"value": DenseElementsAttribute(type, array.view())}
-        )
+        assert self._current is not None
+        (result,) = self.insert(constant_operation(type, value, self._current.location))
+        return result
 
     def interval(self, value: Value) -> Interval | None:
         """The minimum and maximum of an integer tensor."""
@@ -133,10 +139,9 @@ class Rewriter:
         return self.intervals.along(indices, index_vector_dim, component)
 
     def _append_unchanged(self, operation: Operation) -> None:
-        if operation.name == "stablehlo.constant":
-            value = operation.attributes.get("value")
-            if isinstance(value, DenseElementsAttribute):
-                self.known_constants[operation.result] = value
+        value = operation.constant_value
+        if value is not None:
+            self.known_constants[operation.result] = value
         self._block.operations.append(operation)
 
     def _simplified(self, operation: Operation) -> Sequence[Value] | None:
@@ -218,13 +223,6 @@ def defined_by(value: Value, name: str) -> Operation | None:
     return owner if has_static_unquantized_types(owner) else None
 
 
-def reduced_from(operation: Operation, name: str) -> Operation | None:
-    """The result of `defined_by` for the value that a reduction of one input reduces, or None."""
-    if operation.name != "stablehlo.reduce" or len(operation.operands) != 2:
-        return None
-    return defined_by(operation.operands[0], name)
-
-
 def defining_operation(value: Value) -> Operation | None:
     """The operation whose result a value is; None if there is none.
 
@@ -237,9 +235,8 @@ def defining_operation(value: Value) -> Operation | None:
 
 def constant_array(value: Value) -> Array | None:
     """The array of a constant, or None."""
-    operation = defined_by(value, "stablehlo.constant")
-    attribute = operation.attributes.get("value") if operation is not None else None
-    return attribute.array if isinstance(attribute, DenseElementsAttribute) else None
+    attribute = value.constant_value
+    return attribute.array if attribute is not None and is_static_unquantized(value) else None
 
 
 def splat(value: Value) -> Any:

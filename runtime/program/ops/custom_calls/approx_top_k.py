@@ -20,6 +20,7 @@ from ..framework.attribute_kinds import BOOL, F32, I64
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import APPROX_TOP_K
 from ..reduction.reduce import same_positive_counts
+from ..shape.slicing import leading_slice
 from .sized_by_operands import SizedByOperands
 
 
@@ -104,6 +105,7 @@ class ApproxTopK(ApproxTopKRules, name=APPROX_TOP_K):
     """The first `top_k` elements along `reduction_dim`, in the order of the comparator."""
 
     source_name = "stablehlo.custom_call @ApproxTopK"
+    is_decomposed = True
 
     inputs = Operand(PLAIN, variadic=True)
     init_values = Operand(PLAIN, rank=0, variadic=True)
@@ -128,6 +130,11 @@ class ApproxTopK(ApproxTopKRules, name=APPROX_TOP_K):
         inputs = operation.operands[: len(self.inputs)]
         types = [value.type for value in inputs]
         return Operation("stablehlo.sort", inputs, types, attributes, operation.regions, operation.location)
+
+    def decompose(self) -> list[Operation]:
+        ordered = self.sort()
+        pairs = zip(ordered.results, self.results, strict=True)
+        return [ordered, *(leading_slice(value, type, ordered.location) for value, type in pairs)]
 
     def reference(self, *operands: Array, comparator: Evaluate) -> tuple[Array, ...]:
         return self._first(Op.of(self.sort()).reference, operands, comparator)

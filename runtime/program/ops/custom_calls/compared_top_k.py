@@ -17,6 +17,7 @@ from ...ir import BoolAttribute, IntegerAttribute, Operation, Value
 from ..framework import rules
 from ..framework.declaration import Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import COMPARED_TOP_K
+from ..shape.slicing import leading_slice
 
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
@@ -26,6 +27,7 @@ class ComparedTopK(Op, name=COMPARED_TOP_K):
     """The first k elements along the last dimension in the order of the comparator, and their indices."""
 
     source_name = "stablehlo.custom_call @TopK"
+    is_decomposed = True
 
     operand = Operand(PLAIN)
     comparator = Region()
@@ -84,6 +86,13 @@ class ComparedTopK(Op, name=COMPARED_TOP_K):
         inputs = [operation.operands[0], positions]
         types = [value.type for value in inputs]
         return Operation("stablehlo.sort", inputs, types, attributes, operation.regions, operation.location)
+
+    def decompose(self) -> list[Operation]:
+        positions = self.iota()
+        ordered = self.sort(positions.result)
+        pairs = zip(ordered.results, (self.values, self.indices), strict=True)
+        slices = [leading_slice(value, type, ordered.location) for value, type in pairs]
+        return [positions, ordered, *slices]
 
     def reference(self, operand: Array, *, comparator: Evaluate) -> tuple[Any, ...]:
         return self._first(Op.of(self.sort(self.iota().result)).reference, operand, comparator)

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ...ir import Attribute, DictionaryAttribute, Operation, Region, StringAttribute, Value
+from ...ir import Attribute, DictionaryAttribute, Operation, Region, Value
 from ...ir.record import Record
 from ..framework.declaration import lookup
+from ..framework.rules import call_target
 from .collective_calls import ASYNC_COLLECTIVES
 from .encoded_operations import (
     DICTIONARIES,
@@ -97,7 +98,4 @@ REPLACED_TARGETS: Final = {
 
 def replaced_target(call: Operation) -> ReplacedTarget | None:
     """The target of a custom call that an operation replaces; None for other operations."""
-    name = call.attributes.get("call_target_name")
-    if call.name != "stablehlo.custom_call" or not isinstance(name, StringAttribute):
-        return None
-    return REPLACED_TARGETS.get(name.value)
+    return REPLACED_TARGETS.get(call_target(call) or "")

@@ -28,6 +28,7 @@ from ....types import (
     TensorType,
     Type,
 )
+from ...ir import Builder, Value
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import I32
@@ -49,7 +50,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     wider = "convert"
     emit = Emit(by_attributes="convert")
     memory = Memory.MAY_FORWARD
-    interval = "union"
+    interval = "convert"
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)
@@ -66,6 +67,11 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
 
     def infer(self) -> list[Type] | None:
         return None
+
+
+def converted(builder: Builder, value: Value, type: Type) -> Value:
+    """A value converted to a type of its shape; itself, if it has that type."""
+    return value if value.type == type else builder.create(Convert.name, [value], [type]).result
 
 
 def _same_expressed_type(view: UniformQuantize | UniformDequantize) -> str | None:

@@ -85,6 +85,7 @@ class Op(Facts):
         is_pure_by_call: whether `pure` depends on the operation, so that a view overrides the class's.
         reads_sizes: whether the result depends only on sizes, so that `value_of_types` may compute it.
         binds_by_types: whether `bind` depends only on types and attributes, not on location or constants.
+        is_decomposed: whether the specializer replaces it by what `decompose` returns.
         is_internal: whether only the specializer makes it, so that no text and no bytecode may name it.
         takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
             it is given their expressed values.
@@ -98,6 +99,7 @@ class Op(Facts):
     is_pure_by_call: ClassVar[bool] = False
     reads_sizes: ClassVar[bool] = False
     binds_by_types: ClassVar[bool] = False
+    is_decomposed: ClassVar[bool] = False
     is_internal: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
     source_name: ClassVar[str] = ""
@@ -345,6 +347,16 @@ class Op(Facts):
         Raises:
             VerifyError, UnsupportedError: as `verify`.
         """
+
+    def decompose(self) -> list[Operation]:
+        """The operations that compute it; the last ones have its results."""
+        raise NotImplementedError
+
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        """For each argument of a region the number of the operand whose elements it is given; empty if the
+        region is not applied to elements.
+        """
+        return ()
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """The values of an attribute of integers or of a single one; None if it is absent."""

@@ -139,17 +139,17 @@ MODULE_OF_OPERATION: Final = {
 }
 """The module that declares an operation, by the operation's name with its dialect."""
 
-PROCESS_IDS: Final = frozenset({"stablehlo.replica_id", "stablehlo.partition_id"})
+PROCESS_IDS: Final = ("stablehlo.replica_id", "stablehlo.partition_id")
 """Operations whose results differ between the processes of a grid that run one program."""
 
 RUN_PARALLEL: Final = "interpreter.run_parallel"
 MANUAL_COMPUTATION: Final = "nimblehlo.manual_computation"
-PROGRAM_PER_PROCESS: Final = PROCESS_IDS | {RUN_PARALLEL, MANUAL_COMPUTATION}
+PROGRAM_PER_PROCESS: Final = frozenset({*PROCESS_IDS, RUN_PARALLEL, MANUAL_COMPUTATION})
 """Operations for which programs get the ids of their process as arguments (`specialize.process_ids`)."""
 
 COMMUNICATING: Final = frozenset(
     name for name, module in MODULE_OF_OPERATION.items() if module.startswith("collectives.")
-) - PROCESS_IDS
+).difference(PROCESS_IDS)
 """Operations that communicate with other processes or the host: they run on a grid."""
 
 VERIFY_SHARDINGS: Final = "sharding.verify"

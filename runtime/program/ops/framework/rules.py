@@ -26,7 +26,7 @@ from ....types import (
     TensorType,
     Type,
 )
-from ...ir import DenseElementsAttribute, Operation, Region
+from ...ir import Operation, Region, StringAttribute
 
 if TYPE_CHECKING:
     from .declaration import Op
@@ -325,11 +325,15 @@ def _same_baseline(a: TensorType, b: TensorType) -> bool:
 
 def constant_operand(operation: Operation, position: int) -> Array | None:
     """The value of an operand that a constant defines, None for any other."""
-    owner = operation.operands[position].owner
-    if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
-        value = owner.attributes.get("value")
-        if isinstance(value, DenseElementsAttribute):
-            return value.array
+    value = operation.operands[position].constant_value
+    return None if value is None else value.array
+
+
+def call_target(operation: Operation) -> str | None:
+    """The target of a custom call; None for other operations."""
+    target = operation.attributes.get("call_target_name")
+    if operation.name == "stablehlo.custom_call" and isinstance(target, StringAttribute):
+        return target.value
     return None
 
 

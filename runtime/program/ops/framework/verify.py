@@ -286,7 +286,7 @@ def _verification_key(operation: Operation) -> Hashable | None:
     for operand in operands:
         key.append(id(operand.type))
         owner = operand.owner
-        if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
+        if isinstance(owner, Operation) and owner.is_constant:
             key.append(id(owner.attributes.get("value")))
     key += [id(result.type) for result in operation.results]
     for region in operation.regions:

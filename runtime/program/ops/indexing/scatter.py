@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ....errors import counted
 from ....types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR
+from ...ir import Region as IrRegion
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL
@@ -52,6 +53,10 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
         if reason is not None:
             raise self.verify_error(reason, "C5")
         return sizes
+
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        count = len(self.inputs)
+        return [*range(count), *range(count + 1, 2 * count + 1)]
 
     C1 = constraints.same_shape("inputs")
     C2 = index_space.rank_is_sum(

@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
-from ...ir import Operation, StringAttribute, UnitAttribute
+from ...ir import Operation, UnitAttribute
+from ..framework.rules import call_target
 
 MAX_NATIVE_ELEMENTS: Final = 1 << 10
 """Maximum elements of a matrix that native code decomposes itself; larger decompositions use threads."""
@@ -60,8 +61,7 @@ def use_library(operations: Iterable[Operation]) -> None:
 
 def _is_routine(operation: Operation) -> bool:
     """Whether an operation is a custom call of a routine of LAPACK."""
-    target = operation.attributes.get("call_target_name")
-    return isinstance(target, StringAttribute) and target.value.startswith(_LAPACK_PREFIX)
+    return (call_target(operation) or "").startswith(_LAPACK_PREFIX)
 
 
 def native_call_by_kernel(

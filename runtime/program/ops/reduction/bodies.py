@@ -28,10 +28,10 @@ from ....types import (
     TensorType,
     storage_range,
 )
-from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
+from ...ir import Block, EnumAttribute, Operation, Region, Value
 from ...ir.record import Record
 from ..elementwise.base import Elementwise
-from ..framework.declaration import Evaluate, Op, lookup
+from ..framework.declaration import Evaluate, declaration_of
 
 MONOIDS: Final = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 """The operations that `monoid` knows, each by its name in the specification."""
@@ -115,8 +115,7 @@ def is_scalar_elementwise(region: Region) -> bool:
 
 def _is_on_scalars(operation: Operation) -> bool:
     """Whether an operation is a constant or elementwise, on scalars."""
-    declaration = lookup(operation.name)
-    if operation.name != "stablehlo.constant" and not issubclass(declaration or Op, Elementwise):
+    if not operation.is_constant and not issubclass(declaration_of(operation), Elementwise):
         return False
     values = (*operation.operands, *operation.results)
     return all(isinstance(value.type, TensorType) and not value.type.shape for value in values)
@@ -300,7 +299,7 @@ class _Numbering:
         """The number of a value of the block, or of one captured from outside."""
         if value not in self._of_values:
             owner = value.owner
-            if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
+            if isinstance(owner, Operation) and owner.is_constant:
                 self._enter_operation(owner)
             else:
                 self._of_values[value] = self.enter("captured", value)
@@ -316,13 +315,12 @@ class _Numbering:
     def _number_result(self, operation: Operation, result: Value) -> int:
         operands = [self.number(operand) for operand in operation.operands]
         attributes = operation.attributes
-        if operation.name == "stablehlo.constant":
-            value = attributes.get("value")
-            if isinstance(value, DenseElementsAttribute):
-                number = self.enter("constant", str(value.type), value.array[()].tobytes())
-                self.constants[number] = value.array[()]
-                return number
-        elif operation.name == "stablehlo.compare":
+        value = operation.constant_value
+        if value is not None:
+            number = self.enter("constant", str(value.type), value.array[()].tobytes())
+            self.constants[number] = value.array[()]
+            return number
+        if operation.name == "stablehlo.compare":
             direction, kind = attributes.get("comparison_direction"), attributes.get("compare_type")
             operand = operation.operands[0].type
             if isinstance(direction, EnumAttribute) and isinstance(operand, TensorType):

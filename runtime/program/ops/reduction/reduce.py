@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ....types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
+from ...ir import Region as IrRegion
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS
@@ -114,6 +116,9 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         shape = self._result_shape()
         return [TensorType(shape, result.element_type) for result in self.results]
 
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        return [*range(len(self.inputs))] * 2
+
     @functools.cached_property
     def analysis(self) -> Body:
         return Body(self.body)
@@ -176,6 +181,12 @@ class Map(Op, name="stablehlo.map"):
         return function_type_is(
             "computation", self.computation, inputs, [TensorType((), self.result.element_type)]
         )
+
+    def infer(self) -> list[Type]:
+        return [TensorType(self.inputs[0].shape, self.result.element_type)]
+
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        return range(len(self.inputs))
 
     def reference(self, *inputs: Array, computation: Evaluate) -> Array:
         """``result[result_index] = computation(inputs...[result_index])``."""

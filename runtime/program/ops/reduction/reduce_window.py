@@ -27,6 +27,7 @@ import numpy as np
 
 from ....types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ...ir import Operation
+from ...ir import Region as IrRegion
 from ..framework import constraints, costs
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, PADDING, Padding
@@ -153,6 +154,9 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     padding: Attribute[Padding] = Attribute(PADDING, DERIVED)
     body = Region()
     results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        return [*range(len(self.inputs))] * 2
 
     @property
     def windowed_type(self) -> TensorType:
@@ -283,6 +287,9 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     select = Region()
     scatter = Region()
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        return [0, 0] if region is self.select else [1, 1]
 
     @property
     def windowed_type(self) -> TensorType:

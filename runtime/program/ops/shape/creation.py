@@ -78,6 +78,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     numpy = "shape.movement_numpy.bind_iota"
     memory = Memory.CREATES
     block_rule = "blocks.movement.IOTA"
+    interval = "iota"
 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

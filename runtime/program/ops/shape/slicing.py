@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
+from ...ir import Location, Operation, Value
 from ...ir.affine import identity_map
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
@@ -247,6 +248,13 @@ class Slice(
         """``result[result_index] = operand[operand_index]``."""
         rules.check_actual_sizes(self, operand)
         return slice_by_definition(operand, *self.ranges())
+
+
+def leading_slice(value: Value, type: TensorType, location: Location) -> Operation:
+    """The slice that takes the first elements of a value in each dimension, as many as `type` has."""
+    ranges = zip(RANGES, ((0,) * type.rank, type.shape, (1,) * type.rank), strict=True)
+    attributes = {name: DIMENSIONS.encode(tuple(sizes)) for name, sizes in ranges}
+    return Operation(Slice.name, [value], [type], attributes, (), location)
 
 
 def slice_by_definition(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ...ir import Block, Function, Module, Operation, StringAttribute, Value, use_counts
-from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
+from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding, attached_sharding
 from ..framework.attribute_kinds import DialectData
 from ..framework.declaration import Op
 from ..framework.op_registry import MESH
@@ -96,8 +96,7 @@ class Scope:
             return _sharding_of_result(owner, value.index)
         operation = self.owners.get(owner)
         if operation is None:
-            attribute = self.function.argument_attributes[value.index].get("sdy.sharding")
-            return attribute if isinstance(attribute, TensorSharding) else None
+            return attached_sharding(self.function.argument_attributes[value.index])
         if operation.name == "stablehlo.while":
             return _sharding_of_result(operation, value.index)
         sharding = _at(operation.attributes.get("in_shardings"), value.index)
@@ -112,8 +111,9 @@ def _sharding_of_result(operation: Operation, index: int) -> TensorSharding | No
     if own is not None:
         attribute = operation.attributes.get(own)
         return attribute if isinstance(attribute, TensorSharding) else None
-    name = "out_shardings" if operation.name in COMPUTATIONS else "sdy.sharding"
-    return _at(operation.attributes.get(name), index)
+    if operation.name in COMPUTATIONS:
+        return _at(operation.attributes.get("out_shardings"), index)
+    return attached_sharding(operation.attributes, index)
 
 
 def _at(attribute: object, index: int) -> TensorSharding | None:

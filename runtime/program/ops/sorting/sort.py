@@ -28,6 +28,7 @@ from ....types import (
     TensorType,
     Type,
 )
+from ...ir import Region as IrRegion
 from ..framework import constraints, costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
@@ -146,6 +147,9 @@ class Sort(Op, name="stablehlo.sort"):
 
     def infer(self) -> list[Type]:
         return list(self.inputs)
+
+    def applied_operands(self, region: IrRegion) -> Sequence[int]:
+        return [number for number in range(len(self.inputs)) for _ in range(2)]
 
     @functools.cached_property
     def keys(self) -> tuple[SortKey, ...] | None:
