@@ -12,7 +12,7 @@ from ...api import Executable, compile
 from ...options import Options
 from ...program.ir import Module, Operation, captured_values, operation_module, set_types
 from ...program.ops.contraction.convolution import Convolution
-from ...program.ops.contraction.fft import Fft
+from ...program.ops.fft.fft import Fft
 from ...program.ops.framework.declaration import declaration_of
 from ...types import COMPLEX, ELEMENT_TYPES, Array, TensorType, Type
 from .operation_kinds import base_name

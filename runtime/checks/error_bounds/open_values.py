@@ -22,14 +22,14 @@ import numpy as np
 
 from ...inspection.sanitizer.unspecified_elements import INTEGER_ARITHMETIC
 from ...program.ops.chlo.broadcast import BroadcastBinary
-from ...program.ops.contraction.linalg import Cholesky
 from ...program.ops.control.control import Case, If, While
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.elementwise.comparison import Compare, ComparisonType
 from ...program.ops.elementwise.conversion import BitcastConvert, ReducePrecision
 from ...program.ops.framework.declaration import Op
+from ...program.ops.linalg.linalg import Cholesky
 from ...program.ops.reduction.bodies import Order
-from ...program.ops.reduction.sort import Sort
+from ...program.ops.sorting.sort import Sort
 from ...types import COMPLEX, FLOAT, INTEGER, Array, TensorType, Type
 from .magnitudes import executable_of
 from .open_orders import order_rule

@@ -21,7 +21,7 @@ from ..specialize.rewrites.slicing import concatenate, sliced
 from ..specialize.stages import Specialization
 from ..specialize.utils.cleanup import remove_dead_code
 from ..specialize.utils.constants import Budget
-from ..specialize.utils.operation_classes import creates
+from ..specialize.utils.operation_classes import creates, is_broadcast, is_gather, is_reduction
 from ..specialize.utils.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat
 from .elementwise import MIN_LARGE_SIZE
 from .movement_index_map import is_movement_op
@@ -29,9 +29,6 @@ from .movement_index_map import is_movement_op
 _MIN_SIZE_RATIO: Final = 4
 """A gather moves if its operand has at least this many times as many elements as its result."""
 _MAX_OPERATIONS: Final = 24
-
-_FUSED_USERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
-"""Operations that, like elementwise ones, do not need their operands in memory."""
 
 
 def gather_before_computing(state: Specialization) -> None:
@@ -45,7 +42,7 @@ def gather_early(region: Region) -> None:
 
     Changes the region in place. Operations whose results become unused stay.
     """
-    gathers = [operation for operation in region.walk() if operation.name == "stablehlo.gather"]
+    gathers = list(filter(is_gather, region.walk()))
     if any(_is_computed(operation.operands[0]) for operation in gathers):
         early = _EarlyGathers(region)
         Rewriter({"stablehlo.gather": [early.rewrite]}, {}, {}, Budget()).visit(region)
@@ -126,7 +123,12 @@ class _EarlyGathers:
         if not _is_elementwise(owner):
             return not is_movement_op(owner) and not creates(owner)
         users = self.users.get(value, ())
-        return not all(_is_elementwise(user) or user.name in _FUSED_USERS for user in users)
+        return not all(_is_elementwise(user) or _reads_fused(user) for user in users)
+
+
+def _reads_fused(operation: Operation) -> bool:
+    """Whether an operation, like elementwise ones, does not need its operands in memory."""
+    return is_reduction(operation) or is_gather(operation) or is_broadcast(operation)
 
 
 def _operands_of_full_shape(operation: Operation) -> list[Value]:

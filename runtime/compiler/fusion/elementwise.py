@@ -17,7 +17,7 @@ from typing import Final
 from ...program.ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
-from ..specialize.utils.operation_classes import is_control_flow, is_view
+from ..specialize.utils.operation_classes import is_control_flow, is_gather, is_view
 from ..specialize.utils.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,
@@ -103,7 +103,7 @@ def _may_pay(block: Block, pays_alone: OperationPredicate) -> bool:
 
 def _written_or_reduced(operation: Operation) -> Sequence[Value]:
     """The values whose sizes estimate the work of an operation."""
-    return operation.operands if operation.name == "stablehlo.reduce" else operation.results
+    return operation.operands if declaration_of(operation).reduces else operation.results
 
 
 class _ElementwiseGrouping(LevelGrouping):
@@ -125,11 +125,11 @@ class _ElementwiseGrouping(LevelGrouping):
             return _OTHER
         if is_rematerializable(operation):
             return _REMATERIALIZABLE
-        if operation.name == "stablehlo.constant":
+        if operation.is_constant:
             return _OTHER
         if is_movement_op(operation):
             return _MOVEMENT
-        if operation.name == "stablehlo.gather":
+        if is_gather(operation):
             return self.kind_of_gather(operation)
         shapes = (tensor_type(operation.result).shape, ())
         if all(tensor_type(value).shape in shapes for value in operation.operands) and has_emitter(operation):
@@ -277,7 +277,7 @@ class _ElementwiseGrouping(LevelGrouping):
         if facts.movement is Movement.RESHAPE:
             users = self.users.get(operation.result, [])
             return any(self.needs_in_order(one, operation.result, is_transposed) for one in users)
-        is_array = operation.name == "stablehlo.gather" and operation.operands[0] is value
+        is_array = facts.gathers and operation.operands[0] is value
         copies = is_transposed and facts.copies_strided_operands
         return is_array or copies or facts.is_terminator
 
@@ -319,7 +319,7 @@ class _ElementwiseGrouping(LevelGrouping):
         if producer is None:
             return False
         operation = self.operations[producer]
-        if operation.name == "stablehlo.constant":
+        if operation.is_constant:
             return self.kinds[producer] == _REMATERIALIZABLE
         return self.kinds[producer] == _MOVEMENT and tensor_type(operation.operands[0]).size == 1
 

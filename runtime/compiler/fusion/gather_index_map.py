@@ -9,6 +9,7 @@ from ...program.ir import Operation, Value
 from ...program.ir.affine import AffineExpr, Box
 from ...program.ir.record import Record
 from ...program.ops.framework.declaration import Op
+from ..specialize.utils.operation_classes import is_gather
 from ..specialize.utils.rewriter import has_static_unquantized_types
 from .movement_index_map import copied_element
 
@@ -91,7 +92,7 @@ def read_through_views(
 
 def has_gather_map(operation: Operation) -> bool:
     """Whether an operation is a gather for which `gather_map_of` gives a map."""
-    if operation.name != "stablehlo.gather" or not has_static_unquantized_types(operation):
+    if not is_gather(operation) or not has_static_unquantized_types(operation):
         return False
     view = _gather_view(operation)
     return bool(view.result.size) and all(view.slice_sizes)

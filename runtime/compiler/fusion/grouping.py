@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, cast
 from ...program.ir import Block, Operation, Value, tensor_type, used_values
 from ...program.ir.record import Record
 from ...program.ops.framework.declaration import Op
-from ...program.ops.framework.op_registry import REDUCE
 from ...types import DYNAMIC, TensorType
-from ..specialize.utils.operation_classes import is_movement
+from ..specialize.utils.operation_classes import is_broadcast, is_gather, is_movement, is_reduction
 from ..specialize.utils.rewriter import has_static_unquantized_types
 from .gather_index_map import gathers_elements
 from .groups import (
@@ -44,7 +43,7 @@ class ReducedSpace(Record):
 
 def reduced_space(operation: Operation) -> ReducedSpace | None:
     """The space of a reduction of one operand over adjacent dimensions; None for other operations."""
-    if operation.name != REDUCE or len(operation.operands) != 2:
+    if not is_reduction(operation) or len(operation.operands) != 2:
         return None
     type = operation.operands[0].type
     if not isinstance(type, TensorType) or DYNAMIC in type.shape:
@@ -161,7 +160,7 @@ class SpaceGrouping(LevelGrouping):
         profitable = []
         for positions in positions_by_root.values():
             group = FusionGroup(0, self.levels[positions[0]], positions)
-            has_reduction = any(self.operations[index].name == REDUCE for index in positions)
+            has_reduction = any(is_reduction(self.operations[index]) for index in positions)
             if has_reduction and (len(positions) > 1 or self.pays_alone()) and self.pays(group):
                 profitable.append(self.with_rematerialized(group))
         return profitable
@@ -202,7 +201,7 @@ class SpaceGrouping(LevelGrouping):
     def is_broadcast(self, index: int) -> bool:
         """Whether an operation may be in a group and broadcasts a smaller value."""
         operation = self.operations[index]
-        if not self.members[index] or operation.name != "stablehlo.broadcast_in_dim":
+        if not self.members[index] or not is_broadcast(operation):
             return False
         operand_type, type = operation.operands[0].type, operation.results[0].type
         assert isinstance(operand_type, TensorType) and isinstance(type, TensorType)
@@ -229,7 +228,7 @@ def _operations_of_gathers(
     gathers = [
         operation
         for operation in block.operations
-        if operation.name == "stablehlo.gather"
+        if is_gather(operation)
         and has_static_unquantized_types(operation)
         and tensor_type(operation.result).shape == shape
         and gathers_elements(operation)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from ...program.ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
+from ...program.ir import Block, Builder, Operation, Value, used_values
 from ...program.ops.internal.fusion import FUSION
 from ...types import PLAIN
+from ..specialize.utils.operation_classes import is_broadcast, is_iota
 from .scheduling import canonical_order, topological_order
 
 OperationPredicate = Callable[[Operation], bool]
@@ -127,12 +128,13 @@ def fusion_operation(
             values[operation.result] = copied.result
         else:
             builder.copy(operation, values)
-    builder.create("stablehlo.return", [values[result] for result in results])
+    region = builder.region([values[result] for result in results])
+    region.is_isolated = True
     return Operation(
         name,
         operands,
         [result.type for result in results],
-        regions=[Region([body], is_isolated=True)],
+        regions=[region],
         location=members[-1].location,
     )
 
@@ -150,18 +152,14 @@ def _inputs(
     if not separate_broadcasts:
         return list(dict.fromkeys([(value, None) for value, _ in used]))
     uses = Counter([value for value, _ in used])
-    separated = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    separated = [is_broadcast(member) and uses[value] > 1 for value, member in used]
     pairs = zip(used, separated, strict=True)
     return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
 
 
 def is_rematerializable(operation: Operation) -> bool:
     """Whether computing an operation again costs nothing: an iota, or a constant of one repeated element."""
-    if operation.name == "stablehlo.iota":
-        return True
-    if operation.name != "stablehlo.constant":
-        return False
-    value = operation.attributes["value"]
-    if not isinstance(value, DenseElementsAttribute):
-        return False
-    return value.type.category & PLAIN != 0 and value.has_one_value
+    if not operation.is_constant:
+        return is_iota(operation)
+    value = operation.constant_value
+    return value is not None and value.type.category & PLAIN != 0 and value.has_one_value

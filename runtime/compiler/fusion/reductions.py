@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ...program.ir import Block, Operation, Value, captured_values
-from ...program.ops.framework.op_registry import REDUCE
 from ...program.ops.internal.fusion import REDUCTION_FUSION
 from ...types import TensorType
+from ..specialize.utils.operation_classes import is_broadcast, is_reduction, is_reshape
 from ..specialize.utils.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
@@ -39,7 +39,7 @@ class _ReductionGrouping(SpaceGrouping):
     def is_member(self, operation: Operation) -> bool:
         if len(operation.results) != 1 or is_rematerializable(operation):
             return False
-        if operation.name == REDUCE:
+        if is_reduction(operation):
             is_member = reduced_space(operation) == self.space and not captured_values(operation.regions)
             if is_member:
                 self.reduced_values.add(operation.result)
@@ -53,7 +53,7 @@ class _ReductionGrouping(SpaceGrouping):
             return True
         if shapes[-1] != self.space.shape:
             return False
-        if operation.name == "stablehlo.broadcast_in_dim":
+        if is_broadcast(operation):
             return True
         return all(shape in (self.space.shape, ()) for shape in shapes) and self.has_emitter(operation)
 
@@ -65,7 +65,7 @@ class _ReductionGrouping(SpaceGrouping):
         kept = [size for size in (*shape[:first], *shape[last:]) if size != 1]
         if any([size for size in one if size != 1] != kept for one in shapes if one):
             return False
-        if operation.name == "stablehlo.reshape":
+        if is_reshape(operation):
             return True
         return len({one for one in shapes if one}) <= 1 and self.has_emitter(operation)
 
@@ -73,10 +73,10 @@ class _ReductionGrouping(SpaceGrouping):
         if not self.members[producer]:
             return False
         operation = self.operations[index]
-        is_on_reduced = operation.name != REDUCE and operation.result in self.reduced_values
+        is_on_reduced = not is_reduction(operation) and operation.result in self.reduced_values
         return is_on_reduced or operand not in self.reduced_values
 
     def pays(self, group: FusionGroup) -> bool:
         """Whether a group computes anything besides reductions, broadcasts and reshapes."""
-        bare = (REDUCE, "stablehlo.broadcast_in_dim", "stablehlo.reshape")
-        return any(self.operations[index].name not in bare for index in group.owned)
+        members = [self.operations[index] for index in group.owned]
+        return not all(is_reduction(one) or is_broadcast(one) or is_reshape(one) for one in members)

@@ -14,10 +14,15 @@ from typing import Final
 from ...program.ir import Block, Builder, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.memory_limit import bytes_of
-from ...program.ops.framework.op_registry import REDUCE
 from ...program.ops.internal.fusion import FUSION
 from ...types import TensorType
-from ..specialize.utils.operation_classes import is_control_flow, is_fusion
+from ..specialize.utils.operation_classes import (
+    is_broadcast,
+    is_control_flow,
+    is_fusion,
+    is_reduction,
+    is_reshape,
+)
 from .elementwise import MAX_ARRAYS, MIN_LARGE_SIZE
 from .grouping import MAX_MEMBERS, TilingPredicate
 from .groups import OperationPredicate, fusion_operation, is_rematerializable
@@ -80,7 +85,7 @@ class _Lifetimes:
         for index, operation in enumerate(block.operations):
             for value in used_values(operation):
                 self.use(value, operation, index)
-            if operation.name == "stablehlo.reshape":
+            if is_reshape(operation):
                 source = operation.operands[0]
                 self.reshaped[operation.result] = self.reshaped.get(source, source)
 
@@ -95,7 +100,7 @@ class _Lifetimes:
         producer = source.owner
         if not isinstance(producer, Operation) or producer not in self.position:
             return 0
-        if producer.name == "stablehlo.constant":
+        if producer.is_constant:
             return 0
         return 0 if self.last_use.get(source, -1) >= position else bytes_of(value.type)
 
@@ -104,7 +109,7 @@ class _Lifetimes:
         changes = [0] * (len(self.operations) + 1)
         for index, operation in enumerate(self.operations):
             for value in operation.results:
-                if value not in self.reshaped and operation.name != "stablehlo.constant":
+                if value not in self.reshaped and not operation.is_constant:
                     size = bytes_of(value.type)
                     changes[index] += size
                     changes[max(index, self.last_use.get(value, index)) + 1] -= size
@@ -221,8 +226,7 @@ class _Rewriter:
             return None
         plan.dropped -= {plan.outside[leaf] for leaf in plan.leaves if leaf in plan.outside}
         computed = sum(
-            not is_rematerializable(one) and one.name != "stablehlo.broadcast_in_dim"
-            for one in plan.operations
+            not is_rematerializable(one) and not is_broadcast(one) for one in plan.operations
         )
         return plan if computed * saved <= MAX_OPERATIONS_PER_VALUE * count * (saved - added) else None
 
@@ -232,13 +236,13 @@ class _Rewriter:
         spaces = (
             {tensor_type(result).shape for result in consumer.results}
             if consumer.name == FUSION
-            else {tensor_type(one.operands[0]).shape for one in body.operations if one.name == REDUCE}
+            else {tensor_type(one.operands[0]).shape for one in body.operations if is_reduction(one)}
         )
         read_otherwise: set[Value] = set()
         for operation in body.operations:
             shapes = {tensor_type(value).shape for value in (*operation.operands, *operation.results)}
             is_elementwise = not operation.regions and operation.results and self.has_emitter(operation)
-            if not (operation.name == REDUCE or (is_elementwise and shapes <= {*spaces, ()})):
+            if not (is_reduction(operation) or (is_elementwise and shapes <= {*spaces, ()})):
                 read_otherwise.update(operation.operands)
         return {
             value
@@ -269,7 +273,7 @@ class _Rewriter:
             return False
         if is_rematerializable(operation):
             return True
-        if operation.name == "stablehlo.broadcast_in_dim":
+        if is_broadcast(operation):
             return tensor_type(operation.result).shape == shape
         has_shapes = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
         is_recomputed = declaration_of(operation).cost.is_recomputed

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 from ...program.ir import Block, Operation, Value, captured_values, tensor_type
-from ...program.ops.framework.op_registry import REDUCE
 from ...program.ops.internal.fusion import ROW_FUSION
 from ...types import TensorType
+from ..specialize.utils.operation_classes import is_broadcast, is_reduction, is_reshape
 from ..specialize.utils.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
@@ -63,7 +63,7 @@ class _RowGrouping(SpaceGrouping):
         """Whether an operation may be in a group."""
         if len(operation.results) != 1:
             return False
-        if operation.name == REDUCE:
+        if is_reduction(operation):
             reduces_space = _row_space(operation) == self.space and has_static_unquantized_types(operation)
             return reduces_space and not captured_values(operation.regions)
         if not self.has_shape_in_space(operation.results[0]) or is_rematerializable(operation):
@@ -71,9 +71,9 @@ class _RowGrouping(SpaceGrouping):
         if not has_static_unquantized_types(operation):
             return False
         values = (*operation.operands, operation.result)
-        if operation.name == "stablehlo.reshape":
+        if is_reshape(operation):
             return self.has_shape_in_space(operation.operands[0])
-        if operation.name == "stablehlo.broadcast_in_dim":
+        if is_broadcast(operation):
             return True
         shapes = {tensor_type(value).shape for value in values} - {()}
         return not operation.regions and len(shapes) <= 1 and self.has_emitter(operation)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from ...program.ir import Operation, Region, Value, used_values
 from ...program.ops.framework.memory_limit import bytes_of
-from ...program.ops.framework.op_registry import REDUCE
 from ...program.ops.internal.fusion import REDUCTION_FUSION
-from ..specialize.utils.operation_classes import has_no_effect, is_control_flow
-
-_REDUCTIONS: Final = (REDUCE, REDUCTION_FUSION)
+from ..specialize.utils.operation_classes import has_no_effect, is_control_flow, is_reduction
 
 
 def canonical_order(operations: Iterable[Operation], results: Iterable[Value]) -> list[Operation]:
@@ -89,7 +85,7 @@ def reduce_early(region: Region, stays_unfused: Callable[[Operation], bool] = la
         if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
                 reduce_early(inner, stays_unfused)
-    if any(operation.name in _REDUCTIONS for operation in block.operations):
+    if any(map(_reduces, block.operations)):
         block.operations = _with_early_reductions(block.operations)
 
 
@@ -101,7 +97,7 @@ def _with_early_reductions(operations: list[Operation]) -> list[Operation]:
     followers: dict[Operation, list[Operation]] = {}
     for rank, operation in enumerate(operations):
         ranks[operation] = rank
-        if operation.name not in _REDUCTIONS or not has_no_effect(operation):
+        if not _reduces(operation) or not has_no_effect(operation):
             continue
         producers = [value.owner for value in used_values(operation) if value.owner in ranks]
         freed = [value for value in operation.operands if value.owner in ranks and use_counts[value] == 1]
@@ -116,6 +112,10 @@ def _with_early_reductions(operations: list[Operation]) -> list[Operation]:
         if operation not in moved
         for one in (operation, *followers.get(operation, ()))
     ]
+
+
+def _reduces(operation: Operation) -> bool:
+    return is_reduction(operation) or operation.name == REDUCTION_FUSION
 
 
 def _bytes_of_all(values: Iterable[Value]) -> int:

@@ -60,7 +60,7 @@ class _StepGrouping:
         self.constants = {
             operation.result: index
             for index, operation in enumerate(self.operations)
-            if operation.name == "stablehlo.constant"
+            if operation.is_constant
         }
 
     def fusions(self) -> list[FusionGroup]:
@@ -70,7 +70,7 @@ class _StepGrouping:
         produced: set[Value] = set()
         size = result_bytes = 0
         for index, operation in enumerate(self.operations):
-            if declaration_of(operation).is_terminator or operation.name == "stablehlo.constant":
+            if declaration_of(operation).is_terminator or operation.is_constant:
                 continue
             can_fuse = _may_be_fused(operation) and self.has_emitter(operation)
             operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
@@ -105,7 +105,7 @@ class _StepGrouping:
 def _cost_in_steps(operation: Operation) -> float:
     """The fixed cost of an operation, in steps."""
     facts = declaration_of(operation)
-    if facts.is_terminator or operation.name == "stablehlo.constant":
+    if facts.is_terminator or operation.is_constant:
         return 0.0
     if facts.is_slow_on_few:
         return MIN_STEPS

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...program.ir import Attribute, Block, Operation, Value
 from ...program.ir.printer import Printer
+from ...program.ops.framework.rules import call_target
 
 
 def block_description(block: Block) -> str:
@@ -49,14 +50,8 @@ def attributes_description(operation: Operation) -> str:
 def constants_description(values: Sequence[Value]) -> str:
     """Describe the contents of constants; other values add nothing."""
     owners = [value.owner for value in values]
-    return "\n".join(
-        [
-            attributes_description(owner)
-            if isinstance(owner, Operation) and owner.name == "stablehlo.constant"
-            else ""
-            for owner in owners
-        ]
-    )
+    constants = [owner if isinstance(owner, Operation) and owner.is_constant else None for owner in owners]
+    return "\n".join(["" if one is None else attributes_description(one) for one in constants])
 
 
 def _described_attributes(operation: Operation) -> dict[str, Attribute]:
@@ -66,7 +61,7 @@ def _described_attributes(operation: Operation) -> dict[str, Attribute]:
     their targets are defined outside of StableHLO, and JAX passes parameters to them in such attributes.
     """
     attributes = operation.attributes
-    if operation.name == "stablehlo.custom_call":
+    if call_target(operation) is not None:
         return dict(attributes)
     return {name: value for name, value in attributes.items() if "." not in name} if attributes else {}
 

@@ -50,7 +50,7 @@ def _live_results(operations: Sequence[Operation]) -> int:
     live: set[Value] = set()
     max_live = 0
     for number, operation in enumerate(operations):
-        if operation.name == "stablehlo.constant":
+        if operation.is_constant:
             continue
         live -= {operand for operand in operation.operands if last_use[operand] == number}
         live |= {result for result in operation.results if result in last_use}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ...program.ir import Block, Operation, Value, tensor_type
+from ...program.ops.framework.declaration import declaration_of
+from ...program.ops.framework.traits import Movement
 from .arrays import ArrayEmitter, Workspace, check_block
 from .arrays.emitter import is_in_memory
 from .blocks import Storage, check_interruption
@@ -50,6 +52,8 @@ def steps_module(block: Block) -> ir.Module:
 
 def _source_of(value: Value) -> Value:
     """The value that a value is a reshape of, or itself."""
-    while isinstance(value.owner, Operation) and value.owner.name == "stablehlo.reshape":
-        value = value.owner.operands[0]
+    owner = value.owner
+    while isinstance(owner, Operation) and declaration_of(owner).movement is Movement.RESHAPE:
+        value = owner.operands[0]
+        owner = value.owner
     return value

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...program.ir import Function, Module, Region, tensor_type
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import require_addressable_arguments
-from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS, REDUCE
+from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ...program.ops.framework.rules import call_target
 from ...program.ops.framework.traits import RegionRole
 from ...types import BOOLEAN, FunctionType, TensorType, Type
@@ -19,6 +19,7 @@ from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.registry import simplify
 from .utils.cleanup import remove_common_subexpressions, remove_dead_code
 from .utils.constants import Budget
+from .utils.operation_classes import is_reduction
 
 MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few
@@ -137,7 +138,7 @@ def simplify_functions(state: Specialization) -> None:
 def reduce_before_transposes(state: Specialization) -> None:
     """Reduce the operands of transposes."""
     for body in state.function.bodies:
-        if any(operation.name == REDUCE for operation in body.walk()):
+        if any(map(is_reduction, body.walk())):
             from .rewrites.transposed_reductions import reduce_before_transposing
 
             if reduce_before_transposing(body):

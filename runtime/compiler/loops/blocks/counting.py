@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....program.ir import DenseElementsAttribute, EnumAttribute, Operation
+from ....program.ir import EnumAttribute, Operation
 from ....program.ir import Value as IrValue
 from ....types import SIGNED, TensorType
 
@@ -29,10 +29,7 @@ def count_limit(operation: Operation) -> int | None:
 
 def _integer(value: IrValue) -> int | None:
     """The value of a constant of one signed integer."""
-    operation, type = value.owner, value.type
-    if not isinstance(operation, Operation) or operation.name != "stablehlo.constant":
-        return None
-    attribute = operation.attributes.get("value")
-    if not isinstance(attribute, DenseElementsAttribute) or not isinstance(type, TensorType):
+    attribute, type = value.constant_value, value.type
+    if attribute is None or not isinstance(type, TensorType):
         return None
     return int(attribute.array.flat[0]) if type.category == SIGNED and attribute.array.size == 1 else None

@@ -23,10 +23,8 @@ from .emitter import Binding, EmitRule, Emitter, Registers, accept_always
 
 def is_splat(operation: Operation) -> bool:
     """Whether an operation is a constant whose elements are equal: loops need not read them."""
-    if operation.name != "stablehlo.constant":
-        return False
-    value = operation.attributes["value"]
-    return isinstance(value, DenseElementsAttribute) and value.is_splat
+    value = operation.constant_value
+    return value is not None and value.is_splat
 
 
 def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:

@@ -14,7 +14,7 @@ from ....types import SIGNED
 from ...fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
 from ...fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
 from ...implementation import NoCode
-from ...specialize.utils.operation_classes import is_movement
+from ...specialize.utils.operation_classes import is_gather, is_iota, is_movement
 from .loop_schedule import merge_interleaved_stores
 from .nest import (
     Access,
@@ -124,7 +124,7 @@ class _BoxNest:
             return []
         if is_movement(owner):
             return [copied_element(owner, indices, self.box)]
-        if owner.name == "stablehlo.gather":
+        if is_gather(owner):
             gather_map = gather_map_of(owner, indices, len(self.box))
             return [(index.value, index.indices) for index in gather_map.dynamic_indices]
         return [(operand, indices if tensor_type(operand).shape else ()) for operand in owner.operands]
@@ -138,12 +138,12 @@ class _BoxNest:
         assert isinstance(operation, Operation)
         if is_movement(operation):
             return self.node_ids[operands[0]]
-        if operation.name == "stablehlo.gather":
+        if is_gather(operation):
             return self.gather(operation, gather_map_of(operation, indices, len(self.box)))
         element_type = plain_element_type(value)
-        if operation.name == "stablehlo.constant":
+        if operation.is_constant:
             return self.node(Constant(element_type, _only_element(operation)))
-        if operation.name == "stablehlo.iota":
+        if is_iota(operation):
             expr = indices[cast("IotaOp", Op.of(operation)).iota_dimension]
             self.iota_maps.append(self.relative_to_box(expr))
             return self.node(Iota(len(self.iota_maps) - 1, element_type))

@@ -67,5 +67,5 @@ def block_of(view: Op) -> Block:
         operation.attributes,
         location=operation.location,
     )
-    builder.create("stablehlo.return", created.results)
+    builder.region(created.results)
     return block

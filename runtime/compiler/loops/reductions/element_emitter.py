@@ -51,9 +51,9 @@ class ElementEmitter:
         operation = value.owner
         if not isinstance(operation, Operation):
             return self.load(value, indices)
-        if operation.name == "stablehlo.constant":
+        if operation.is_constant:
             return constant_element(operation)
-        if operation.name == "stablehlo.iota":
+        if declaration_of(operation).counts:
             axis = self.iota_axis(operation)
             index = I64(0) if axis is None else self.index(axis, indices)
             return _index_to_element(self.builder, index, plain_element_type(value))

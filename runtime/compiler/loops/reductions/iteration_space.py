@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
-from ....program.ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
+from ....program.ir import Block, Operation, Value, plain_element_type, tensor_type
 from ....program.ir.affine import row_major_strides
 from ....program.ops.framework.declaration import Op, declaration_of, lookup
 from ....program.ops.framework.traits import Memory, Movement
@@ -32,10 +32,8 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 def needs_no_constant_array(operation: Operation) -> bool:
     """Whether an operation needs no array of constants in memory."""
-    attribute = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
-    if not isinstance(attribute, DenseElementsAttribute):
-        return True
-    return attribute.is_splat or attribute.array.size == 1
+    value = operation.constant_value
+    return value is None or value.has_one_value
 
 
 def strides_of(value: Value, index_map: IndexMap, rank: int) -> tuple[int, ...]:
@@ -60,7 +58,7 @@ def collapsed_stride(sizes: Sequence[int], strides: Sequence[int]) -> int | None
 
 
 def reductions_of(block: Block) -> list[Operation]:
-    return [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
+    return [operation for operation in block.operations if declaration_of(operation).reduces]
 
 
 def reduced_dimensions(reductions: Sequence[Operation]) -> tuple[tuple[int, ...], int, int] | None:
@@ -205,11 +203,11 @@ class IterationSpace:
             raise ValueError
 
     def _propagate(self, operation: Operation) -> None:
-        if operation.name == "stablehlo.reduce":
+        facts = declaration_of(operation)
+        if facts.reduces:
             for result in operation.results:
                 self._set(result, self.unreduced_dims)
             return
-        facts = declaration_of(operation)
         if facts.movement is Movement.BROADCAST:
             self._broadcast(operation)
         elif facts.movement is Movement.RESHAPE:

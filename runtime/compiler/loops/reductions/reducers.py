@@ -21,12 +21,7 @@ from ..llvm.lanes import halves
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I32, I64, Value, rounded, stored_type, value_types
 from ..regions.region_function import OperandArrays
-from .iteration_space import (
-    accumulator_types,
-    is_order_independent,
-    reducer_declaration,
-    reducer_name,
-)
+from .iteration_space import accumulator_types, is_order_independent, reducer_declaration
 
 _MAX_UNROLLED_VALUES = 16
 """Maximum values that are reduced without a loop."""
@@ -61,9 +56,10 @@ class Reducer:
         self.types = accumulator_types(operation, accumulate)
 
     @property
-    def name(self) -> str | None:
-        """The operation that the body applies, if it does nothing else."""
-        return reducer_name(self.body)
+    def code(self) -> str:
+        """The code of the operation on floats that the body applies (`Emit.floats`), if it does nothing else.
+        """
+        return reducer_declaration(self.body).emit.floats
 
     @property
     def identity(self) -> float | None:
@@ -94,7 +90,7 @@ class Reducer:
     def combine(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """Combine the elements of all inputs with others."""
         if self.is_widening:
-            by = self.builder.fadd if self.name == "stablehlo.add" else self.builder.fmul
+            by = self.builder.fadd if self.code == "add" else self.builder.fmul
             return [(by(left[0][0], right[0][0]),)]
         arguments = [Elements((value,)) for value in (*left, *right)]
         results = Emitter(self.builder, self.captured_bindings).emit_block(self.body, arguments)
@@ -182,7 +178,7 @@ def _accumulate(reducer: Reducer, values: OperandArrays, count: int) -> list[Val
 def is_min_or_max(body: Block) -> bool:
     """Whether a reducer is the maximum or minimum of real floats."""
     input_type = tensor_type(body.arguments[0])
-    return input_type.category == FLOAT and reducer_name(body) in ("stablehlo.maximum", "stablehlo.minimum")
+    return input_type.category == FLOAT and reducer_declaration(body).emit.floats in ("maximum", "minimum")
 
 
 class MinMaxReducer:
@@ -198,7 +194,7 @@ class MinMaxReducer:
         self, builder: ir.IRBuilder, body: Block, accumulator: ElementType, lanes: int | None = None
     ) -> None:
         self.builder = builder
-        self.is_maximum = reducer_name(body) == "stablehlo.maximum"
+        self.is_maximum = reducer_declaration(body).emit.floats == "maximum"
         self.real = value_types(accumulator)[0]
         self.integer = ir.IntType(64 if self.real == ir.DoubleType() else 32)
         self.type, self.bits, flag = (

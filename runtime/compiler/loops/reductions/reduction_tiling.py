@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 from ....program.ir import Block, Operation, Value
+from ....program.ops.framework.declaration import declaration_of
 from ..element_costs import cost_of
 from .iteration_space import (
     IndexMap,
@@ -175,7 +176,7 @@ def _finished(block: Block) -> set[Value]:
     """The results of a block's reductions, and all values that are computed from them."""
     finished = set[Value]()
     for operation in block.operations[:-1]:
-        if operation.name == "stablehlo.reduce" or not finished.isdisjoint(operation.operands):
+        if declaration_of(operation).reduces or not finished.isdisjoint(operation.operands):
             finished.update(operation.results)
     return finished
 

@@ -52,10 +52,11 @@ class ReduceCode(RegionCode):
         operation, sizes = self.view.operation, self.layout.sizes
         block = Block(self.operands)
         results = [TensorType((sizes[0], sizes[2]), type.element_type) for type in self.results]
-        reduction = Builder(block).create(
+        builder = Builder(block)
+        reduction = builder.create(
             operation.name, block.arguments, results, operation.attributes, operation.regions
         )
-        Builder(block).create("stablehlo.return", reduction.results)
+        builder.region(reduction.results)
         tiling = region_reduction_tiling(block, sizes)
         accumulate = self.view.ordering.accumulate
         return lower_reductions(block, tiling, self.seconds(), accumulate, self.captured_operands)

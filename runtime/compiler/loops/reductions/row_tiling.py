@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ....program.ir import Block, Operation, Value
+from ....program.ops.framework.declaration import declaration_of
 from ..element_costs import cost_of
 from .iteration_space import (
     IndexMap,
@@ -142,7 +143,7 @@ def _assign_passes(plan: RowTilePlan, block: Block) -> None:
     for operation in block.operations[:-1]:
         pass_index = max((plan.pass_of[operand] for operand in operation.operands), default=0)
         for result in operation.results:
-            plan.pass_of[result] = pass_index + (operation.name == "stablehlo.reduce")
+            plan.pass_of[result] = pass_index + declaration_of(operation).reduces
 
 
 def _column_outputs(plan: RowTilePlan, block: Block) -> list[Value]:

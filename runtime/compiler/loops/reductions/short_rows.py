@@ -14,6 +14,7 @@ from llvmlite import ir
 from ....program.ir import Block, Operation, plain_element_type
 from ....program.ir import Value as IrValue
 from ....program.ops.framework.costs import EXPENSIVE_COST
+from ....program.ops.framework.declaration import declaration_of
 from ..element_costs import cost_of
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
@@ -72,7 +73,7 @@ def _is_expensive(block: Block) -> bool:
 
 
 def _operations_around_reductions(block: Block) -> list[Operation]:
-    return [operation for operation in block.operations[:-1] if operation.name != "stablehlo.reduce"]
+    return [operation for operation in block.operations[:-1] if not declaration_of(operation).reduces]
 
 
 def _varies(plan: RowTilePlan, value: IrValue) -> bool:
@@ -120,7 +121,7 @@ class ShortRows(RowEmitter):
                 columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
                 self._clear(scratch, plain_element_type(value).dtype.itemsize, columns * self.group)
                 self._copy(value, pointer, scratch, is_load=True)
-        counted = [operation for operation in self.block.operations if operation.name == "stablehlo.iota"]
+        counted = [operation for operation in self.block.operations if declaration_of(operation).counts]
         for axis in dict.fromkeys(map(self.iota_axis, counted)):
             if axis is not None and axis < rank and rank > 1:
                 self.row_index_buffers[axis] = scratch = aligned_scratch(self.builder, I64, self.group)
@@ -256,7 +257,7 @@ class ShortRows(RowEmitter):
         """Compute once for each row the values that are the same for all columns."""
         needed = self.plan.row_values(values, self.scratch_buffers.__contains__)
         operations = [(value, value.owner) for value in needed if isinstance(value.owner, Operation)]
-        row_values = [value for value, owner in operations if owner.name != "stablehlo.constant"]
+        row_values = [value for value, owner in operations if not owner.is_constant]
         scratch_buffers = {value: self._allocate(value) for value in row_values}
         if scratch_buffers:
             with Loop(self.builder, I64(0), I64(self.group), True) as row:

@@ -20,6 +20,7 @@ from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ....kernels.simd.prefetches import prefetch_address
 from ....program.ir import Block, Operation, plain_element_type
 from ....program.ir import Value as IrValue
+from ....program.ops.framework.declaration import declaration_of
 from ....types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
 from ..element_costs import interleave_count
@@ -340,7 +341,7 @@ class _RowBlocks(_Blocks):
     def _stored(self, value: IrValue) -> IrValue:
         """The argument of bf16 that a value is converted from, else the value itself."""
         owner = value.owner
-        if not isinstance(owner, Operation) or owner.name != "stablehlo.convert":
+        if not isinstance(owner, Operation) or declaration_of(owner).emit.by_attributes != "convert":
             return value
         (source,) = owner.operands
         return source if source in self.arguments and plain_element_type(source) is BF16 else value

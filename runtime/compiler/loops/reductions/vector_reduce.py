@@ -145,7 +145,7 @@ class _Tree:
         self.builder = builder = row.builder
         assert reducer.identity is not None
         self.padding = constant_like(row.type, reducer.identity)
-        is_sum = reducer.name == "stablehlo.add"
+        is_sum = reducer.code == "add"
         self.combine: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
 
     def total(self, scratch: ir.Value) -> ir.Value:

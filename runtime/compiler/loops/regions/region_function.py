@@ -54,11 +54,7 @@ def check_region(region: Region) -> str | None:
 
 def is_embedded_constant(value: IrValue) -> bool:
     """Whether a captured value is a small constant, which is embedded in the region's function."""
-    return (
-        isinstance(value.owner, Operation)
-        and value.owner.name == "stablehlo.constant"
-        and is_small(value.type)
-    )
+    return isinstance(value.owner, Operation) and value.owner.is_constant and is_small(value.type)
 
 
 def captured_arguments(regions: Iterable[Region]) -> list[IrValue]:

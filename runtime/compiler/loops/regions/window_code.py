@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ....program.ops.reduction.cumulative import ScanLayout
 from ....types import TensorType
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from ....program.ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
 
 
-def window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
-    """The generated loop of an operation with windows that has elements."""
-    if view.name == "stablehlo.select_and_scatter":
-        return _SelectAndScatterCode(view, threads)
-    is_cumulative = cast("ReduceWindow", view).scan_layout is not None
+def reduce_window_code(view: ReduceWindow, threads: int | None) -> RegionCode:
+    """The generated loop of a `reduce_window` that has elements."""
+    is_cumulative = view.scan_layout is not None
     return (_CumulativeCode if is_cumulative else _ReduceWindowCode)(view, threads)
 
 
@@ -106,7 +104,7 @@ class _CumulativeCode(_ReduceWindowCode):
         return float(2 * self.view.results[0].size)
 
 
-class _SelectAndScatterCode(_WindowOperationCode):
+class SelectAndScatterCode(_WindowOperationCode):
     """`select_and_scatter`, in the order of `source`."""
 
     view: SelectAndScatter

@@ -22,7 +22,7 @@ from ....program.ops.framework.memory_limit import bytes_of
 from ...cost_model import BYTES_PER_SECOND
 from ...implementation import ImplementationKind, Prepared
 from ...loops.block_cache import BlockCache
-from ...loops.reductions.iteration_space import IterationSpace, shape_of
+from ...loops.reductions.iteration_space import IterationSpace, reductions_of, shape_of
 from ...loops.reductions.row_tiling import RowTilePlan, plan_row_tiling
 from .ufunc_recorder import MAX_OPERANDS, UfuncProgramRecorder, UfuncValue
 from .ufunc_traces import Untraceable
@@ -104,11 +104,10 @@ def recorded_program(block: Block) -> tuple[UfuncProgramRecorder, int] | None:
 
 def _row_tiling(block: Block) -> RowTilePlan | None:
     """The rows and columns of a fusion's iteration space, or None if it has none."""
-    names = {operation.name for operation in block.operations}
     # Loops of SciPy may warn and raise, which other threads cannot; and importing SciPy takes long.
     if any(declaration_of(one).cost.reference is ReferenceWork.SCIPY for one in block.operations):
         return None
-    if "stablehlo.reduce" in names:
+    if reductions_of(block):
         return plan_row_tiling(block)
     shape = shape_of(block.terminator.operands[0])
     axes = IterationSpace(shape, range(len(shape)), is_elementwise).of(block)

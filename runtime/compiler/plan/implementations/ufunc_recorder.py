@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ....kernels.launch import ufunc_loops, ufunc_program
-from ....program.ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
+from ....program.ir import Block, Operation, Value, tensor_type
 from ....program.ops.framework.declaration import Op, declaration_of
-from ....program.ops.framework.op_registry import REDUCE
 from ....types import DType
 from ...implementation import OverwritePairs
-from ...loops.reductions.iteration_space import needs_no_constant_array
 from ...loops.reductions.row_tiling import RowTilePlan
 from .block_reference import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
@@ -171,13 +169,13 @@ class UfuncProgramRecorder:
         operands = [self._traced[operand] for operand in operation.operands]
         if declaration_of(operation).movement is not None:  # one that keeps dimensions: see `IterationSpace`
             return operands[0]
-        if operation.name == "stablehlo.constant":
-            attribute = operation.attributes["value"]
-            if not isinstance(attribute, DenseElementsAttribute) or not needs_no_constant_array(operation):
+        if operation.is_constant:
+            value = operation.constant_value
+            if value is None or not value.has_one_value:
                 raise Untraceable("has a constant of several elements")
-            return Traced(self, self.constant(attribute.array.flat[0]), attribute.array.dtype)
+            return Traced(self, self.constant(value.array.flat[0]), value.array.dtype)
         view = Op.of(operation)
-        if operation.name == REDUCE:
+        if declaration_of(operation).reduces:
             return self._reduction(cast("Reduce", view), operands[0], operands[1])
         if operation.regions or not operands:
             raise Untraceable(f"has {operation.name}")

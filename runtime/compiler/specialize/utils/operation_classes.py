@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....program.ir import Block, Operation
 from ....program.ops.framework.declaration import declaration_of, lookup
-from ....program.ops.framework.traits import Memory, Product, RegionRole
+from ....program.ops.framework.traits import Memory, Movement, Product, RegionRole
 
 
 def is_control_flow(operation: Operation) -> bool:
@@ -31,10 +31,29 @@ def is_view(operation: Operation) -> bool:
     return movement is not None and movement.has_one_source
 
 
-def reads_at_indices(operation: Operation) -> bool:
-    """Whether a result has only elements of the first operand, at indices that other operands give."""
-    facts = declaration_of(operation)
-    return facts.movement is None and facts.moved_operands == slice(1) and len(operation.operands) > 1
+def is_broadcast(operation: Operation) -> bool:
+    """Whether an operation is a `broadcast_in_dim` or its older form."""
+    return declaration_of(operation).movement is Movement.BROADCAST
+
+
+def is_reshape(operation: Operation) -> bool:
+    """Whether an operation is a `reshape`."""
+    return declaration_of(operation).movement is Movement.RESHAPE
+
+
+def is_gather(operation: Operation) -> bool:
+    """Whether an operation is a `gather`."""
+    return declaration_of(operation).gathers
+
+
+def is_iota(operation: Operation) -> bool:
+    """Whether an operation is an `iota`."""
+    return declaration_of(operation).counts
+
+
+def is_reduction(operation: Operation) -> bool:
+    """Whether an operation is a `reduce`."""
+    return declaration_of(operation).reduces
 
 
 def creates(operation: Operation) -> bool:

@@ -70,6 +70,8 @@ class Facts:
         finiteness: whether it can give NaN or infinity for finite operands.
         float_identity: the float that changes no bit of another one with which a sum or a product combines
             it. Reductions by such an operation may accumulate in a wider type and round once.
+        counts: whether each element of its result is its own index in a dimension.
+        gathers: whether its result consists of slices of the first operand at index vectors.
         interval: the rule by which bounds of integer operands imply bounds of its result
             (`compiler/specialize/utils/intervals.py`); empty: they imply none, unless it moves elements.
         is_slow_on_few: whether NumPy and kernels take long for few elements, so that native code pays for it
@@ -93,6 +95,7 @@ class Facts:
         product: which sums of products it computes, if it does.
         promotion_constraint: the label of the constraint on promotion that does not hold where implicit
             conversions have been made explicit.
+        reduces: whether its region combines the elements of its inputs along some of their dimensions.
         region_loop: the module and the class in `compiler/loops/` of the generated loops around its regions;
             empty: it has none.
         region_role: what its regions are for.
@@ -120,7 +123,9 @@ class Facts:
     depends_on_digits: ClassVar[bool] = False
     emit: ClassVar[Emit] = NO_CODE
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
+    counts: ClassVar[bool] = False
     float_identity: ClassVar[float | None] = None
+    gathers: ClassVar[bool] = False
     interval: ClassVar[str] = ""
     is_slow_on_few: ClassVar[bool] = False
     is_terminator: ClassVar[bool] = False
@@ -136,6 +141,7 @@ class Facts:
     partition: ClassVar[str] = "replicate"
     product: ClassVar[Product | None] = None
     promotion_constraint: ClassVar[str] = ""
+    reduces: ClassVar[bool] = False
     region_loop: ClassVar[str] = ""
     region_role: ClassVar[RegionRole] = RegionRole.COMPUTATION
     rounding: ClassVar[Rounding] = Rounding.LIBRARY

@@ -157,6 +157,7 @@ def _slice_sizes_at_most_one(name: str) -> Constraint:
 class Gather(GatherRules, name="stablehlo.gather"):
     """Reads a window at each index vector, whose start is clamped so that the window is in bounds."""
 
+    gathers = True
     cost = costs.GATHER
     numpy = "indexing.gather_numpy.bind"
     block_rule = "blocks.indexing.GATHER"

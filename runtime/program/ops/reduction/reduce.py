@@ -79,6 +79,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
 
     unused_results = "reduce"
+    reduces = True
     partition = "reduce"
     cost = costs.REDUCTION
     kernel = "body_kernels.reduce_kernel"

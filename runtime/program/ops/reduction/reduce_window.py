@@ -135,7 +135,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
 
     unused_results = "reduce"
     kernel = "body_kernels.reduce_window_kernel"
-    region_loop = "regions.window_code.window_code"
+    region_loop = "regions.window_code.reduce_window_code"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     wider = "sum"
@@ -269,7 +269,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     """
 
     kernel = "body_kernels.select_and_scatter_kernel"
-    region_loop = "regions.window_code.window_code"
+    region_loop = "regions.window_code.SelectAndScatterCode"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     terms_depend_on_data = True
