@@ -27,7 +27,7 @@ import nimblehlo
 from nimblehlo.checks.checking import check_files
 from nimblehlo.program.ir import Module, Operation
 from nimblehlo.program.ops.custom_calls.targets import ALMOST_EQ_TOLERANCE, CLOSE_ULP_DIFFERENCES
-from nimblehlo.program.ops.testing.check import not_almost_equal, not_close
+from nimblehlo.program.ops.test_dialects.check import not_almost_equal, not_close
 from nimblehlo.types import FunctionType
 
 Array = np.ndarray[Any, Any]

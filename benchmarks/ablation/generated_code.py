@@ -24,7 +24,7 @@ from nimblehlo.compiler import loops, plan
 from nimblehlo.compiler.fusion import reductions as reduction_fusions
 from nimblehlo.compiler.fusion import rows as row_fusions
 from nimblehlo.compiler.fusion import small_steps
-from nimblehlo.compiler.loops import element_costs, native_loop
+from nimblehlo.compiler.loops import element_costs, while_function
 from nimblehlo.compiler.loops.arrays import chains, selection
 from nimblehlo.compiler.loops.llvm import machine
 from nimblehlo.compiler.loops.nests import emission_plan, loop_schedule
@@ -104,7 +104,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
         ("squared_error", "batch_statistics"),
     ),
     "small tensors in registers": (
-        replaced(native_loop, "_check_scalar_loop", lambda *_: ""),
+        replaced(while_function, "_check_scalar_loop", lambda *_: ""),
         ("lorenz", "newton"),
     ),
     "chains": (replaced(chains, "fused_into_users", lambda *_: set()), ("heat", "averages")),

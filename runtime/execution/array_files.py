@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ExecutionError
-from ..program.ops.testing.array_files import for_file, from_file
+from ..program.ops.test_dialects.array_files import for_file, from_file
 from ..types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
 
 

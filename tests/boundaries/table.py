@@ -48,7 +48,7 @@ runtime/program/frontend/bytecode/container.py:NATIVE_*
 runtime/program/frontend/bytecode/container.py:_IS_ALIGNED
 runtime/program/frontend/bytecode/container.py:_BLOB
 runtime/program/frontend/bytecode/values.py:DYNAMIC_SIZE
-runtime/program/ops/testing/array_files.py:_NUMPY_OWN
+runtime/program/ops/test_dialects/array_files.py:_NUMPY_OWN
 runtime/program/ops/custom_calls/view.py:TYPED_FFI
 runtime/program/ops/numerics/result_accuracy.py:*
 runtime/program/ops/numerics/special_functions.py:_SPLIT

@@ -227,7 +227,7 @@ def running_sum(view: Any, threads: int | None) -> KernelMatch:
     if not running_sum.supports(operand.dtype):
         return f"no kernel on {operand.element_type}"
     arguments = (operand.shape, operand.dtype, view.dimension)
-    return Kernel(lambda: running_sum.prepare(*arguments, threads=threads), "running sums")
+    return KernelImplementation(lambda: running_sum.prepare(*arguments, threads=threads), "running sums")
 ''',
         "tests/checks/fuzzing/not_interpreted.py": '''
 

@@ -14,9 +14,9 @@ import traceback
 import warnings
 from typing import IO, Final
 
-from .interpreter import InProcessInterpreter
 from .isolation import ProcessExit, send, serve
 from .names import backend
+from .reference_interpreter import InProcessInterpreter
 
 _IMPORTS: Final = {"jax": f"{__package__}.pjrt", "pjrt": f"{__package__}.pjrt"}
 """The module to import in advance, by the prefix of the backend's name; importing it starts no thread."""

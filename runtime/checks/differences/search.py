@@ -15,7 +15,7 @@ from ...options import Options
 from ...program.ir import Module, Operation, Value, source_line
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import RegionRole
-from ...program.ops.testing.array_files import for_file
+from ...program.ops.test_dialects.array_files import for_file
 from ...types import Array
 from ..backends import Backend, BackendError, backend
 from ..backends.backend import Runnable

@@ -16,7 +16,7 @@ from ...execution.array_files import random_inputs
 from ...options import Options
 from ...program.ir import Module, Value
 from . import regions, simplification
-from .program import (
+from .removal import (
     CannotMinimize,
     Replacement,
     entry_of,

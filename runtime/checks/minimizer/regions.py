@@ -15,7 +15,7 @@ from ...program.ir import (
 )
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import RegionRole
-from .program import CannotMinimize, constant, entry_of, is_replaceable, rewritten
+from .removal import CannotMinimize, constant, entry_of, is_replaceable, rewritten
 
 
 def inlinable(module: Module, entry: str) -> list[tuple[Operation, int]]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from ...errors import NimbleError
 from ...program.ir import Module
 from ...program.ops.framework.verify import verify
-from .program import CannotMinimize
+from .removal import CannotMinimize
 
 Item = TypeVar("Item")
 FaultPredicate = Callable[[Module], bool]

@@ -12,7 +12,7 @@ import numpy as np
 from ...program.frontend import parse
 from ...program.ir import Attribute, DenseElementsAttribute, Module, Operation, Region
 from ...program.ir.builder import copy_region
-from .program import with_entry
+from .removal import with_entry
 
 _SIZE: Final = re.compile(r"(?<=[<x])(\d+)(?=x)")
 _ELEMENT_TYPE: Final = re.compile(r"(?<=[<x])(complex<f\d+>|bf16|f8\w+|f\d+|u?i\d+)(?=>)")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...program.ir import Module
 from ...program.ir.fingerprint import fingerprint
-from ...program.ops.testing.array_files import for_file, from_file
+from ...program.ops.test_dialects.array_files import for_file, from_file
 from ...types import TensorType, Type
 from ..explorer.comparison import NO_DISTANCE, compare
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...kernels.launch.threads import Division
 
 
-class KernelLaunch(NamedTuple):
+class TaskLaunch(NamedTuple):
     """The launch of a task function.
 
     Attributes:
@@ -31,7 +31,7 @@ class KernelLaunch(NamedTuple):
     seconds: float
 
 
-class LoweredKernel(Record):
+class LoweredLoop(Record):
     """Native code before it is compiled.
 
     Attributes:
@@ -45,7 +45,7 @@ class LoweredKernel(Record):
 
     module: Callable[[], Any]
     items_per_task: int
-    launches: tuple[KernelLaunch, ...]
+    launches: tuple[TaskLaunch, ...]
     scratch: tuple[tuple[tuple[int, ...], DType], ...] = ()
     symbols: Callable[[], Mapping[str, int]] = dict
     integers: tuple[int, ...] = ()
@@ -83,7 +83,7 @@ class NativeCode(Implementation):
         raise NotImplementedError
 
     @property
-    def lowered(self) -> LoweredKernel:
+    def lowered(self) -> LoweredLoop:
         """The code before it is compiled."""
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class _SharedCode:
         lowered: the result of `FusionCode.lower`.
     """
 
-    def __init__(self, text: str, lowered: LoweredKernel | None) -> None:
+    def __init__(self, text: str, lowered: LoweredLoop | None) -> None:
         self.text = text
         self.lowered = lowered
 
@@ -148,7 +148,7 @@ class _SharedCode:
 class FusionCode(NativeCode):
     """The native code of a fusion, which fusions with equal blocks share."""
 
-    def lower(self) -> LoweredKernel | None:
+    def lower(self) -> LoweredLoop | None:
         """The code before it is compiled; None if there is none."""
         raise NotImplementedError
 
@@ -166,12 +166,12 @@ class FusionCode(NativeCode):
         return _SharedCode(text, self.lower())
 
     @property
-    def lowered_or_none(self) -> LoweredKernel | None:
+    def lowered_or_none(self) -> LoweredLoop | None:
         """The result of `lower`, once for all equal blocks."""
         return self._shared.lowered
 
     @property
-    def lowered(self) -> LoweredKernel:
+    def lowered(self) -> LoweredLoop:
         """The code before it is compiled, which must exist."""
         assert self.lowered_or_none is not None
         return self.lowered_or_none

@@ -9,7 +9,7 @@ from ..cost_model import (
     compiler_load_seconds,
 )
 from ..implementation import Cost
-from .native_code import FusionCode, KernelLaunch, LoweredKernel
+from .native_code import FusionCode, LoweredLoop, TaskLaunch
 
 
 class StepCode(FusionCode):
@@ -24,13 +24,13 @@ class StepCode(FusionCode):
         seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()
         return Cost(REFERENCE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .arrays import library_symbols
         from .steps import NAME, steps_module
 
-        return LoweredKernel(
+        return LoweredLoop(
             lambda: steps_module(self.block),
             1,
-            (KernelLaunch(NAME, 1, self.seconds()),),
+            (TaskLaunch(NAME, 1, self.seconds()),),
             symbols=lambda: library_symbols(self.block.operations),
         )

@@ -8,9 +8,9 @@ from typing import Any
 from ...compiler.plan import Plan
 from ...program.ops.collectives.process_grid import Grid, ProcessId
 from ..executor import Limits
+from .coroutine import ProcessProgram, check_grid
 from .host import NO_QUEUES, HostQueues
 from .process import Run, process_ids
-from .program import ProcessProgram, check_grid
 from .scheduler import Scheduler
 from .transport import LocalTransport
 

@@ -17,9 +17,9 @@ from ...program.ir import Operation
 from ...program.ops.collectives.process_grid import Grid, ProcessId
 from ...program.ops.framework.call_state import begin_process
 from ..executor import Limits
+from .coroutine import Coroutine, ProcessProgram
 from .host import NO_QUEUES, HostQueues, Queue
 from .process import InfeedValues, Process, Run
-from .program import Coroutine, ProcessProgram
 from .transport import LocalTransport, Pending, Values, deadlock_text
 
 PROCESS_BYTES: Final = 1 << 10

@@ -11,7 +11,7 @@ from nimblehlo.compiler.plan.implementations.native_loops import LoopToCompile
 from nimblehlo.kernels.launch import threads
 from tests.support.running import run_every_way
 
-from .test_native_loop import check, counted, loop_to_compile_of, reason_of
+from .test_while_function import check, counted, loop_to_compile_of, reason_of
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)

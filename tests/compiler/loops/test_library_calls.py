@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.running import run_every_way
 
-from .test_native_loop import counted, reason_of
+from .test_while_function import counted, reason_of
 
 RNG = np.random.default_rng(11)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo.compiler.specialize.forward import static_form
 from nimblehlo.compiler.specialize.rewrites.identities import (
     asserted_condition,
     identity_operand,
     raise_failed_assertion,
 )
 from nimblehlo.compiler.specialize.shapes import result_types
+from nimblehlo.compiler.specialize.size_propagation import static_form
 from nimblehlo.program.ir import Operation
 from nimblehlo.program.ops.shape.static_forms import STATIC_FORMS
 from tests.program.ops.rejections import program

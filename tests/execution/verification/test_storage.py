@@ -8,8 +8,8 @@ import pytest
 
 from nimblehlo.compiler.loops.arrays import ArrayEmitter
 from nimblehlo.compiler.loops.blocks.emitter import emit_rule_of
-from nimblehlo.compiler.loops.native_loop import check_native_loop, native_loop
 from nimblehlo.compiler.loops.steps import check_steps, steps_module
+from nimblehlo.compiler.loops.while_function import check_while_function, while_module
 from nimblehlo.execution.verification.plans import InvalidPlan
 from nimblehlo.program.frontend import parse
 from nimblehlo.program.ir import Block, captured_values
@@ -72,9 +72,9 @@ def generate_loop() -> None:
     block = block_of(LOOP)
     (operation,) = [one for one in block.operations if one.name == "stablehlo.while"]
     captured = captured_values(operation.regions)
-    assert check_native_loop(operation, captured) is None
+    assert check_while_function(operation, captured) is None
     with verifying_storage():
-        native_loop(operation, captured)
+        while_module(operation, captured)
 
 
 @pytest.mark.parametrize("generate", [generate_steps, generate_loop])

@@ -8,7 +8,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.compiler.implementation import NoCode
-from nimblehlo.compiler.plan.implementations.kernel import Kernel
+from nimblehlo.compiler.plan.implementations.kernel import KernelImplementation
 from nimblehlo.kernels.launch import compilation, private_names
 from nimblehlo.kernels.launch.private_names import NUMBA, MissingName, PrivateName
 
@@ -68,8 +68,8 @@ def test_a_reference_stays_where_numba_lacks_a_name(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(private_names, "NUMBA", (GONE,))
     prepared = []
     with pytest.raises(NoCode, match=r"has no numba\.core\.cgutils\.gone"):
-        Kernel(lambda: prepared.append, "compiled when called").prepare()
-    Kernel(lambda: prepared.append, "compiled ahead", is_compiled_ahead=True).prepare()(X)
+        KernelImplementation(lambda: prepared.append, "compiled when called").prepare()
+    KernelImplementation(lambda: prepared.append, "compiled ahead", is_compiled_ahead=True).prepare()(X)
     assert len(prepared) == 1
 
 

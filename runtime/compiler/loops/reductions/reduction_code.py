@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....program.ir import Block, Value
-from ..native_code import FusionCode, KernelLaunch, LoweredKernel, divide_by_seconds
+from ..native_code import FusionCode, LoweredLoop, TaskLaunch, divide_by_seconds
 
 if TYPE_CHECKING:
     from .reduction_tiling import ReductionTilePlan
@@ -29,7 +29,7 @@ class RowCode(FusionCode):
 
     label = "one loop over rows"
 
-    def lower(self) -> LoweredKernel | None:
+    def lower(self) -> LoweredLoop | None:
         from .row_tiling import NAME, plan_row_tiling
 
         tiling = plan_row_tiling(self.block)
@@ -43,14 +43,14 @@ class RowCode(FusionCode):
 
             return rows_module(self.block, tiling, size)
 
-        launches = (KernelLaunch(NAME, tasks, seconds),)
-        return LoweredKernel(module, size, launches, integers=(0, size, tiling.rows))
+        launches = (TaskLaunch(NAME, tasks, seconds),)
+        return LoweredLoop(module, size, launches, integers=(0, size, tiling.rows))
 
 
 class ReductionCode(FusionCode):
     """The code of a fusion of reductions and the operations on their operands."""
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .reduction_tiling import plan_reduction_tiling
 
         tiling = plan_reduction_tiling(self.block)
@@ -64,7 +64,7 @@ def lower_reductions(
     seconds: float,
     accumulate: str = "wide",
     passed: Sequence[Value] = (),
-) -> LoweredKernel:
+) -> LoweredLoop:
     """The code of reductions.
 
     Args:
@@ -76,15 +76,15 @@ def lower_reductions(
     from .tiled_reduction import FINISH, PARTIAL, Accumulation, reductions_module
 
     tasks, size = divide_by_seconds(tiling.total_blocks, seconds)
-    launches, scratch = [KernelLaunch(PARTIAL, tasks, seconds)], []
+    launches, scratch = [TaskLaunch(PARTIAL, tasks, seconds)], []
     if tiling.blocks > 1:
         tasks = tiling.outer * tiling.inner_blocks
-        launches.append(KernelLaunch(FINISH, tasks, seconds / tiling.block_reduced))
+        launches.append(TaskLaunch(FINISH, tasks, seconds / tiling.block_reduced))
         shape = (tiling.outer, tiling.blocks, tiling.inner)
         types = [type for one in reductions_of(block) for type in accumulator_types(one, accumulate)]
         scratch = [(shape, type.dtype) for type in types]
     accumulation = Accumulation(accumulate, passed)
-    return LoweredKernel(
+    return LoweredLoop(
         lambda: reductions_module(block, tiling, size, accumulation),
         size,
         tuple(launches),

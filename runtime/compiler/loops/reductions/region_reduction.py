@@ -11,7 +11,7 @@ import numpy as np
 from ....program.ir import Block, Builder
 from ....program.ops.reduction.reduce import Layout, layout
 from ....types import COMPLEX, Array, TensorType
-from ..native_code import LoweredKernel
+from ..native_code import LoweredLoop
 from ..regions.region_code import RegionCode, check_reducer, converters
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ReduceCode(RegionCode):
         shapes = [self.layout.sizes] * len(types) + [()] * len(types)
         return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .reduction_code import lower_reductions
         from .reduction_tiling import region_reduction_tiling
 

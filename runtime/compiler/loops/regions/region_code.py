@@ -28,7 +28,7 @@ from ...cost_model import (
     seconds_of_operations,
 )
 from ...implementation import Cost, Implementation, NoCode, Prepared, Runnable
-from ..native_code import LoweredKernel, NativeCode, names_of, seconds_of, tensor
+from ..native_code import LoweredLoop, NativeCode, names_of, seconds_of, tensor
 
 if TYPE_CHECKING:
     from ....program.ops.reduction.reducer import Body
@@ -97,7 +97,7 @@ class RegionCode(NativeCode):
         reasons = map(check_region, regions)
         return next(filter(None, reasons), None) or check_ordering(regions, self.view.ordering)
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         """The code before it is compiled."""
         raise NotImplementedError
 
@@ -173,7 +173,7 @@ class RegionCode(NativeCode):
         return captured_arguments(self.view.operation.regions)
 
     @functools.cached_property
-    def lowered(self) -> LoweredKernel:
+    def lowered(self) -> LoweredLoop:
         """The cached result of `lower`."""
         return self.lower()
 

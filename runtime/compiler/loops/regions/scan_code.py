@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..native_code import KernelLaunch, LoweredKernel
+from ..native_code import LoweredLoop, TaskLaunch
 from .region_code import RegionCode
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ class ScanCode(RegionCode):
         scanned = (*self.view.inputs, *self.view.outputs)[0]
         return int(scanned.shape[self.view.dimension])
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .chlo_scan import NAME, scan_module
 
-        launches = (KernelLaunch(NAME, 1, self.seconds()),)
-        return LoweredKernel(
+        launches = (TaskLaunch(NAME, 1, self.seconds()),)
+        return LoweredLoop(
             lambda: scan_module(self.view, self.captured_operands, self.length), 1, launches
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....program.ops.framework.declaration import Op
 from ....types import TensorType
-from ..native_code import KernelLaunch, LoweredKernel, divide_by_seconds
+from ..native_code import LoweredLoop, TaskLaunch, divide_by_seconds
 from .region_code import MAX_TASKS, RegionCode, converters
 
 if TYPE_CHECKING:
@@ -47,16 +47,16 @@ class ScatterCode(RegionCode):
         updates = [update.with_element_type(result.element_type) for update, result in pairs]
         return [self.view.scatter_indices, *updates]
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .scatter import NAME, partition_destinations, scatter_module
 
         seconds = self.seconds()
         min_chunk = divide_by_seconds(MAX_TASKS, seconds).tasks
         partition = partition_destinations(self.view, min_chunk)
-        return LoweredKernel(
+        return LoweredLoop(
             lambda: scatter_module(self.view, self.captured_operands, partition),
             partition.size,
-            (KernelLaunch(NAME, partition.tasks, seconds),),
+            (TaskLaunch(NAME, partition.tasks, seconds),),
         )
 
     def operations_on_elements(self) -> float:

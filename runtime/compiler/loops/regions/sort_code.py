@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....types import TensorType
-from ..native_code import KernelLaunch, LoweredKernel
+from ..native_code import LoweredLoop, TaskLaunch
 from .region_code import MAX_TASKS, RegionCode
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SortCode(RegionCode):
     def operands(self) -> list[TensorType]:
         return self.results
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .sort import CHUNKS, MERGES, SortPlan, sort_module
 
         chunk = 1 << (self.count - 1).bit_length()
@@ -58,14 +58,14 @@ class SortCode(RegionCode):
             chunk //= 2
         tiling = SortPlan(self.rows, self.count, chunk)
         seconds = self.seconds()
-        launches = [KernelLaunch(CHUNKS, tiling.rows * tiling.chunks, seconds)]
+        launches = [TaskLaunch(CHUNKS, tiling.rows * tiling.chunks, seconds)]
         for width in tiling.widths:
             tasks = tiling.rows * tiling.pairs(width)
-            launches.append(KernelLaunch(MERGES.format(width), tasks, seconds / tiling.levels))
+            launches.append(TaskLaunch(MERGES.format(width), tasks, seconds / tiling.levels))
         scratch = [((type.shape), type.dtype) for type in self.results]
         scratch.append(((self.rows, self.count + 1), np.dtype(np.int32)))
         comparator = self.view.comparator
-        return LoweredKernel(
+        return LoweredLoop(
             lambda: sort_module(comparator, self.captured_operands, tiling),
             chunk,
             tuple(launches),

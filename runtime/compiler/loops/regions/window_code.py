@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....program.ops.reduction.cumulative import ScanLayout
 from ....types import TensorType
-from ..native_code import KernelLaunch, LoweredKernel, divide_by_seconds
+from ..native_code import LoweredLoop, TaskLaunch, divide_by_seconds
 from .region_code import RegionCode, as_result_types, check_reducer, with_converted_operands
 
 if TYPE_CHECKING:
@@ -54,15 +54,15 @@ class _ReduceWindowCode(_WindowOperationCode):
     def operands(self) -> list[TensorType]:
         return as_result_types((*self.view.inputs, *self.view.init_values), self.results)
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .windows import WINDOWS, window_module, window_rows
 
         seconds = self.seconds()
         tasks, size = divide_by_seconds(window_rows(self.view), seconds)
-        return LoweredKernel(
+        return LoweredLoop(
             lambda: window_module(self.view, self.captured_operands, size),
             size,
-            (KernelLaunch(WINDOWS, tasks, seconds),),
+            (TaskLaunch(WINDOWS, tasks, seconds),),
         )
 
     def native_calls(self) -> float:
@@ -83,16 +83,16 @@ class _CumulativeCode(_ReduceWindowCode):
         assert layout is not None
         return layout
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .cumulative import PADS, SCANS, cumulative_module
 
         layout = self.layout
         seconds = self.seconds()
         tasks, size = divide_by_seconds(layout.outer * layout.inner, seconds)
-        return LoweredKernel(
+        return LoweredLoop(
             lambda: cumulative_module(self.view, self.captured_operands, layout, size),
             size,
-            (KernelLaunch(PADS, 1, seconds / layout.outer), KernelLaunch(SCANS, tasks, seconds)),
+            (TaskLaunch(PADS, 1, seconds / layout.outer), TaskLaunch(SCANS, tasks, seconds)),
             tuple([((layout.length,), result.dtype) for result in self.results]),
         )
 
@@ -117,15 +117,15 @@ class SelectAndScatterCode(_WindowOperationCode):
         scattered = (self.view.source, self.view.init_value)
         return [self.view.operand, *as_result_types(scattered, self.results)]
 
-    def lower(self) -> LoweredKernel:
+    def lower(self) -> LoweredLoop:
         from .windows import SELECTIONS, selection_module, slices_of
 
         seconds = self.seconds()
         tasks, size = divide_by_seconds(slices_of(self.view), seconds)
-        return LoweredKernel(
+        return LoweredLoop(
             lambda: selection_module(self.view, self.captured_operands, size),
             size,
-            (KernelLaunch(SELECTIONS, tasks, seconds),),
+            (TaskLaunch(SELECTIONS, tasks, seconds),),
         )
 
     def native_calls(self) -> float:

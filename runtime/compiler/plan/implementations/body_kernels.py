@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ....program.ops.reduction.bodies import SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ....types import DType, TensorType
 from ...implementation import Runnable
-from .kernel import Kernel, KernelMatch
+from .kernel import KernelImplementation, KernelMatch
 
 if TYPE_CHECKING:
     from ....program.ops.indexing.scatter_rules import ScatterRules
@@ -38,7 +38,7 @@ def _search(
 
     if arg_reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
         arguments = (operand.shape, operand.dtype, index_dtype, view.dimensions, direction)
-        return Kernel(
+        return KernelImplementation(
             lambda: arg_reduce.prepare_arg(*arguments, threads=threads), f"index of the {direction}"
         )
     return f"no kernel on {operand.element_type}, or along these dimensions"
@@ -54,7 +54,7 @@ def arg_reduce_kernel(view: ArgReduce, threads: int | None) -> KernelMatch:
         kernel = match.prepare()
         return lambda operand, init_value, init_position: kernel(operand, None, init_value, init_position)
 
-    return Kernel(prepare, match.reason)
+    return KernelImplementation(prepare, match.reason)
 
 
 def _single(prepare: Callable[[], Runnable]) -> Callable[[], Runnable]:
@@ -115,7 +115,7 @@ def scatter_kernel(view: ScatterRules, threads: int | None) -> KernelMatch:
         return run
 
     pairs = tuple([(index, index) for index in range(count)])
-    return Kernel(prepare, f"{combiner} is known", may_overwrite=pairs)
+    return KernelImplementation(prepare, f"{combiner} is known", may_overwrite=pairs)
 
 
 def reduce_window_kernel(view: ReduceWindow, threads: int | None) -> KernelMatch:
@@ -141,7 +141,7 @@ def reduce_window_kernel(view: ReduceWindow, threads: int | None) -> KernelMatch
         return f"no kernel for the tree {tree!r}"
     if tree == "blocked" and not reduce_window.is_faster(axes, operand.dtype, name):
         return "the kernel is slow on these windows"
-    return Kernel(
+    return KernelImplementation(
         _single(
             lambda: reduce_window.prepare(
                 operand.shape,
@@ -188,7 +188,7 @@ def _sort_by(
     shape = inputs[0].shape
     if shape[dimension] >= sort.MAX_POSITIONS:
         return "positions need more than 32 bits"
-    return Kernel(
+    return KernelImplementation(
         lambda: sort.prepare(
             shape, dtypes, dimension, order, returned=returned, positions=positions, threads=threads
         ),
@@ -208,7 +208,7 @@ def select_and_scatter_kernel(view: SelectAndScatter, threads: int | None) -> Ke
         return f"no kernel on {operand.element_type}"
     if not select_and_scatter.supports_tree(operand.dtype, name, view.ordering.reduction_tree):
         return f"no kernel for the tree {view.ordering.reduction_tree!r}"
-    return Kernel(
+    return KernelImplementation(
         lambda: select_and_scatter.prepare(
             operand.shape,
             operand.dtype,

@@ -24,7 +24,7 @@ from ....program.ops.framework.rules import constant_operand
 from ....program.ops.numerics.element_types import carrier, rounding
 from ....types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
 from ...implementation import Runnable
-from .kernel import Kernel, KernelMatch
+from .kernel import KernelImplementation, KernelMatch
 
 if TYPE_CHECKING:
     from ....program.ops.contraction.convolution import Convolution
@@ -88,7 +88,7 @@ def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch
 
         return run
 
-    return Kernel(prepare, str(bf16_implementation()), is_compiled_ahead=True)
+    return KernelImplementation(prepare, str(bf16_implementation()), is_compiled_ahead=True)
 
 
 def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
@@ -109,7 +109,7 @@ def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | Non
         return run
 
     reason = "exact integer GEMM" if implementation is None else implementation.name
-    return Kernel(prepare, reason, is_compiled_ahead=True)
+    return KernelImplementation(prepare, reason, is_compiled_ahead=True)
 
 
 def _uses_matrix_unit(lhs: DType, rhs: DType, result: DType, k: int) -> bool:
@@ -153,13 +153,13 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
         return _bound(view, multiply_stacks)
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
-    return Kernel(prepare, "GEMV" if is_vector else "blocked GEMM", True)
+    return KernelImplementation(prepare, "GEMV" if is_vector else "blocked GEMM", True)
 
 
 def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
     """Match a complex product with the reference's kernel, on threads."""
     multiply_stacks = functools.partial(complex_product, threads=threads)
-    return Kernel(lambda: _bound(view, multiply_stacks), "complex GEMM from real GEMMs", True)
+    return KernelImplementation(lambda: _bound(view, multiply_stacks), "complex GEMM from real GEMMs", True)
 
 
 def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) -> Runnable:
@@ -208,9 +208,9 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         if convolve_by_loops is not None:
             uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
             reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "direct convolution"
-            return Kernel(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
+            return KernelImplementation(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
         if is_low_precision(view):
-            return Kernel(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
+            return KernelImplementation(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
         return "no loops for this processor"
     convert_lhs, convert_rhs, from_accumulator, _ = view.conversions
 
@@ -221,7 +221,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
             return run(lhs, rhs)
         return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
-    return Kernel(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
+    return KernelImplementation(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
 
 
 def _depthwise_kernel(
@@ -257,7 +257,7 @@ def _integer_convolution(
     outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
     k = math.prod(view.rhs.shape) // max(1, outputs * groups)
     if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _uses_matrix_unit(lhs_type, rhs_type, result, k):
-        return Kernel(
+        return KernelImplementation(
             lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads),
             low_precision_matmul.AMX,
             is_compiled_ahead=True,
@@ -287,7 +287,7 @@ def _integer_convolution(
         to_result = _to_result_type(computed, view.result)
         return lambda lhs, rhs: to_result(convolve(convert_lhs(lhs), convert_rhs(rhs)))
 
-    return Kernel(prepare, "exact integer convolution", is_compiled_ahead=True)
+    return KernelImplementation(prepare, "exact integer convolution", is_compiled_ahead=True)
 
 
 def _integer_convolution_on_matrix_unit(

@@ -10,7 +10,7 @@ from ...cost_model import KERNEL_COMPILE_SECONDS
 from ...implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
 
 
-class Kernel(Implementation):
+class KernelImplementation(Implementation):
     """A hand-written kernel.
 
     Args:
@@ -49,5 +49,5 @@ class Kernel(Implementation):
             raise NoCode(str(error)) from None
 
 
-KernelMatch = Kernel | str
+KernelMatch = KernelImplementation | str
 """The kernel that serves an operation, or the reason why there is none."""

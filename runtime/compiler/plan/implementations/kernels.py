@@ -13,7 +13,7 @@ from ....program.ops.framework.declaration import Op
 from ....program.ops.framework.facts import named_code
 from ....types import QUANTIZED, TensorType
 from ...implementation import Runnable
-from .kernel import Kernel, KernelMatch
+from .kernel import KernelImplementation, KernelMatch
 
 if TYPE_CHECKING:
     from ....program.ops.custom_calls.custom_call import CustomCall
@@ -56,7 +56,7 @@ def top_k(view: TopK, threads: int | None) -> KernelMatch:
         return "indices need more than 32 bits"
     if not top_k.supports(operand.dtype) or view.indices.plain_element_type.name != "i32":
         return f"no kernel on {operand.element_type}"
-    return Kernel(
+    return KernelImplementation(
         lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "top-k selection"
     )
 
@@ -68,7 +68,7 @@ def fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
         return "a small transform takes one thread"
-    return Kernel(lambda: view.bind_fft(shape, threads), "multithreaded FFT", True)
+    return KernelImplementation(lambda: view.bind_fft(shape, threads), "multithreaded FFT", True)
 
 
 def linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
@@ -76,7 +76,7 @@ def linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> Ker
     from ....program.ops.numerics.decompositions import uses_kernels
 
     reason = "multithreaded blocked factorization" if uses_kernels(view.operation) else "LAPACK"
-    return Kernel(lambda: view.on_threads(threads), reason, is_compiled_ahead=True)
+    return KernelImplementation(lambda: view.on_threads(threads), reason, is_compiled_ahead=True)
 
 
 def custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
@@ -84,7 +84,7 @@ def custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
     function = view.on_threads(threads)
     if function is None:
         return "no kernel for this operation"
-    return Kernel(lambda: function, "a multithreaded routine", is_compiled_ahead=True)
+    return KernelImplementation(lambda: function, "a multithreaded routine", is_compiled_ahead=True)
 
 
 def rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch:
@@ -96,4 +96,4 @@ def rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch
 
         return functools.partial(view.generate, Generators(random_words.three_fry, random_words.philox))
 
-    return Kernel(prepare, "counters in SIMD lanes", is_compiled_ahead=True)
+    return KernelImplementation(prepare, "counters in SIMD lanes", is_compiled_ahead=True)

@@ -80,7 +80,7 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         threads: maximum number of threads; None: all.
     """
     from ....kernels.launch.threads import chosen_threads
-    from ...loops import native_loop
+    from ...loops import while_function
     from ...loops.blocks import check_ordering
 
     reason = check_ordering(view.operation.regions, view.ordering)
@@ -93,7 +93,7 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         return loop
     max_multiplications = _MAX_SERIAL_MULTIPLICATIONS if count == 1 else None
     return (
-        native_loop.check_native_loop(unsharded.operation, unsharded.captured, max_multiplications)
+        while_function.check_while_function(unsharded.operation, unsharded.captured, max_multiplications)
         or unsharded
     )
 
@@ -107,11 +107,11 @@ def _sharded(
         max_shards: the maximum number of shards.
         max_multiplications: the maximum multiplications of matrix products in an iteration of a shard.
     """
-    from ...loops import native_loop
+    from ...loops import while_function
 
-    if not native_loop.is_plain_loop(unsharded.operation):
+    if not while_function.is_plain_loop(unsharded.operation):
         return None
-    if not native_loop.runs_uninterrupted(unsharded.operation):
+    if not while_function.runs_uninterrupted(unsharded.operation):
         # Signals can only be handled on the thread of the call.
         return None
     work = _iteration_work(unsharded)
@@ -120,7 +120,7 @@ def _sharded(
         return None
     loop = LoopToCompile(shard.operation, shard)
     is_worth_sharding = shard.count * _iteration_work(loop) <= _MAX_REDUNDANT_WORK * work
-    reason = native_loop.check_native_loop(loop.operation, loop.captured, max_multiplications)
+    reason = while_function.check_while_function(loop.operation, loop.captured, max_multiplications)
     return loop if is_worth_sharding and reason is None else None
 
 
@@ -128,18 +128,18 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
     """Whether a shard writes no window of another shard: it never copies an array of which others update
     windows.
     """
-    from ...loops import native_loop
+    from ...loops import while_function
 
     pairs = zip(shard.carried, shard.operation.operands, strict=True)
     shared = [operand.type for kind, operand in pairs if kind is CarriedSharding.WINDOWS]
-    return all(native_loop.updates_in_place_type(shard.operation, type) for type in shared)
+    return all(while_function.updates_in_place_type(shard.operation, type) for type in shared)
 
 
 def _iteration_work(loop: LoopToCompile) -> int:
     """Estimated work of an iteration, in multiplications."""
-    from ...loops import native_loop
+    from ...loops import while_function
 
-    computed_bytes, multiplications = native_loop.iteration_work(loop.operation)
+    computed_bytes, multiplications = while_function.iteration_work(loop.operation)
     return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
 
 
@@ -168,7 +168,7 @@ def blocking_wait_seconds(view: While) -> float:
 
 
 class NativeLoop(Replaceable):
-    """A `while` that `check_native_loop` accepts.
+    """A `while` that `check_while_function` accepts.
 
     Its regions run by their plans until that has taken, over all calls, as long as compiling the loop. From
     that iteration on, it runs in native code. It changes earlier if the code is cached on the disk or was
@@ -259,10 +259,10 @@ class NativeLoop(Replaceable):
 
     @functools.cached_property
     def scratch_bytes(self) -> int:
-        from ...loops import native_loop
+        from ...loops import while_function
 
         loop = self.loop
-        workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured)
+        workspaces = loop.count * while_function.workspace_bytes(loop.operation, loop.captured)
         return workspaces + (loop.count - 1) * self._copied_bytes()
 
     def _copied_bytes(self) -> int:
@@ -292,7 +292,7 @@ class NativeLoop(Replaceable):
 
     def prepare(self) -> NativeWhile:
         from ....kernels.launch.native_loop import NativeWhile
-        from ...loops import native_loop
+        from ...loops import while_function
         from ...loops.arrays import library_symbols
         from ...loops.blocks import count_limit
         from ...loops.llvm import machine
@@ -300,14 +300,14 @@ class NativeLoop(Replaceable):
         loop = self.loop
 
         def text() -> str:
-            return str(native_loop.native_loop(loop.operation, loop.captured))
+            return str(while_function.while_module(loop.operation, loop.captured))
 
-        fast_compile = native_loop.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
+        fast_compile = while_function.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
         symbols = library_symbols([loop.operation])
-        names = (native_loop.NAME, native_loop.WORKSPACE_BYTES)
+        names = (while_function.NAME, while_function.WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(self.key, names, text, fast_compile, symbols)
         workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
-        work = sum(native_loop.iteration_work(loop.operation))
+        work = sum(while_function.iteration_work(loop.operation))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
         return NativeWhile(

@@ -20,7 +20,7 @@ from ....program.ops.numerics.quantization import dequantizer, quantizer
 from ....program.ops.reduction.bodies import monoid
 from ....program.ops.reduction.reduce import Reduce
 from ....types import ELEMENT_TYPES, Array, QuantizedType
-from .kernel import Kernel, KernelMatch
+from .kernel import KernelImplementation, KernelMatch
 
 _MAX_PARTIAL_SUM: Final = 1 << 20
 """Bound of the partial sums, less the zero point, and of the zero point."""
@@ -63,7 +63,7 @@ def quantized_sum(view: Op) -> KernelMatch:
 
         return run
 
-    return Kernel(prepare, "a sum of stored integers", is_compiled_ahead=True)
+    return KernelImplementation(prepare, "a sum of stored integers", is_compiled_ahead=True)
 
 
 def _body_by_definition(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:

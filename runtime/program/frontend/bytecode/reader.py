@@ -11,7 +11,7 @@ from ...ir import Module, Operation, Value
 from ..module_items import module_item, module_of
 from . import builtin, hlo, operations, sdy, vhlo
 from .container import Container, Decoder
-from .program import ProgramReader
+from .ir_section import ProgramReader
 from .vhlo_versions import LATEST_VERSION, version_text
 
 _PRODUCER: Final = re.compile(r"StableHLO_v(\d{1,9})\.(\d{1,9})\.(\d{1,9})")

@@ -17,7 +17,7 @@ from ...ir import FunctionAttribute, Operation, StringAttribute
 from ..framework.rules import all_types_agree
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
-from ..testing.check import (
+from ..test_dialects.check import (
     Disagreement,
     are_real_or_complex,
     close_rule,

@@ -29,7 +29,7 @@ from ..framework.accuracy import DEFAULT_ULPS, Accuracy
 from ..framework.declaration import Attribute, Op, Operand, Result, declaration_of
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
-from ..numerics.real_functions import NativeFunction, RealFunction
+from ..numerics.real_functions import MathFunction, RealFunction
 from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, tolerance_violation
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
@@ -91,7 +91,7 @@ class Elementwise(Op, cost=costs.INSTRUCTIONS, loop_sharding="elementwise", part
         function = cls.carrier_function(element_type)
         if isinstance(function, RealFunction) and function.rounds_to(element_type):
             choose = element_types.carrier
-        if isinstance(function, NativeFunction):
+        if isinstance(function, MathFunction):
             function = function.ufunc
         return element_types.through_carrier(function, element_type, result_type, choose(element_type))
 

@@ -121,8 +121,8 @@ _NAMES: Final = {
     "collectives.parallel": {"interpreter": "run_parallel"},
     "collectives.manual": {"nimblehlo": "manual_computation"},
     "collectives.ragged": {"nimblehlo": "ragged_all_to_all"},
-    "testing.interpreter": {"interpreter": "print probe"},
-    "testing.check": {
+    "test_dialects.interpreter": {"interpreter": "print probe"},
+    "test_dialects.check": {
         "check": (
             "expect_eq expect_eq_const expect_almost_eq expect_almost_eq_const expect_close "
             "expect_serialized_eq"

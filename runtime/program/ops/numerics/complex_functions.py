@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .real_functions import NativeFunction
+from .real_functions import MathFunction
 
 
-class ComplexFunction(NativeFunction):
+class ComplexFunction(MathFunction):
     """A function on arrays of complex<f64>."""
 
     module = "complex_functions"

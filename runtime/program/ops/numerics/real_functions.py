@@ -11,7 +11,7 @@ import numpy as np
 from ....types import FLOAT, Array, ElementType
 
 
-class NativeFunction:
+class MathFunction:
     """A function on arrays of numbers of 64 bits a component, by a ufunc of `kernels/math`.
 
     Args:
@@ -36,7 +36,7 @@ class NativeFunction:
         return function
 
 
-class RealFunction(NativeFunction):
+class RealFunction(MathFunction):
     """A function on arrays of f64 or f32; for f32 the result of f64 is rounded once."""
 
     module = "real_functions"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiler.loops.test_native_loop import check, counted, reason_of
+from tests.compiler.loops.test_while_function import check, counted, reason_of
 
 RNG = np.random.default_rng(5)
 

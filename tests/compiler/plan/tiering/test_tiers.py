@@ -47,7 +47,7 @@ def _set_thresholds(
 
 
 def _tiered(reference: Any, prepare: Any) -> tiers.Tiering:
-    return tiers.Tiering(Prepared(reference), kernel.Kernel(prepare, "a kernel"))
+    return tiers.Tiering(Prepared(reference), kernel.KernelImplementation(prepare, "a kernel"))
 
 
 class _Step:

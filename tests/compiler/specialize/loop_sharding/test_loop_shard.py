@@ -13,7 +13,7 @@ from nimblehlo import Options
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.specialize.loop_sharding.loop_shard import CarriedSharding
 from nimblehlo.kernels.launch import threads
-from tests.compiler.loops.test_native_loop import counted, loop_to_compile_of
+from tests.compiler.loops.test_while_function import counted, loop_to_compile_of
 from tests.support.running import run_every_way, same_bits
 
 Array = np.ndarray[Any, Any]

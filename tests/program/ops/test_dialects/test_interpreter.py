@@ -14,8 +14,8 @@ from nimblehlo import ExecutionError, Options
 from nimblehlo.cli import main
 from nimblehlo.program.ops import lookup
 from nimblehlo.program.ops.framework.declaration import Op
-from nimblehlo.program.ops.testing import interpreter
-from nimblehlo.program.ops.testing.interpreter import INDEX_FILE, Probe, tensor_text
+from nimblehlo.program.ops.test_dialects import interpreter
+from nimblehlo.program.ops.test_dialects.interpreter import INDEX_FILE, Probe, tensor_text
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.program.ops.rejections import (
     assert_complete,

@@ -11,8 +11,8 @@ import pytest
 from nimblehlo.errors import ExecutionError, VerifyError
 from nimblehlo.program.ops import lookup
 from nimblehlo.program.ops.framework.declaration import Op
-from nimblehlo.program.ops.testing import check
-from nimblehlo.program.ops.testing.check import not_almost_equal, not_close, ulp_difference, unequal
+from nimblehlo.program.ops.test_dialects import check
+from nimblehlo.program.ops.test_dialects.check import not_almost_equal, not_close, ulp_difference, unequal
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.program.ops.rejections import (
     assert_complete,

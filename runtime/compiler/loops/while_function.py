@@ -50,7 +50,7 @@ WORKSPACE_BYTES_TYPE = ir.FunctionType(I64, [])
 WORKSPACE_BYTES = "workspace_bytes"
 
 
-def check_native_loop(
+def check_while_function(
     operation: Operation, captured: Sequence[IrValue], max_multiplications: int | None = None
 ) -> str | None:
     """Why a `while` does not become a native loop; None if it does.
@@ -109,8 +109,8 @@ def iteration_work(operation: Operation) -> tuple[int, int]:
     return computed_bytes(operation), multiplication_count(operation.regions[1].block)
 
 
-def native_loop(operation: Operation, captured: Sequence[IrValue]) -> ir.Module:
-    """The module with the native functions of a `while` that `check_native_loop` accepts."""
+def while_module(operation: Operation, captured: Sequence[IrValue]) -> ir.Module:
+    """The module with the native functions of a `while` that `check_while_function` accepts."""
     module, workspace_bytes = _generated(operation, captured)
     function = ir.Function(module, WORKSPACE_BYTES_TYPE, WORKSPACE_BYTES)
     ir.IRBuilder(function.append_basic_block()).ret(I64(workspace_bytes))
