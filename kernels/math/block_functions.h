@@ -13,11 +13,11 @@
 enum { ERF_INV_BLOCK = 32 };
 
 /* Whether the magnitudes of all of some numbers are below a limit. */
-#define ALL_BELOW(type, magnitude)                                                                       \
-    REAL_INLINE int all_##type##s_below(const type *values, intptr_t count, type limit) {                \
-        int any_is_out = 0;                                                                              \
-        for (intptr_t i = 0; i < count; i++) any_is_out |= !(magnitude(values[i]) < limit);              \
-        return !any_is_out;                                                                              \
+#define ALL_BELOW(type, magnitude)                                                          \
+    REAL_INLINE int all_##type##s_below(const type *values, intptr_t count, type limit) {   \
+        int any_is_out = 0;                                                                 \
+        for (intptr_t i = 0; i < count; i++) any_is_out |= !(magnitude(values[i]) < limit); \
+        return !any_is_out;                                                                 \
     }
 
 ALL_BELOW(double, fabs)
@@ -46,21 +46,21 @@ OF_ALL(acos)
 OF_ALL(atan)
 
 /* The same with a function of two numbers. */
-#define OF_ALL_PAIRS(name)                                                                     \
-    REAL_INLINE void name##_of_all(double *values, const double *others, intptr_t count) {     \
-        for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i], others[i]);      \
+#define OF_ALL_PAIRS(name)                                                                 \
+    REAL_INLINE void name##_of_all(double *values, const double *others, intptr_t count) { \
+        for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i], others[i]);  \
     }
 
 OF_ALL_PAIRS(power)
 OF_ALL_PAIRS(atan2)
 
 /* The same where `in_range` is the function for small magnitudes. */
-#define OF_ALL_EXPONENTS(name, in_range)                                              \
-    REAL_INLINE void name##_of_all(double *values, intptr_t count) {                  \
-        if (all_doubles_below(values, count, NORMAL_EXPONENTS))                       \
-            for (intptr_t i = 0; i < count; i++) values[i] = in_range(values[i]);     \
-        else                                                                          \
-            for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i]);    \
+#define OF_ALL_EXPONENTS(name, in_range)                                           \
+    REAL_INLINE void name##_of_all(double *values, intptr_t count) {               \
+        if (all_doubles_below(values, count, NORMAL_EXPONENTS))                    \
+            for (intptr_t i = 0; i < count; i++) values[i] = in_range(values[i]);  \
+        else                                                                       \
+            for (intptr_t i = 0; i < count; i++) values[i] = name##_of(values[i]); \
     }
 
 REAL_INLINE double logistic_in_range(double x) { return 1 / (1 + exponential_in_range(-x)); }
@@ -69,16 +69,16 @@ OF_ALL_EXPONENTS(exponential, exponential_in_range)
 OF_ALL_EXPONENTS(logistic, logistic_in_range)
 
 /* The same with a function of reduced angles. */
-#define OF_ALL_ANGLES(name)                                                                                   \
-    REAL_INLINE void name##_of_all(double *values, intptr_t count) {                                          \
-        if (all_doubles_below(values, count, MAX_REDUCED))                                                    \
-            for (intptr_t i = 0; i < count; i++)                                                              \
-                values[i] = name##_of_reduced(values[i], reduce_by_half_pi(values[i]));                       \
-        else                                                                                                  \
-            for (intptr_t i = 0; i < count; i++) {                                                            \
-                double x = values[i];                                                                         \
-                values[i] = fabs(x) < INFINITY ? name##_of_reduced(x, reduce_any_by_half_pi(x)) : x - x;      \
-            }                                                                                                 \
+#define OF_ALL_ANGLES(name)                                                                              \
+    REAL_INLINE void name##_of_all(double *values, intptr_t count) {                                     \
+        if (all_doubles_below(values, count, MAX_REDUCED))                                               \
+            for (intptr_t i = 0; i < count; i++)                                                         \
+                values[i] = name##_of_reduced(values[i], reduce_by_half_pi(values[i]));                  \
+        else                                                                                             \
+            for (intptr_t i = 0; i < count; i++) {                                                       \
+                double x = values[i];                                                                    \
+                values[i] = fabs(x) < INFINITY ? name##_of_reduced(x, reduce_any_by_half_pi(x)) : x - x; \
+            }                                                                                            \
     }
 
 OF_ALL_ANGLES(sine)
@@ -116,12 +116,12 @@ OF_SINGLES(erf)
 OF_SINGLES(erfc)
 
 /* The same where `in_range` is the function for small magnitudes. */
-#define OF_SINGLE_EXPONENTS(name, in_range)                                                 \
-    REAL_INLINE void name##_of_singles(float *to, const float *from, intptr_t count) {      \
-        if (all_floats_below(from, count, MAX_SINGLE_EXP))                                  \
-            for (intptr_t i = 0; i < count; i++) to[i] = (float)in_range(from[i]);          \
-        else                                                                                \
-            for (intptr_t i = 0; i < count; i++) to[i] = (float)single_##name(from[i]);     \
+#define OF_SINGLE_EXPONENTS(name, in_range)                                             \
+    REAL_INLINE void name##_of_singles(float *to, const float *from, intptr_t count) {  \
+        if (all_floats_below(from, count, MAX_SINGLE_EXP))                              \
+            for (intptr_t i = 0; i < count; i++) to[i] = (float)in_range(from[i]);      \
+        else                                                                            \
+            for (intptr_t i = 0; i < count; i++) to[i] = (float)single_##name(from[i]); \
     }
 
 REAL_INLINE double single_logistic_in_range(double x) { return 1 / (1 + single_power(-x)); }

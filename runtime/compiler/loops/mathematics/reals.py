@@ -103,10 +103,6 @@ class Real:
         """The nearest integer; of two, the even one."""
         return self._called("llvm.roundeven")
 
-    def floor(self) -> Real:
-        """The largest integer that is not greater."""
-        return self._called("llvm.floor")
-
     def with_sign_of(self, other: Real) -> Real:
         """The magnitude with the sign of another value."""
         return self._called("llvm.copysign", other)
