@@ -1,7 +1,8 @@
 """Command: the time of reading bytecode, of parsing the same text, and of jaxlib in a process of its own.
 
 The programs are chains of elementwise and layout operations with constants, of 100, 5,000 and 30,000
-operations. Each time is the least of several runs.
+operations. Each time is the least of several runs. An artifact has the location of each operation, so that it
+is the text with locations that says the same.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from nimblehlo.program.frontend.bytecode import read_bytecode, write_artifact, write_bytecode
-from nimblehlo.program.frontend.parser import parse
+from nimblehlo import load
+from nimblehlo.program.frontend.bytecode import write_artifact, write_bytecode
 from nimblehlo.program.ir.printer import print_module
 
 SIZES: Final = (100, 5_000, 30_000)
@@ -72,25 +73,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    columns = "artifact | bytecode | text | generic text | jaxlib | text / artifact | jaxlib / artifact"
-    print(f"| operations | {columns} |")
-    print("|---|---|---|---|---|---|---|---|")
+    columns = "artifact | bytecode | text | generic text | with locations | jaxlib"
+    print(f"| operations | {columns} | with locations / artifact | jaxlib / artifact |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for size in SIZES:
         times = _times(program(size), options.runs)
         cells = [f"{1000 * each:.2f} ms" for each in times]
-        ratios = [f"{times[2] / times[0]:.1f}", f"{times[4] / times[0]:.1f}"]
+        ratios = [f"{times[4] / times[0]:.1f}", f"{times[5] / times[0]:.1f}"]
         print("|", " | ".join([str(size), *cells, *ratios]), "|")
     return 0
 
 
 def _times(text: str, runs: int) -> list[float]:
-    """The times of an artifact, of bytecode, of pretty and generic text, and of jaxlib with the artifact."""
-    module = parse(text)
+    """The times of an artifact, of bytecode, of three forms of text, and of jaxlib with the artifact."""
+    module = load(text, verify=False)
     artifact = write_artifact(module)
     times = [
-        least(partial(read_bytecode, content, "file"), runs) for content in (artifact, write_bytecode(module))
+        least(partial(load, content, verify=False), runs) for content in (artifact, write_bytecode(module))
     ]
-    times += [least(partial(parse, content), runs) for content in (text, print_module(module))]
+    texts = (text, print_module(module), print_module(module, locations=True))
+    times += [least(partial(load, content, verify=False), runs) for content in texts]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "artifact"
         path.write_bytes(artifact)
