@@ -10,7 +10,8 @@ Besides what `sanitizer.unspecified_elements` marks these are:
 - results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180), and
   what bodies compute from them; NaN in types that have none;
 - elements of scatters that depend on the order of updates, where that is not a matter of rounding;
-- products of a convolution with padding where the other factor is not finite.
+- products of a convolution with padding where the other factor is not finite;
+- zeta and polygamma where the series that define them have no sum.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ...program.ops.control.control import Case, If, While
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.elementwise.comparison import Compare, ComparisonType
 from ...program.ops.elementwise.conversion import BitcastConvert, ReducePrecision
+from ...program.ops.framework.accuracy import ErrorTerm
 from ...program.ops.framework.declaration import Op
 from ...program.ops.linalg.linalg import Cholesky
 from ...program.ops.reduction.bodies import Order
@@ -343,3 +345,27 @@ def _integer_power(view: Op) -> OpenRule | None:
     if base_name(operation) != "power" or not category(operation.operands[0]) & INTEGER:
         return None
     return lambda operands, _: [np.broadcast_arrays(operands[1] < 0, operands[0])[0]]
+
+
+@_rule
+def _divergent_series(view: Op) -> OpenRule | None:
+    """Where the series have no sum, or a term that is no real number; and limits, at infinite operands.
+
+    zeta(s, q) is the sum of (q + k) ** -s over k >= 0, and polygamma(n, x) is (-1) ** (n + 1) n! times
+    zeta(n + 1, x).
+    """
+    term = None if view.accuracy is None else view.accuracy.term
+    if term not in (ErrorTerm.ZETA, ErrorTerm.POLYGAMMA):
+        return None
+
+    def rule(operands: Sequence[Array], _: Sequence[Array]) -> OpenMasks:
+        first, q = np.broadcast_arrays(*[one.astype(np.float64) for one in operands])
+        is_integer = first == np.floor(first)
+        if term is ErrorTerm.POLYGAMMA:
+            # polygamma(0, x) is digamma, which has poles only.
+            converges, has_terms = is_integer & (first >= 0), (q > 0) | (q != np.floor(q))
+        else:
+            converges, has_terms = first > 1, (q > 0) | ((q != np.floor(q)) & is_integer)
+        return [~(converges & has_terms & np.isfinite(first) & np.isfinite(q))]
+
+    return rule
