@@ -4,8 +4,16 @@
 `nimblehlo.checks.testing.assert_matches`; `nimblehlo diff` and `nimblehlo fuzz` compare whole programs.
 """
 
-from .backend import Backend, BackendError, CallableBackend
+from .backend import Backend, BackendError, BackendExit, BackendTimeout, CallableBackend
 from .isolation import IsolatedBackend
 from .names import backend
 
-__all__ = ["Backend", "BackendError", "CallableBackend", "IsolatedBackend", "backend"]
+__all__ = [
+    "Backend",
+    "BackendError",
+    "BackendExit",
+    "BackendTimeout",
+    "CallableBackend",
+    "IsolatedBackend",
+    "backend",
+]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...api import execute
+from ...api import execute, load
 from ...errors import NimbleError
 from ...options import Options
+from ...program.frontend.parser import parse
 from ...program.ir import Module
 from ...types import Array
 
@@ -19,6 +20,14 @@ Runnable = Callable[[Module, Sequence[Array]], Sequence[Any]]
 
 class BackendError(NimbleError):
     """A backend rejected a program, or failed while it compiled or ran it."""
+
+
+class BackendExit(BackendError):
+    """A backend ended its process."""
+
+
+class BackendTimeout(BackendError):
+    """A backend took too long."""
 
 
 class Backend(ABC):
@@ -41,6 +50,19 @@ class Backend(ABC):
         Raises:
             BackendError: the backend rejects the program or fails.
         """
+
+    def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
+        """The results of the function ``@main`` of a program that may break constraints of the specification.
+
+        Args:
+            text: the program in MLIR's generic form.
+            inputs: an array for each argument, of its shape and dtype.
+
+        Raises:
+            BackendError: the backend rejects the program or fails.
+            NimbleError: the text cannot be parsed.
+        """
+        return self.run(parse(text), inputs)
 
 
 class CallableBackend(Backend):
@@ -76,6 +98,10 @@ class NimbleBackend(Backend):
 
     def __init__(self, options: Options | None = None) -> None:
         self._options = options
+
+    def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
+        """See `Backend.run_text`."""
+        return self.run(load(text), inputs)
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""

@@ -19,7 +19,7 @@ from typing import IO, Any, Final
 
 from ...program.ir import Module
 from ...types import Array
-from .backend import Backend, BackendError
+from .backend import Backend, BackendError, BackendExit, BackendTimeout
 
 DEFAULT_TIMEOUT: Final = 300.0
 """Seconds that a program may take."""
@@ -57,10 +57,19 @@ class IsolatedBackend(Backend):
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
+        return self.run_text(str(module), inputs)
+
+    def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
+        """See `Backend.run_text`.
+
+        Raises:
+            BackendExit: the process ended.
+            BackendTimeout: the program took too long; the process has been ended.
+        """
         process = self._started_process()
         assert process.stdin is not None
         try:
-            send(process.stdin, (str(module), list(inputs)))
+            send(process.stdin, (text, list(inputs)))
         except BrokenPipeError:
             raise self._exit_error(process.wait()) from None
         answer = self._received_answer(process)
@@ -91,14 +100,14 @@ class IsolatedBackend(Backend):
             if not selector.select(self._timeout):
                 _kill(process)
                 process.wait()
-                raise BackendError(f"{self.name} took more than {self._timeout:g} seconds")
+                raise BackendTimeout(f"{self.name} took more than {self._timeout:g} seconds")
         answer: Any = receive(process.stdout)
         if answer is None:
             raise self._exit_error(process.wait())
         received: list[Array] | str | ProcessExit = answer
         return received
 
-    def _exit_error(self, status: int) -> BackendError:
+    def _exit_error(self, status: int) -> BackendExit:
         """The error that says how a process ended, and what it printed last."""
         assert self._log is not None
         # The processes share this file's position, which reading must not move.
@@ -108,7 +117,7 @@ class IsolatedBackend(Backend):
         lines = data.decode(errors="replace").splitlines()
         fatal = [line for line in lines if re.match(r"F\d{4} |LLVM ERROR|Fatal|.*error:", line)]
         reason = (fatal or lines or [""])[0].partition("] ")
-        return BackendError(f"{self.name} ended its process (status {status}): {reason[2] or reason[0]}")
+        return BackendExit(f"{self.name} ended its process (status {status}): {reason[2] or reason[0]}")
 
 
 def send(stream: IO[bytes], message: object) -> None:
@@ -140,13 +149,12 @@ def serve(target: Backend, answers: IO[bytes]) -> None:
         target: runs them.
         answers: where the answers go.
     """
-    from ...api import load
     from ...errors import NimbleError
 
     while (request := receive(sys.stdin.buffer)) is not None:
         text, inputs = request
         try:
-            answer: list[Array] | str = target.run(load(text), inputs)
+            answer: list[Array] | str = target.run_text(text, inputs)
         except NimbleError as error:
             answer = str(error)
         send(answers, answer)

@@ -38,7 +38,10 @@ class PjrtBackend(Backend):
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
-        text = str(module)
+        return self.run_text(str(module), inputs)
+
+    def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
+        """See `Backend.run_text`."""
         try:
             executable = self._programs.get(text)
             if executable is None:
@@ -48,7 +51,7 @@ class PjrtBackend(Backend):
                 buffers = [jax.device_put(np.array(value), self._device) for value in inputs]
                 outputs = executable.execute_sharded(buffers)
                 return [np.array(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]
-        except (jax.errors.JaxRuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        except (RuntimeError, TypeError, ValueError) as error:
             raise BackendError(f"{self.name}: {error}") from None
 
     def _compiled(self, text: str) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from ..json_lines import JsonLines
 from .report import Outcome
 
 
@@ -24,30 +24,20 @@ class Journal:
     """
 
     def __init__(self, path: Path | None, backend: str, drops_findings: bool = False) -> None:
-        self._file: Any = None
-        self._stored: dict[int, Outcome] = {}
-        if path is None:
-            return
-        lines = _lines(path)
-        if lines and lines[0].get("backend") != backend:
-            raise ValueError(f"the journal {path} is of the backend {lines[0].get('backend')!r}")
-        for line in lines[1:]:
-            # A later line of a seed is of a later run.
-            self._stored[line["seed"]] = Outcome(**line)
+        self._lines = JsonLines(path, {"backend": backend})
+        if self._lines.header.get("backend") != backend:
+            raise ValueError(f"the journal {path} is of the backend {self._lines.header.get('backend')!r}")
+        # A later line of a seed is of a later run.
+        self._stored = {line["seed"]: Outcome(**line) for line in self._lines.stored}
         if drops_findings:
             self._stored = {seed: one for seed, one in self._stored.items() if one.kind != "finding"}
-        contents = [{"backend": backend}, *map(asdict, self._stored.values())]
-        new_path = path.with_name(f"{path.name}.new")
-        new_path.write_text("".join(map(_text, contents)), encoding="utf-8")
-        new_path.replace(path)
-        self._file = path.open("a", encoding="utf-8")
+        self._lines.rewrite(map(asdict, self._stored.values()))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._lines.close()
 
     def __contains__(self, seed: int) -> bool:
         return seed in self._stored
@@ -58,22 +48,4 @@ class Journal:
 
     def append(self, outcome: Outcome) -> None:
         """Store the outcome of a program."""
-        if self._file is not None:
-            self._file.write(_text(asdict(outcome)))
-            self._file.flush()
-
-
-def _text(line: dict[str, Any]) -> str:
-    return json.dumps(line) + "\n"
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file; the last one, which a process that was ended may have cut, only if it is whole."""
-    lines: list[dict[str, Any]] = []
-    if path.exists():
-        for text in path.read_text(encoding="utf-8").splitlines():
-            try:
-                lines.append(json.loads(text))
-            except ValueError:
-                break
-    return lines
+        self._lines.append(asdict(outcome))
