@@ -47,6 +47,7 @@ DEFINED_IN: Final = {
 
 MODULES: Final = {
     "backends": "checks.backends",
+    "conformance": "checks.conformance",
     "differences": "checks.differences",
     "error_bounds": "checks.error_bounds",
     "explorer": "checks.explorer",

@@ -137,11 +137,13 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
     "checks": {
         "backends": set(),
         "checking": set(),
+        "conformance": {"backends", "error_bounds", "fuzzing", "json_lines"},
+        "json_lines": set(),
         "error_bounds": set(),
         "explorer": set(),
         "differences": {"backends", "error_bounds"},
         "minimizer": {"backends", "error_bounds"},
-        "fuzzing": {"backends", "differences", "error_bounds", "minimizer"},
+        "fuzzing": {"backends", "differences", "error_bounds", "json_lines", "minimizer"},
         "testing": {"backends", "checking", "error_bounds", "explorer"},
     },
     "program.ops": {

@@ -146,6 +146,7 @@ class Dot(
 ):
     """The product of vectors and matrices; `dot_general` replaces it. Not in the specification."""
 
+    is_specified = False
     kernel = "contraction_kernels.contraction"
     open_order = OpenOrder.SUMS
     rounding = Rounding.SUM
@@ -268,6 +269,7 @@ class Einsum(
 ):
     """A sum of products by the names of dimensions. Not in the specification."""
 
+    is_specified = False
     product = Product.EINSUM
 
     lhs = Operand(PLAIN)
@@ -286,6 +288,7 @@ class UnaryEinsum(
 ):
     """A sum by the names of dimensions. Not in the specification."""
 
+    is_specified = False
     operand = Operand(PLAIN)
     einsum_config = Attribute(STRING)
     result = Result(PLAIN)

@@ -261,8 +261,9 @@ class AfterAll(Op, name="stablehlo.after_all", assembly="$inputs attr-dict : sam
 
 
 class CreateToken(Op, name="stablehlo.create_token", assembly="attr-dict : type($output)"):
-    """Makes a token."""
+    """Makes a token. Not in the specification."""
 
+    is_specified = False
     partition = "refuse"
 
     output = Result(TOKEN)

@@ -13,10 +13,12 @@ _MNEMONICS: Final = {
     ("stablehlo.dynamic_gather", "dimension_numbers"): "gather",
     ("stablehlo.scatter", "scatter_dimension_numbers"): "scatter",
     ("stablehlo.dot_general", "dot_dimension_numbers"): "dot",
+    ("stablehlo.dot_general", "algorithm"): "dot_algorithm",
     ("stablehlo.convolution", "dimension_numbers"): "conv",
     ("stablehlo.dynamic_conv", "dimension_numbers"): "conv",
+    ("chlo.ragged_dot", "ragged_dot_dimension_numbers"): "ragged_dot",
 }
-"""The mnemonics of struct attributes, by operation and attribute."""
+"""The mnemonics of struct attributes, by operation and attribute; others have their attribute's name."""
 
 
 def encode_attributes(name: str, values: Mapping[str, Any]) -> dict[str, Attribute]:
@@ -46,5 +48,6 @@ def encode_attributes(name: str, values: Mapping[str, Any]) -> dict[str, Attribu
             assert attribute.kind is not None
             encoded[attribute.key or attribute_name] = attribute.kind.encode(value)
     for struct, fields in structs.items():
-        encoded[struct] = StructAttribute("stablehlo", _MNEMONICS[name, struct], fields)
+        dialect = name.partition(".")[0]
+        encoded[struct] = StructAttribute(dialect, _MNEMONICS.get((name, struct), struct), fields)
     return encoded

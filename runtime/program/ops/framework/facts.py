@@ -76,6 +76,8 @@ class Facts:
             (`compiler/specialize/utils/intervals.py`); empty: they imply none, unless it moves elements.
         is_slow_on_few: whether NumPy and kernels take long for few elements, so that native code pays for it
             alone.
+        is_specified: whether the specification has a section on it, if it is StableHLO's. The constraints of
+            others, and their labels, are NimbleHLO's own.
         is_terminator: whether it ends a block.
         kernel: the function in `compiler/plan/implementations/` that matches it with a hand-written kernel;
             empty: it has none.
@@ -128,6 +130,7 @@ class Facts:
     gathers: ClassVar[bool] = False
     interval: ClassVar[str] = ""
     is_slow_on_few: ClassVar[bool] = False
+    is_specified: ClassVar[bool] = True
     is_terminator: ClassVar[bool] = False
     kernel: ClassVar[str] = ""
     loop_sharding: ClassVar[str] = ""

@@ -134,6 +134,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     The specification does not have it, so the labels are NimbleHLO's. Indices are clamped, as in `gather`.
     """
 
+    is_specified = False
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED

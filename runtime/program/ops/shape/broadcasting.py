@@ -135,6 +135,7 @@ class Broadcast(
 ):
     """Adds dimensions in front. Not in the specification; its labels are our own."""
 
+    is_specified = False
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED

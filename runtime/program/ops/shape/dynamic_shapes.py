@@ -264,6 +264,7 @@ class RealDynamicSlice(
     whose size alone is known into the operand.
     """
 
+    is_specified = False
     rounding = Rounding.EXACT
     wider = "carrier"
     finiteness = Finiteness.MOVED
@@ -337,6 +338,7 @@ class SetDimensionSize(
     an earlier operation cut off, or anything.
     """
 
+    is_specified = False
     finiteness = Finiteness.MOVED
     memory = Memory.MAY_FORWARD
 

@@ -1,0 +1,111 @@
+"""Runs the programs of the suite on backends and judges what these do."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from ..backends import Backend, IsolatedBackend
+from .journal import Journal
+from .report import Report
+from .suite import FULL, Program, programs
+from .verdicts import Judge, Judgement
+
+PROGRAM_SECONDS: Final = 60.0
+"""Seconds that a backend may take for a program."""
+CHUNK: Final = 20
+"""Programs that a worker process takes at a time."""
+
+
+def conformance(
+    against: Sequence[str | Backend],
+    *,
+    operations: Iterable[str] | None = None,
+    level: str = FULL,
+    chosen: Iterable[Program] | None = None,
+    jobs: int = 1,
+    journal: Path | None = None,
+    seconds: float = PROGRAM_SECONDS,
+    progress: Callable[[Report], object] | None = None,
+) -> Report:
+    """Judge what backends do with the programs of the suite.
+
+    Args:
+        against: names of backends, each of which runs in a process of its own; or backends.
+        operations: the operations to test; None: all.
+        level: ``"smoke"`` or ``"full"``.
+        chosen: programs in place of those of operations and a level.
+        jobs: the number of concurrent processes. More than one need the names of backends.
+        journal: a file to which each judgement is appended. What it contains is not run again, so that a
+            stopped run continues.
+        seconds: the time that a backend may take for a program.
+        progress: called after each program with the report so far.
+
+    Raises:
+        UnsupportedError: there is no such operation; or the journal is of another version of the suite.
+        ValueError: there are several jobs, but a backend without a name.
+    """
+    if jobs > 1 and not all(isinstance(one, str) for one in against):
+        raise ValueError("jobs is more than 1, so that `against` must be names of backends")
+    report = Report([one if isinstance(one, str) else one.name for one in against])
+    with Journal(journal) as stored:
+        remaining = []
+        for program in programs(operations, level) if chosen is None else chosen:
+            report.programs += 1
+            known = [stored.get(program.id, name) for name in report.backends]
+            if None in known:
+                remaining.append(program)
+            else:
+                report.judgements += [one for one in known if one is not None]
+        for judgement in _judgements(against, remaining, jobs, seconds):
+            stored.append(judgement)
+            report.judgements.append(judgement)
+            if progress is not None:
+                progress(report)
+    return report
+
+
+def _judgements(
+    against: Sequence[str | Backend], remaining: Sequence[Program], jobs: int, seconds: float
+) -> Iterator[Judgement]:
+    if jobs == 1:
+        workers = _Worker(against, seconds)
+        yield from chain.from_iterable(map(workers.judge, remaining))
+        return
+    # Forked processes would share what the backends of others have started.
+    chunks = [remaining[start : start + CHUNK] for start in range(0, len(remaining), CHUNK)]
+    context = multiprocessing.get_context("spawn")
+    start = partial(_start_worker, against, seconds)
+    with ProcessPoolExecutor(jobs, context, start) as pool:
+        for judgements in pool.map(_judge_in_worker, chunks):
+            yield from judgements
+
+
+class _Worker:
+    """Judges programs in this process; backends given by name run in processes of their own."""
+
+    def __init__(self, against: Sequence[str | Backend], seconds: float) -> None:
+        self._backends = [IsolatedBackend(one, seconds) if isinstance(one, str) else one for one in against]
+
+    def judge(self, program: Program) -> list[Judgement]:
+        judge = Judge(program)
+        return [judge.judge(one) for one in self._backends]
+
+
+_worker: _Worker | None = None
+"""The worker of a process of the pool."""
+
+
+def _start_worker(against: Sequence[str | Backend], seconds: float) -> None:
+    global _worker
+    _worker = _Worker(against, seconds)
+
+
+def _judge_in_worker(chunk: Sequence[Program]) -> list[Judgement]:
+    assert _worker is not None
+    return list(chain.from_iterable(map(_worker.judge, chunk)))

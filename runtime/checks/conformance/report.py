@@ -1,0 +1,110 @@
+"""The report of a run of the suite: as text, JSON and JUnit."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from .suite import SUITE_VERSION
+from .verdicts import FAILURES, Judgement, Verdict
+
+MAX_SHOWN: Final = 200
+"""Failures that the text shows."""
+Key = tuple[str, str]
+"""A program's id and a backend's name."""
+
+
+@dataclass
+class Report:
+    """The judgements on some backends.
+
+    Attributes:
+        backends: their names.
+        programs: the number of programs.
+        judgements: one for each program and backend.
+    """
+
+    backends: Sequence[str]
+    programs: int = 0
+    judgements: list[Judgement] = field(default_factory=list)
+
+    def counts(self, backend: str) -> Counter[Verdict]:
+        """How many programs have each verdict on a backend."""
+        return Counter(one.verdict for one in self.judgements if one.backend == backend)
+
+    def failures(self, baseline: Collection[Key] = ()) -> list[Judgement]:
+        """The judgements that contradict the specification, without those of a baseline."""
+        return [one for one in self.judgements if one.verdict in FAILURES and one.key not in baseline]
+
+    def as_text(self, baseline: Collection[Key] = ()) -> str:
+        """The failures, and the counts of each backend."""
+        failures = self.failures(baseline)
+        lines = [f"{one.verdict}: {one.id} on {one.backend}: {one.detail}" for one in failures[:MAX_SHOWN]]
+        if len(failures) > MAX_SHOWN:
+            lines.append(f"and {len(failures) - MAX_SHOWN} more")
+        lines.append(f"conformance suite {SUITE_VERSION}: {self.programs} programs")
+        for backend in self.backends:
+            counts = self.counts(backend)
+            parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict]
+            lines.append(f"{backend}: {', '.join(parts)}")
+        if baseline:
+            known = len(self.failures()) - len(failures)
+            lines.append(f"{known} failures are in the baseline, {len(failures)} are new")
+        return "\n".join(lines) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report for JSON."""
+        return {
+            "suite": SUITE_VERSION,
+            "programs": self.programs,
+            "counts": {one: dict(self.counts(one)) for one in self.backends},
+            "judgements": [asdict(one) for one in self.judgements],
+        }
+
+    def write_json(self, path: Path) -> None:
+        """Store the report, which `failures_of` reads as a baseline."""
+        path.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+    def write_junit(self, path: Path) -> None:
+        """Store the report as JUnit's XML: a suite for each backend, a case for each program."""
+        root = ElementTree.Element("testsuites")
+        for backend in self.backends:
+            judged = [one for one in self.judgements if one.backend == backend]
+            failed = sum(one.verdict in FAILURES for one in judged)
+            skipped = sum(one.verdict == Verdict.REFUSED for one in judged)
+            attributes = {"tests": len(judged), "failures": failed, "skipped": skipped}
+            suite = ElementTree.SubElement(
+                root, "testsuite", {"name": backend, **{key: str(value) for key, value in attributes.items()}}
+            )
+            for one in judged:
+                _add_case(suite, one)
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _add_case(suite: ElementTree.Element, judgement: Judgement) -> None:
+    operation, _, rest = judgement.id.partition("/")
+    case = ElementTree.SubElement(suite, "testcase", {"classname": operation, "name": rest})
+    # XML has no control characters, which a backend's message may have.
+    detail = "".join(one if one.isprintable() else " " for one in judgement.detail)
+    if judgement.verdict in FAILURES:
+        attributes = {"message": f"{judgement.verdict}: {judgement.section}"}
+        ElementTree.SubElement(case, "failure", attributes).text = detail
+    elif judgement.verdict == Verdict.REFUSED:
+        ElementTree.SubElement(case, "skipped", {"message": detail})
+
+
+def failures_of(path: Path) -> set[Key]:
+    """The failures of a stored report: the baseline of another one.
+
+    Raises:
+        OSError, ValueError, KeyError: there is no such report.
+    """
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        (one["id"], one["backend"]) for one in stored["judgements"] if Verdict(one["verdict"]) in FAILURES
+    }

@@ -1,0 +1,125 @@
+"""The programs of the suite: for each operation and element type those that must run, and those that must be
+refused.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...api import load
+from ...errors import UnsupportedError, VerifyError
+from ...program.ops import declarations
+from ...program.ops.framework.declaration import Op
+from ...types import Array
+from .generators import templates
+from .illegal import inputs_of_text, stored
+from .template import ELEMENT_TYPE_CHOICES, Template, name_of, view_of
+from .values import inputs_of
+
+SUITE_VERSION: Final = "1.0"
+"""Changes with the programs: the second number if some are added, the first if an id or inputs change."""
+
+SMOKE, FULL = LEVELS = ("smoke", "full")
+DIALECTS: Final = ("stablehlo", "chlo")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the suite.
+
+    Attributes:
+        id: its name, which stays the same between versions of the suite.
+        operation: the operation that it tests.
+        element_type: the name of the element type; empty for a program that must be refused.
+        text: the module.
+        inputs: an array for each argument.
+        label: the constraint that the program breaks; empty for a program that must run.
+        rule: that constraint in words.
+    """
+
+    id: str
+    operation: str
+    element_type: str
+    text: str
+    inputs: Sequence[Array]
+    label: str = ""
+    rule: str = ""
+
+
+def operations() -> list[type[Op]]:
+    """The declarations of the operations that the suite is about: StableHLO's and CHLO's."""
+    return [one for one in declarations() if one.name.partition(".")[0] in DIALECTS and not one.is_internal]
+
+
+def programs(names: Iterable[str] | None = None, level: str = FULL) -> Iterator[Program]:
+    """The programs of operations, in a fixed order.
+
+    Args:
+        names: of operations; None: all.
+        level: one of LEVELS.
+
+    Raises:
+        UnsupportedError: there is no such operation in the suite.
+    """
+    known = [one.name for one in operations()]
+    chosen = known if names is None else list(names)
+    for name in chosen:
+        if name not in known:
+            raise UnsupportedError(f"the conformance suite has no operation {name!r}")
+        yield from legal_programs(name, level)
+        yield from illegal_programs(name)
+
+
+def illegal_programs(operation: str) -> Iterator[Program]:
+    """The programs of an operation that must be refused, one for each constraint."""
+    for broken in stored().get(operation, ()):
+        inputs = inputs_of_text(broken.text)
+        id = f"{operation}/{broken.label}"
+        yield Program(id, operation, "", broken.text, inputs, broken.label, broken.rule)
+
+
+def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
+    """The programs of an operation that must run."""
+    first: str | None = None
+    seen: set[str] = set()
+    for element_type in ELEMENT_TYPE_CHOICES:
+        name = name_of(element_type)
+        if level == SMOKE and first is not None and name not in _MAIN_TYPES:
+            continue
+        for template in legal_templates(operation, name):
+            first = first or name
+            is_main = name == first or name in _MAIN_TYPES
+            is_chosen = template.is_basic or (level == FULL and (is_main or template.each_type))
+            if not template.runs or not is_chosen:
+                continue
+            text = str(template.module())
+            # Operations whose templates do not depend on the element type have each once.
+            if name != first and text in seen:
+                continue
+            seen.add(text)
+            id = f"{operation}/{name}/{template.variant}"
+            yield Program(id, operation, name, text, inputs_of(template))
+
+
+_MAIN_TYPES: Final = ("f32", "i32")
+"""The element types in which all templates are tried, beside the first one that an operation accepts."""
+
+
+@functools.lru_cache(maxsize=64)
+def legal_templates(operation: str, element_type: str) -> Sequence[Template]:
+    """The templates of an operation for an element type that verify."""
+    (chosen,) = [one for one in ELEMENT_TYPE_CHOICES if name_of(one) == element_type]
+    return tuple(one for one in templates(operation, chosen) if _is_legal(one))
+
+
+def _is_legal(template: Template) -> bool:
+    """Whether a template verifies, and NimbleHLO supports it."""
+    try:
+        view_of(template).verify()
+        load(str(template.module()))
+    except (UnsupportedError, VerifyError):
+        return False
+    return True

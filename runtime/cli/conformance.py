@@ -1,0 +1,103 @@
+"""``nimblehlo conformance``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import NimbleError
+
+if TYPE_CHECKING:
+    from ..checks.conformance.report import Key, Report
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser to those of the command line."""
+    command = commands.add_parser(
+        "conformance", help="judge backends by the specification: run the conformance suite"
+    )
+    command.add_argument(
+        "--against",
+        nargs="+",
+        action="extend",
+        metavar="BACKEND",
+        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, nimblehlo, nimblehlo:eager, "
+        "nimblehlo:never or nimblehlo:reference (default: nimblehlo)",
+    )
+    command.add_argument(
+        "--operations", nargs="+", action="extend", metavar="NAME", help="the operations (default: all)"
+    )
+    command.add_argument(
+        "--level", choices=("smoke", "full"), default="full", help="how many programs (default: full)"
+    )
+    command.add_argument("--json", metavar="FILE", help="store the report")
+    command.add_argument("--junit", metavar="FILE", help="store the report as JUnit's XML")
+    command.add_argument(
+        "--baseline", metavar="FILE", help="a report that --json stored; only failures that it lacks count"
+    )
+    command.add_argument(
+        "--journal", metavar="FILE", help="store each judgement in this file; they are not made again"
+    )
+    command.add_argument(
+        "--coverage", action="store_true", help="print what the suite covers instead of running it"
+    )
+    command.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: 1)"
+    )
+    command.set_defaults(command=_conformance)
+
+
+def _conformance(options: argparse.Namespace) -> int:
+    from ..checks.backends import backend
+    from ..checks.conformance import conformance
+    from ..checks.conformance.coverage import table
+    from ..inspection.progress import Progress
+
+    names = None if options.operations is None else [_full_name(one) for one in options.operations]
+    if options.coverage:
+        print(table(names), end="")
+        return 0
+    against = options.against or ["nimblehlo"]
+    for name in against:
+        backend(name)
+    baseline = _baseline(options.baseline)
+    progress: Progress | None = None
+
+    def show(report: Report) -> None:
+        nonlocal progress
+        progress = progress or Progress(max(report.programs * len(against), 1))
+        progress.reach(len(report.judgements))
+
+    report = conformance(
+        against,
+        operations=names,
+        level=options.level,
+        jobs=max(options.jobs, 1),
+        journal=Path(options.journal) if options.journal else None,
+        progress=show,
+    )
+    if progress is not None:
+        progress.clear()
+    print(report.as_text(baseline), end="")
+    if options.json:
+        report.write_json(Path(options.json))
+    if options.junit:
+        report.write_junit(Path(options.junit))
+    return 1 if report.failures(baseline) else 0
+
+
+def _full_name(name: str) -> str:
+    """The name of an operation with its dialect, which is StableHLO unless it is given."""
+    return name if "." in name else f"stablehlo.{name}"
+
+
+def _baseline(path: str | None) -> set[Key]:
+    from ..checks.conformance.report import failures_of
+
+    if path is None:
+        return set()
+    try:
+        return failures_of(Path(path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise NimbleError(f"{path} is no report of the conformance suite: {error}") from None

@@ -1,0 +1,38 @@
+"""Which faults in references the conformance suite finds: ``python -m tests.checks.conformance``."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from tests.checks.conformance.fault_campaign import outcomes
+from tests.checks.conformance.faults import faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operations", nargs="+", metavar="NAME", help="the operations (default: all)")
+    parser.add_argument("--share", type=int, default=1, metavar="N", help="one of N faults (default: all)")
+    parser.add_argument("--level", choices=("smoke", "full"), default="full")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no fault after this time")
+    parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
+    options = parser.parse_args()
+    chosen = [one for one in faults() if not options.operations or one.operation in options.operations]
+    chosen = chosen[:: options.share]
+    if options.list:
+        for fault in chosen:
+            print(f"{fault.operation}, {fault.kind}")
+        print(f"{len(chosen)} faults")
+        return 0
+    counts: Counter[str] = Counter()
+    for one in outcomes(chosen, options.level, options.seconds):
+        counts[one.state] += 1
+        if not one.found_by:
+            print(one, flush=True)
+    total = sum(counts.values())
+    print(f"{total} of {len(chosen)} faults tried: {', '.join(f'{n} {kind}' for kind, n in counts.items())}")
+    return int(counts["missed"] > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

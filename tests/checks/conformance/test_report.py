@@ -1,0 +1,117 @@
+"""Runs of the suite: reports, baselines, journals, processes and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from nimblehlo import execute
+from nimblehlo.checks.backends import CallableBackend
+from nimblehlo.checks.backends.backend import NimbleBackend
+from nimblehlo.checks.conformance import SUITE_VERSION, Report, Verdict, conformance
+from nimblehlo.checks.conformance.report import failures_of
+from nimblehlo.cli import main
+from nimblehlo.errors import UnsupportedError
+from nimblehlo.program.ir import Module
+
+Array = np.ndarray[Any, Any]
+FLOOR = ["stablehlo.floor"]
+
+
+class Wrong(CallableBackend):
+    """Wrong by one on programs of `floor` that are legal; counts the programs that it runs."""
+
+    def __init__(self) -> None:
+        super().__init__(self._run, "wrong")
+        self.calls = 0
+
+    def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
+        self.calls += 1
+        return super().run_text(text, inputs)
+
+    def _run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
+        return [one + np.ones((), one.dtype) for one in execute(str(module), inputs)]
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return conformance([Wrong(), NimbleBackend()], operations=FLOOR, level="smoke")
+
+
+def test_counts(report: Report) -> None:
+    assert report.counts("wrong") == {Verdict.OUTSIDE: 1, Verdict.WITHIN: 1}
+    assert report.counts("nimblehlo") == {Verdict.WITHIN: 2}
+    text = report.as_text()
+    assert text.startswith("outside: stablehlo.floor/f32/edges on wrong: ")
+    assert "wrong: 1 within, 0 open, 1 outside" in text
+    assert f"conformance suite {SUITE_VERSION}: 2 programs" in text
+
+
+def test_a_baseline_leaves_what_is_new(report: Report, tmp_path: Path) -> None:
+    report.write_json(tmp_path / "report.json")
+    baseline = failures_of(tmp_path / "report.json")
+    assert baseline == {("stablehlo.floor/f32/edges", "wrong")}
+    assert len(report.failures()) == 1
+    assert report.failures(baseline) == []
+    assert "1 failures are in the baseline, 0 are new" in report.as_text(baseline)
+
+
+def test_junit(report: Report, tmp_path: Path) -> None:
+    report.write_junit(tmp_path / "report.xml")
+    suites = ElementTree.parse(tmp_path / "report.xml").getroot()
+    assert [one.attrib["name"] for one in suites] == ["wrong", "nimblehlo"]
+    assert suites[0].attrib["failures"] == "1"
+    (failure,) = suites.iter("failure")
+    assert failure.attrib["message"] == 'outside: specification, section "floor"'
+
+
+def test_a_journal_continues(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    first, second = Wrong(), Wrong()
+    before = conformance([first], operations=FLOOR, level="smoke", journal=journal)
+    # The last line was cut when the process ended.
+    journal.write_text(journal.read_text()[:-20])
+    after = conformance([second], operations=FLOOR, level="smoke", journal=journal)
+    assert (first.calls, second.calls) == (2, 1)
+    assert sorted(before.judgements, key=str) == sorted(after.judgements, key=str)
+
+
+def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.write_text('{"suite": "0.1"}\n')
+    with pytest.raises(UnsupportedError, match=r"version 0\.1 of the suite"):
+        conformance([Wrong()], operations=FLOOR, journal=journal)
+
+
+def test_several_processes() -> None:
+    report = conformance(["nimblehlo"], operations=FLOOR, level="smoke", jobs=2)
+    assert report.counts("nimblehlo") == {Verdict.WITHIN: 2}
+    with pytest.raises(ValueError, match="names of backends"):
+        conformance([Wrong()], operations=FLOOR, jobs=2)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "report.json"
+    arguments = ["conformance", "--operations", "floor", "--level", "smoke", "--json", str(target)]
+    assert main([*arguments, "--against", "nimblehlo:never", "nimblehlo:reference"]) == 0
+    printed = capsys.readouterr().out
+    assert "nimblehlo:never: 2 within" in printed
+    assert "nimblehlo:reference: 2 within" in printed
+    assert json.loads(target.read_text())["suite"] == SUITE_VERSION
+    assert main([*arguments, "--baseline", str(target)]) == 0
+    capsys.readouterr()
+    assert main(["conformance", "--operations", "floor", "--coverage"]) == 0
+    assert "| `stablehlo.floor` |" in capsys.readouterr().out
+
+
+def test_the_command_refuses_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.json"
+    other.write_text("[]")
+    assert main(["conformance", "--operations", "floor", "--baseline", str(other)]) == 1
+    assert "is no report of the conformance suite" in capsys.readouterr().err

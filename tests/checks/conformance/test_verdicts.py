@@ -1,0 +1,146 @@
+"""Verdicts on backends that are right, wrong, refuse, end or take too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nimblehlo import execute
+from nimblehlo.checks.backends import BackendError, BackendExit, BackendTimeout, CallableBackend
+from nimblehlo.checks.conformance import Judge, Program, Verdict, programs
+from nimblehlo.checks.conformance.verdicts import section_of
+from nimblehlo.program.ir import Module
+from tests.checks.conformance.fault_campaign import outcomes
+from tests.checks.conformance.faults import Fault, FaultyReferences, faults
+
+Array = np.ndarray[Any, Any]
+
+
+def program(id: str) -> Program:
+    (found,) = [one for one in programs([id.partition("/")[0]]) if one.id == id]
+    return found
+
+
+def changed(change: Any) -> CallableBackend:
+    """NimbleHLO with changed results."""
+
+    def run(module: Module, inputs: Sequence[Array]) -> list[Array]:
+        return [change(np.array(one)) for one in execute(module, inputs)]
+
+    return CallableBackend(run, "changed")
+
+
+def raising(error: Exception) -> CallableBackend:
+    def run(module: Module, inputs: Sequence[Array]) -> list[Array]:
+        raise error
+
+    return CallableBackend(run, "raising")
+
+
+def verdict(id: str, backend: CallableBackend) -> Verdict:
+    return Judge(program(id)).judge(backend).verdict
+
+
+SINE = "stablehlo.sine/f32/edges"
+ADD = "stablehlo.add/i32/edges"
+
+
+def test_results_within_the_bounds_are_within() -> None:
+    assert verdict(SINE, changed(lambda one: one)) == Verdict.WITHIN
+    assert verdict(SINE, changed(lambda one: np.nextafter(one, np.float32(0)))) == Verdict.WITHIN
+
+
+def test_results_beyond_the_bounds_are_outside() -> None:
+    judgement = Judge(program(SINE)).judge(changed(lambda one: one * np.float32(1.001)))
+    assert judgement.verdict == Verdict.OUTSIDE
+    assert judgement.section == 'specification, section "sine"'
+    assert "ulp apart where" in judgement.detail
+
+
+def test_exact_results_must_be_equal() -> None:
+    assert verdict(ADD, changed(lambda one: one)) == Verdict.WITHIN
+    assert verdict(ADD, changed(lambda one: one + 1)) == Verdict.OUTSIDE
+
+
+def test_another_type_or_number_of_results_is_outside() -> None:
+    assert verdict(ADD, changed(lambda one: one.astype(np.int64))) == Verdict.OUTSIDE
+    none = CallableBackend(lambda module, inputs: [], "none")
+    assert verdict(ADD, none) == Verdict.OUTSIDE
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (BackendError("not supported"), Verdict.REFUSED),
+        (BackendExit("ended its process (status -6)"), Verdict.ENDED),
+        (BackendTimeout("took more than 60 seconds"), Verdict.TIMED_OUT),
+    ],
+)
+def test_a_backend_that_gives_no_results(error: Exception, expected: Verdict) -> None:
+    judgement = Judge(program(ADD)).judge(raising(error))
+    assert (judgement.verdict, judgement.detail) == (expected, str(error))
+
+
+def test_elements_that_the_specification_leaves_open() -> None:
+    """An integer divided by zero."""
+    divide = program("stablehlo.divide/i32/edges")
+
+    def other(module: Module, inputs: Sequence[Array]) -> list[Array]:
+        (result,) = execute(module, inputs)
+        return [np.where(inputs[1] == 0, 77, result).astype(np.int32)]
+
+    assert Judge(divide).judge(CallableBackend(other, "other")).verdict == Verdict.OPEN
+    assert Judge(divide).judge(changed(lambda one: one)).verdict == Verdict.WITHIN
+
+
+def test_a_program_that_breaks_a_constraint_must_be_refused() -> None:
+    accepts = CallableBackend(lambda module, inputs: [np.zeros(1)], "accepts")
+    broken = program("stablehlo.transpose/C2")
+    assert Judge(broken).judge(raising(BackendError("no"))).verdict == Verdict.WITHIN
+    judgement = Judge(broken).judge(accepts)
+    assert judgement.verdict == Verdict.OUTSIDE
+    assert judgement.section == 'specification, section "transpose", (C2)'
+    assert "breaks (C2)" in judgement.detail
+    assert section_of(program("chlo.top_k/C1")) == "CHLO dialect, top_k, (C1)"
+
+
+def test_constraints_beyond_the_specification_bind_nobody() -> None:
+    accepts = CallableBackend(lambda module, inputs: [np.zeros(1)], "accepts")
+    for id in ("stablehlo.torch_index_select/C5", "chlo.broadcast_add/C2"):
+        assert Judge(program(id)).judge(accepts).verdict == Verdict.OPEN
+
+
+def test_the_allowed_results_do_not_come_from_the_backend() -> None:
+    """A fault in a reference that the judge does not share is found."""
+    (fault,) = [
+        one for one in faults() if (one.operation, one.kind) == ("stablehlo.floor", "one wrong element")
+    ]
+    judge = Judge(program("stablehlo.floor/f32/edges"))
+    assert judge.judge(changed(lambda one: one)).verdict == Verdict.WITHIN
+    assert judge.judge(FaultyReferences(fault)).verdict == Verdict.OUTSIDE
+
+
+FOUND = [
+    ("stablehlo.maximum", "NaN lost"),
+    ("stablehlo.subtract", "swapped operands"),
+    ("stablehlo.multiply", "lost digits"),
+    ("stablehlo.reduce_window", "shifted padding"),
+    ("stablehlo.transpose", "rotated permutation"),
+    ("stablehlo.dynamic_slice", "the last element repeated"),
+    ("stablehlo.triangular_solve", "the contrary of lower"),
+]
+
+
+@pytest.mark.parametrize(("operation", "kind"), FOUND)
+def test_a_fault_is_found(operation: str, kind: str) -> None:
+    chosen: list[Fault] = [one for one in faults() if (one.operation, one.kind) == (operation, kind)]
+    (outcome,) = outcomes(chosen, "smoke")
+    assert outcome.found_by.startswith(f"{operation}/"), outcome
+
+
+def test_there_are_many_faults() -> None:
+    listed = [(one.operation, one.kind) for one in faults()]
+    assert len(listed) == len(set(listed)) > 1000
