@@ -18,7 +18,6 @@ from ...ir import BoolAttribute, IntegerAttribute, Operation
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, F32, I64
 from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
-from ..framework.op_registry import APPROX_TOP_K
 from ..reduction.reduce import same_positive_counts
 from ..shape.slicing import leading_slice
 from .sized_by_operands import SizedByOperands
@@ -101,7 +100,7 @@ class ApproxTopKRules(Op):
         return types
 
 
-class ApproxTopK(ApproxTopKRules, name=APPROX_TOP_K):
+class ApproxTopK(ApproxTopKRules, name="nimblehlo.approx_top_k"):
     """The first `top_k` elements along `reduction_dim`, in the order of the comparator."""
 
     source_name = "stablehlo.custom_call @ApproxTopK"

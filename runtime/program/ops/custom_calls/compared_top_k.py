@@ -16,14 +16,13 @@ from ...ir import Attribute as IrAttribute
 from ...ir import BoolAttribute, IntegerAttribute, Operation, Value
 from ..framework import rules
 from ..framework.declaration import Evaluate, Op, Operand, Region, Result, constraint
-from ..framework.op_registry import COMPARED_TOP_K
 from ..shape.slicing import leading_slice
 
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
 
 
-class ComparedTopK(Op, name=COMPARED_TOP_K):
+class ComparedTopK(Op, name="nimblehlo.compared_top_k"):
     """The first k elements along the last dimension in the order of the comparator, and their indices."""
 
     source_name = "stablehlo.custom_call @TopK"

@@ -64,13 +64,13 @@ class Facts:
         copies_strided_operands: whether implementations begin with a copy, on one thread and with long
             strides, of an operand that is not contiguous.
         cost: what it costs on one element (`costs.py`).
+        counts: whether each element of its result is its own index in a dimension.
         depends_on_digits: whether its meaning depends on the digits of its types, so that it has none in
             wider types.
         emit: the code of an element of its result (`emitters.py`).
         finiteness: whether it can give NaN or infinity for finite operands.
         float_identity: the float that changes no bit of another one with which a sum or a product combines
             it. Reductions by such an operation may accumulate in a wider type and round once.
-        counts: whether each element of its result is its own index in a dimension.
         gathers: whether its result consists of slices of the first operand at index vectors.
         interval: the rule by which bounds of integer operands imply bounds of its result
             (`compiler/specialize/utils/intervals.py`); empty: they imply none, unless it moves elements.
@@ -122,10 +122,10 @@ class Facts:
     block_rule: ClassVar[str] = "blocks.elementwise.ELEMENTWISE"
     copies_strided_operands: ClassVar[bool] = False
     cost: ClassVar[Cost] = costs.UNKNOWN
+    counts: ClassVar[bool] = False
     depends_on_digits: ClassVar[bool] = False
     emit: ClassVar[Emit] = NO_CODE
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
-    counts: ClassVar[bool] = False
     float_identity: ClassVar[float | None] = None
     gathers: ClassVar[bool] = False
     interval: ClassVar[str] = ""

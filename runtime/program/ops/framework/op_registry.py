@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-REDUCE: Final = "stablehlo.reduce"
 COMPONENT_SCATTER: Final = "nimblehlo.component_scatter"
-APPROX_TOP_K: Final = "nimblehlo.approx_top_k"
-COMPARED_TOP_K: Final = "nimblehlo.compared_top_k"
 ARG_REDUCE: Final = "nimblehlo.arg_reduce"
 ARG_SORT: Final = "nimblehlo.arg_sort"
 
