@@ -1,8 +1,10 @@
 """Compare programs of public libraries with XLA:CPU, each in a new process.
 
     python -m benchmarks.libraries [NAME ...] [--json FILE] [--timeout SECONDS]
+    python -m benchmarks.libraries [NAME ...] --steps
 
-Every process starts with an empty folder of compiled code. Ratios above 1 mean that NimbleHLO is faster.
+Every process starts with an empty folder of compiled code. Ratios above 1 mean that NimbleHLO is faster. With
+`--steps` nothing is compared: the loops that run as steps are listed, and the steps that take long.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,15 +24,26 @@ from typing import Any
 from ..measuring import ROOT
 from .declaration import LibraryProgram, library_programs
 from .measurement import Measurement, measure
+from .steps import remaining_steps
 
 _PREFIX = "MEASUREMENT "
 
 
 def measured_in_process(program: LibraryProgram, timeout: float) -> Measurement | str:
     """Measure a program in a new process; the last line of the output if the process fails."""
+    lines = printed_in_process(program, timeout, "--here")
+    return lines if isinstance(lines, str) else Measurement(**json.loads(lines[-1]))
+
+
+def printed_in_process(program: LibraryProgram, timeout: float, *options: str) -> list[str] | str:
+    """What a new process prints of a program, after the prefix; its last line if the process fails.
+
+    Args:
+        options: the process's command line beside the program's name.
+    """
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": folder, "JAX_PLATFORMS": "cpu"}
-        command = [sys.executable, "-m", __package__, "--here", program.name]
+        command = [sys.executable, "-m", __package__, *options, program.name]
         try:
             finished = subprocess.run(
                 command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
@@ -38,9 +52,21 @@ def measured_in_process(program: LibraryProgram, timeout: float) -> Measurement 
             return f"takes longer than {timeout:.0f} s"
     lines = [line for line in finished.stdout.splitlines() if line.startswith(_PREFIX)]
     if lines:
-        return Measurement(**json.loads(lines[-1].removeprefix(_PREFIX)))
+        return [line.removeprefix(_PREFIX) for line in lines]
     said = finished.stderr.strip().splitlines()
     return said[-1][:300] if said else f"ended with status {finished.returncode}"
+
+
+def print_steps(programs: Iterable[LibraryProgram], timeout: float) -> int:
+    """Print what of each program still runs as steps; 1 where a program failed."""
+    failures = 0
+    for one in programs:
+        lines = printed_in_process(one, timeout, "--here", "--steps")
+        failures += isinstance(lines, str)
+        print(f"{one.library} {one.name}{f' FAILED {lines}' if isinstance(lines, str) else ''}")
+        for line in () if isinstance(lines, str) else json.loads(lines[-1]):
+            print(f"    {line}", flush=True)
+    return bool(failures)
 
 
 def row(program: LibraryProgram, outcome: Measurement | str) -> str:
@@ -82,6 +108,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the measurements")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one program (default: 600)")
     parser.add_argument("--here", action="store_true", help="measure in this process, and print JSON")
+    parser.add_argument("--steps", action="store_true", help="list what runs as steps, and compare nothing")
     options = parser.parse_args()
     programs = [
         one
@@ -90,8 +117,11 @@ def main() -> int:
     ]
     if options.here:
         for one in programs:
-            print(_PREFIX + json.dumps(asdict(measure(one))), flush=True)
+            found = remaining_steps(one) if options.steps else asdict(measure(one))
+            print(_PREFIX + json.dumps(found), flush=True)
         return 0
+    if options.steps:
+        return print_steps(programs, options.timeout)
     print(
         f"{'library':13} {'program':38}{'ops':>7}{'ours ms':>11}{'XLA ms':>11}{'warm x':>7}"
         f"{'ours ms':>9}{'XLA ms':>9}{'first x':>7}{'ours MB':>10}{'XLA MB':>10}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -38,7 +39,7 @@ class LibraryProgram:
     """A program that a public library makes.
 
     Attributes:
-        name: the name of the function that builds the program.
+        name: the name of the function that builds the program, and its size if it has several.
         library: the name of the library on PyPI.
         build: imports the library, and makes the function and its arguments.
         bound: the largest difference between a floating-point result and that of XLA:CPU, relative to the
@@ -73,12 +74,19 @@ _PROGRAMS: dict[str, LibraryProgram] = {}
 
 
 def library_program(
-    library: str, *, bound: float = 1e-4, x64: bool = False
-) -> Callable[[Callable[[], Workload]], Callable[[], Workload]]:
-    """Declare the decorated function, which builds a workload, as a `LibraryProgram`."""
+    library: str, *, bound: float = 1e-4, x64: bool = False, sizes: Sequence[int] = ()
+) -> Callable[[Callable[..., Workload]], Callable[..., Workload]]:
+    """Declare the decorated function, which builds a workload, as a `LibraryProgram`.
 
-    def declare(build: Callable[[], Workload]) -> Callable[[], Workload]:
-        _PROGRAMS[build.__name__] = LibraryProgram(build.__name__, library, build, bound, x64)
+    Args:
+        library, bound, x64: see `LibraryProgram`.
+        sizes: the arguments for which the function builds a program each; it has none if this is empty.
+    """
+
+    def declare(build: Callable[..., Workload]) -> Callable[..., Workload]:
+        builders = {f"{build.__name__}_{size}": partial(build, size) for size in sizes}
+        for name, builder in (builders or {build.__name__: build}).items():
+            _PROGRAMS[name] = LibraryProgram(name, library, builder, bound, x64)
         return build
 
     return declare

@@ -11,7 +11,7 @@ import numpy as np
 from .declaration import Workload, library_program, normal
 
 
-def pgx_rollout(name: str, batch: int, moves: int) -> Workload:
+def pgx_rollout(name: str, batch: int, moves: int, throws_dice: bool = False) -> Workload:
     """Random legal moves in a batch of games of pgx."""
     import pgx
 
@@ -23,7 +23,8 @@ def pgx_rollout(name: str, batch: int, moves: int) -> Workload:
         def advance(states: Any, key: Any) -> Any:
             logits = jnp.where(states.legal_action_mask, 0.0, -1e9)
             actions = jax.random.categorical(key, logits, axis=-1)
-            states = jax.vmap(environment.step)(states, actions)
+            keys = (jax.random.split(key, batch),) if throws_dice else ()
+            states = jax.vmap(environment.step)(states, actions, *keys)
             return states, states.rewards
 
         states, rewards = jax.lax.scan(advance, states, jax.random.split(key, moves))
@@ -47,11 +48,10 @@ def pgx_connect_four_rollout() -> Workload:
     return pgx_rollout("connect_four", 64, 16)
 
 
-@library_program("mctx", bound=1e-3)
-def mctx_search() -> Workload:
+def gumbel_search(batch: int, width: int, actions: int, simulations: int) -> Workload:
+    """A tree search by mctx with a learned model of one layer."""
     import mctx
 
-    width, actions, batch = 32, 8, 16
     policy, value, dynamics = normal(width, actions), normal(width), normal(width + actions, width, scale=0.2)
 
     def recurrent(parameters: Any, key: Any, action: Any, embedding: Any) -> Any:
@@ -69,10 +69,15 @@ def mctx_search() -> Workload:
         root = mctx.RootFnOutput(
             prior_logits=embedding @ policy, value=embedding @ value, embedding=embedding
         )
-        output = mctx.gumbel_muzero_policy((), key, root, recurrent, num_simulations=16)
+        output = mctx.gumbel_muzero_policy((), key, root, recurrent, num_simulations=simulations)
         return output.action, output.action_weights
 
     return search, (jax.random.PRNGKey(0), normal(batch, width, seed=1))
+
+
+@library_program("mctx", bound=1e-3)
+def mctx_search() -> Workload:
+    return gumbel_search(16, width=32, actions=8, simulations=16)
 
 
 @library_program("gymnax", bound=1e-3)
@@ -118,3 +123,13 @@ def jumanji_2048_rollout() -> Workload:
         return jax.lax.scan(advance, states, actions)[1]
 
     return roll, (jax.random.PRNGKey(0), np.random.default_rng(0).integers(0, 4, (20, batch), np.int32))
+
+
+@library_program("pgx", sizes=(16, 64, 512))
+def pgx_backgammon_rollout(batch: int) -> Workload:
+    return pgx_rollout("backgammon", batch, 8, throws_dice=True)
+
+
+@library_program("mctx", bound=1e-3, sizes=(4, 16, 128))
+def mctx_wide_search(batch: int) -> Workload:
+    return gumbel_search(batch, width=64, actions=16, simulations=32)

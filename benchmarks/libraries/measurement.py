@@ -68,7 +68,7 @@ def measure(program: LibraryProgram) -> Measurement:
     """
     with program.precision():
         lowered, arrays = program.lowered()
-        inputs = [_input(array) for array in arrays]
+        inputs = [numpy_input(array) for array in arrays]
         executable, compile_seconds = _timed(lambda: nimblehlo.compile(lowered))
         results, call_seconds = _timed(lambda: executable(*inputs))
         compiled, xla_compile_seconds = _timed(lowered.compile)
@@ -115,7 +115,7 @@ def _are_both_right(lowered: Any, inputs: list[Any], results: list[Any], expecte
     return not any(bounds.violations([*map(np.asarray, one)]) for one in (results, expected))
 
 
-def _input(array: Any) -> Any:
+def numpy_input(array: Any) -> Any:
     """An array of JAX as one of NumPy; typed random keys stay what they are."""
     return array if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key) else np.asarray(array)
 

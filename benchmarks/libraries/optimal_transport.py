@@ -20,8 +20,8 @@ def ott_sinkhorn() -> Workload:
     return cost, (normal(200, 3), normal(180, 3, seed=1))
 
 
-@library_program("ott-jax", bound=1e-3)
-def ott_gromov_wasserstein() -> Workload:
+def distance_of_clouds(points: int) -> Workload:
+    """The distance of two clouds of points by their inner distances."""
     from ott.geometry import pointcloud
     from ott.problems.quadratic import quadratic_problem
     from ott.solvers.linear import sinkhorn
@@ -34,4 +34,14 @@ def ott_gromov_wasserstein() -> Workload:
         )
         return solver(problem).reg_gw_cost
 
-    return cost, (normal(40, 2), normal(50, 3, seed=1))
+    return cost, (normal(points, 2), normal(points + 10, 3, seed=1))
+
+
+@library_program("ott-jax", bound=1e-3)
+def ott_gromov_wasserstein() -> Workload:
+    return distance_of_clouds(40)
+
+
+@library_program("ott-jax", bound=1e-3, sizes=(10, 160))
+def ott_gromov_wasserstein_of(points: int) -> Workload:
+    return distance_of_clouds(points)

@@ -114,3 +114,18 @@ def jaxopt_lbfgs_classifier() -> Workload:
         return solver.run(start, l2reg=0.1, data=(inputs, labels)).params
 
     return solve, (np.zeros((20, 5), np.float32), inputs, labels)
+
+
+@library_program("optax", bound=1e-3, sizes=(2, 8, 64))
+def optax_connectionist_gradient(batch: int) -> Workload:
+    """The gradient of a connectionist temporal classification loss."""
+    import optax
+
+    frames, length, classes = 100, 20, 32
+    labels = 1 + integers(classes - 1, batch, length)
+
+    def loss(logits: Any, labels: Any) -> Any:
+        unpadded = jnp.zeros((batch, frames)), jnp.zeros((batch, length))
+        return optax.ctc_loss(logits, unpadded[0], labels, unpadded[1]).mean()
+
+    return jax.value_and_grad(loss), (normal(batch, frames, classes), labels)

@@ -135,3 +135,81 @@ def tinygp_likelihood_gradient() -> Workload:
     x = np.sort(np.random.default_rng(0).uniform(0, 10, 200))
     y = np.sin(x) + 0.1 * normal(200, dtype=np.float64)
     return jax.value_and_grad(negative_likelihood), (np.array([0.0, 0.0, -2.0]), x, y)
+
+
+@library_program("tinygp", bound=1e-8, x64=True, sizes=(50, 200, 1600))
+def tinygp_quasiseparable_gradient(observations: int) -> Workload:
+    """Scans over small triangular matrices."""
+    import tinygp
+
+    quasisep = tinygp.kernels.quasisep
+
+    def negative_likelihood(parameters: Any, x: Any, y: Any) -> Any:
+        frequency, quality, scale = jnp.exp(parameters)
+        kernel = quasisep.SHO(omega=frequency, quality=quality) + quasisep.Matern32(scale=scale)
+        return -tinygp.GaussianProcess(kernel, x, diag=0.1).log_probability(y)
+
+    x = np.sort(np.random.default_rng(0).uniform(0, 10, observations))
+    y = np.sin(x) + 0.1 * normal(observations, dtype=np.float64)
+    return jax.value_and_grad(negative_likelihood), (np.array([0.1, 0.2, 0.3]), x, y)
+
+
+def hidden_markov_model(words: Any, states: int, vocabulary: int) -> None:
+    """A hidden Markov model by the forward algorithm, as a model of numpyro."""
+    import numpyro
+    from numpyro import distributions
+
+    transitions = numpyro.sample(
+        "transitions", distributions.Dirichlet(jnp.ones((states, states))).to_event(1)
+    )
+    emissions = numpyro.sample(
+        "emissions", distributions.Dirichlet(0.5 * jnp.ones((states, vocabulary))).to_event(1)
+    )
+    log_transitions, log_emissions = jnp.log(transitions), jnp.log(emissions)
+
+    def forward(scores: Any, word: Any) -> Any:
+        scores = jax.nn.logsumexp(scores[:, None] + log_transitions, axis=0) + log_emissions[:, word]
+        return scores, None
+
+    scores, _ = jax.lax.scan(forward, log_emissions[:, words[0]], words[1:])
+    numpyro.factor("likelihood", jax.nn.logsumexp(scores))
+
+
+@library_program("numpyro", bound=1e-3, sizes=(3, 16, 128))
+def numpyro_markov_gradient(states: int) -> Workload:
+    from numpyro.infer.util import initialize_model
+
+    words, vocabulary = integers(20, 100), 20
+    info = initialize_model(
+        jax.random.PRNGKey(0), hidden_markov_model, model_args=(words, states, vocabulary)
+    )
+    return jax.value_and_grad(info.potential_fn), (info.param_info.z,)
+
+
+@library_program("blackjax", bound=1e-3, sizes=(100, 400, 3200))
+def blackjax_tempered_particles(particles: int) -> Workload:
+    import blackjax
+    from blackjax.smc import extend_params, resampling
+
+    step = {"step_size": 0.1, "inverse_mass_matrix": jnp.eye(2), "num_integration_steps": 5}
+    sampler = blackjax.adaptive_tempered_smc(
+        lambda x: -0.5 * (x**2).sum() / 9,
+        lambda x: -0.5 * ((jnp.abs(x) - 2) ** 2).sum() / 0.1,
+        blackjax.hmc.build_kernel(),
+        blackjax.hmc.init,
+        extend_params(step),
+        resampling.systematic,
+        0.5,
+        num_mcmc_steps=2,
+    )
+
+    def run(key: Any, initial: Any) -> Any:
+        def advance(carry: Any) -> Any:
+            state, key = carry
+            key, used = jax.random.split(key)
+            return sampler.step(used, state)[0], key
+
+        state = sampler.init(initial)
+        return jax.lax.while_loop(lambda carry: carry[0].tempering_param < 1, advance, (state, key))[0]
+
+    return run, (jax.random.PRNGKey(0), normal(particles, 2, scale=3.0))

@@ -15,9 +15,9 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from benchmarks.libraries import haiku_models, measurement, onnx_runtime
+from benchmarks.libraries import declaration, haiku_models, measurement, onnx_runtime, steps
 from benchmarks.libraries.__main__ import row, summary
-from benchmarks.libraries.declaration import LibraryProgram, Workload, library_programs
+from benchmarks.libraries.declaration import LibraryProgram, Workload, library_program, library_programs
 
 
 def program(function: Callable[..., Any], *arguments: Any) -> LibraryProgram:
@@ -33,6 +33,7 @@ def program(function: Callable[..., Any], *arguments: Any) -> LibraryProgram:
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Warm up for a moment only."""
     monkeypatch.setattr(measurement, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(steps, "WARM_UP_SECONDS", 0.0)
 
 
 def test_many_programs_of_many_libraries_are_declared_without_importing_one() -> None:
@@ -89,6 +90,34 @@ def test_results_that_could_not_differ_are_told() -> None:
     one = program(lambda x: 0 * x, np.linspace(0, 1, 8, dtype=np.float32))
     measured = measurement.measure(one)
     assert "no result could tell a wrong program" in (measured.disagreement or "")
+
+
+def test_a_program_of_several_sizes_is_several_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs: dict[str, LibraryProgram] = {}
+    monkeypatch.setattr(declaration, "_PROGRAMS", programs)
+
+    @library_program("library", sizes=(3, 5))
+    def ones(size: int) -> Workload:
+        return jnp.sum, (np.ones(size, np.float32),)
+
+    assert list(programs) == ["ones_3", "ones_5"]
+    for name, one in programs.items():
+        (argument,) = one.lowered()[1]
+        assert argument.shape == (int(name[-1]),)
+
+
+def test_loops_that_run_as_steps_and_long_steps_are_listed() -> None:
+    """A loop that exchanges two arrays which are too large to be copied."""
+
+    def function(a: Any, b: Any) -> Any:
+        return jax.lax.fori_loop(0, 40, lambda _, pair: (pair[1], pair[0]), (a, b))
+
+    loop, *long_steps = steps.remaining_steps(program(function, *2 * [np.ones(70_000, np.float32)]))
+    assert " loop " in loop and "returns an array at another position" in loop
+    assert all(" %  step " in line for line in long_steps)
+    native = steps.remaining_steps(program(function, *2 * [np.ones(70, np.float32)]))
+    assert not any(" loop " in line for line in native)
+    assert len(native) == 1 and "stablehlo.while" in native[0]
 
 
 def test_the_logits_of_onnx_runtime_must_spread() -> None:
