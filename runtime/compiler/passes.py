@@ -146,6 +146,13 @@ PASSES: Final = (
         promises="the custom calls that run for all arguments have targets",
     ),
     Pass(
+        "update-late",
+        "fuse",
+        "plan.fusion_passes.update_as_late_as_possible",
+        needs="no fusions",
+        promises="updates of arrays follow the other readers of these arrays, so that nothing is copied",
+    ),
+    Pass(
         "split-scatter-indices",
         "fuse",
         "plan.fusion_passes.split_indices",

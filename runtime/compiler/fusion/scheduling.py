@@ -1,4 +1,4 @@
-"""Orders the operations of a block: each follows those whose results it uses; reductions follow soon."""
+"""Orders the operations of a block: after what they use, reductions soon, updates late."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ...program.ir import Operation, Region, Value, used_values
+from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.memory_limit import bytes_of
+from ...program.ops.framework.traits import Memory, RegionRole
 from ...program.ops.internal.fusion import REDUCTION_FUSION
+from ...types import TensorType
 from ..specialize.utils.operation_classes import has_no_effect, is_control_flow, is_reduction
 
 
@@ -120,3 +123,72 @@ def _reduces(operation: Operation) -> bool:
 
 def _bytes_of_all(values: Iterable[Value]) -> int:
     return sum(bytes_of(value.type) for value in values)
+
+
+def update_late(region: Region) -> None:
+    """Move updates of arrays behind the operations that read these arrays, in place.
+
+    An update can then overwrite its operand, which otherwise has to be copied for the later readers.
+    """
+    block = region.block
+    for operation in block.operations:
+        if is_control_flow(operation):
+            for inner in operation.regions:
+                update_late(inner)
+    updates = [operation for operation in block.operations if _updated_values(operation)]
+    roots = _roots(block.operations) if updates else {}
+    # Twice, since what moves with an update may read the operand of another one, which then follows.
+    for update in (*updates, *updates):
+        block.operations = _behind_readers(block.operations, update, roots)
+
+
+def _updated_values(operation: Operation) -> list[Value]:
+    """The operands whose memory an operation may update: those that it changes in part, or in a loop."""
+    facts = declaration_of(operation)
+    values: list[Value] = []
+    if facts.memory is Memory.UPDATES:
+        values = [*operation.operands[: len(operation.results)]]
+    elif facts.region_role is RegionRole.LOOP:
+        body = operation.regions[-1].block
+        triples = zip(operation.operands, body.arguments, body.terminator.operands, strict=True)
+        values = [operand for operand, argument, returned in triples if returned is not argument]
+    return [value for value in values if isinstance(value.type, TensorType) and value.type.size > 1]
+
+
+def _roots(operations: Iterable[Operation]) -> dict[Value, Value]:
+    """Maps each view to the value whose memory it may share."""
+    roots: dict[Value, Value] = {}
+    for operation in operations:
+        memory = declaration_of(operation).memory
+        if memory in (Memory.FLAT_VIEW, Memory.STRIDED_VIEW, Memory.FORWARDS):
+            # Only operations that forward have several results.
+            for result, operand in zip(operation.results, operation.operands, strict=False):
+                roots[result] = roots.get(operand, operand)
+    return roots
+
+
+def _behind_readers(
+    operations: list[Operation], update: Operation, roots: dict[Value, Value]
+) -> list[Operation]:
+    """The operations, but an update and what depends on it behind the last other reader of its operands."""
+    updated = {roots.get(value, value) for value in _updated_values(update)}
+    first, last = operations.index(update), 0
+    moving, changed = {update: None}, {*update.results}
+    followers: list[tuple[int, Operation]] = []
+    for number in range(first + 1, len(operations) - 1):
+        operation = operations[number]
+        used = used_values(operation)
+        if not changed.isdisjoint(used):
+            followers.append((number, operation))
+            changed.update(operation.results)
+        elif not updated.isdisjoint([roots.get(value, value) for value in used]) and updated.isdisjoint(
+            [roots.get(value, value) for value in _updated_values(operation)]
+        ):
+            last = number
+    if not last:
+        return operations
+    moving.update({operation: None for number, operation in followers if number < last})
+    staying = [operation for operation in operations[first : last + 1] if operation not in moving]
+    if not all(map(has_no_effect, moving)) and not all(map(has_no_effect, staying)):
+        return operations
+    return [*operations[:first], *staying, *moving, *operations[last + 1 :]]

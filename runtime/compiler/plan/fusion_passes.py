@@ -14,7 +14,7 @@ from ..fusion.elementwise import form_fusions, fusible_blocks
 from ..fusion.reductions import form_reduction_fusions
 from ..fusion.rematerialization import rematerialize
 from ..fusion.rows import form_row_fusions
-from ..fusion.scheduling import reduce_early
+from ..fusion.scheduling import reduce_early, update_late
 from ..fusion.small_steps import form_step_fusions
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
@@ -75,6 +75,12 @@ def fuse_operations(function: Function, options: Options, observe: passes.Observ
     """
     if options.compile != "never":
         passes.run("fuse", Fusing(function, options), options.last_pass, observe)
+
+
+def update_as_late_as_possible(state: Fusing) -> None:
+    """Move updates of arrays to where nothing else reads the arrays as they were."""
+    for body in state.function.bodies:
+        update_late(body)
 
 
 def split_indices(state: Fusing) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.compiler.fusion.scheduling import reduce_early
+from nimblehlo.compiler.fusion.scheduling import reduce_early, update_late
 from nimblehlo.compiler.plan import fusion_passes
 from nimblehlo.program.ir import Region
 from tests.support.running import run_every_way
@@ -119,3 +119,53 @@ def test_memory_and_results(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     arrays: list[Any] = [random.standard_normal((64, 64)).astype(np.float32) for _ in range(2)]
     run_every_way(LATE_SUMS, *arrays)
+
+
+UPDATED = """func.func @main(%a: tensor<9xf32>, %u: tensor<2xf32>, %i: tensor<i32>)
+    -> (tensor<9xf32>, tensor<9xf32>, tensor<3xf32>) {{
+  {body}
+  return {returned} : tensor<9xf32>, tensor<9xf32>, tensor<3xf32>
+}}"""
+UPDATE = (
+    "stablehlo.dynamic_update_slice {}, %u, %i : (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>"
+)
+SLICE = "stablehlo.slice {} [0:3] : (tensor<9xf32>) -> tensor<3xf32>"
+
+
+def updated_late(*lines: str, returned: str) -> list[int]:
+    """The original numbers of operations after `update_late`."""
+    body = nimblehlo.load(UPDATED.format(body="\n  ".join(lines), returned=returned)).functions["main"].body
+    assert isinstance(body, Region)
+    numbers = {operation: number for number, operation in enumerate(body.block.operations)}
+    update_late(body)
+    return [numbers[operation] for operation in body.block.operations][:-1]
+
+
+def test_an_update_follows_what_reads_its_operand() -> None:
+    lines = [f"%y = {UPDATE.format('%a')}", "%n = stablehlo.negate %y : tensor<9xf32>",
+             f"%s = {SLICE.format('%a')}", "%z = stablehlo.sine %n : tensor<9xf32>"]  # fmt: skip
+    assert updated_late(*lines, returned="%y, %z, %s") == [2, 0, 1, 3]
+
+
+def test_an_update_follows_what_reads_a_view_of_its_operand() -> None:
+    lines = ["%r = stablehlo.reshape %a : (tensor<9xf32>) -> tensor<3x3xf32>", f"%y = {UPDATE.format('%a')}",
+             "%t = stablehlo.sine %r : tensor<3x3xf32>",
+             "%f = stablehlo.reshape %t : (tensor<3x3xf32>) -> tensor<9xf32>",
+             f"%s = {SLICE.format('%f')}"]  # fmt: skip
+    assert updated_late(*lines, returned="%y, %f, %s") == [0, 2, 1, 3, 4]
+
+
+def test_updates_of_updates_follow_as_well() -> None:
+    lines = [f"%y = {UPDATE.format('%a')}", f"%z = {UPDATE.format('%y')}", f"%s = {SLICE.format('%y')}"]
+    assert updated_late(*lines, returned="%z, %z, %s") == [0, 2, 1]
+
+
+def test_an_update_stays_where_its_result_is_needed_first() -> None:
+    lines = [
+        f"%y = {UPDATE.format('%a')}",
+        "%n = stablehlo.add %y, %a : tensor<9xf32>",
+        f"%s = {SLICE.format('%n')}",
+    ]
+    assert updated_late(*lines, returned="%y, %n, %s") == [0, 1, 2]
+    lines = [f"%y = {UPDATE.format('%a')}", f"%z = {UPDATE.format('%a')}", f"%s = {SLICE.format('%z')}"]
+    assert updated_late(*lines, returned="%y, %z, %s") == [0, 1, 2]
