@@ -101,7 +101,11 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("reshaping.reshape_of_constant"),
     ),
     "stablehlo.reverse": (_rewrite("reshaping.identity_reverse"),),
-    "stablehlo.select": (_rewrite("algebra.select_by_constant"), _rewrite("algebra.select_of_broadcast")),
+    "stablehlo.select": (
+        _rewrite("algebra.select_by_constant"),
+        _rewrite("algebra.select_of_broadcast"),
+        _rewrite("scatters.select_of_update"),
+    ),
     "stablehlo.slice": (
         _rewrite("identities.identity"),
         _rewrite("slicing.slice_of_slice"),
