@@ -122,18 +122,34 @@ cdef class LinalgRoutine:
         self.run(sources, targets)
         return results
 
+    cdef double fmas(self) noexcept:
+        """Multiply-adds of all problems."""
+        return <double>self.plan.count * self.plan.order * self.plan.order * self.plan.columns / 3
+
+    cdef int64_t work_items(self) noexcept:
+        cdef int64_t problems = linalg_item_problems(&self.plan)
+        return (self.plan.count + problems - 1) // problems
+
+    cdef bint shares_panels(self) noexcept:
+        """Whether tasks share the panels of the only problem."""
+        return self.plan.count == 1 and self.fmas() > MIN_SHARED_FMAS and not linalg_is_single(&self.plan)
+
+    cdef int64_t max_tasks(self) noexcept:
+        """The number of tasks that are worth it to compute all problems."""
+        return max(1, min(self.work_items(), <int64_t>(self.fmas() / MIN_TASK_FMAS)))
+
     cdef int run(self, char **sources, char **targets) except -1:
         """Compute all problems, by tasks where they are worth it."""
         cdef Linalg p = self.plan
         cdef AlignedMemory memory
-        cdef int64_t tasks, problems = linalg_item_problems(&p), bytes = linalg_workspace_bytes(&p)
-        cdef double fmas = <double>p.count * p.order * p.order * p.columns / 3
+        cdef int64_t tasks, bytes = linalg_workspace_bytes(&p)
+        cdef double fmas = self.fmas()
         set_addresses(self, &p, sources, targets)
-        if p.count == 1 and fmas > MIN_SHARED_FMAS and not linalg_is_single(&p):
+        if self.shares_panels():
             self.run_panels(&p, fmas)
             return 0
-        p.work_items = (p.count + problems - 1) // problems
-        tasks = max(1, min(min(p.work_items, <int64_t>(fmas / MIN_TASK_FMAS)), <int64_t>available_threads()))
+        p.work_items = self.work_items()
+        tasks = min(self.max_tasks(), <int64_t>available_threads())
         if tasks == 1 and bytes <= MAX_STACK_BYTES:
             with nogil:
                 run_on_stack(&p)
@@ -191,10 +207,11 @@ cdef class LinalgRoutine:
     @property
     def solver(self):
         """The address of `void solve(LinalgRoutine, void **operands, void **results)`, which computes what a call does
-        without the GIL. Operands and results must be C-contiguous and must not overlap. None for matrices whose
-        workspace may not be on the stack."""
+        without the GIL. Operands and results must be C-contiguous and must not overlap. None for problems that tasks
+        share, or whose workspace may not be on the stack."""
+        is_serial = not self.shares_panels() and self.max_tasks() == 1
         fits = linalg_workspace_bytes(&self.plan) <= MAX_STACK_BYTES
-        return <uintptr_t>&solve_contiguous if fits else None
+        return <uintptr_t>&solve_contiguous if is_serial and fits else None
 
 
 cdef void set_addresses(LinalgRoutine routine, Linalg *p, char **sources, char **targets) noexcept nogil:

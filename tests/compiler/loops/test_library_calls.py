@@ -98,8 +98,18 @@ def test_routines_with_workspaces(prefix: str, element: str, dtype: Any, batch: 
     assert all(np.isfinite(array).all() for array in results)
 
 
-def test_large_problems_keep_their_plan() -> None:
-    a = ((40, 40), "f64", True)
-    body = f"%lu:3 = {call('dgetrf', '%a', '', [a], [a, ((40,), 'i32', False), ((), 'i32', False)])}"
-    text = counted(30, body, {"a": ("a0", "tensor<40x40xf64>")}, "%lu#0")
-    assert "custom_call: is not generated" in str(reason_of(text))
+@pytest.mark.parametrize(
+    ("order", "batch", "is_native"), [(80, "", True), (200, "", False), (16, "250x", False)]
+)
+def test_problems_that_threads_share_keep_their_plan(order: int, batch: str, is_native: bool) -> None:
+    type = f"tensor<{batch}{order}x{order}xf32>"
+    # A loop of few operations would be faster as steps, whose threads share large arrays.
+    many = "".join(f"\n%m{k + 1} = stablehlo.xor %m{k}, %i : tensor<i32>" for k in range(40))
+    body = f"""%l = stablehlo.cholesky %a, lower = true : {type}
+      %b = stablehlo.add %l, %c : {type}{many}"""
+    carried = {"a": ("a0", type), "c": ("c0", type), "m0": ("m", "tensor<i32>")}
+    text = counted(20, body, carried, "%b, %c, %m40")
+    assert ("is not generated" in str(reason_of(text))) != is_native, reason_of(text)
+    if is_native:
+        matrix = np.asarray(RNG.standard_normal((order, order)) + 2 * order * np.eye(order), np.float32)
+        run_every_way(text, matrix @ matrix.T, matrix @ matrix.T, np.int32(1))

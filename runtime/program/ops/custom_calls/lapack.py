@@ -196,8 +196,7 @@ class Routine:
             return None
         kernel = self._kernel(view)
         if kernel is not None:
-            matrices = [type.shape[type.rank - 2 :] for type in view.inputs]
-            return native_call_by_kernel(kernel, matrices)
+            return native_call_by_kernel(kernel)
         results = len(self.results)
         return native_call_of(lambda: self._call(view, self._declared(view)), arguments, results, item)
 

@@ -114,7 +114,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         working, shape = carrier(self.a.plain_element_type), self.a.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape or not uses_kernels(self.operation):
             return None
-        return native_call_by_kernel(lambda: self._prepared(shape), [shape[-2:]])
+        return native_call_by_kernel(lambda: self._prepared(shape))
 
     def _prepared(self, shape: tuple[int, ...], threads: int | None = None) -> PreparedCall:
         from ....kernels.linalg import linalg
@@ -208,7 +208,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
             return None
         if uses_kernels(self.operation):
-            return native_call_by_kernel(lambda: self._prepared(shape), [self.a.shape[-2:], shape[-2:]])
+            return native_call_by_kernel(lambda: self._prepared(shape))
         arguments = self._arguments(library_of(working), shape)
         return native_call_of(lambda: self._call(shape), arguments, 1, working.itemsize)
 

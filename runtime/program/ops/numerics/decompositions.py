@@ -7,15 +7,11 @@ attribute that `Options(linear_algebra="library")` sets.
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from ...ir import Operation, UnitAttribute
 from ..framework.rules import call_target
-
-MAX_NATIVE_ELEMENTS: Final = 1 << 10
-"""Maximum elements of a matrix that native code decomposes itself; larger decompositions use threads."""
 
 _LIBRARY_ATTRIBUTE: Final = "by_library"
 """The attribute of operations that LAPACK computes even if there is a kernel."""
@@ -64,9 +60,6 @@ def _is_routine(operation: Operation) -> bool:
     return (call_target(operation) or "").startswith(_LAPACK_PREFIX)
 
 
-def native_call_by_kernel(
-    make: Callable[[], PreparedCall], matrices: Sequence[Sequence[int]]
-) -> Callable[[], PreparedCall] | None:
-    """A function that prepares the native call for matrices of these shapes; None if they are too large."""
-    is_small = max(map(math.prod, matrices)) <= MAX_NATIVE_ELEMENTS
-    return make if is_small and make().solver is not None else None
+def native_call_by_kernel(make: Callable[[], PreparedCall]) -> Callable[[], PreparedCall] | None:
+    """A function that prepares the native call; None for problems that threads share."""
+    return make if make().solver is not None else None
