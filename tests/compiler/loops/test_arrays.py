@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nimblehlo
+from nimblehlo import Options
 from nimblehlo.compiler.plan.implementations.native_loops import LoopToCompile
 from nimblehlo.kernels.launch import threads
 from tests.support.running import run_every_way
@@ -212,6 +214,27 @@ def test_reductions(name: str, dimensions: str, shape: str) -> None:
         : (tensor<5x7x19xf32>, tensor<f32>) -> {type_of(kept)}
       %n = stablehlo.negate %x : tensor<5x7x19xf32>"""
     check_body(body, "%n, %v, %y", x=floats(5, 7, 19), v=np.float32(0.5).reshape(()), k=kept)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "is_native"), [("0", False), ("1", True), ("2", True), ("0, 2", False)]
+)
+def test_reductions_row_by_row(dimensions: str, is_native: bool) -> None:
+    """The levels of all rows together are more than the stack may hold."""
+    shape = [size for d, size in enumerate((3, 91, 90)) if str(d) not in dimensions]
+    kept = floats(*shape)
+    body = f"""%y = stablehlo.reduce(%x init: %v) applies stablehlo.add across dimensions = [{dimensions}]
+        : (tensor<3x91x90xf32>, tensor<f32>) -> {type_of(kept)}
+      %n = stablehlo.negate %x : tensor<3x91x90xf32>"""
+    # A loop of few operations would be faster as steps, whose threads share large arrays.
+    many = "".join(f"\n%m{k + 1} = stablehlo.xor %m{k}, %i : tensor<i32>" for k in range(25))
+    types = {
+        "x": ("x0", "tensor<3x91x90xf32>"), "v": ("v0", "tensor<f32>"), "k": ("k0", type_of(kept)),
+        "m0": ("m", "tensor<i32>"),
+    }  # fmt: skip
+    text = counted(9, body + many, types, "%n, %v, %y, %m25")
+    assert ("reduces more than" in str(reason_of(text))) != is_native, reason_of(text)
+    run_every_way(text, floats(3, 91, 90), np.float32(0.5), kept, np.int32(1))
 
 
 def test_windows_at_indices() -> None:
@@ -603,3 +626,121 @@ def test_scans(shape: tuple[int, ...], side: str, body: str) -> None:
         padding = dense<{pads}> : tensor<{len(shape)}x2xi64>}} : ({type}, tensor<f32>) -> {type}
       %y = stablehlo.tanh %s : {type}"""
     check_body(text, "%y", x=floats(*shape))
+
+
+_STACKING = """%z = stablehlo.constant dense<0.5> : tensor<{size}xf32>
+      %n:3 = stablehlo.while(%j = %zero, %t = {initial}, %v = %k)
+          : tensor<i32>, tensor<{size}xf32>, tensor<f32>
+      cond {{
+        %twelve = stablehlo.constant dense<12> : tensor<i32>
+        %g = stablehlo.compare LT, %j, %twelve : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %g : tensor<i1>
+      }} do {{
+        %e = stablehlo.dynamic_slice %a, %j, sizes = [1] : (tensor<{size}xf32>, tensor<i32>) -> tensor<1xf32>
+        %f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>
+        %w = stablehlo.add %v, %f : tensor<f32>
+        %p = stablehlo.reshape %w : (tensor<f32>) -> tensor<1xf32>
+        %u = stablehlo.dynamic_update_slice %t, %p, %j
+            : (tensor<{size}xf32>, tensor<1xf32>, tensor<i32>) -> tensor<{size}xf32>
+        %l = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %l, %u, %w : tensor<i32>, tensor<{size}xf32>, tensor<f32>
+      }}"""
+
+
+@pytest.mark.parametrize("size", [30, 6000, 70_000])
+@pytest.mark.parametrize("initial", ["%z", "%c", "%y", "%a"])
+def test_inner_loops_stack_values_in_arrays_of_their_own(initial: str, size: int) -> None:
+    """An inner loop starts with a constant, what the outer loop captures, computes, or carries and reads."""
+    body = f"""%y = stablehlo.negate %a : tensor<{size}xf32>
+      {_STACKING.format(initial=initial, size=size)}
+      %s = stablehlo.dynamic_slice %n#1, %i, sizes = [4] : (tensor<{size}xf32>, tensor<i32>) -> tensor<4xf32>
+      %b = stablehlo.dynamic_update_slice %a, %s, %i
+          : (tensor<{size}xf32>, tensor<4xf32>, tensor<i32>) -> tensor<{size}xf32>"""
+    carried = {"a": ("a0", f"tensor<{size}xf32>"), "k": ("k0", "tensor<f32>")}
+    text = counted(11, body, carried, "%b, %n#2", more=f"%c : tensor<{size}xf32>")
+    assert (reason_of(text) is None) == (size < 70_000), reason_of(text)
+    run_every_way(text, RNG.standard_normal(size).astype("f4"), np.float32(1), floats(size))
+
+
+@pytest.mark.parametrize("size", [30, 70_000])
+def test_inner_loops_and_branches_update_arrays_of_any_size(size: int) -> None:
+    body = f"""{_STACKING.format(initial="%a", size=size).replace("dynamic_slice %a", "dynamic_slice %t")}
+      %two = stablehlo.constant dense<2> : tensor<i32>
+      %r = stablehlo.remainder %i, %two : tensor<i32>
+      %b = "stablehlo.case"(%r) ({{
+        %p = stablehlo.reshape %n#2 : (tensor<f32>) -> tensor<1xf32>
+        %u = stablehlo.dynamic_update_slice %n#1, %p, %i
+            : (tensor<{size}xf32>, tensor<1xf32>, tensor<i32>) -> tensor<{size}xf32>
+        stablehlo.return %u : tensor<{size}xf32>
+      }}, {{
+        stablehlo.return %n#1 : tensor<{size}xf32>
+      }}) : (tensor<i32>) -> tensor<{size}xf32>"""
+    check_body(body, "%b, %n#2", steps=11, a=floats(size), k=np.array(1, np.float32))
+
+
+@pytest.mark.parametrize("size", [40, 5000, 70_000])
+def test_scatters_by_components_of_index_vectors(size: int) -> None:
+    """JAX wraps negative indices; these and others out of bounds are among them."""
+    body = f"""%negative = stablehlo.compare LT, %at, %zeros : (tensor<6xi32>, tensor<6xi32>) -> tensor<6xi1>
+      %moved = stablehlo.add %at, %sizes : tensor<6xi32>
+      %row = stablehlo.select %negative, %moved, %at : tensor<6xi1>, tensor<6xi32>
+      %n = stablehlo.reshape %row : (tensor<6xi32>) -> tensor<6x1xi32>
+      %y = "stablehlo.scatter"(%a, %n, %u) ({{
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %sum = stablehlo.add %p, %q : tensor<f32>
+        stablehlo.return %sum : tensor<f32>
+      }}) {{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}
+        : (tensor<{size}xf32>, tensor<6x1xi32>, tensor<6xf32>) -> tensor<{size}xf32>
+      %next_at = stablehlo.add %at, %threes : tensor<6xi32>"""
+    before = f"""%zeros = stablehlo.constant dense<0> : tensor<6xi32>
+      %threes = stablehlo.constant dense<3> : tensor<6xi32>
+      %sizes = stablehlo.constant dense<{size}> : tensor<6xi32>"""
+    types = {"a": ("a0", f"tensor<{size}xf32>"), "at": ("at0", "tensor<6xi32>")}
+    text = counted(9, body, types, "%y, %next_at", before, more="%u : tensor<6xf32>")
+    at = np.array([-9, size - 20, -size - 4, 0, 7, 7], np.int32)
+    run_every_way(text, floats(size), at, floats(6))
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    assert ("component_scatter" in plan) == (size > 1 << 15) and "no native loop" not in plan
+
+
+@pytest.mark.parametrize(("operations", "is_native"), [(20, False), (120, True)])
+@pytest.mark.parametrize("is_inner", [False, True])
+def test_loops_may_write_more_bytes_the_more_operations_they_have(
+    operations: int, is_native: bool, is_inner: bool
+) -> None:
+    """1.3 MB are too much for a loop of 20 operations, though not for the loop around it."""
+    arrays = "".join(
+        f"\n%p{k} = stablehlo.reverse %a{k}, dims = [0] : tensor<16000xf32>"
+        f"\n%a{k + 1} = stablehlo.add %p{k}, %a{k} : tensor<16000xf32>"
+        for k in range(10)
+    )
+    many = "".join(f"\n%m{k + 1} = stablehlo.xor %m{k}, %i : tensor<i32>" for k in range(operations - 20))
+    carried = {"a0": ("a", "tensor<16000xf32>"), "m0": ("m", "tensor<i32>")}
+    handed_on = f"%a10, %m{operations - 20}"
+    text = counted(20, arrays + many, carried, handed_on)
+    if is_inner:
+        more = "".join(f"\n%n{k + 1} = stablehlo.xor %n{k}, %i : tensor<i32>" for k in range(100))
+        loop = text[text.index("%all") : text.index("return %all")].replace("%m0 = %m", "%m0 = %n100")
+        outer = {"a": ("b", "tensor<16000xf32>"), "n0": ("n", "tensor<i32>")}
+        text = counted(20, more + loop.replace("%i", "%j"), outer, "%all#1, %all#2")
+    assert ("bytes" in str(reason_of(text))) != is_native, reason_of(text)
+    run_every_way(text, floats(16000) * np.float32(1e-9), np.int32(3))
+
+
+def test_stacked_results_do_not_count_as_written() -> None:
+    """A scan of 10,000 steps stacks 1.2 MB, of which an iteration writes 120 bytes."""
+    body = """%e = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<1x30xf32>
+      %y = stablehlo.dynamic_update_slice %x, %e, %i, %zero
+          : (tensor<2000x30xf32>, tensor<1x30xf32>, tensor<i32>, tensor<i32>) -> tensor<2000x30xf32>
+      %z = stablehlo.dynamic_update_slice %w, %e, %i, %zero
+          : (tensor<2000x30xf32>, tensor<1x30xf32>, tensor<i32>, tensor<i32>) -> tensor<2000x30xf32>
+      %v = stablehlo.dynamic_update_slice %u, %e, %i, %zero
+          : (tensor<2000x30xf32>, tensor<1x30xf32>, tensor<i32>, tensor<i32>) -> tensor<2000x30xf32>
+      %d = stablehlo.dynamic_update_slice %c, %e, %i, %zero
+          : (tensor<2000x30xf32>, tensor<1x30xf32>, tensor<i32>, tensor<i32>) -> tensor<2000x30xf32>
+      %f = stablehlo.dynamic_update_slice %g, %e, %i, %zero
+          : (tensor<2000x30xf32>, tensor<1x30xf32>, tensor<i32>, tensor<i32>) -> tensor<2000x30xf32>
+      %t = stablehlo.add %s, %s : tensor<f32>"""
+    arrays = {name: floats(2000, 30) for name in "xwucg"}
+    check_body(body, "%y, %z, %v, %d, %f, %t", steps=90, **arrays, s=np.array(1e-20, np.float32))

@@ -73,18 +73,19 @@ def is_in_memory(type: Type) -> bool:
 def check_block(
     block: Block,
     updates_in_place: bool = False,
-    max_bytes: int = MAX_BLOCK_STACK_BYTES,
+    max_bytes: int | None = MAX_BLOCK_STACK_BYTES,
     max_multiplications: int = MAX_BLOCK_MULTIPLICATIONS,
 ) -> str | None:
     """Why a block of operations cannot be generated, or None if it can.
 
     Args:
         updates_in_place: whether operations may update large operands and return them.
-        max_bytes, max_multiplications: maximum bytes of arrays and number of multiplications of the block.
+        max_bytes: maximum bytes of the block's arrays; None: any.
+        max_multiplications: maximum number of multiplications of the block.
     """
     if operation_count(block) > MAX_BLOCK_OPS:
         return f"has more than {MAX_BLOCK_OPS} operations"
-    if array_bytes(block) > max_bytes:
+    if max_bytes is not None and array_bytes(block) > max_bytes:
         return f"computes arrays of more than {max_bytes} bytes"
     reason = blocks.check_block(block, Mode.ARRAYS, updates_in_place)
     if reason is None and multiplication_count(block) > max_multiplications:
@@ -136,10 +137,22 @@ def _walk(block: Block) -> Iterator[Operation]:
         yield from operation.walk()
 
 
-def array_bytes(block: Block) -> int:
-    """Bytes of the arrays that a block and its regions compute; constants are part of the code."""
-    computing = [operation for operation in _walk(block) if memory_of(operation) is not Memory.CREATES]
-    computed = [value.type for operation in computing for value in operation.results]
+def array_bytes(block: Block, is_in_place: Callable[[Type], bool] = is_large) -> int:
+    """Bytes of the arrays that a block and its regions write.
+
+    Constants are part of the code, and of arrays that are updated in place a part is written.
+
+    Args:
+        is_in_place: whether tensors of a type are updated in place.
+    """
+    writing = [
+        operation
+        for operation in _walk(block)
+        if memory_of(operation) is not Memory.CREATES
+        and not memory_of(operation).keeps_order
+        and not (memory_of(operation) is Memory.UPDATES and is_in_place(operation.operands[0].type))
+    ]
+    computed = [value.type for operation in writing for value in operation.results]
     tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]
     return sum(scratch_bytes(type) for type in tensors)
 

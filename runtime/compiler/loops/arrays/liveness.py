@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ....program.ir import Block, Operation, Value, captured_values
-from ....program.ops.framework.traits import RegionRole
 from ..blocks.in_place_updates import memory_of, role_of
 
 
@@ -53,7 +52,7 @@ class Liveness:
 
     def _record_aliases(self, operation: Operation) -> None:
         """Record the results of an operation that share the memory of other values."""
-        if role_of(operation) is RegionRole.FUSION:
+        if role_of(operation).runs_once:
             block = operation.regions[0].block
             self._alias(block.arguments, operation.operands)
             for inner in block.operations[:-1]:

@@ -15,8 +15,6 @@ from .memory_schedule import Statement
 from .workspace import scratch_bytes
 
 _REDUCTIONS = frozenset({"stablehlo.reduce", "nimblehlo.arg_reduce"})
-_BLOCKS = (RegionRole.BRANCHES, RegionRole.FUSION, RegionRole.LOOP)
-"""The roles of regions that are blocks on arrays, which may update captured arrays."""
 
 Phase = tuple[int, frozenset[Value]]
 """(Peak of live bytes in some statements of a block, captured values that they or later ones read)."""
@@ -139,7 +137,7 @@ class Statements:
             # The combined pairs are in the workspace, as the reduction is not outlined.
             operands = [_bytes(value) for value in operation.operands if self.emitter.allocates(value.type)]
             return [(sum(operands) // 2, frozenset(operation.operands))]
-        if role_of(operation) not in _BLOCKS:
+        if not role_of(operation).is_block:
             return []
         for region in operation.regions:
             self.emitter.emitted(region.block)
@@ -160,7 +158,7 @@ class Statements:
         """The owners of the memory that an operation updates."""
         if self.emitter.updates_in_place(operation):
             return {self._memory(operation.operands[0])}
-        if role_of(operation) not in _BLOCKS:
+        if not role_of(operation).is_block:
             return set()
         has_updates = any(map(self.emitter.updates_in_place, operation.walk()))
         is_updated = self.emitter.is_in_place if has_updates else is_large

@@ -373,15 +373,18 @@ def check_block(
 def check_operation(operation: Operation, mode: Mode, updates_in_place: bool = False) -> str | None:
     """Why an operation cannot be generated within a block; see `check_block`."""
     rule = emit_rule_of(operation)
-    is_scalar = mode is Mode.SCALARS
+    if mode is Mode.SCALARS:
+        return _check_scalars(operation, rule) or rule.check(operation, mode)
+    if role_of(operation).is_block:
+        # Its regions may update large arrays, which are then results.
+        return check_types(operation, updates_in_place) or check_regions(operation, mode, updates_in_place)
     is_update = updates_in_place and memory_of(operation) is Memory.UPDATES
-    reason = _check_scalars(operation, rule) if is_scalar else check_types(operation, is_update)
-    return reason or rule.check(operation, mode)
+    return check_types(operation, is_update) or rule.check(operation, mode)
 
 
-def check_regions(operation: Operation, mode: Mode) -> str | None:
-    """Why the blocks of an operation's regions cannot be generated within another block."""
-    reasons = (check_block(region.block, mode) for region in operation.regions)
+def check_regions(operation: Operation, mode: Mode, updates_in_place: bool = False) -> str | None:
+    """Why the blocks of an operation's regions cannot be generated within another block (`check_block`)."""
+    reasons = (check_block(region.block, mode, updates_in_place) for region in operation.regions)
     return next((reason for reason in reasons if reason is not None), None)
 
 

@@ -8,7 +8,7 @@ from ....program.ir import Block, Operation, Value
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....types import Type
-from .elements import is_small
+from .elements import is_large, is_small
 
 IsInPlace = Callable[[Type], bool]
 """Whether tensors of a type are updated in place."""
@@ -39,9 +39,10 @@ def check_in_place_updates(
         own: the carried values, which the block may update and must return, each at its position; empty if
             the block may not update anything.
         is_in_place: whether tensors of a type are updated in place.
-        are_copied: whether the block may return arrays in other memory, which are copied.
+        are_copied: whether the block and its loops may return arrays in other memory, which are copied.
     """
-    checker = _AliasChecker({value: value for value in own if is_in_place(value.type)}, set(own), is_in_place)
+    homes = {value: value for value in own if is_in_place(value.type)}
+    checker = _AliasChecker(homes, set(own), is_in_place, are_copied)
     reason = checker.check_block(block)
     if reason is not None:
         return reason
@@ -59,10 +60,14 @@ class _AliasChecker:
         homes: for each array the value that owns its memory.
         writable: the values whose memory may be written.
         stale: values whose memory holds a later version.
+        are_copied: whether loops may copy arrays, unless these are too large for a block to allocate.
     """
 
-    def __init__(self, homes: dict[Value, Value], writable: set[Value], is_in_place: IsInPlace) -> None:
+    def __init__(
+        self, homes: dict[Value, Value], writable: set[Value], is_in_place: IsInPlace, are_copied: bool
+    ) -> None:
         self.is_in_place = is_in_place
+        self.are_copied = are_copied
         self.homes = homes
         self.writable = writable
         self.stale: set[Value] = set()
@@ -94,7 +99,7 @@ class _AliasChecker:
         if memory_of(operation).keeps_order:
             for operand, result in zip(operation.operands, operation.results, strict=True):
                 self.homes[result] = self.home_of(operand)
-        elif role_of(operation) is RegionRole.FUSION:
+        elif role_of(operation).runs_once:
             return self.fusion(operation)
         elif role_of(operation) is RegionRole.BRANCHES:
             return self.branches(operation)
@@ -144,32 +149,42 @@ class _AliasChecker:
         return None
 
     def loop(self, operation: Operation) -> str | None:
-        """The arrays that an inner loop carries keep their memory."""
+        """The arrays that an inner loop carries keep their memory, or are copied to memory of the loop."""
         cond, body = (region.block for region in operation.regions)
         homes = self.homes_in_place(operation.operands)
-        arrays = [home for home in homes if home is not None]
-        if len(set(arrays)) < len(arrays):
+        copied = [home is not None and self.may_copy(home.type) for home in homes]
+        shared = [home for home, is_copied in zip(homes, copied, strict=True) if home and not is_copied]
+        if len(set(shared)) < len(shared):
             return "an inner loop carries an array twice"
         writable = self.writable
         for block, may_write in ((cond, set[Value]()), (body, writable)):
-            for argument, home in zip(block.arguments, homes, strict=True):
+            own = [argument for argument, is_copied in zip(block.arguments, copied, strict=True) if is_copied]
+            for argument, home, is_copied in zip(block.arguments, homes, copied, strict=True):
                 if home is not None:
-                    self.homes[argument] = home
-            self.writable = may_write
+                    self.homes[argument] = argument if is_copied else home
+            self.writable = may_write | set(own) if block is body else may_write
             reason = self.check_block(block)
             self.writable = writable
             if reason is not None:
                 return reason
-        for value, home in zip(body.terminator.operands, homes, strict=True):
-            if home is not None and self.home_of(value) is not home:
+        kept = self.homes_in_place(body.arguments)
+        for value, home in zip(body.terminator.operands, kept, strict=True):
+            if home is None or self.home_of(value) is home:
+                continue
+            if not self.may_copy(value.type) or self.home_of(value) in kept:
                 return "an inner loop returns an array at another position"
-        for value, returned, argument in zip(
-            operation.operands, body.terminator.operands, body.arguments, strict=True
-        ):
-            if returned is not argument and self.is_in_place(value.type):
+        for k, (value, is_copied) in enumerate(zip(operation.operands, copied, strict=True)):
+            if is_copied:
+                homes[k] = operation.results[k]
+                writable.add(operation.results[k])
+            elif body.terminator.operands[k] is not body.arguments[k] and self.is_in_place(value.type):
                 self.stale.add(value)
         self.alias_results(operation, homes)
         return None
+
+    def may_copy(self, type: Type) -> bool:
+        """Whether a loop may copy an array of a type to memory that it allocates."""
+        return self.are_copied and not is_large(type)
 
     def alias_results(self, operation: Operation, homes: Sequence[Value | None]) -> None:
         """Give results the memory of the returned values; None: the result is not updated in place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from llvmlite import ir
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ....program.ops.indexing.dynamic_slice import DynamicSlice
     from ....program.ops.indexing.gather import Gather
     from ....program.ops.indexing.scatter import Scatter
+    from ....program.ops.indexing.scatter_rules import ScatterRules
+    from ....program.ops.internal.component_scatter import ComponentScatter
 
 
 def _window_start(
@@ -131,25 +133,34 @@ def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
 
 def _check_scatter(operation: Operation, mode: Mode) -> str | None:
     view = cast("Scatter", Op.of(operation))
+    return _check_single_index_vector(
+        view.scatter_indices, view.scatter_dims_to_operand_dims, mode
+    ) or _check_scatter_rules(view, mode)
+
+
+def _check_component_scatter(operation: Operation, mode: Mode) -> str | None:
+    view = cast("ComponentScatter", Op.of(operation))
+    return _check_single_index_vector(view.index_components[0], [0], mode) or _check_scatter_rules(view, mode)
+
+
+def _check_scatter_rules(view: ScatterRules, mode: Mode) -> str | None:
+    """Why a scatter cannot be generated, whatever form its indices have; None if it can."""
     if len(view.inputs) != 1:
         return "has several inputs"
-    reason = _check_single_index_vector(view.scatter_indices, view.scatter_dims_to_operand_dims, mode)
-    if reason is not None:
-        return reason
     if not view.keeps_order:
         return "its windows move along a dimension before those of the indices"
     return _check_body_type(view) or check_body(view.update_computation, mode)
 
 
 def _check_scatter_ordering(operation: Operation, ordering: Ordering) -> str | None:
-    view = cast("Scatter", Op.of(operation))
+    view = cast("ScatterRules", Op.of(operation))
     view.ordering = ordering
     if ordering.scatter_schedule != "lexicographic" or view.combine is not None:
         return "combines in another order or type"
     return None
 
 
-def _check_body_type(view: Scatter) -> str | None:
+def _check_body_type(view: ScatterRules) -> str | None:
     """Why a scatter of one input does not combine elements in its own type, or None if it does."""
     values = [*view.update_computation.block.arguments, *view.update_computation.block.terminator.operands]
     types = [view.updates[0], *[tensor_type(value) for value in values]]
@@ -159,20 +170,55 @@ def _check_body_type(view: Scatter) -> str | None:
 
 
 def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
-    """Each element of each window that lies within the tensor is updated."""
-    _, indices, update = operation.operands
-    view, builder = cast("Scatter", Op.of(operation)), emitter.builder
-    storage, updates = emitter.updated(operation), emitter.bindings[update]
+    view, indices = cast("Scatter", Op.of(operation)), operation.operands[1]
+    vector_dim, dims = view.index_vector_dim, view.scatter_dims_to_operand_dims
+    return _emit_updates(
+        emitter, operation, lambda at: _index_vector(emitter, indices, vector_dim, dims, at)
+    )
+
+
+def _emit_component_scatter(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    view, builder = cast("ComponentScatter", Op.of(operation)), emitter.builder
+    strides = row_major_strides(view.index_components[0].shape)
+
+    def index_vector(at: Mapping[int, Index]) -> dict[int, ir.Value]:
+        offset = emitter.offset(list(at.values()), [strides[d] for d in at])
+        vector = {}
+        triples = zip(
+            view.scatter_dims_to_operand_dims, operation.operands[1:-1], view.added_to_negative, strict=True
+        )
+        for d, component, added in triples:
+            element = emitter.at(emitter.bindings[component], offset)
+            index = as_int64(builder, plain_element_type(component), element)
+            if added:
+                is_negative = builder.icmp_signed("<", index, I64(0))
+                index = builder.select(is_negative, builder.add(index, I64(added)), index)
+            vector[d] = index
+        return vector
+
+    return _emit_updates(emitter, operation, index_vector)
+
+
+def _emit_updates(
+    emitter: Emitter, operation: Operation, index_vector: Callable[[Mapping[int, Index]], dict[int, ir.Value]]
+) -> Sequence[Binding]:
+    """Update each element of each window that lies within the tensor.
+
+    Args:
+        index_vector: emits the elements of an index vector, by the dimensions that they are for; its argument
+            is the index along each dimension of the indices but that of the vectors.
+    """
+    view, builder = cast("ScatterRules", Op.of(operation)), emitter.builder
+    storage, updates = emitter.updated(operation), emitter.bindings[operation.operands[-1]]
     shape, update_shape = storage.type.shape, view.updates[0].shape
     strides, update_strides = row_major_strides(shape), row_major_strides(update_shape)
-    index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]
+    index_dims = [d for d in range(len(view.indices_shape)) if d != view.index_vector_dim]
     scattered = [d for d in range(len(update_shape)) if d not in view.update_window_dims]
     windowed = sorted(view.windowed_dims.items(), key=lambda pair: pair[1])
     body = view.update_computation.block
     for batch in emitter.box([update_shape[d] for d in scattered]):
         at = dict(zip(index_dims, batch, strict=True))
-        dims = view.scatter_dims_to_operand_dims
-        starts: dict[int, Index] = {**_index_vector(emitter, indices, view.index_vector_dim, dims, at)}
+        starts: dict[int, Index] = {**index_vector(at)}
         pairs = zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
         starts.update({d: at[d_index] for d, d_index in pairs})
         first = emitter.offset(batch, [update_strides[d] for d in scattered])
@@ -213,4 +259,7 @@ DYNAMIC_UPDATE_SLICE: Final = EmitRule(
 GATHER: Final = EmitRule(_check_gather, _emit_gather, _window_values)
 SCATTER: Final = EmitRule(
     _check_scatter, _emit_scatter, _update_values, check_ordering=_check_scatter_ordering
+)
+COMPONENT_SCATTER: Final = EmitRule(
+    _check_component_scatter, _emit_component_scatter, _update_values, check_ordering=_check_scatter_ordering
 )

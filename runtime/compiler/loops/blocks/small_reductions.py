@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
@@ -13,7 +14,8 @@ from ....types import TensorType
 from ..llvm.values import Value
 from .boxes import Side, copy, window
 from .control import check_body
-from .emitter import Binding, EmitRule, Emitter, Index, Mode, Target, all_values
+from .elements import Storage, element_pointer
+from .emitter import Binding, EmitRule, Emitter, Index, Mode, Target, all_values, as_value
 from .movement import constant_tensor
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from ....program.ops.reduction.reduce_window import ReduceWindow
 
 MAX_REDUCED_BYTES = 1 << 16
-"""Bytes of operands: their levels lie on the stack."""
+"""Bytes of operands that are reduced together, in all rows or in one: their levels lie on the stack."""
 
 
 def _check(operation: Operation, mode: Mode) -> str | None:
@@ -34,10 +36,21 @@ def _check_ordering(operation: Operation, ordering: Ordering) -> str | None:
 
 
 def _check_reduction(view: Reduce, mode: Mode) -> str | None:
-    if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
+    row_bytes = _bytes(view) // (view.layout.sizes[0] if _reduces_row_by_row(view) else 1)
+    if row_bytes > MAX_REDUCED_BYTES:
         return f"reduces more than {MAX_REDUCED_BYTES} bytes"
     reason = check_types(view) or _check_reduction_ordering(view, view.ordering)
     return reason or check_body(view.body, mode)
+
+
+def _bytes(view: Reduce) -> int:
+    """Bytes of the operands."""
+    return sum(type.size * type.dtype.itemsize for type in view.inputs)
+
+
+def _reduces_row_by_row(view: Reduce) -> bool:
+    """Whether the first of the [outer, length, inner] dimensions is a loop around all levels."""
+    return view.layout.permutation is None and _bytes(view) > MAX_REDUCED_BYTES
 
 
 def _check_reduction_ordering(view: Reduce, ordering: Ordering) -> str | None:
@@ -67,7 +80,11 @@ def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
 
 
 def _check_positions(operation: Operation, mode: Mode) -> str | None:
-    return _check_reduction(_with_positions(operation), mode)
+    view = _with_positions(operation)
+    if _reduces_row_by_row(view):
+        # The positions are a constant of the code.
+        return f"reduces more than {MAX_REDUCED_BYTES} bytes"
+    return _check_reduction(view, mode)
 
 
 def _check_ordering_of_positions(operation: Operation, ordering: Ordering) -> str | None:
@@ -90,28 +107,56 @@ def _reduced(
     emitter: Emitter, operation: Operation, view: Reduce, inputs: Sequence[Binding]
 ) -> Sequence[Binding]:
     """Combine adjacent pairs, and then the initial values with the totals."""
-    initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
-    tree = _Tree(emitter, view)
+    tree = _Tree(emitter, view, [emitter.element(value) for value in operation.operands[-len(inputs) :]])
     columns = [tree.in_order(binding, type) for binding, type in zip(inputs, view.inputs, strict=True)]
     outer, length, inner = view.layout.sizes
-    while length > 1:
-        emitter.begin_statement(columns)
-        columns = tree.halved(columns, length)
-        length = -(-length // 2)
-    emitter.begin_statement(columns)
-    targets = [emitter.allocate_result(result) for result in operation.results]
-    for index in emitter.loop(outer * inner):
-        items = [*initial, *(emitter.at(column, index) for column in columns)]
-        tree.put(targets, index, emitter.apply_scalar_body(view.body.block, items))
-    return [emitter.result(target) for target in targets]
+    if not _reduces_row_by_row(view):
+        totals = tree.totals(columns, outer)
+        results = [emitter.allocate_result(result) for result in operation.results]
+        tree.finish(totals, results, outer)
+        return [emitter.result(result) for result in results]
+    results = [emitter.allocate_result(result) for result in operation.results]
+    for row in emitter.loop(outer):
+        totals = tree.totals([_row(emitter, column, row, (length, inner)) for column in columns], 1)
+        tree.finish(totals, [_row(emitter, result, row, (inner,)) for result in results], 1)
+    return [emitter.result(result) for result in results]
+
+
+def _row(emitter: Emitter, tensor: Binding | Target, row: Index, sizes: Sequence[int]) -> Storage:
+    """A row, of these sizes, of a tensor in memory."""
+    assert isinstance(tensor, Storage)
+    start = emitter.offset([row], [math.prod(sizes)])
+    pointer = element_pointer(emitter.builder, tensor, as_value(start))
+    return Storage(tensor.type.with_shape(tuple(sizes)), pointer)
 
 
 class _Tree:
-    """Reduces several tensors of [outer, length, inner] along their middle dimension together."""
+    """Reduces several tensors of [outer, length, inner] along their middle dimension together.
 
-    def __init__(self, emitter: Emitter, view: Reduce) -> None:
+    Args:
+        initial: the initial values.
+    """
+
+    def __init__(self, emitter: Emitter, view: Reduce, initial: Sequence[Value]) -> None:
         self.emitter = emitter
         self.view = view
+        self.initial = initial
+
+    def totals(self, columns: Sequence[Binding | Target], outer: int) -> Sequence[Binding | Target]:
+        """Combine adjacent pairs of `outer` rows, level by level."""
+        length = self.view.layout.sizes[1]
+        while length > 1:
+            self.emitter.begin_statement(columns)
+            columns = self.halved(columns, outer, length)
+            length = -(-length // 2)
+        self.emitter.begin_statement(columns)
+        return columns
+
+    def finish(self, totals: Sequence[Binding | Target], targets: Sequence[Target], outer: int) -> None:
+        """Combine the initial values with the totals of `outer` rows."""
+        for index in self.emitter.loop(outer * self.view.layout.sizes[2]):
+            items = [*self.initial, *(self.emitter.at(total, index) for total in totals)]
+            self.put(targets, index, self.emitter.apply_scalar_body(self.view.body.block, items))
 
     def in_order(self, binding: Binding, type: TensorType) -> Binding | Target:
         """An operand in that order: a copy where its dimensions are reduced in between others."""
@@ -125,10 +170,9 @@ class _Tree:
         copy(self.emitter, window(computed, sizes), source, sizes)
         return computed
 
-    def halved(self, columns: Sequence[Binding | Target], length: int) -> list[Binding | Target]:
+    def halved(self, columns: Sequence[Binding | Target], outer: int, length: int) -> list[Binding | Target]:
         """Adjacent pairs combined; a last one without a partner as it is."""
-        emitter = self.emitter
-        outer, _, inner = self.view.layout.sizes
+        emitter, inner = self.emitter, self.view.layout.sizes[2]
         half = -(-length // 2)
         types = [type.with_shape((outer, half, inner)) for type in self.view.inputs]
         targets = [emitter.allocate_scratch(type) for type in types]
@@ -153,6 +197,4 @@ class _Tree:
 
 
 REDUCE: Final = EmitRule(_check, _emit, all_values, check_ordering=_check_ordering)
-ARG_REDUCE: Final = EmitRule(
-    _check_positions, _emit_position, check_ordering=_check_ordering_of_positions
-)
+ARG_REDUCE: Final = EmitRule(_check_positions, _emit_position, check_ordering=_check_ordering_of_positions)

@@ -111,3 +111,13 @@ class RegionRole(enum.Enum):
     def is_control_flow(self) -> bool:
         """Whether the regions are programs of their own, for passes to enter, rather than computations."""
         return self in (RegionRole.BRANCHES, RegionRole.LOOP, RegionRole.PROCESSES)
+
+    @property
+    def runs_once(self) -> bool:
+        """Whether the one region runs once, in place of the operation."""
+        return self in (RegionRole.FUSION, RegionRole.STEPS)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the regions work on whole tensors, rather than on elements, in one process."""
+        return self.runs_once or self in (RegionRole.BRANCHES, RegionRole.LOOP)

@@ -65,3 +65,4 @@ class StepFusion(_FusionBase, name=STEP_FUSION):
     """Runs `body`, whose operations are small steps."""
 
     region_role = RegionRole.STEPS
+    block_rule = "blocks.control.ROW_FUSION"
