@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.kernels.convolution import convolution, convolution_tasks
+from nimblehlo.kernels.convolution import convolution, convolution_tasks, work_division
 from nimblehlo.kernels.convolution.convolution import Axis, DimensionNumbers
 from tests.support.running import run_every_way, same_bits
 
@@ -333,8 +333,8 @@ def test_division_by_columns_keeps_bits(windows, columns, monkeypatch):
     lhs = generator.standard_normal((2, windows, windows, 48), np.float32)
     rhs = generator.standard_normal((3, 3, 48, columns), np.float32)
     axes, results = (axis(windows, 3, low=1, high=1),) * 2, []
-    for limit in (0, convolution._MAX_SHARED_RHS_BYTES):
-        monkeypatch.setattr(convolution, "_MAX_SHARED_RHS_BYTES", limit)
+    for limit in (0, work_division._MAX_SHARED_RHS_BYTES):
+        monkeypatch.setattr(work_division, "_MAX_SHARED_RHS_BYTES", limit)
         for threads in (1, 2, 8):
             results += [convolved(lhs, rhs, axes, is_constant=c, threads=threads) for c in (False, True)]
     assert all(same_bits(result, results[0]) for result in results)
@@ -343,9 +343,9 @@ def test_division_by_columns_keeps_bits(windows, columns, monkeypatch):
 def test_small_factors_are_shared_by_threads():
     """Work items divide columns only if rhs is large or tiles are few."""
     sizes = {"rhs_size": 9 * 128 * 128, "lhs_size": 28 * 28 * 128, "wanted": 16}
-    assert convolution._item_grid(112, 2, **sizes, is_shared=False) == (8, 2)
-    assert convolution._item_grid(112, 2, **sizes, is_shared=True) == (16, 1)
-    assert convolution._item_grid(7, 4, **sizes, is_shared=True) == (6, 3)
+    assert work_division._item_grid(112, 2, **sizes, is_shared=False) == (8, 2)
+    assert work_division._item_grid(112, 2, **sizes, is_shared=True) == (16, 1)
+    assert work_division._item_grid(7, 4, **sizes, is_shared=True) == (6, 3)
 
 
 @needs_integers
