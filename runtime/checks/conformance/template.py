@@ -210,7 +210,9 @@ def make(
     for index, value in (inputs or {}).items():
         type = template.operand_type(index)
         assert isinstance(type, TensorType)
-        arrays[index] = np.array(value).astype(type.dtype).reshape(type.shape)
+        with np.errstate(invalid="ignore"):
+            # Types without NaN get another value.
+            arrays[index] = np.array(value).astype(type.dtype).reshape(type.shape)
     return replace(template, inputs=arrays)
 
 

@@ -92,8 +92,8 @@ def _values(template: Template, type: TensorType, position: int) -> Array:
     if not template.edges or not isinstance(element_type, ElementType):
         return common_numbers(type, _SEED + position)
     pool = edge_pool(element_type)
-    # Operands of one shape meet in ever other pairs.
-    indices = (np.arange(type.size) * (1 + 2 * position) + position * 5) % len(pool)
+    # Operands of one shape meet in ever other pairs; each begins with a special value, where there is one.
+    indices = (np.arange(type.size) * (1 + 2 * position) + min(position, 1)) % len(pool)
     return pool[indices].reshape(type.shape)
 
 

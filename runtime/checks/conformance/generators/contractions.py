@@ -106,12 +106,14 @@ def _dot(element_type: AnyElementType) -> Iterator[Template]:
         ("vectors", (7,), (7,), ()),
         ("matrix_vector", (3, 5), (5,), (3,)),
         ("nothing_contracted", (3, 0), (0, 2), (3, 2)),
+        ("edges", (5, 1), (1, 7), (5, 7)),
     ):
         yield make(
             "stablehlo.dot",
             variant,
             [tensor(element_type, *lhs), tensor(element_type, *rhs)],
             [tensor(element_type, *result)],
+            edges=variant == "edges",
             is_basic=variant == "matrices",
         )
 
@@ -130,6 +132,7 @@ def _einsum(element_type: AnyElementType) -> Iterator[Template]:
             [tensor(element_type, *lhs), tensor(element_type, *rhs)],
             [tensor(element_type, *result)],
             einsum_config=config,
+            edges=config == "ij,ij->ij",
             is_basic=config == "ij,jk->ik",
         )
 
@@ -143,6 +146,7 @@ def _unary_einsum(element_type: AnyElementType) -> Iterator[Template]:
             [tensor(element_type, *shape)],
             [tensor(element_type, *result)],
             einsum_config=config,
+            edges=config == "ij->ji",
             is_basic=config == "ij->ji",
         )
 
@@ -286,8 +290,8 @@ def _definite(element_type: AnyElementType, size: int, batch: tuple[int, ...]) -
     matrix = random.standard_normal((*batch, size, size)).astype(np.complex128)
     if element_type.category == COMPLEX:
         matrix = matrix + 1j * random.standard_normal(matrix.shape)
-    matrix = np.round(matrix * 4) / 4
     product = matrix @ np.conj(np.swapaxes(matrix, -1, -2)) + size * np.eye(size)
+    product = (product + np.conj(np.swapaxes(product, -1, -2))) / 2
     return product if element_type.category == COMPLEX else product.real
 
 
@@ -326,6 +330,17 @@ def _triangular_solve(element_type: AnyElementType) -> Iterator[Template]:
                         transpose_a=transpose_a,
                         is_basic=not unit_diagonal and (transpose_a == Transpose.TRANSPOSE or is_complex),
                     )
+    yield make(
+        "stablehlo.triangular_solve",
+        "nan",
+        [tensor(element_type, 1, 1), tensor(element_type, 1, 3)],
+        [tensor(element_type, 1, 3)],
+        inputs={0: [[2]], 1: [[1, np.nan, 3]]},
+        left_side=True,
+        lower=True,
+        unit_diagonal=False,
+        transpose_a=Transpose.NO_TRANSPOSE,
+    )
     for size in (0, 1):
         types = [tensor(element_type, size, size), tensor(element_type, size, 2)]
         yield make(

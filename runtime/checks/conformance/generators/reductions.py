@@ -298,6 +298,8 @@ def _top_k(element_type: AnyElementType) -> Iterator[Template]:
             k=k,
             is_basic=k == 3,
         )
+    results = [tensor(element_type, 3), tensor("i32", 3)]
+    yield make("chlo.top_k", "edges", [tensor(element_type, 30)], results, k=3, edges=True)
     keys = [1, 0, 1, 1, 0, 1]
     results = [tensor(element_type, 4), tensor("i32", 4)]
     yield make("chlo.top_k", "ties", [tensor(element_type, 6)], results, k=4, inputs={0: keys}, is_basic=True)
