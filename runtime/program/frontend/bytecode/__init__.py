@@ -1,10 +1,10 @@
 """Reads and writes MLIR bytecode and portable artifacts of StableHLO (VHLO).
 
-`cursor.py` has the primitive encodings and `container.py` the sections; `program.py` reads operations. The
+`cursor.py` has the primitive encodings and `container.py` the sections; `ir_section.py` reads operations. The
 dialects decode their attributes and types: `builtin.py` (and quant), `hlo.py`, `sdy.py`, `vhlo.py`.
 `operations.py` knows the native properties, and `vhlo_operations.py` upgrades the operations of VHLO.
 
-The writer mirrors it: `byte_writer.py`, `container_writer.py`, `program_writer.py`; `encoder.py` (builtin)
+The writer mirrors it: `byte_writer.py`, `container_writer.py`, `ir_section_writer.py`; `encoder.py` (builtin)
 and `vhlo_encoder.py` encode attributes and types, and `vhlo_downgrade.py` downgrades operations. Both
 directions share `vhlo_versions.py`, what VHLO has in which version, and `vhlo_defaults.py`, how attributes
 correspond.

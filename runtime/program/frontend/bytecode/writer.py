@@ -10,7 +10,7 @@ from ..module_items import operation_of
 from .container import MAX_VERSION, NATIVE_PROPERTIES
 from .container_writer import ContainerWriter
 from .encoder import BuiltinEncoder, Encoder
-from .program_writer import EncodedOperation, ProgramWriter
+from .ir_section_writer import EncodedOperation, ProgramWriter
 from .vhlo_downgrade import downgrade, kind_of
 from .vhlo_encoder import VhloEncoder
 from .vhlo_versions import (
