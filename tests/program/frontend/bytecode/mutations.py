@@ -263,7 +263,10 @@ def _work(series: int, first: int, count: int, current: Synchronized[int], chunk
     # Address space, which is more than resident memory: code, and pages that are reserved only.
     resource.setrlimit(resource.RLIMIT_AS, (3 * MAX_BYTES, 3 * MAX_BYTES))
     mutator = Mutator(seeds(), series)
+    parent = multiprocessing.parent_process()
     for start in range(first, first + count, CHUNK):
+        if parent is not None and not parent.is_alive():
+            return
         chunks.put(try_chunk(mutator, start, min(CHUNK, first + count - start), current))
     chunks.put(None)
 
