@@ -200,7 +200,7 @@ def test_what_a_compilation_takes_is_compared_with_what_is_left(
     assert not taken
 
 
-@pytest.mark.parametrize("function", ["load_ir", "verify"])
+@pytest.mark.parametrize("function", ["load_ir", "verify_module"])
 def test_a_module_for_which_there_is_no_memory(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise MemoryError
