@@ -1,6 +1,7 @@
 """The targets of `custom_call` that the runtime has itself.
 
-Source: the checks of the StableHLO project's test data; annotations and assertions that JAX emits.
+Source: the checks of the StableHLO project's test data; annotations and assertions that JAX, XLA and
+PyTorch/XLA emit.
 """
 
 from __future__ import annotations
@@ -208,9 +209,15 @@ PLACEMENTS: Final = (
     "annotate_device_placement",
     "MoveToHost",
     "MoveToDevice",
+    "PinToDevice",
+    "PinToDeviceSram",
     "mhlo.copy",
 )
 """Targets that say where or how a value is stored, and return their operands."""
+
+ANNOTATIONS: Final = ("AssumeGatherIndicesInBound", "xla_mark_tensor")
+"""Targets that tell a compiler something of a value, and return their operands: XLA's mark of indices, and
+PyTorch/XLA's mark of the boundary of a pattern."""
 
 _LAPACK: Final[Mapping[str, Routine | ScaledRoutine]] = {**ROUTINES, **SCALED_ROUTINES}
 
@@ -230,7 +237,10 @@ BUILT_IN: Final[dict[str, Target]] = {
     ),
     "check.eq": Target(_eq, _verify_eq, pure=False),
     "shape_assertion": Target(_shape_assertion, _verify_shape_assertion, pure=False),
-    **{name: Target(_identity, _verify_identity) for name in (*SHARDING_ANNOTATIONS, *PLACEMENTS)},
+    **{
+        name: Target(_identity, _verify_identity)
+        for name in (*SHARDING_ANNOTATIONS, *PLACEMENTS, *ANNOTATIONS)
+    },
     **{f"{name}-done": Target(_identity, _verify_done) for name in ASYNC_COLLECTIVES},
     "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
     "CreateBuffer": Target(buffers.create, buffers.verify_create),

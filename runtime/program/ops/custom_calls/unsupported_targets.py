@@ -1,4 +1,4 @@
-"""The custom calls of JAX that one process on a CPU cannot serve, and why.
+"""The custom calls of JAX and XLA that one process on a CPU cannot serve, and why.
 
 `tests/program/ops/custom_calls/test_jax_targets.py` collects all targets that the installed JAX can emit, and
 fails for one that is neither served (`targets.BUILT_IN`) nor listed here.
@@ -13,6 +13,7 @@ DEVICES: Final = "it needs several devices"
 GPU: Final = "it is a target of GPUs"
 TPU: Final = "it is a target of TPUs"
 DESCRIPTOR: Final = "jaxlib 0.4 alone reads its descriptor: export the program again"
+BOUNDED: Final = "it is an operation on padded values of XLA's own passes: lower the program without them"
 PROCESS: Final = "it calls a function of another process or framework"
 
 UNSUPPORTED: Final[dict[str, str]] = {
@@ -45,10 +46,17 @@ UNSUPPORTED: Final[dict[str, str]] = {
     # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
     "Eigh": TPU,
     "LuDecomposition": TPU,
+    "SparseDenseMatmul*": TPU,
+    "X64Combine": TPU,
+    "X64SplitHigh": TPU,
+    "X64SplitLow": TPU,
     "tpu_custom_call": TPU,
     "xla_python_tpu_callback": TPU,
     "ducc_fft": DESCRIPTOR,
     "dynamic_ducc_fft": DESCRIPTOR,
+    "PadToStatic": BOUNDED,
+    "SetBound": BOUNDED,
+    "SliceToDynamic": BOUNDED,
     # TensorFlow's graph is not part of the module.
     "tf.call_tf_function": PROCESS,
     # JAX before 0.7: the descriptor is the address of a Python function.
