@@ -25,7 +25,7 @@ from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
 from .options import Options
 from .program.frontend.loader import is_exported
-from .program.ir import Function, Module, Operation
+from .program.ir import Function, Module, Operation, argument_names
 from .program.loading import load
 from .program.ops.framework.declaration import declaration_of
 from .program.ops.framework.facts import OpenOrder
@@ -178,6 +178,7 @@ class Executable(DirectCall):
 
     Attributes:
         input_types, output_types: types of the arguments and results.
+        input_names: for each argument its name in JAX's function (``jax.arg_info``), or None.
         options: the options with which the program was compiled.
     """
 
@@ -200,6 +201,7 @@ class Executable(DirectCall):
         self._host = host
         self.input_types = function.type.inputs
         self.output_types = function.type.results
+        self.input_names = argument_names(function)
         tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
         self._module = module
         self._entry = entry

@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nimblehlo", description="Runs StableHLO programs on a CPU.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a program and print its results")
-    run.add_argument("--output", metavar="OUT.npz", help="store the results as result_0, result_1, ...")
+    run.add_argument("--output", metavar="OUT.npz", help="store result_0, ... (.npz or .safetensors)")
     run.add_argument(
         "-o",
         dest="text_output",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..api import Executable, load
-from ..errors import NimbleError
+from ..errors import ExecutionError, NimbleError, counted
 from ..execution.array_files import load_inputs, random_inputs
 from ..options import LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from ..program.ir import Module
@@ -22,7 +24,17 @@ def add_program(command: argparse.ArgumentParser) -> None:
         "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
     )
     command.add_argument(
-        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="a file for each argument"
+        "--input",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="X.npy",
+        help="a file for each argument, or files of named arrays (.npz, .safetensors)",
+    )
+    command.add_argument(
+        "--names",
+        metavar="FILE.json",
+        help="the names of the arguments' arrays: a list, or an object from an argument's number or own name",
     )
     command.add_argument("--random", type=int, metavar="SEED", help="generate random inputs from this seed")
 
@@ -139,4 +151,41 @@ def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
     if types and not options.input:
         count = f"{len(types)} input{'s' if len(types) > 1 else ''}"
         raise NimbleError(f"@{options.entry} takes {count}: pass --input X.npy ..., or --random SEED")
-    return load_inputs(options.input, types)
+    names: Sequence[str | None] = executable.input_names
+    if options.names is not None:
+        names = names_from_file(options.names, names)
+    return load_inputs(options.input, types, names if options.names is not None or any(names) else None)
+
+
+def names_from_file(file: str, own: Sequence[str | None]) -> list[str | None]:
+    """The name of each argument's array, as a file says.
+
+    Args:
+        file: JSON: a list of names, null for an argument that has a .npy file; or an object from an
+            argument's number or own name to the name of its array. Arguments that it leaves out keep their
+            own names.
+        own: the names that the program gives the arguments.
+
+    Raises:
+        ExecutionError: the file has another structure.
+    """
+    try:
+        names = json.loads(Path(file).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ExecutionError(f"{file} is not a file of names (.json): {error}") from error
+    if isinstance(names, list) and len(names) == len(own) and all(map(_is_name, names)):
+        return names
+    keys = [{str(index), name} for index, name in enumerate(own)]
+    if isinstance(names, dict) and all(map(_is_name, names.values())) and names.keys() <= set().union(*keys):
+        return [
+            next((names[key] for key in each if key in names), name)
+            for each, name in zip(keys, own, strict=True)
+        ]
+    raise ExecutionError(
+        f"{file} must have a list of {counted(len(own), 'name')}, one for each argument, or an object from "
+        "arguments' numbers or own names to names"
+    )
+
+
+def _is_name(name: object) -> bool:
+    return name is None or isinstance(name, str)

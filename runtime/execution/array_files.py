@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError
-from ..program.ops.test_dialects.array_files import for_file, from_file
+from ..errors import ExecutionError, counted
+from ..program.ops.test_dialects.array_files import from_file
 from ..types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
+from .array_archives import is_archive, read_archive, write_archive
 
 
 def result_lines(results: Sequence[object], types: Sequence[Type]) -> list[str]:
@@ -21,14 +23,59 @@ def result_lines(results: Sequence[object], types: Sequence[Type]) -> list[str]:
 
 
 def save_results(file: str, results: Sequence[object]) -> None:
-    """Store results as result_0, result_1, ... of an .npz file."""
-    arrays: dict[str, Any] = {
-        f"result_{index}": for_file(np.asarray(result)) for index, result in enumerate(results)
-    }
-    np.savez(file, **arrays)
+    """Store results as result_0, result_1, ... of an .npz or .safetensors file."""
+    write_archive(file, {f"result_{index}": np.asarray(result) for index, result in enumerate(results)})
 
 
-def load_inputs(files: Sequence[str], types: Sequence[Type]) -> list[Any]:
+def load_inputs(
+    files: Sequence[str], types: Sequence[Type], names: Sequence[str | None] | None = None
+) -> list[Any]:
+    """The inputs of a program from files.
+
+    Args:
+        files: .npy files, in the order of the arguments; .npz and .safetensors files of named arrays.
+        types: the types of the arguments.
+        names: the name of each argument's array; None: it is the next .npy file. Without names, those by
+            which `numpy.savez` numbers arrays: ``arr_0``, ``arr_1``, ...
+
+    Raises:
+        ExecutionError: a file is malformed, or no file has an argument's array.
+        UnsupportedError: a file needs a library that is not installed.
+    """
+    archives = [file for file in files if is_archive(file)]
+    if not archives:
+        return _load_in_order(files, types)
+    arrays: dict[str, Any] = {}
+    for file in archives:
+        arrays.update(read_archive(file))
+    others = iter([file for file in files if not is_archive(file)])
+    found = names if names is not None else [f"arr_{index}" for index in range(len(types))]
+    inputs = []
+    for index, (name, type) in enumerate(zip(found, types, strict=True)):
+        if name is None:
+            inputs.append(_next_input(others, index, type))
+        else:
+            inputs.append(from_file(_named(arrays, name, index), type))
+    return inputs
+
+
+def _next_input(files: Iterator[str], index: int, type: Type) -> Any:
+    for file in files:
+        return _load_input(file, type)
+    raise ExecutionError(f"argument {index} has no name, and there is no .npy file for it")
+
+
+def _named(arrays: Mapping[str, Any], name: str, index: int) -> Any:
+    if name in arrays:
+        return arrays[name]
+    near = ", ".join(map(repr, difflib.get_close_matches(name, arrays, cutoff=0.0)))
+    raise ExecutionError(
+        f"argument {index} is {name!r}, which is not among the {counted(len(arrays), 'array')} of the files, "
+        f"such as {near}: --names maps names to arguments"
+    )
+
+
+def _load_in_order(files: Sequence[str], types: Sequence[Type]) -> list[Any]:
     return [_load_input(file, type) for file, type in zip(files, types, strict=False)] + [
         _load_input(file, None) for file in files[len(types) :]
     ]

@@ -121,7 +121,8 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "explanation": {"passes", "plan"},
     },
     "execution": {
-        "array_files": set(),
+        "array_archives": set(),
+        "array_files": {"array_archives"},
         "dlpack": set(),
         "inputs": set(),
         "memory": set(),

@@ -46,7 +46,7 @@ from .operation import (
     plain_element_type,
     tensor_type,
 )
-from .programs import main_module, operation_module, referenced_functions, symbols
+from .programs import argument_names, main_module, operation_module, referenced_functions, symbols
 
 __all__ = [
     "UNKNOWN",
@@ -85,6 +85,7 @@ __all__ = [
     "UnitAttribute",
     "UnknownLocation",
     "Value",
+    "argument_names",
     "builder_like",
     "captured_values",
     "constant_operation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...types import Type
-from .attributes import ArrayAttribute, Attribute, SymbolAttribute
+from .attributes import ArrayAttribute, Attribute, StringAttribute, SymbolAttribute
 from .builder import Builder
 from .location import UNKNOWN, Location
 from .module import Module
@@ -48,6 +48,15 @@ def operation_module(
     copied = builder.copy(operation, dict(zip(values, block.arguments, strict=True)))
     copied.operands = tuple(block.arguments[: len(operation.operands)])
     return main_module(builder, copied.results, location=operation.location)
+
+
+def argument_names(function: Function) -> tuple[str | None, ...]:
+    """For each argument of a function its name in the function that JAX traced; None where there is none.
+
+    Source: JAX, which writes it as the attribute ``jax.arg_info``.
+    """
+    attributes = [each.get("jax.arg_info") for each in function.argument_attributes]
+    return tuple([each.value if isinstance(each, StringAttribute) else None for each in attributes])
 
 
 def referenced_functions(region: Region, functions: Mapping[str, Function]) -> list[Function]:

@@ -1,0 +1,115 @@
+"""Inputs from files of named arrays, and results in such files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from nimblehlo.cli import main
+
+PROGRAM = """
+func.func @main(%a: tensor<2xf32>{first}, %b: tensor<2xbf16>{second}) -> tensor<2xf32> {{
+  %0 = stablehlo.convert %b : (tensor<2xbf16>) -> tensor<2xf32>
+  %1 = stablehlo.subtract %a, %0 : tensor<2xf32>
+  return %1 : tensor<2xf32>
+}}
+"""
+A, B = np.array([5, 7], np.float32), np.array([1, 2], np.float32).astype(ml_dtypes.bfloat16)
+EXPECTED = [4, 5]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "plain.mlir").write_text(PROGRAM.format(first="", second=""))
+    named = PROGRAM.format(first=' {jax.arg_info = "model.a"}', second=' {jax.arg_info = "model.b"}')
+    (tmp_path / "named.mlir").write_text(named)
+    np.savez(tmp_path / "arrays.npz", **{"model.b": B.view("V2"), "model.a": A, "other": np.zeros(1)})
+    np.savez(tmp_path / "unnamed.npz", A, B.view("V2"))
+    np.save(tmp_path / "a.npy", A)
+    return tmp_path
+
+
+def run(folder: Path, program: str, *arguments: str, output: str = "out.npz") -> Any:
+    files = [str(folder / each) if (folder / each).exists() else each for each in arguments]
+    assert main(["run", str(folder / program), *files, "--output", str(folder / output)]) == 0
+    return folder / output
+
+
+def test_arguments_are_found_by_their_own_names(folder: Path) -> None:
+    assert np.load(run(folder, "named.mlir", "--input", "arrays.npz"))["result_0"].tolist() == EXPECTED
+
+
+def test_arrays_without_names_are_in_order(folder: Path) -> None:
+    assert np.load(run(folder, "plain.mlir", "--input", "unnamed.npz"))["result_0"].tolist() == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("names", "inputs"),
+    [
+        (["model.a", "model.b"], ["arrays.npz"]),
+        ({"0": "model.a", "1": "model.b"}, ["arrays.npz"]),
+        ([None, "model.b"], ["arrays.npz", "a.npy"]),
+    ],
+)
+def test_names_from_a_file(folder: Path, names: Any, inputs: list[str]) -> None:
+    (folder / "names.json").write_text(json.dumps(names))
+    output = run(folder, "plain.mlir", "--input", *inputs, "--names", "names.json")
+    assert np.load(output)["result_0"].tolist() == EXPECTED
+
+
+def test_an_object_of_names_keeps_the_others(folder: Path) -> None:
+    np.savez(folder / "other.npz", **{"weight": A, "model.b": B.view("V2")})
+    (folder / "names.json").write_text(json.dumps({"model.a": "weight"}))
+    output = run(folder, "named.mlir", "--input", "other.npz", "--names", "names.json")
+    assert np.load(output)["result_0"].tolist() == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("program", "names", "message"),
+    [
+        ("named.mlir", {"model.a": "modl.a"}, "argument 0 is 'modl.a', which is not among the 3 arrays"),
+        ("plain.mlir", [None, "model.b"], "argument 0 has no name, and there is no .npy file for it"),
+        ("plain.mlir", ["model.a"], "must have a list of 2 names"),
+        ("plain.mlir", {"2": "model.a"}, "must have a list of 2 names"),
+    ],
+)
+def test_names_that_do_not_fit_are_told(
+    folder: Path, program: str, names: Any, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "names.json").write_text(json.dumps(names))
+    arguments = ["--input", str(folder / "arrays.npz"), "--names", str(folder / "names.json")]
+    assert main(["run", str(folder / program), *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\x80\x02K\x01."])
+def test_a_malformed_archive_is_told(
+    folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.npz").write_bytes(content)
+    assert main(["run", str(folder / "plain.mlir"), "--input", str(folder / "bad.npz")]) == 1
+    assert "is not a file of arrays (.npz)" in capsys.readouterr().err
+
+
+def test_safetensors_without_its_library_names_the_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    assert main(["run", str(folder / "plain.mlir"), "--input", "weights.safetensors"]) == 1
+    assert "pip install 'nimblehlo[safetensors]'" in capsys.readouterr().err
+
+
+def test_safetensors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    library = pytest.importorskip("safetensors.numpy")
+    library.save_file({"model.b": B, "model.a": A}, folder / "arrays.safetensors")
+    output = run(folder, "named.mlir", "--input", "arrays.safetensors", output="out.safetensors")
+    assert library.load_file(output)["result_0"].tolist() == EXPECTED
+    (folder / "bad.safetensors").write_bytes(b"12345678")
+    assert main(["run", str(folder / "plain.mlir"), "--input", str(folder / "bad.safetensors")]) == 1
+    assert "is not a file of tensors (.safetensors)" in capsys.readouterr().err
