@@ -35,10 +35,10 @@ def read_archive(file: str) -> dict[str, Array]:
     """
     if file.endswith(SAFETENSORS):
         library = _safetensors(file)
-        with open(file, "rb") as opened:
-            content = opened.read()
         try:
-            return dict(library.load(content))
+            return dict(library.load_file(file))
+        except OSError:
+            raise
         except Exception as error:  # SafetensorError, and what NumPy says of types that it lacks
             raise ExecutionError(f"{file} is not a file of tensors (.safetensors): {error}") from error
     try:
@@ -61,11 +61,11 @@ def write_archive(file: str, arrays: Mapping[str, Array]) -> None:
         return
     library = _safetensors(file)
     try:
-        content = library.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        library.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
+    except OSError:
+        raise
     except Exception as error:  # the library's, for element types that its format lacks
         raise UnsupportedError(f"{file} cannot be written: {error}") from error
-    with open(file, "wb") as opened:
-        opened.write(content)
 
 
 def _safetensors(file: str) -> ModuleType:
