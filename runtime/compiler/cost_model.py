@@ -13,7 +13,7 @@ from typing import Any
 from ..program.ir import Block, Operation
 from ..program.ir.record import Record
 from ..program.ops.elementwise.base import Elementwise
-from ..program.ops.framework.costs import ReferenceWork
+from ..program.ops.framework.costs import NumPyWork
 from ..program.ops.framework.declaration import Op, declaration_of
 from ..types import COMPLEX, FLOAT, TensorType, Type
 from .implementation import Cost
@@ -41,7 +41,7 @@ THRESHOLDS = {
 }
 """The thresholds by the kind of native code and what it replaces.
 
-- ``code``: generated code, which replaces a reference.
+- ``code``: generated code, which replaces a baseline.
 - ``kernel``: a kernel that Numba compiles.
 - ``loop``: a `while`, which continues in native code once that is ready.
 - ``ufunc program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in
@@ -56,15 +56,15 @@ THRESHOLDS = {
 MIN_SAVED_SECONDS = 5e-6
 """Seconds that native code must save to be worth its call: about 500 transcendental functions of f32."""
 MIN_PROGRAM_SECONDS = 2e-4
-"""Seconds that references must take for a ufunc program to pay; recording one takes 0.5 ms."""
+"""Seconds that baselines must take for a ufunc program to pay; recording one takes 0.5 ms."""
 CACHE_LOAD_SECONDS = 2e-3
 """Seconds to load generated code from the disk. A step that has taken this long uses cached code."""
 MIN_SHARED_SECONDS = 2e-4
 """Expected seconds a call below which a step does not look for other steps that share its code."""
 KERNEL_COMPILE_SECONDS = 0.15
 """Expected seconds to compile a kernel with Numba: 1 to 2 s the first time, 0.1 s from the cache."""
-MIN_NUMBA_REFERENCE_SECONDS = 0.1
-"""Seconds that the references of all steps with a kernel must have taken before Numba is imported. The import
+MIN_NUMBA_BASELINE_SECONDS = 0.1
+"""Seconds that the baselines of all steps with a kernel must have taken before Numba is imported. The import
 takes 0.7 s."""
 MAX_ATTEMPTS = 5
 """Calls for which compiled code is tried."""
@@ -80,18 +80,18 @@ MIN_EAGER_ITERATIONS = 2000
 """Iterations of a loop that is compiled before it runs, if they take at least half of its blocking wait."""
 LOOP_OPERATION_SECONDS = 1e-6
 """Seconds that an operation takes in the plan of a loop."""
-REFERENCE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
-"""Seconds that the reference of a small step takes; to compile a group of them; to add for each step."""
+BASELINE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
+"""Seconds that the baseline of a small step takes; to compile a group of them; to add for each step."""
 REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
 """Seconds to compile the loops around a region, and to add for each operation of the region."""
 REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6
-"""Seconds that a call of a region takes by its plan; and the constant cost of a reference's pass over arrays,
+"""Seconds that a call of a region takes by its plan; and the constant cost of a baseline's pass over arrays,
 for each operation of the region."""
 SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
-"""Seconds that a reference takes for SMALL_REGION_CALLS applications of a region."""
+"""Seconds that a baseline takes for SMALL_REGION_CALLS applications of a region."""
 
 _CALL_SECONDS = 6e-7
-"""Seconds of a call of a reference, without the work on its elements: 0.3 to 0.6 us on Zen 4."""
+"""Seconds of a call of NumPy, without the work on its elements: 0.3 to 0.6 us on Zen 4."""
 _ARITHMETIC_SECONDS, _SELECTION_SECONDS, _LOW_PRECISION_SECONDS = 1e-9, 3e-9, 6e-9
 _GATHERED_SECONDS, _TRANSCENDENTAL_SECONDS, _SCIPY_SECONDS = 10e-9, 15e-9, 60e-9
 """Seconds an element in NumPy: arithmetic; selections between operands, which take branches or several
@@ -100,7 +100,7 @@ of SciPy. Zen 4 takes, for 100,000 elements, 0.15 ns for arithmetic, 11 for `num
 f16, 2.4 for gathered elements, 2.4 (exponential) to 34 (power) for functions of f64 and 60 for lgamma; for
 ten million elements, which do not fit its caches, 1.8 for a sum and 49 for gathered elements."""
 _BFLOAT16_SECONDS = 1.4e-9
-"""Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
+"""Seconds an element of bf16 in NumPy, for arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
 _SCIPY_IMPORT_SECONDS = 0.1
 """Seconds to import SciPy's functions."""
 NATIVE_FRACTION = 0.15
@@ -118,41 +118,41 @@ _TRANSCENDENTAL_COMPILE_SECONDS, _SCIPY_COMPILE_SECONDS = 0.012, 0.06
 
 def estimate(block: Block) -> Cost:
     """Estimates for a block of elementwise operations, moves and reductions."""
-    call_seconds = work = reference_work = slowest = 0.0
+    call_seconds = work = baseline_work = slowest = 0.0
     total_compile_seconds = _NEST_COMPILE_SECONDS
     for operation in block.operations[:-1]:
         declaration = declaration_of(operation)
-        size, reference = _size(operation), declaration.cost.reference
-        call_seconds += _CALL_SECONDS * declaration.cost.reference_calls
+        size, numpy_work = _size(operation), declaration.cost.numpy_work
+        call_seconds += _CALL_SECONDS * declaration.cost.numpy_calls
         if issubclass(declaration, Elementwise):
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
-            reference_work += size * _reference_seconds_an_element(operation, seconds)
+            baseline_work += size * _baseline_seconds_an_element(operation, seconds)
             slowest = max(slowest, seconds)
             total_compile_seconds += _compile_seconds(seconds)
-        elif reference is ReferenceWork.GATHER:
+        elif numpy_work is NumPyWork.GATHER:
             gather: Any = Op.of(operation)
             work += size * _GATHERED_SECONDS
-            reference_work += size * max(_ARITHMETIC_SECONDS, _GATHERED_SECONDS / gather.row_elements)
-        elif reference is ReferenceWork.COPY:
+            baseline_work += size * max(_ARITHMETIC_SECONDS, _GATHERED_SECONDS / gather.row_elements)
+        elif numpy_work is NumPyWork.COPY:
             work += size * _ARITHMETIC_SECONDS
-            reference_work += size * _ARITHMETIC_SECONDS
-        elif reference is ReferenceWork.REDUCTION:
+            baseline_work += size * _ARITHMETIC_SECONDS
+        elif numpy_work is NumPyWork.REDUCTION:
             work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
-            reference_work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
+            baseline_work += _size_of(operation.operands[0].type) * _ARITHMETIC_SECONDS
     result_type = block.terminator.operands[0].type
     elements = result_type.size if isinstance(result_type, TensorType) else 1
     native = max(work, elements * _ARITHMETIC_SECONDS) * NATIVE_FRACTION / max(elements, 1)
     total_compile_seconds += compiler_load_seconds()
     if slowest >= _SCIPY_SECONDS and "scipy.special" not in sys.modules:
         call_seconds += _SCIPY_IMPORT_SECONDS
-    return Cost(call_seconds + reference_work, native, total_compile_seconds)
+    return Cost(call_seconds + baseline_work, native, total_compile_seconds)
 
 
-def _reference_seconds_an_element(operation: Operation, seconds: float) -> float:
-    """The reference's time for an element, in seconds, from NumPy's time for it.
+def _baseline_seconds_an_element(operation: Operation, seconds: float) -> float:
+    """The baseline's time for an element, in seconds, from the time of NumPy's function.
 
-    References of narrow floats convert blocks to f32, and call vector functions of f32.
+    Baselines of narrow floats convert blocks to f32, and call vector functions of f32.
     """
     type = operation.results[0].type
     if not isinstance(type, TensorType) or type.category != FLOAT or type.element_type.width >= 32:
@@ -193,7 +193,7 @@ def native_saving_seconds(operation: Operation) -> float:
     declaration = declaration_of(operation)
     if not issubclass(declaration, Elementwise):
         return 0.0
-    calls = _CALL_SECONDS * (declaration.cost.reference_calls - 1)
+    calls = _CALL_SECONDS * (declaration.cost.numpy_calls - 1)
     return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _ARITHMETIC_SECONDS)
 
 
@@ -217,10 +217,10 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
     if not isinstance(type, TensorType):
         return _ARITHMETIC_SECONDS
     category, width = type.element_type.category, type.element_type.width
-    work = declaration.cost.reference
+    work = declaration.cost.numpy_work
     if declaration.wide & category or _takes_root(operation, declaration):
-        return _SCIPY_SECONDS if work is ReferenceWork.SCIPY else _TRANSCENDENTAL_SECONDS
+        return _SCIPY_SECONDS if work is NumPyWork.SCIPY else _TRANSCENDENTAL_SECONDS
     if category & (FLOAT | COMPLEX) and width < 32:
         return _LOW_PRECISION_SECONDS
-    is_selection = work is ReferenceWork.SELECTION or (work is ReferenceWork.CHOICE and category == FLOAT)
+    is_selection = work is NumPyWork.SELECTION or (work is NumPyWork.CHOICE and category == FLOAT)
     return _SELECTION_SECONDS if is_selection else _ARITHMETIC_SECONDS

@@ -18,12 +18,12 @@ class Cost(Record):
     """Estimated times of an implementation, in seconds.
 
     Attributes:
-        reference_seconds: of a call of the operation's NumPy implementation; 0.0: to be measured first.
+        baseline_seconds: of a call of the operation's NumPy implementation; 0.0: to be measured first.
         native_seconds_per_element: of native code, for one element of the results, on one thread.
         compile_seconds: of generating and compiling the code.
     """
 
-    reference_seconds: float = 0.0
+    baseline_seconds: float = 0.0
     native_seconds_per_element: float = 0.0
     compile_seconds: float = 0.0
 
@@ -74,7 +74,7 @@ class Implementation:
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
         threshold_class: the entry of `cost_model.THRESHOLDS` by which native code replaces a
-            reference.
+            baseline.
         absorbed: earlier operations whose results it also computes, and nothing else reads.
     """
 

@@ -31,16 +31,16 @@ def test_native_code_is_made_of_what_numpy_takes_long_for(
     assert ("tiered" in nimblehlo.compile(text).explain("plan")) == is_compiled
 
 
-def reference_seconds(text: str) -> float:
-    """What the references of a function's operations are expected to take."""
+def baseline_seconds(text: str) -> float:
+    """What the baselines of a function's operations are expected to take."""
     (function,) = nimblehlo.load(text).functions.values()
     assert function.body is not None
-    return estimate(function.body.block).reference_seconds
+    return estimate(function.body.block).baseline_seconds
 
 
-def test_references_of_narrow_floats_are_quicker_than_numpy_s_functions() -> None:
+def test_baselines_of_narrow_floats_are_quicker_than_numpy_s_functions() -> None:
     seconds = {
-        type: reference_seconds(UNARY.format(size=1 << 20, name="tanh", type=type, result=type))
+        type: baseline_seconds(UNARY.format(size=1 << 20, name="tanh", type=type, result=type))
         for type in ("bf16", "f16", "f32")
     }
     assert seconds["bf16"] < seconds["f16"] < seconds["f32"]
@@ -58,6 +58,6 @@ def test_gathers_of_whole_rows_cost_less_for_each_element() -> None:
       return %0 : tensor<{rows}x{columns}xf32>
     }}"""
     rows, elements = (
-        reference_seconds(gather.format(rows=(1 << 20) // columns, columns=columns)) for columns in (64, 1)
+        baseline_seconds(gather.format(rows=(1 << 20) // columns, columns=columns)) for columns in (64, 1)
     )
     assert 3 * rows < elements

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..cost_model import (
-    REFERENCE_SECONDS_PER_STEP,
+    BASELINE_SECONDS_PER_STEP,
     STEPS_COMPILE_SECONDS,
     STEPS_COMPILE_SECONDS_PER_STEP,
     compiler_load_seconds,
@@ -22,7 +22,7 @@ class StepCode(FusionCode):
     def cost(self) -> Cost:
         steps = sum(1 for operation in self.block.operations for _ in operation.walk())
         seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()
-        return Cost(REFERENCE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
+        return Cost(BASELINE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
 
     def lower(self) -> LoweredLoop:
         from .arrays import library_symbols

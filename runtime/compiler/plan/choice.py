@@ -28,7 +28,7 @@ from ..loops.native_code import NativeCode
 from ..loops.nests.nest_code import NestCode
 from ..loops.nests.nest_operations import block_of, runs_as_loop_nest
 from ..loops.reductions.reduction_code import ReductionCode, RowCode
-from .implementations.block_reference import EXACT_UFUNCS, block_reference
+from .implementations.block_baseline import EXACT_UFUNCS, block_baseline
 from .implementations.kernels import kernel_for
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering.tiers import Tiering
@@ -55,14 +55,14 @@ def choose(view: Op, options: Options) -> Implementation:
         return _loop(view, options)
     if isinstance(view, (RowFusion, ReductionFusion)):
         block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
-        return _generated(kind(block, options.threads), block, block_reference(block, numpy_for), options)
+        return _generated(kind(block, options.threads), block, block_baseline(block, numpy_for), options)
     if isinstance(view, StepFusion):
         from ..loops.step_code import StepCode
 
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if runs_as_loop_nest(view):
         block = block_of(view)
-        baseline = block_reference(block, numpy_for) if isinstance(view, Fusion) else _numpy(view, "")
+        baseline = block_baseline(block, numpy_for) if isinstance(view, Fusion) else _numpy(view, "")
         return _generated(NestCode(block, options.threads), block, baseline, options)
     kernel = kernel_for(view, options.threads)
     code: RegionCode | str = ""
@@ -158,7 +158,7 @@ def _region_loop(view: Op, code: RegionCode, options: Options) -> Implementation
     """A generated loop around the operation's regions, which replaces NumPy once compiling pays."""
     baseline = _numpy(view, "")
     if options.compile != "eager":
-        function = code.reference_on_captures(baseline.function)
+        function = code.baseline_on_captures(baseline.function)
         baseline = Prepared(function, baseline.kind, may_overwrite=baseline.may_overwrite)
     return code.with_captured_arguments(_compiled(code, baseline, options))
 
@@ -168,7 +168,7 @@ def _generated(
 ) -> Implementation:
     """Generated code, which replaces NumPy, or for much work a ufunc program, once compiling pays."""
     if options.compile != "eager":
-        seconds = code.cost().reference_seconds
+        seconds = code.cost().baseline_seconds
         baseline = _ufunc_program(block, seconds, f"row by row; {code.reason}", options) or baseline
     return _compiled(code, baseline, options)
 

@@ -8,7 +8,7 @@ from ...compiler.plan import MemoryEstimate
 from ...inspection.profiling.work import multiply_adds
 from ...program.ir import Module, Operation
 from ...program.ops.elementwise.base import Elementwise, Transcendental
-from ...program.ops.framework.costs import ReferenceWork
+from ...program.ops.framework.costs import NumPyWork
 from ...program.ops.framework.declaration import declaration_of, lookup
 from ...types import TensorType, Type
 
@@ -43,7 +43,7 @@ def cost_of(module: Module, memory: MemoryEstimate) -> dict[str, float]:
 
 def _flops(operation: Operation) -> float:
     """The arithmetic operations of an operation that is not elementwise."""
-    if declaration_of(operation).cost.reference is ReferenceWork.REDUCTION:
+    if declaration_of(operation).cost.numpy_work is NumPyWork.REDUCTION:
         return _size(operation.operands[0].type)
     operands, results = (
         [_static(value.type) for value in values] for values in (operation.operands, operation.results)

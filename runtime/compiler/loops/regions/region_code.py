@@ -77,7 +77,7 @@ class RegionCode(NativeCode):
     max_small_calls = 1 << 16
     """Applications of a region in the time of a call of a hand-written kernel."""
     applies_per_element = False
-    """Whether the reference applies elementwise regions, too, to one element at a time."""
+    """Whether the baseline applies elementwise regions, too, to one element at a time."""
 
     def __init__(self, view: Any, threads: int | None) -> None:
         self.view = view
@@ -102,15 +102,15 @@ class RegionCode(NativeCode):
         raise NotImplementedError
 
     def operations_on_elements(self) -> float:
-        """The approximate number of times that the reference applies the regions to an element."""
+        """The approximate number of times that the baseline applies the regions to an element."""
         raise NotImplementedError
 
     def passes(self) -> float:
-        """The number of passes over arrays in which the reference applies the regions."""
+        """The number of passes over arrays in which the baseline applies the regions."""
         raise NotImplementedError
 
     def gather_seconds(self) -> float:
-        """Seconds in which the reference gathers the elements to which it applies the regions."""
+        """Seconds in which the baseline gathers the elements to which it applies the regions."""
         return 0.0
 
     def native_calls(self) -> float:
@@ -140,8 +140,8 @@ class RegionCode(NativeCode):
         """
         return native
 
-    def reference_on_captures(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The reference with the native code's arguments: the operands, then the captured values."""
+    def baseline_on_captures(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The baseline with the native code's arguments: the operands, then the captured values."""
         if not self.captured or not self.captured_operands:
             return function
         count = len(self.view.operation.operands)
@@ -209,20 +209,20 @@ class RegionCode(NativeCode):
         return self.adapt_operands(super().prepare())
 
     def cost(self) -> Cost:
-        """The estimated time of the reference and of the compilation."""
+        """The estimated time of the baseline and of the compilation."""
         regions = self.view.operation.regions
         seconds = sum(seconds_of_operations(region.block) for region in regions)
         work = self.operations_on_elements()
         if not self.applies_per_element and all(map(is_scalar_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
-            reference = work * seconds + self.gather_seconds() + self.passes() * count * REGION_PASS_SECONDS
+            baseline = work * seconds + self.gather_seconds() + self.passes() * count * REGION_PASS_SECONDS
             if self.is_small:
                 calls = max(1.0, self.native_calls() / SMALL_REGION_CALLS)
-                reference = min(reference, SMALL_REGION_SECONDS * calls)
+                baseline = min(baseline, SMALL_REGION_SECONDS * calls)
         else:
-            reference = work * REGION_CALL_SECONDS
+            baseline = work * REGION_CALL_SECONDS
         compiling = REGION_COMPILE_SECONDS + REGION_COMPILE_SECONDS_PER_OPERATION * self.instructions()
-        return Cost(reference, seconds * NATIVE_FRACTION, compiling + compiler_load_seconds())
+        return Cost(baseline, seconds * NATIVE_FRACTION, compiling + compiler_load_seconds())
 
     def instructions(self) -> int:
         """The approximate number of instructions of the regions."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MIN_CHUNK = 1 << 12
 """Minimum number of elements that a task sorts."""
 _OPERATIONS_PER_PROBE = 12
-"""Operations on arrays of a step of the reference's binary search."""
+"""Operations on arrays of a step of the baseline's binary search."""
 
 
 class SortCode(RegionCode):

@@ -1,7 +1,7 @@
 """Ufunc programs, which run NumPy's inner loops over blocks of rows, on all threads.
 
 They serve fusions until native code is compiled, and elementwise operations that have no native code. The
-references of the operations call the same loops, so the bits are equal. Intermediate values stay in the
+operations' NumPy implementations call the same loops, so the bits are equal. Intermediate values stay in the
 cache, and nothing is compiled.
 """
 
@@ -16,7 +16,7 @@ from ....kernels.launch.threads import division
 from ....program.ir import Block, tensor_type
 from ....program.ir.structural_key import structural_key
 from ....program.ops.elementwise.base import is_elementwise
-from ....program.ops.framework.costs import ReferenceWork
+from ....program.ops.framework.costs import NumPyWork
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.memory_limit import bytes_of
 from ...cost_model import BYTES_PER_SECOND
@@ -34,20 +34,20 @@ MIN_COLUMNS: Final = 64
 """Columns below which calling a loop of NumPy takes longer than the loop."""
 
 _PROGRAM_TIME_FRACTION = 0.3
-"""The time of a program on one thread, as a fraction of the references' time on whole arrays."""
+"""The time of a program on one thread, as a fraction of the baseline's time on whole arrays."""
 
 _ALIGNMENT = 64
 
 
-def ufunc_program_of(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
+def ufunc_program_of(block: Block, threads: int | None, baseline_seconds: float) -> Prepared | None:
     """The program of a fusion, or None if it has none; equal fusions have equal keys.
 
     Args:
         block: the body of the fusion.
         threads: maximum number of threads; None: all.
-        reference_seconds: time of the references on whole arrays, in seconds.
+        baseline_seconds: time of the NumPy implementations on whole arrays, in seconds.
     """
-    seconds = reference_seconds * _PROGRAM_TIME_FRACTION
+    seconds = baseline_seconds * _PROGRAM_TIME_FRACTION
     return _program_cache.get_or_build(block, lambda: _prepared(block, threads, seconds), threads)
 
 
@@ -105,7 +105,7 @@ def recorded_program(block: Block) -> tuple[UfuncProgramRecorder, int] | None:
 def _row_tiling(block: Block) -> RowTilePlan | None:
     """The rows and columns of a fusion's iteration space, or None if it has none."""
     # Loops of SciPy may warn and raise, which other threads cannot; and importing SciPy takes long.
-    if any(declaration_of(one).cost.reference is ReferenceWork.SCIPY for one in block.operations):
+    if any(declaration_of(one).cost.numpy_work is NumPyWork.SCIPY for one in block.operations):
         return None
     if reductions_of(block):
         return plan_row_tiling(block)

@@ -14,7 +14,7 @@ from ....program.ops.framework.declaration import Op, declaration_of
 from ....types import DType
 from ...implementation import OverwritePairs
 from ...loops.reductions.row_tiling import RowTilePlan
-from .block_reference import EXACT_UFUNCS
+from .block_baseline import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
 
 if TYPE_CHECKING:

@@ -146,7 +146,7 @@ def trace(function: Callable[..., object], operands: tuple[Traced, ...]) -> Trac
     except Untraceable:
         raise
     except Exception as error:
-        # The function may only fail on stand-ins. The reference then runs on arrays, and raises real errors.
+        # The function may only fail on stand-ins. The baseline then runs on arrays, and raises real errors.
         raise Untraceable(str(error)) from error
     if not isinstance(result, Traced):
         raise Untraceable("has no such result")

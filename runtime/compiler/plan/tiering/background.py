@@ -57,7 +57,7 @@ def _warn(error: Exception) -> None:
     import logging
 
     error = as_memory_error(error)
-    reason = "compiling failed, so the reference continues to run: %s: %s"
+    reason = "compiling failed, so NumPy continues to run: %s: %s"
     # Where memory is short, no trace says more.
     trace = None if isinstance(error, MemoryError) else error
     logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=trace)

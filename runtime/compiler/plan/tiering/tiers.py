@@ -25,7 +25,7 @@ from ...cost_model import (
     CACHE_LOAD_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
-    MIN_NUMBA_REFERENCE_SECONDS,
+    MIN_NUMBA_BASELINE_SECONDS,
     MIN_SHARED_SECONDS,
     PAUSE_CALLS,
     THRESHOLDS,
@@ -132,7 +132,7 @@ class Tiering(Replaceable):
         cost = code.cost()
         self.compile_seconds = cost.compile_seconds
         # A ufunc program is quick, so it is timed before anything is compiled.
-        self.profile = StepProfile(0.0 if is_replaced_by_code else cost.reference_seconds)
+        self.profile = StepProfile(0.0 if is_replaced_by_code else cost.baseline_seconds)
         self.candidate: Runnable | None = None
         self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0
@@ -317,7 +317,7 @@ class Tiering(Replaceable):
 
 def _is_worth_numba() -> bool:
     """Whether Numba is imported, or the steps that it could serve have taken long enough to import it."""
-    return "numba" in sys.modules or _waiting_for_numba.seconds > MIN_NUMBA_REFERENCE_SECONDS
+    return "numba" in sys.modules or _waiting_for_numba.seconds > MIN_NUMBA_BASELINE_SECONDS
 
 
 def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:

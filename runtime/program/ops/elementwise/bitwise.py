@@ -41,7 +41,7 @@ class And(Logical, name="stablehlo.and", functions={BOOLEAN | INTEGER: np.bitwis
 class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
     """The number of leading zero bits."""
 
-    cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=9)
+    cost = costs.Cost(costs.EXPENSIVE_COST, numpy_calls=9)
     emit = Emit(integers="count_leading_zeros")
 
     operand = Operand(INTEGER)

@@ -128,7 +128,7 @@ class ReducePrecision(
 ):
     """Rounds to a floating-point format with fewer exponent and mantissa bits."""
 
-    cost = costs.Cost(costs.EXPENSIVE_COST, reference_calls=16)
+    cost = costs.Cost(costs.EXPENSIVE_COST, numpy_calls=16)
     rounding = Rounding.EXACT
     emit = Emit(by_attributes="reduce_precision")
 

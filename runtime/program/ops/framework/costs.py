@@ -1,4 +1,4 @@
-"""Cost classes: what an operation costs on one element, in generated loops and in its reference."""
+"""Cost classes: what an operation costs on one element, in generated loops and in NumPy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LONG_FUNCTION_COST: Final = 44
 """Cost of a function that takes more."""
 
 
-class ReferenceWork(enum.Enum):
-    """What an operation's reference does for each element."""
+class NumPyWork(enum.Enum):
+    """What the NumPy implementation of an operation does for each element."""
 
     NONE = enum.auto()
     """Nothing: it returns a view, or is not estimated."""
@@ -50,23 +50,23 @@ class Cost(Record):
         is_recomputed: whether a fusion may compute it for each of several users, or for each element of a
             larger loop, rather than store it.
         spills: whether four vectors of it do not fit 32 registers.
-        reference: what the reference does for each element.
-        reference_calls: the number of NumPy calls of the reference.
+        numpy_work: what the NumPy implementation does for each element.
+        numpy_calls: the number of calls of NumPy in that implementation.
     """
 
     element: int
     chain: int = 1
     is_recomputed: bool = True
     spills: bool = False
-    reference: ReferenceWork = ReferenceWork.ARITHMETIC
-    reference_calls: int = 1
+    numpy_work: NumPyWork = NumPyWork.ARITHMETIC
+    numpy_calls: int = 1
 
 
-UNKNOWN: Final = Cost(EXPENSIVE_COST, reference=ReferenceWork.NONE)
-VIEW: Final = Cost(1, reference=ReferenceWork.NONE)
+UNKNOWN: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.NONE)
+VIEW: Final = Cost(1, numpy_work=NumPyWork.NONE)
 INSTRUCTION: Final = Cost(1)
-CHOICE: Final = Cost(1, reference=ReferenceWork.CHOICE)
-SELECTION: Final = Cost(1, reference=ReferenceWork.SELECTION)
+CHOICE: Final = Cost(1, numpy_work=NumPyWork.CHOICE)
+SELECTION: Final = Cost(1, numpy_work=NumPyWork.SELECTION)
 INSTRUCTIONS: Final = Cost(EXPENSIVE_COST)
 DIVISION: Final = Cost(EXPENSIVE_COST, is_recomputed=False)
 RECIPROCAL_ROOT: Final = Cost(EXPENSIVE_COST, CHAIN_COST, is_recomputed=False)
@@ -74,11 +74,11 @@ FUNCTION: Final = Cost(EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False)
 SPILLING_FUNCTION: Final = Cost(EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, spills=True)
 LONG_FUNCTION: Final = Cost(EXPENSIVE_COST, LONG_FUNCTION_COST, is_recomputed=False)
 SCIPY_FUNCTION: Final = Cost(
-    EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, reference=ReferenceWork.SCIPY
+    EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, numpy_work=NumPyWork.SCIPY
 )
 LONG_SCIPY_FUNCTION: Final = Cost(
-    EXPENSIVE_COST, LONG_FUNCTION_COST, is_recomputed=False, reference=ReferenceWork.SCIPY
+    EXPENSIVE_COST, LONG_FUNCTION_COST, is_recomputed=False, numpy_work=NumPyWork.SCIPY
 )
-COPY: Final = Cost(EXPENSIVE_COST, reference=ReferenceWork.COPY)
-GATHER: Final = Cost(EXPENSIVE_COST, reference=ReferenceWork.GATHER)
-REDUCTION: Final = Cost(EXPENSIVE_COST, reference=ReferenceWork.REDUCTION)
+COPY: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.COPY)
+GATHER: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.GATHER)
+REDUCTION: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.REDUCTION)

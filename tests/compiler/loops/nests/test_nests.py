@@ -21,7 +21,7 @@ from nimblehlo.compiler.loops.nests.nest_builder import MAX_NESTS, nests_of
 from nimblehlo.compiler.loops.nests.nest_code import NestCode, may_overwrite
 from nimblehlo.compiler.loops.nests.nest_emitter import nest_ir
 from nimblehlo.compiler.plan.choice import numpy_for
-from nimblehlo.compiler.plan.implementations.block_reference import lazy_block_reference
+from nimblehlo.compiler.plan.implementations.block_baseline import lazy_block_baseline
 from nimblehlo.program.ir import Block
 from nimblehlo.program.ops.framework.declaration import Op
 from nimblehlo.types import ELEMENT_TYPES
@@ -48,7 +48,7 @@ def check(text: str, *operands: np.ndarray, threads: int | None = 1) -> list[np.
 def check_block(block: Block, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
     """The results of a block's generated code, which must have the references' bits."""
     with np.errstate(all="ignore"):
-        wanted = lazy_block_reference(block, numpy_for)(*operands)
+        wanted = lazy_block_baseline(block, numpy_for)(*operands)
     found = NestCode(block, threads).prepare()(*operands)
     if len(block.terminator.operands) == 1:
         wanted, found = (wanted,), (found,)
@@ -893,7 +893,7 @@ def test_the_first_failing_operation_is_named() -> None:
 
     block = block_of(transposed((2, 3), (1, 0), "f32"))
     with pytest.raises(nimblehlo.ExecutionError, match=r"stablehlo\.transpose.*not enough memory: none left"):
-        lazy_block_reference(block, failing)(np.zeros((2, 3), np.float32))
+        lazy_block_baseline(block, failing)(np.zeros((2, 3), np.float32))
 
 
 def test_long_blocks_are_told_in_short() -> None:

@@ -1,4 +1,4 @@
-"""Programs on rows: they have the bits of the references."""
+"""Programs on rows: they have the bits of the baseline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import nimblehlo
 from nimblehlo.compiler.implementation import Implementation
 from nimblehlo.compiler.plan.choice import numpy_for
 from nimblehlo.compiler.plan.fusion_passes import fuse_operations
-from nimblehlo.compiler.plan.implementations.block_reference import block_reference, lazy_block_reference
+from nimblehlo.compiler.plan.implementations.block_baseline import block_baseline, lazy_block_baseline
 from nimblehlo.compiler.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, ufunc_program_of
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.program.ir import Block
@@ -59,15 +59,15 @@ def _operands(block: Block, seed: int = 0) -> list[Any]:
 
 
 def _check(block: Block, operands: list[Any] | None = None, threads: int | None = None) -> None:
-    """The program gives what the references give, bit for bit."""
+    """The program gives what the baseline gives, bit for bit."""
     operands = operands or _operands(block)
     program = ufunc_program_of(block, threads, 1.0)
     assert program is not None
-    references = block_reference(block, numpy_for)
+    baseline = block_baseline(block, numpy_for)
     with np.errstate(all="ignore"):
-        wanted, found = references.function(*operands), program.function(*operands)
+        wanted, found = baseline.function(*operands), program.function(*operands)
         _check_equal(wanted, found)
-        for implementation in (references, program):
+        for implementation in (baseline, program):
             _check_equal(wanted, _run_in_place(implementation, block, operands))
 
 
@@ -137,11 +137,11 @@ def test_a_result_may_overwrite_what_nothing_reads_afterwards(body: str, pairs: 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("columns", [64, 65, 257, 1000, 2051])
-def test_a_softmax_has_the_bits_of_its_references(columns: int, dtype: str) -> None:
+def test_a_softmax_has_the_bits_of_its_baseline(columns: int, dtype: str) -> None:
     _check(_softmax(7, columns, dtype))
 
 
-def test_rows_of_zeros_and_of_nan_have_extremes_as_the_references_find_them() -> None:
+def test_rows_of_zeros_and_of_nan_have_extremes_as_the_baseline_finds_them() -> None:
     block = _softmax(6, 80, "f32")
     operand = np.full((6, 80), -0.0, np.float32)
     operand[1, 3] = 0.0
@@ -262,14 +262,14 @@ def test_what_cannot_be_a_program_is_none(arguments: str, result: str, body: str
     assert ufunc_program_of(_block(arguments, result, body), None, 1.0) is None
 
 
-def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_references() -> None:
+def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_baseline() -> None:
     rows, columns = 1536, 512
     full = f"tensor<{rows}x{columns}xf32>"
     block = _softmax(rows, columns, "f32")
     operand = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
     program = ufunc_program_of(block, None, 1.0)
     assert program is not None and full == str(block.arguments[0].type)
-    reference = lazy_block_reference(block, numpy_for)
+    baseline = lazy_block_baseline(block, numpy_for)
 
     def seconds(function: Any) -> float:
         times = []
@@ -279,7 +279,7 @@ def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_refe
             times.append(time.perf_counter() - start)
         return min(times)
 
-    assert seconds(program.function) < 0.9 * seconds(reference)
+    assert seconds(program.function) < 0.9 * seconds(baseline)
 
 
 def _of_one_operation(name: str, type: str, operands: int) -> str:
@@ -299,7 +299,7 @@ def _check_bits_and_plan(
     compile: Literal["auto", "eager"],
     is_row: bool,
 ) -> None:
-    """An operation has the bits of its reference on any number of threads, and runs row by row, or not."""
+    """An operation has the bits of its baseline on any number of threads, and runs row by row, or not."""
     text = _of_one_operation(name, f"tensor<{'x'.join(map(str, shape))}x{type}>", operands)
     random = np.random.default_rng(3)
     values = [(random.standard_normal(shape) * 3).astype(ELEMENT_TYPES[type].dtype) for _ in range(operands)]
@@ -338,7 +338,7 @@ def test_functions_of_f64_run_by_their_loops_until_they_are_compiled(
     _check_bits_and_plan(name, "f64", operands, shape, compile, is_row=compile == "auto")
 
 
-def test_operations_on_few_elements_stay_references() -> None:
+def test_operations_on_few_elements_keep_the_baseline() -> None:
     executable = nimblehlo.compile(_of_one_operation("stablehlo.tanh", "tensor<1000xcomplex<f64>>", 1))
     assert "[numpy" in str(executable.explain())
 

@@ -46,17 +46,17 @@ def _set_thresholds(
     monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 1.0)
 
 
-def _tiered(reference: Any, prepare: Any) -> tiers.Tiering:
-    return tiers.Tiering(Prepared(reference), kernel.KernelImplementation(prepare, "a kernel"))
+def _tiered(baseline: Any, prepare: Any) -> tiers.Tiering:
+    return tiers.Tiering(Prepared(baseline), kernel.KernelImplementation(prepare, "a kernel"))
 
 
 class _Step:
-    """A reference and a kernel that take some time and say which of them ran."""
+    """A baseline and a kernel that take some time and say which of them ran."""
 
-    def __init__(self, reference_seconds: float, kernel_seconds: float) -> None:
-        self.seconds = {"reference": reference_seconds, "kernel": kernel_seconds}
+    def __init__(self, baseline_seconds: float, kernel_seconds: float) -> None:
+        self.seconds = {"baseline": baseline_seconds, "kernel": kernel_seconds}
         self.calls: list[str] = []
-        self.step = _tiered(lambda value, **_: self.run("reference"), self.prepare)
+        self.step = _tiered(lambda value, **_: self.run("baseline"), self.prepare)
 
     def run(self, way: str) -> str:
         self.calls.append(way)
@@ -73,7 +73,7 @@ def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
     step = _Step(0.03, 0.001)
     chosen = [step.step.run(ONE, body=None) for _ in range(10)]
-    assert chosen[:2] == ["reference", "kernel"] and chosen[-1] == "kernel"
+    assert chosen[:2] == ["baseline", "kernel"] and chosen[-1] == "kernel"
     assert step.calls.count("prepare") == 1 and step.step.native is not None
 
 
@@ -83,7 +83,7 @@ def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatc
     step = _Step(0.03, 0.001)
     followed: list[object] = []
     step.step.callbacks.append(followed.append)
-    assert step.step.run(ONE) == "reference" and "prepare" not in step.calls
+    assert step.step.run(ONE) == "baseline" and "prepare" not in step.calls
     step.step.run(ONE)
     BACKGROUND.wait()
     assert [step.step.run(ONE) for _ in range(6)][-1] == "kernel"
@@ -99,7 +99,7 @@ def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
         chosen.append(step.step.run(ONE))
         BACKGROUND.wait()
-    assert chosen.count("kernel") == 3 * tiers.MAX_ATTEMPTS and chosen[-1] == "reference"
+    assert chosen.count("kernel") == 3 * tiers.MAX_ATTEMPTS and chosen[-1] == "baseline"
     assert step.step.is_abandoned and step.step.native is None
 
 
@@ -111,10 +111,10 @@ def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.Monk
     while chosen.count("kernel") < tiers.MAX_ATTEMPTS:
         chosen.append(step.step.run(ONE))
         BACKGROUND.wait()
-    # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
-    step.seconds = {"reference": 0.01, "kernel": 0.004}
+    # The baseline becomes slower than it ever was, and the kernel as quick as the baseline had been.
+    step.seconds = {"baseline": 0.01, "kernel": 0.004}
     pause = [step.step.run(ONE) for _ in range(tiers.PAUSE_CALLS[0])]
-    assert pause == ["reference"] * tiers.PAUSE_CALLS[0] and step.calls.count("prepare") == 1
+    assert pause == ["baseline"] * tiers.PAUSE_CALLS[0] and step.calls.count("prepare") == 1
     assert step.step.run(ONE) == "kernel" and step.step.native is not None
 
 
@@ -193,12 +193,12 @@ class _Code(Implementation):
 
 
 def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.0) -> tiers.Tiering:
-    def reference(value: int) -> Any:
+    def baseline(value: int) -> Any:
         CLOCK.sleep(pause)
-        return ("reference", value, None)
+        return ("baseline", value, None)
 
     code.costs = Cost(expected, compile_seconds=compiling)
-    return tiers.Tiering(Prepared(reference), code)
+    return tiers.Tiering(Prepared(baseline), code)
 
 
 def test_the_first_implementation_is_given_what_it_may_overwrite() -> None:
@@ -228,20 +228,20 @@ def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
     for _ in range(3):
         chosen.append(step.run(0)[0])
         BACKGROUND.wait()
-    assert chosen[:2] == ["reference"] * 2 and chosen[3:] == ["native"] and code.made == 1
+    assert chosen[:2] == ["baseline"] * 2 and chosen[3:] == ["native"] and code.made == 1
 
 
-def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_is_generated_once_the_baseline_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
     code = _Code(kept=False)
     step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
     chosen = [step.run(value)[0] for value in range(8)]
-    assert chosen[:3] == ["reference"] * 3 and chosen[5:] == ["native"] * 3
+    assert chosen[:3] == ["baseline"] * 3 and chosen[5:] == ["native"] * 3
     assert code.made == 1
 
 
-@pytest.mark.parametrize(("in_region", "references"), [(False, 1), (True, 4)])
-def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, references: int) -> None:
+@pytest.mark.parametrize(("in_region", "baselines"), [(False, 1), (True, 4)])
+def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, baselines: int) -> None:
     code = _Code(kept=False)
     code.threshold_class = "steps"
     step = _generated(code, expected=0.0, compiling=0.1, pause=0.03)
@@ -249,7 +249,7 @@ def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, refer
         step.set_enclosing(code)
     with BACKGROUND.held():
         chosen = [step.run(value)[0] for value in range(6)]
-    assert step.job is not None and chosen == ["reference"] * references + ["native"] * (6 - references)
+    assert step.job is not None and chosen == ["baseline"] * baselines + ["native"] * (6 - baselines)
     assert code.made == 1
 
 
@@ -259,21 +259,21 @@ def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) 
     assert _generated(code, expected=0.01, compiling=10.0).run(0)[0] == "native"
     _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
     short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
-    assert [short.run(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
+    assert [short.run(value)[0] for value in range(4)] == ["baseline", "baseline", "native", "native"]
 
 
 def test_an_empty_cache_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "_has_compiled_code", lambda: False)
     step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
-    assert step.run(0)[0] == "reference"
+    assert step.run(0)[0] == "baseline"
 
 
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.06)
     step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
     chosen = [step.run(value)[0] for value in range(8)]
-    assert chosen[0] == "reference" and chosen[-1] == "native"
+    assert chosen[0] == "baseline" and chosen[-1] == "native"
 
 
 def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,17 +282,17 @@ def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pyte
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: load_seconds[0])
     code = _Code(kept=False)
     step = _generated(code, expected=0.0, compiling=10.0, pause=0.001)
-    assert [step.run(value)[0] for value in range(20)] == ["reference"] * 20
+    assert [step.run(value)[0] for value in range(20)] == ["baseline"] * 20
     load_seconds[0] = 0.0
-    assert [step.run(value)[0] for value in range(5)] == ["reference"] * 5
+    assert [step.run(value)[0] for value in range(5)] == ["baseline"] * 5
     code.kept = True
     chosen = [step.run(value)[0] for value in range(100)]
-    assert chosen[0] == "reference" and chosen[-1] == "native" and chosen.count("reference") < 40
+    assert chosen[0] == "baseline" and chosen[-1] == "native" and chosen.count("baseline") < 40
 
 
-def test_where_there_can_be_no_code_the_reference_stays() -> None:
+def test_where_there_can_be_no_code_the_baseline_stays() -> None:
     step = _generated(_Code(kept=False, possible=False), expected=0.5, compiling=0.1)
-    assert [step.run(value)[0] for value in range(3)] == ["reference"] * 3
+    assert [step.run(value)[0] for value in range(3)] == ["baseline"] * 3
 
 
 def test_arrays_to_write_to_are_handed_on() -> None:
@@ -307,7 +307,7 @@ def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> 
         key = "same"
 
     steps = [_generated(Code(kept=False), 0.4, 1.0) for _ in range(3)]
-    assert steps[0].run(0)[0] == "reference"
+    assert steps[0].run(0)[0] == "baseline"
     shared = [_generated(Code(kept=False), 0.4, 1.0) for _ in range(3)]
     tiers.share_profiles(tiers.tierings([*shared, Prepared(max)]))
     assert [step.run(0)[0] for step in shared] == ["native"] * 3
@@ -328,7 +328,7 @@ def test_no_key_is_made_of_code_that_differs_from_all_others() -> None:
 
 
 def _sharing(code: _Code, count: int) -> list[tiers.Tiering]:
-    """Steps that share their code; all of their references are expected to take longer than compiling."""
+    """Steps that share their code; all of their baselines are expected to take longer than compiling."""
     steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
     for step in steps:
         step.profile = steps[0].profile
@@ -349,14 +349,14 @@ def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
     steps[1].profile = steps[0].profile
     steps[0].begin()
     BACKGROUND.wait()
-    assert [steps[1].run(0)[0] for _ in range(3)] == ["reference", "native", "native"]
+    assert [steps[1].run(0)[0] for _ in range(3)] == ["baseline", "native", "native"]
 
 
-def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
+def test_steps_that_share_code_that_cannot_be_made_keep_their_baselines() -> None:
     steps = _sharing(_Code(kept=False, possible=False), 3)
     tiers.start_expected_compilations(steps)
     BACKGROUND.wait()
-    assert [step.run(0)[0] for step in steps] == ["reference"] * 3
+    assert [step.run(0)[0] for step in steps] == ["baseline"] * 3
     assert all(step.is_abandoned for step in steps)
 
 
@@ -372,4 +372,4 @@ def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
     hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
     tiers.start_expected_compilations([hopeless])
     BACKGROUND.wait()
-    assert hopeless.run(0)[0] == "reference" and hopeless.is_abandoned
+    assert hopeless.run(0)[0] == "baseline" and hopeless.is_abandoned

@@ -22,7 +22,7 @@ EXACT_UFUNCS: Final = frozenset({
 """Ufuncs whose results do not depend on the address of `out`, by which NumPy chooses a loop for others."""
 
 
-def block_reference(block: Block, function_for: Callable[[Op], Runnable]) -> Prepared:
+def block_baseline(block: Block, function_for: Callable[[Op], Runnable]) -> Prepared:
     """The implementation of a block that runs the functions of its operations."""
     results = block.terminator.operands
     pairs = [
@@ -32,11 +32,11 @@ def block_reference(block: Block, function_for: Callable[[Op], Runnable]) -> Pre
         for result_number, result in enumerate(results)
         if argument.type == result.type
     ]
-    run = lazy_block_reference(block, function_for)
+    run = lazy_block_baseline(block, function_for)
     return Prepared(run, ImplementationKind.NUMPY, takes_regions=False, may_overwrite=tuple(pairs))
 
 
-def lazy_block_reference(block: Block, function_for: Callable[[Op], Runnable]) -> Runnable:
+def lazy_block_baseline(block: Block, function_for: Callable[[Op], Runnable]) -> Runnable:
     """A function that runs the functions of a block's operations in order.
 
     It is built at its first call, which never happens if native code is ready earlier. Its argument `out`
@@ -138,7 +138,7 @@ def _function_of(operation: Operation, function_for: Callable[[Op], Runnable]) -
     view = Op.of(operation)
     if not operation.regions:
         return function_for(view)
-    body = lazy_block_reference(operation.regions[0].block, function_for)
+    body = lazy_block_baseline(operation.regions[0].block, function_for)
     return functools.partial(function_for(view), body=lambda *values: (body(*values),))
 
 
