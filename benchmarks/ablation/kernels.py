@@ -28,7 +28,7 @@ Make = Callable[[RandomArrays], Case]
 
 def _attribute(name: str, value: Any) -> Without:
     """Set the attribute `name` of every prepared scatter to `value`."""
-    cls = scatter_strategies.ScatterLoops
+    cls = scatter_strategies.ScatterStrategy
     initialize = cls.__init__
 
     @contextmanager

@@ -28,7 +28,7 @@ from .copy import copied
 from .index_arithmetic import UNSIGNED_BY_SIZE, index_items, row_major_strides
 from .scatter_layout import DimensionNumbers as DimensionNumbers
 from .scatter_layout import cut_into_slices, cut_into_windows
-from .scatter_strategies import Arrays, ScatterLoops
+from .scatter_strategies import Arrays, ScatterStrategy
 from .scatter_strategies import Promises as Promises
 
 COMBINERS = (OVERWRITE, *MONOIDS)
@@ -63,12 +63,12 @@ class PreparedScatter:
 
     def __init__(
         self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: "_Indices",
-        loops: Sequence[ScatterLoops], schedule: np.ndarray, threads: int | None,
+        strategies: Sequence[ScatterStrategy], schedule: np.ndarray, threads: int | None,
     ) -> None:  # fmt: skip
         self._shapes = shapes
         self._dtypes = dtypes
         self._indices = indices
-        self._loops = loops
+        self._strategies = strategies
         self._schedule = schedule
         self._threads = threads
         self._functions: dict[tuple[int, int, bool], Callable[..., Any]] = {}
@@ -97,7 +97,7 @@ class PreparedScatter:
             index_items(component) for component in index_components
         ]
         for number, (array, result) in enumerate(zip(inputs, results, strict=True)):
-            if self._loops:
+            if self._strategies:
                 self._run(number, indices, array, updates[number], result)
             elif array is not result:
                 copied(array, result, self._threads)
@@ -112,7 +112,7 @@ class PreparedScatter:
             initial_size = array.size if array.flags.c_contiguous else 1
         elif array is not result:
             copied(array, result, self._threads)
-        is_broadcast = self._loops[input_number].by_items and values.size > 1 and not any(values.strides)
+        is_broadcast = self._strategies[input_number].by_items and values.size > 1 and not any(values.strides)
         key = (input_number, initial_size, is_broadcast)
         function = self._functions.get(key)
         if function is None:
@@ -125,15 +125,15 @@ class PreparedScatter:
     @functools.cached_property
     def _initialize_result(self) -> list[bool]:
         """For each input, whether its kernels copy the input into the result."""
-        return [loops.initializes_result(self._threads) for loops in self._loops]
+        return [one.initializes_result(self._threads) for one in self._strategies]
 
     def _function(self, input_number: int, initial_size: int, is_broadcast: bool) -> Callable[..., Any]:
         """A function from indices, updates and optionally initial values to result `input_number`. If
         `is_broadcast`, one update element stands for all updates."""
-        loops, (shape, _, updates_shape) = self._loops[input_number], self._shapes
-        storage, indices = loops.storage, self._indices
+        strategy, (shape, _, updates_shape) = self._strategies[input_number], self._shapes
+        storage, indices = strategy.storage, self._indices
         size, update_size = math.prod(shape), 1 if is_broadcast else math.prod(updates_shape)
-        launches = loops.launches(initial_size > 0, self._threads)
+        launches = strategy.launches(initial_size > 0, self._threads)
         count = len(indices.bytes)
         result = count + 1 + (initial_size > 0)
         arrays = Arrays(
@@ -263,7 +263,7 @@ def prepare(
     combinations = [_combination(dtype, name) for dtype, name in zip(types, combiners, strict=True)]
     order = _NONE if schedule is None else flat(np.asarray(schedule, np.int64))
     component_count = len(dimension_numbers.scatter_dims_to_operand_dims)
-    loops: list[ScatterLoops] = []
+    strategies: list[ScatterStrategy] = []
     if math.prod(updates_shape) and math.prod(input_shape):
         _check_schedule(schedule, math.prod(updates_shape))
         addends = added_to_negative or (0,) * component_count
@@ -272,12 +272,12 @@ def prepare(
             *shapes, dimension_numbers, addends
         )
         sizes = (math.prod(input_shape), math.prod(updates_shape))
-        loops = [
-            ScatterLoops(slice_layout, window_layout, kind, promises, schedule is not None, sizes)
+        strategies = [
+            ScatterStrategy(slice_layout, window_layout, kind, promises, schedule is not None, sizes)
             for kind in combinations
         ]
     indices = _indices(shapes[1], np.dtype(index_dtype), component_count, dimension_numbers.index_vector_dim)
-    return PreparedScatter(shapes, types, indices, loops, order, threads)
+    return PreparedScatter(shapes, types, indices, strategies, order, threads)
 
 
 def _check_schedule(schedule: np.ndarray | None, size: int) -> None:

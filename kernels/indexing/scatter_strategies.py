@@ -31,7 +31,7 @@ from .scatter_layout import (
 )
 from .scatter_tables import Tables
 
-__all__ = ["Arrays", "Promises", "ScatterLoops"]
+__all__ = ["Arrays", "Promises", "ScatterStrategy"]
 
 _PARTITION_BYTES = 1 << 18
 _MIN_SORTED_PARTITIONS = 64
@@ -69,7 +69,7 @@ class Promises(NamedTuple):
     unique_indices: bool = False
 
 
-class ScatterLoops:
+class ScatterStrategy:
     """The kernels that scatter updates into one input, and their arguments."""
 
     def __init__(
