@@ -87,7 +87,7 @@ def split_indices(state: Fusing) -> None:
     """Make scatters read the components of their index vectors."""
     if state.has_default_ordering:
         for body in state.function.bodies:
-            split_scatter_indices(body, _has_few_updates)
+            split_scatter_indices(body, _is_small_scatter)
 
 
 def fuse_rows(state: Fusing) -> None:
@@ -132,10 +132,10 @@ def reduce_as_early_as_possible(state: Fusing) -> None:
         reduce_early(body, state.stays_unfused)
 
 
-def _has_few_updates(view: Op) -> bool:
-    from ..loops.regions.scatter_code import has_few_updates
+def _is_small_scatter(view: Op) -> bool:
+    from ..loops.regions.scatter_code import is_small_scatter
 
-    return has_few_updates(view)
+    return is_small_scatter(view)
 
 
 def is_small_step(operation: Operation) -> bool:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from ....program.ops.indexing.scatter import Scatter
 
 _DESTINATION_SECONDS = 6e-8
-"""Seconds in which the reference finds an update's destination and its order among the updates of that."""
+"""Seconds in which the baseline finds an update's destination and its order among the updates of that."""
 
 
-def has_few_updates(view: Op) -> bool:
-    """Whether a loop is generated for a scatter with any body, as it has few updates."""
+def is_small_scatter(view: Op) -> bool:
+    """Whether all arrays of a scatter are small (`RegionCode.is_small`), so that a loop is generated for any
+    body, and no kernel is called.
+    """
     return ScatterCode(cast("Scatter", view), None).is_small
 
 

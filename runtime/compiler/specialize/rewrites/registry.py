@@ -146,18 +146,19 @@ def simplify(region: Region, budget: Budget) -> None:
     _run(region, TENSOR_REWRITES, budget)
 
 
-def split_scatter_indices(region: Region, has_few_updates: Callable[[Op], bool]) -> None:
+def split_scatter_indices(region: Region, is_small_scatter: Callable[[Op], bool]) -> None:
     """Make scatters read the components of their index vectors as separate operands, in place.
 
     Args:
         region: a simplified body: other rewrites look for the scatters that this pass replaces.
-        has_few_updates: the scatters, by their views, that keep index vectors, which generated loops read.
+        is_small_scatter: whether the arrays of a scatter, given by its view, are small. It then keeps its
+            index vectors, which generated loops read.
     """
 
     def split(operation: Operation, rewriter: Rewriter) -> Any:
         from .scatters import scatter_by_components
 
-        return None if has_few_updates(Op.of(operation)) else scatter_by_components(operation, rewriter)
+        return None if is_small_scatter(Op.of(operation)) else scatter_by_components(operation, rewriter)
 
     if any(operation.name == "stablehlo.scatter" for operation in region.walk()):
         _run(region, {**TENSOR_REWRITES, "stablehlo.scatter": (split,)}, Budget())

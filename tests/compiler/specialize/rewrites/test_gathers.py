@@ -263,7 +263,7 @@ def test_scatters(case: str) -> None:
     assert_bits_by_components(text, *arguments)
 
 
-def test_scatters_of_few_updates_keep_index_vectors() -> None:
+def test_small_scatters_keep_index_vectors() -> None:
     function, arguments, _ = SCATTERS["elements"]
     made = simplified(text_of(function, arguments))
     assert made.body is not None

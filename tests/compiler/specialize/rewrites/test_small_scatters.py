@@ -1,4 +1,4 @@
-"""Scatters of few updates keep index vectors; others take their components."""
+"""Scatters of small arrays keep index vectors; others take their components."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def inputs(size: int, count: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("size", "count", "by_components"), [(9, 50, False), (9, 40_000, True), (9000, 50, True)]
 )
-def test_few_updates_keep_index_vectors(size: int, count: int, by_components: bool) -> None:
+def test_small_scatters_keep_index_vectors(size: int, count: int, by_components: bool) -> None:
     text = PROGRAM.format(size=size, count=count)
     run_every_way(text, *inputs(size, count))
     for way in ("eager", "auto"):
