@@ -1,4 +1,19 @@
 """Cut the updates of a scatter into update slices and locate their elements: plain integers, computed once.
+
+An example is the gradient of an embedding: an input of shape 4x3, indices of shape 5x1, each of which selects
+a row of the input, and updates of shape 5x3. `cut_into_slices` makes each row of the updates a slice:
+
+- `slice_space` has one row, for the dimension of the indices: SIZE 5 slices; from one to the next,
+  INDEX_STRIDE 1 index and UPDATE_STRIDE 3 elements of the updates; INPUT_STRIDE 0 and COMPONENT_STRIDES (0,),
+  as only the index tells where a slice begins in the input.
+- `components` has one row, for the one component of the index vectors: NUMBER 0; its index is below BOUND 4;
+  COMPONENT_INPUT_STRIDE 1: index i selects destination i, which is row i of `row_items` = 3 elements;
+  ADDEND 0: negative indices are out of bounds.
+- `runs` is ((0, 0),): the one run of a slice begins where the slice does, in the input and in the updates. It
+  has one chunk (`chunk_count`) of 3 elements (`chunk_items`); nothing is clipped.
+
+With the indices 2, 0, 2, 3, 9 the slices have the destinations 2, 0, 2, 3 and none: slices 0 and 2 update the
+same row, in this order, and the last one is dropped.
 """
 
 import math
@@ -13,10 +28,15 @@ _MAX_RUNS = 1024
 _MAX_WINDOW_RUNS = 1 << 14
 _MIN_SLICES = 64
 _INDICES, _INPUT, _UPDATES, _WINDOW_STRIDES = range(4)
+"""The strides of the loop of an `_Axis`; the last is the first of as many as there are components."""
 SIZE, INDEX_STRIDE, INPUT_STRIDE, UPDATE_STRIDE, COMPONENT_STRIDES = range(5)
-"""The columns of `slice_space`; the last is the first of as many as there are components."""
+"""The columns of `slice_space`, a row for each dimension: its size, and how far one step along it moves in
+the indices, in the input, in the updates, and in each component of the index vectors; there are as many of
+these last columns as components."""
 NUMBER, BOUND, COMPONENT_INPUT_STRIDE, ADDEND, WINDOW_SIZE = range(5)
-"""The columns of `components`; WINDOW_SIZE of those of a `WindowLayout`."""
+"""The columns of `components`, a row for each component of the index vectors: its number, the size of its
+input dimension, how far an index of one more moves in the input, and what is added to a negative index.
+WINDOW_SIZE, of a `WindowLayout` only, is the size of a window along that dimension."""
 CLIPPED_NUMBER, MIN_START, CLIPPED_BOUND, CLIPPED_ADDEND = range(4)
 """The entries of `clipped_component`."""
 
@@ -166,6 +186,8 @@ def cut_into_slices(
     if clipped_axis is None and window and window[-1].strides[_INPUT:_WINDOW_STRIDES] == (1, 1):
         block = window.pop().size
     loops = [axis.loop for axis in slice_axes]
+    # Outer window dimensions become dimensions of the slices' space, one after the other, until a slice has
+    # few enough runs for a table of them, and there are enough slices to divide among tasks.
     while window and (total_size(window) > _MAX_RUNS or total_size(loops) < _MIN_SLICES):
         loops.append(window.pop(0))
     return _assembled(loops, window, components, clipped_axis, block, math.prod(input_shape))
@@ -248,14 +270,14 @@ def _assembled(
         number, bound, _, addend = components[clipped_axis.component]
         clipped_component = (number, -clipped_axis.loop.size, bound, addend)
     slice_space = np.array([(loop.size, *loop.strides) for loop in nest], np.int64)
-    bounds = np.array([components[k] for k in unclipped], np.int64).reshape(len(unclipped), 4)
-    strides = slice_space[:, INPUT_STRIDE], bounds[:, COMPONENT_INPUT_STRIDE]
-    row_items = math.gcd(*strides[0].tolist(), *strides[1].tolist()) or input_size
-    for column in strides:
+    component_rows = np.array([components[k] for k in unclipped], np.int64).reshape(len(unclipped), 4)
+    input_strides = slice_space[:, INPUT_STRIDE], component_rows[:, COMPONENT_INPUT_STRIDE]
+    row_items = math.gcd(*input_strides[0].tolist(), *input_strides[1].tolist()) or input_size
+    for column in input_strides:
         column //= row_items
     return SliceLayout(
         slice_space=slice_space,
-        components=bounds,
+        components=component_rows,
         clipped_component=clipped_component,
         runs=np.stack([offsets(window, _INPUT), offsets(window, _UPDATES)], axis=1),
         chunk_count=1 if clipped_axis is None else clipped_axis.loop.size,

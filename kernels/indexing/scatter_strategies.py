@@ -148,8 +148,14 @@ class ScatterStrategy:
         return KernelCall(loop(*self.kind), tasks, arguments, self._seconds)
 
     def _slice_geometry(self, arrays: Arrays) -> tuple[Any, ...]:
-        """The argument `geometry` of `scatter_locations.locate_slices`."""
-        return (*self._space_arguments, *arrays[:3], arrays.schedule)
+        """The argument `geometry` of the kernels: `slice_space`, `components`, `clipped_component`,
+        `addresses`, `index_dtype_tag`, `min_index`, `schedule`, in the order in which `scatter_locations`
+        unpacks them.
+
+        A plain tuple, since Numba has another type for a NamedTuple, and compiled kernels are for this one.
+        """
+        indices = (arrays.addresses, arrays.index_dtype_tag, arrays.min_index)
+        return (*self._space_arguments, *indices, arrays.schedule)
 
     def _in_order(self) -> LaunchPlan:
         """Apply the slices in order, in parallel if indices are unique."""
@@ -162,9 +168,9 @@ class ScatterStrategy:
         def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_loops import update_items_in_order
 
-            located = (size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag)
+            task_slices = (size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag)
             items = (arrays.values, arrays.value_stride, arrays.result)
-            return [self._launch(update_items_in_order, tasks, *located, *items)]
+            return [self._launch(update_items_in_order, tasks, *task_slices, *items)]
 
         return LaunchPlan((), calls)
 
@@ -180,11 +186,11 @@ class ScatterStrategy:
         def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import update_runs_in_order
 
-            slice_args = (
+            task_slices = (
                 size, self._slice_count, width, self._slice_geometry(arrays), self._destination_dtype_tag
             )
             runs = (*self._run_arguments, arrays.values, arrays.initial, arrays.result)
-            return [self._launch(update_runs_in_order, tasks, *slice_args, *runs)]
+            return [self._launch(update_runs_in_order, tasks, *task_slices, *runs)]
 
         return LaunchPlan((), calls)
 
@@ -198,19 +204,18 @@ class ScatterStrategy:
         def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import reduce_rows, update_filtered_runs
 
-            located = (
+            filtered_slices = (
                 partitions, width, self._slice_count, self._update_stride, self._slice_geometry(arrays),
                 self._destination_dtype_tag, layout.row_items,
             )  # fmt: skip
             values = (layout.chunk_items, arrays.values, arrays.initial)
             if not reduces_rows:
                 runs = (layout.is_row, layout.runs, *values, arrays.result)
-                return [self._launch(update_filtered_runs, partitions, *located, *runs)]
+                return [self._launch(update_filtered_runs, partitions, *filtered_slices, *runs)]
             fills_rows = layout.chunk_items == layout.row_items
             is_nontemporal = self._input_bytes >= NONTEMPORAL_BYTES and fills_rows
-            return [
-                self._launch(reduce_rows, partitions, *located, *values, is_nontemporal, arrays.result)
-            ]
+            rows = (*values, is_nontemporal, arrays.result)
+            return [self._launch(reduce_rows, partitions, *filtered_slices, *rows)]
 
         return LaunchPlan((), calls)
 
@@ -226,7 +231,8 @@ class ScatterStrategy:
         def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_window_loops import update_windows
 
-            indexed = (layout.slice_space, layout.components, *arrays[:3])
+            indices = (arrays.addresses, arrays.index_dtype_tag, arrays.min_index)
+            indexed = (layout.slice_space, layout.components, *indices)
             runs = (layout.runs, layout.items, layout.inner, layout.chunk_items, arrays.values, arrays.result)
             return [self._launch(update_windows, tasks, count, partitioned_component, width, *indexed, *runs)]
 
@@ -241,11 +247,11 @@ class ScatterStrategy:
             total = self._input_bytes // self.storage.itemsize
             size = -(-total // partitions)
             tasks = -(-total // size)
-            slice_args = (
+            filtered_slices = (
                 tasks, size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag
             )
             items = (arrays.values, arrays.value_stride, arrays.initial, arrays.result)
-            return [self._launch(update_filtered_items, tasks, *slice_args, *items)]
+            return [self._launch(update_filtered_items, tasks, *filtered_slices, *items)]
 
         return LaunchPlan((), calls)
 
@@ -257,7 +263,7 @@ class ScatterStrategy:
         def calls(arrays: Arrays) -> list[KernelCall]:
             from . import scatter_loops, scatter_slice_loops
 
-            slice_args = (
+            sorted_slices = (
                 partitions,
                 width,
                 self._slice_count,
@@ -267,9 +273,9 @@ class ScatterStrategy:
             results = (arrays.initial, arrays.result)
             if self.by_items:
                 items = (arrays.values, arrays.value_stride, *results)
-                return [self._launch(scatter_loops.update_sorted_items, partitions, *slice_args, *items)]
+                return [self._launch(scatter_loops.update_sorted_items, partitions, *sorted_slices, *items)]
             runs = (layout.row_items, layout.runs, layout.chunk_items, arrays.values, *results)
-            return [self._launch(scatter_slice_loops.update_sorted_runs, partitions, *slice_args, *runs)]
+            return [self._launch(scatter_slice_loops.update_sorted_runs, partitions, *sorted_slices, *runs)]
 
         return LaunchPlan((), calls)
 
@@ -278,9 +284,9 @@ class ScatterStrategy:
         task_tables = Tables(self.kind, self._slice_count, self._layout.last_destination + 1)
 
         def calls(arrays: Arrays, tables_scratch: ArrayParam) -> list[KernelCall]:
-            located = (
+            all_slices = (
                 self._slice_geometry(arrays), self._destination_dtype_tag, arrays.values, arrays.value_stride
             )
-            return task_tables.calls(located, tables_scratch, arrays.result, self._seconds)
+            return task_tables.calls(all_slices, tables_scratch, arrays.result, self._seconds)
 
         return LaunchPlan([task_tables.scratch], calls)

@@ -35,11 +35,11 @@ class Tables:
         """The scratch memory of the tables."""
 
     def calls(
-        self, located: tuple[Any, ...], tables: ArrayParam, result: ArrayParam, seconds: float
+        self, all_slices: tuple[Any, ...], tables: ArrayParam, result: ArrayParam, seconds: float
     ) -> list[KernelCall]:
         """The launches that combine slices in the tables, then the tables with the result.
 
-        `located` are the arguments `geometry`, `destination_dtype_tag`, `values` and `value_stride` of
+        `all_slices` are the arguments `geometry`, `destination_dtype_tag`, `values` and `value_stride` of
         `scatter_loops.update_tables`.
         """
         from .scatter_loops import combine_tables, update_tables
@@ -50,7 +50,7 @@ class Tables:
         tasks, size = division(self._destination_count, tables_count * tables.dtype.itemsize)
         seconds_to_combine = self._destination_count * tables_count * tables.dtype.itemsize / BYTES_A_SECOND
         return [
-            KernelCall(update, self._tasks, (self._size, self._total, *located, *table_layout), seconds),
+            KernelCall(update, self._tasks, (self._size, self._total, *all_slices, *table_layout), seconds),
             KernelCall(
                 combine,
                 tasks,
