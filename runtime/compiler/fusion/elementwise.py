@@ -160,7 +160,18 @@ class _ElementwiseGrouping(LevelGrouping):
         return self.with_one_shape([group for group in candidates if self.pays(group)])
 
     def candidates(self) -> list[FusionGroup]:
-        """All possible fusions, with the operations that each absorbs."""
+        """All possible fusions, with the operations that each absorbs.
+
+        The order of the steps matters:
+
+        1. `find_levels` joins cores: each is in one fusion.
+        2. Moves whose results are needed in memory, and gathers of slices, become fusions of their own.
+        3. From the last fusion to the first, each absorbs producers, after all users of these are decided. It
+           may take them, cores included, away from other fusions. A fusion that loses all its operations
+           stays in the list, empty, and does not pay.
+        4. That may make a value of another shape a result of the fusion that lost its user. Once no fusion
+           absorbs any more, `drop_other_shapes` takes such operations out again; cores always stay.
+        """
         self.readers = {}
         self.find_levels()
         cores: dict[int, FusionGroup] = {}

@@ -91,7 +91,13 @@ class _FusionSet:
         self.fusion_of: dict[Value, FusionGroup] = {}
 
     def try_add(self, group: FusionGroup) -> bool:
-        """Add a group if code can be generated for it, and still for all groups before; tell whether."""
+        """Add a group if code can be generated for it, and still for all groups before; tell whether.
+
+        First the group is built by itself. Then its readings are noted in `users`, which may make values of
+        earlier groups results of these; those are built again with one more result. If one has no code then,
+        the notes are taken back, and the group is not added. The earlier groups stay as they were, except
+        that some were built for results that they do not have: `replace` builds these once more.
+        """
         if not self.try_build(group):
             return False
         consumer = max(group.owned)
@@ -109,7 +115,10 @@ class _FusionSet:
         return True
 
     def try_build(self, group: FusionGroup) -> bool:
-        """Build the operation of a group with its present results; False if there is no code for it."""
+        """Build the operation of a group with its present results; False if there is no code for it.
+
+        A group that was already built for these results is not built again.
+        """
         operands, results = boundary(self.operations, group, self.users)
         if group.built is not None and group.built[0] == results:
             return True

@@ -104,4 +104,4 @@ CONDITIONS: Final[dict[str, Callable[[Operation, Sequence[ElementType], ElementT
     "reduce_precision": _reduce_precision,
     "select": _always,
 }
-"""Whether each rule of `elementwise/rules.py` serves an operation."""
+"""Whether each rule of `rules.BY_ATTRIBUTES` serves an operation; both tables have the same keys."""

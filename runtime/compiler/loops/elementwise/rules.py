@@ -180,4 +180,5 @@ BY_ATTRIBUTES: Final[dict[str, Callable[[Operation, Sequence[ElementType], Eleme
     "reduce_precision": _reduce_precision,
     "select": _select,
 }
-"""What depends on attributes or several element types, by the names that declarations state."""
+"""What depends on attributes or several element types, by the names that declarations state, the keys of
+`emitted_operations.CONDITIONS`."""

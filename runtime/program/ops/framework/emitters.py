@@ -26,8 +26,9 @@ class Emit(Record):
         function: the module and function of `compiler/loops/mathematics/` for floats narrower than f64.
         narrow_function: the same for those with few significant bits, which it computes in f32.
         f64_function: the same for f64, with the reference's bits: it calls `kernels/math`, or is emitted.
-        by_attributes: the rule of `compiler/loops/elementwise/rules.py`, if the code depends on
-            more than one element type; the others are then empty.
+        by_attributes: if the code depends on attributes or on more than one element type, the key of two
+            tables of `compiler/loops/elementwise/`: `rules.BY_ATTRIBUTES` has the rule, and
+            `emitted_operations.CONDITIONS` whether it serves an operation. The other names are then empty.
     """
 
     integers: str = ""
