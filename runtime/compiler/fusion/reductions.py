@@ -28,46 +28,27 @@ class _ReductionGrouping(SpaceGrouping):
     """Finds the groups of one block in one space.
 
     Attributes:
-        reduced_values: the results of reductions, and the values that members compute from them.
+        reduced_values: see `_find_reduced_values`; found before members, which depend on them.
     """
 
     def __init__(self, block: Block, space: ReducedSpace, has_emitter: OperationPredicate) -> None:
         self.space = space
-        self.reduced_values: set[Value] = set()
+        self.reduced_values = _find_reduced_values(block, space, has_emitter)
         super().__init__(block, space.shape, has_emitter)
 
     def is_member(self, operation: Operation) -> bool:
         if len(operation.results) != 1 or is_rematerializable(operation):
             return False
-        if is_reduction(operation):
-            is_member = reduced_space(operation) == self.space and not captured_values(operation.regions)
-            if is_member:
-                self.reduced_values.add(operation.result)
-            return is_member
-        values = (*operation.operands, operation.result)
+        if operation.result in self.reduced_values:
+            return True
         if operation.regions or not has_static_unquantized_types(operation):
             return False
-        shapes = [value.type.shape for value in values if isinstance(value.type, TensorType)]
-        if self.is_on_reduced(operation, shapes):
-            self.reduced_values.add(operation.result)
-            return True
+        shapes = _shapes(operation)
         if shapes[-1] != self.space.shape:
             return False
         if is_broadcast(operation):
             return True
         return all(shape in (self.space.shape, ()) for shape in shapes) and self.has_emitter(operation)
-
-    def is_on_reduced(self, operation: Operation, shapes: list[tuple[int, ...]]) -> bool:
-        """Whether an operation is on results of reductions, elementwise but for dimensions of size 1."""
-        if self.reduced_values.isdisjoint(operation.operands):
-            return False
-        shape, first, last = self.space.shape, self.space.first, self.space.last
-        kept = [size for size in (*shape[:first], *shape[last:]) if size != 1]
-        if any([size for size in one if size != 1] != kept for one in shapes if one):
-            return False
-        if is_reshape(operation):
-            return True
-        return len({one for one in shapes if one}) <= 1 and self.has_emitter(operation)
 
     def may_join(self, index: int, operand: Value, producer: int) -> bool:
         if not self.members[producer]:
@@ -80,3 +61,37 @@ class _ReductionGrouping(SpaceGrouping):
         """Whether a group computes anything besides reductions, broadcasts and reshapes."""
         members = [self.operations[index] for index in group.owned]
         return not all(is_reduction(one) or is_broadcast(one) or is_reshape(one) for one in members)
+
+
+def _find_reduced_values(block: Block, space: ReducedSpace, has_emitter: OperationPredicate) -> set[Value]:
+    """The results of a block's reductions over a space, and the values that a group computes from them."""
+    reduced_values: set[Value] = set()
+    for operation in block.operations:
+        if len(operation.results) == 1 and not is_rematerializable(operation):
+            if is_reduction(operation):
+                is_found = reduced_space(operation) == space and not captured_values(operation.regions)
+            else:
+                is_read = not reduced_values.isdisjoint(operation.operands)
+                is_found = is_read and _is_finishing(operation, space, has_emitter)
+            if is_found:
+                reduced_values.add(operation.result)
+    return reduced_values
+
+
+def _is_finishing(operation: Operation, space: ReducedSpace, has_emitter: OperationPredicate) -> bool:
+    """Whether a group computes an operation on results of reductions: it is elementwise on values of their
+    shape, but for dimensions of size 1.
+    """
+    if operation.regions or not has_static_unquantized_types(operation):
+        return False
+    shapes = [shape for shape in _shapes(operation) if shape]
+    kept = [size for size in (*space.shape[: space.first], *space.shape[space.last :]) if size != 1]
+    if any([size for size in shape if size != 1] != kept for shape in shapes):
+        return False
+    return is_reshape(operation) or (len(set(shapes)) <= 1 and has_emitter(operation))
+
+
+def _shapes(operation: Operation) -> list[tuple[int, ...]]:
+    """The shapes of an operation's operands, and last of its result."""
+    values = (*operation.operands, operation.result)
+    return [value.type.shape for value in values if isinstance(value.type, TensorType)]
