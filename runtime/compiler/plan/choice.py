@@ -64,6 +64,22 @@ def choose(view: Op, options: Options) -> Implementation:
         block = block_of(view)
         baseline = block_baseline(block, numpy_for) if isinstance(view, Fusion) else _numpy(view, "")
         return _generated(NestCode(block, options.threads), block, baseline, options)
+    return _kernel_or_region_loop(view, options)
+
+
+def _kernel_or_region_loop(view: Op, options: Options) -> Implementation:
+    """What runs an operation that is neither a fusion nor a loop nest.
+
+    If there is a generated loop around its regions, that loop; `region_loop_code` gives none where a kernel
+    is better. Only if the loop turns out not to be possible when it is generated, and there is a kernel, the
+    kernel. Without a loop, the kernel:
+
+    - if its first call compiles nothing, from the start, or NumPy if it cannot be prepared;
+    - with ``compile="eager"``, compiled before the first call;
+    - else, once compiling it pays.
+
+    With neither, NumPy, or the ufunc program of an elementwise operation, with the reasons of both.
+    """
     kernel = kernel_for(view, options.threads)
     code: RegionCode | str = ""
     if view.operation.regions:
