@@ -9,7 +9,7 @@ from ..program.ir import DenseElementsAttribute, Function, Module
 from ..program.ir.printer import Printer
 from . import passes
 from .plan import MemoryEstimate, Plan
-from .plan.fusion_passes import fuse_operations
+from .plan.fusion_passes import fuse_operations, fuses
 
 MAX_SHOWN_ELEMENTS = 16
 """Maximum number of elements of a constant that are shown."""
@@ -43,6 +43,8 @@ def function_text(function: Function) -> str:
 def passes_text(specialized: Callable[[passes.Observe], Function], options: Options) -> str:
     """What each pass makes of a program: a line for the pass, and the function if the pass changed it.
 
+    A stage without passes under these options has a line that says why.
+
     Args:
         specialized: specializes the program once more, and tells its argument each pass.
         options: those of the program.
@@ -59,9 +61,12 @@ def passes_text(specialized: Callable[[passes.Observe], Function], options: Opti
         last = text
 
     fuse_operations(specialized(observe), options, observe)
-    joins = [each for each in passes.PASSES if each.stage == "join"]
-    enabled = [each for each in joins if passes.is_enabled(each.name, options.last_pass)]
-    lines += [f"{each.name} (see the plan): {each.promises}" for each in enabled]
+    if fuses(options):
+        joins = [each for each in passes.PASSES if each.stage == "join"]
+        enabled = [each for each in joins if passes.is_enabled(each.name, options.last_pass)]
+        lines += [f"{each.name} (see the plan): {each.promises}" for each in enabled]
+    else:  # what would be joined are fusions too
+        lines += [f"{stage}: off, compile is {options.compile!r}" for stage in ("fuse", "join")]
     return "\n".join(lines)
 
 

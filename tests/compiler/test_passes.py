@@ -103,6 +103,14 @@ def test_explain_tells_every_pass_up_to_the_last_one() -> None:
     assert "changes nothing" in text
 
 
+def test_explain_tells_that_nothing_is_fused_without_compilation() -> None:
+    text = nimblehlo.compile(CHAIN, options=Options(compile="never")).explain("passes")
+    lines = [line for line in text.splitlines() if line.startswith((*passes.NAMES, "fuse:", "join:"))]
+    assert lines[-2:] == ["fuse: off, compile is 'never'", "join: off, compile is 'never'"]
+    told = [line.split(":")[0].split(" ")[0] for line in lines[:-2]]
+    assert told == [each.name for each in passes.PASSES if each.stage in ("bind", "simplify")]
+
+
 def test_an_unknown_pass_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"last_pass is 'magic', but must be None or one of \("):
         nimblehlo.compile(CHAIN, options=Options(last_pass="magic"))

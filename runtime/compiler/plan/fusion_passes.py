@@ -67,13 +67,18 @@ class Fusing:
         return not isinstance(loop_to_compile(view, self.options.threads), str)
 
 
+def fuses(options: Options) -> bool:
+    """Whether operations are fused: fusions run faster only as compiled code."""
+    return options.compile != "never"
+
+
 def fuse_operations(function: Function, options: Options, observe: passes.Observe | None = None) -> None:
     """Fuse the operations of a specialized function and of its callees, in place, if compilation is on.
 
     Args:
         observe: is told each pass that has run.
     """
-    if options.compile != "never":
+    if fuses(options):
         passes.run("fuse", Fusing(function, options), options.last_pass, observe)
 
 
