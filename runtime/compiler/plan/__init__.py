@@ -1,4 +1,4 @@
-"""The plan: steps, slots, lifetimes, and the choice between reference and kernel."""
+"""The plan: steps, slots, lifetimes, and the choice of what runs each operation."""
 
 from ..implementation import Implementation, Prepared
 from .choice import choose

@@ -87,7 +87,7 @@ class _Lowering:
         self.ordering = options.ordering
         self.called: dict[str, Plan] = {}
         self.shared_steps: dict[tuple[Any, ...], Step] = {}
-        """Steps whose references equal operations share, by the name, types and attributes of the operation,
+        """Steps whose functions equal operations share, by the name, types and attributes of the operation,
         compared by identity; the program keeps these objects alive."""
         self.enclosing: list[Implementation] = []
         """The implementations whose regions contain the operation, outermost first."""
