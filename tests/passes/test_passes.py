@@ -23,6 +23,7 @@ SAMPLE: Final = {
     "outline": ("deep_perceptron", "deep_residuals"),
     "simplify": ("gather_rows", "triangles", "scatter_unique"),
     "reduce-before-transposing": ("sums_of_channels", "maxima_of_columns"),
+    "update-late": ("dynamic_slices", "scatter_unique"),
     "split-scatter-indices": ("histogram_of_pairs", "maxima_of_cells"),
     "fuse-rows": ("layer_norm", "causal_attention", "sums_and_products"),
     "fuse-reductions": ("statistics_of_columns", "norm_of_differences"),

@@ -279,7 +279,7 @@ def _typed(
     except NimbleError as error:
         raise _located(error, node) from error
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        reason = f"has no conversion for these arguments ({type(error).__name__}: {error})"
+        reason = f"has no conversion for these arguments: {error}"
         raise UnsupportedError(reason, operation=name, location=model_location(node)) from error
 
 
