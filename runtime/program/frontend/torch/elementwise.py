@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ....types import BOOLEAN, ELEMENT_TYPES, SIGNED, UNSIGNED
 from ...ir import Value
-from .emitter import F64, Number, element_type, is_complex, is_float, real_type, shape_of, wider
+from .emitter import F64, I1, Number, element_type, is_complex, is_float, real_type, shape_of, wider
 from .table import NodeEmitter, Operand, converts
 
 _UNARY: Final = {
@@ -328,6 +328,11 @@ for _name in ("and", "or", "xor"):
 @converts("aten.isnan.default")
 def isnan(e: NodeEmitter, x: Value) -> Value:
     return e.is_nan(x)
+
+
+@converts("aten.isfinite.default")
+def isfinite(e: NodeEmitter, x: Value) -> Value:
+    return e.one("stablehlo.is_finite", [x], shape_of(x), I1)
 
 
 @converts("aten.isinf.default")

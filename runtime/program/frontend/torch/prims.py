@@ -49,11 +49,6 @@ _ALSO: Final = {
 """The conversion of other operations, by that of an operation of ``aten``."""
 
 
-@converts("aten.isfinite.default")
-def isfinite(e: NodeEmitter, x: Value) -> Value:
-    return e.one("stablehlo.is_finite", [x], shape_of(x), ELEMENT_TYPES["i1"])
-
-
 for _name, _target in _ALSO.items():
     converts(f"prims.{_name}.default")(declared(_target))
 

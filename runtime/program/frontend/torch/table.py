@@ -2,6 +2,8 @@
 
 A conversion is a function of a `NodeEmitter`, which appends operations, and of the arguments of a node of the
 graph: values in place of tensors, Python's numbers, lists and None. It returns the values of the results.
+Names stand in `converts`, and in tables of the modules where conversions differ in a name alone, such as
+`elementwise._UNARY` and `prims._SAME`. PyTorch decomposes operations without a conversion (`decompositions`).
 
 Source: PyTorch, "Core ATen IR", and the schemas of ``torch.ops.aten``.
 """
