@@ -1,4 +1,6 @@
-"""Print the functions of f64 of `loops/mathematics` as C: `kernels/math/elementary_functions.h`.
+"""Print functions of `loops/mathematics` as C: `kernels/math/elementary_functions.h`.
+
+They are those of f64, and of f32 in the arithmetic of f64 (`f64/singles.py`).
 
     python tools/c_functions.py            # print the header
     python tools/c_functions.py --write    # write it
@@ -25,7 +27,7 @@ from llvmlite import ir
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo.compiler.loops.llvm.values import BIT, F64, I64
-from nimblehlo.compiler.loops.mathematics import exponential as single_exponential
+from nimblehlo.compiler.loops.mathematics import exponential as exponential_of_f32
 from nimblehlo.compiler.loops.mathematics import reals, roots
 from nimblehlo.compiler.loops.mathematics.coefficients import HALF_PI, SHORT_LOG_OF_2
 from nimblehlo.compiler.loops.mathematics.f64 import (
@@ -64,7 +66,7 @@ NUMBERS = {
     "TINY_EXCESS": logarithm.TINY_EXCESS,
     "ERF_INV_NEAR_END": error_functions.NEAR_END,
     "MAX_REDUCED": trigonometry.MAX_REDUCED,
-    "MAX_SINGLE_EXP": single_exponential.REACH,
+    "MAX_SINGLE_EXP": exponential_of_f32.REACH,
 }
 """Numbers that loops over arrays and functions of complex numbers need."""
 
@@ -120,8 +122,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "scaled_power": lambda x: exponential.scaled_power(x),
     **{f"{function.__name__}_of": function for function in _FUNCTIONS_OF_F64},
     "cbrt_of": lambda x: roots.cbrt(x, logarithm.MIN_NORMAL),
-    "single_power": single_exponential.exp_by_powers,
-    "single_tanh": single_exponential.tanh_by_quotient,
+    "single_exp_without_table": exponential_of_f32.exp_without_table,
+    "single_tanh": exponential_of_f32.tanh_by_quotient,
 }
 """The functions that are printed, by their names in C."""
 

@@ -339,7 +339,7 @@ with mpmath.workdps(80):
         ),
         Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6),
         Approximation(
-            "SINGLE_EXP",
+            "NARROW_EXP",
             "(exp(r) - 1 - r) / r^2",
             _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
             (-LOG2 / 2 - mpf(2) ** -12, LOG2 / 2 + mpf(2) ** -12),
@@ -347,7 +347,7 @@ with mpmath.workdps(80):
             is_single=True,
         ),
         Approximation(
-            "SINGLE_LOG",
+            "NARROW_LOG",
             "log(1 + f) / f",
             _series(lambda f: mpmath.log1p(f) / f, mpf(1)),
             (mpmath.sqrt(mpf(1) / 2) - 1, mpmath.sqrt(mpf(2)) - 1),
@@ -355,7 +355,7 @@ with mpmath.workdps(80):
             is_single=True,
         ),
         Approximation(
-            "SINGLE_ERF",
+            "NARROW_ERF",
             "erf(x) / x, where z = x^2",
             _series(lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z), 2 / mpmath.sqrt(mpmath.pi)),
             (mpf(0), mpf(9)),
@@ -456,7 +456,7 @@ def python_numbers() -> list[str]:
     splits = [
         ("LOG_OF_2", "log(2)", LOG2, None, float),
         ("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", LOG2, 42, float),
-        ("SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", LOG2, 15, np.float32),
+        ("NARROW_LOG_OF_2", "log(2), as f32, the first of 15 bits,", LOG2, 15, np.float32),
         *[
             (name, text, value, None, float)
             for name, text, value in (

@@ -124,9 +124,9 @@ OF_SINGLES(erfc)
             for (intptr_t i = 0; i < count; i++) to[i] = (float)single_##name(from[i]); \
     }
 
-REAL_INLINE double single_logistic_in_range(double x) { return 1 / (1 + single_power(-x)); }
+REAL_INLINE double single_logistic_in_range(double x) { return 1 / (1 + single_exp_without_table(-x)); }
 
-OF_SINGLE_EXPONENTS(exponential, single_power)
+OF_SINGLE_EXPONENTS(exponential, single_exp_without_table)
 OF_SINGLE_EXPONENTS(logistic, single_logistic_in_range)
 
 #endif

@@ -1239,7 +1239,7 @@ REAL_INLINE double cbrt_of(double x) {
 }
 
 /* exp as 2^k * 2^t, as exact as f32 needs it: some 2^-49 is lost for the largest arguments. */
-REAL_INLINE double single_power(double x) {
+REAL_INLINE double single_exp_without_table(double x) {
     double v0 = FUSED_MULTIPLY_ADD(x, 1.4426950408889634, 6755399441055744.0);
     double v1 = FUSED_MULTIPLY_ADD(x, 1.4426950408889634, -(v0 - 6755399441055744.0));
     double v2 = v1 * v1;

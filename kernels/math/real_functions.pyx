@@ -1,7 +1,8 @@
 # cython: language_level=3
 """Ufuncs of f64 that have the same bits on every processor: see `real_functions.h`.
 
-On arrays of f32 they give the values of f64, rounded.
+On arrays of f32 they give the values of f64, rounded; those of the kind SINGLE compute the same bits by a shorter
+algorithm.
 """
 
 cimport numpy as cnp

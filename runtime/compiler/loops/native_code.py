@@ -36,7 +36,8 @@ class LoweredLoop(Record):
 
     Attributes:
         module: makes the module in LLVM IR.
-        items_per_task: work items of a task, a constant of the code.
+        items_per_task: work items of a task: a constant of the code, or an integer of the closure; part of
+            the key.
         launches: of the task functions, in order.
         scratch: shapes and element types of scratch arrays.
         symbols: gives the addresses of external symbols.

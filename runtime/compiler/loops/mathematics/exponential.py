@@ -94,12 +94,12 @@ def exp(
     if has_two_register_permute():
         return _exp_by_table(x, tail, _COARSE_POWERS)
     if tail is None:
-        return exp_by_powers(x)
+        return exp_without_table(x)
     p, exponent = _reduced(x, tail)
     return times_power(p + 1.0, exponent)
 
 
-def exp_by_powers(x: Real) -> Real:
+def exp_without_table(x: Real) -> Real:
     """exp as 2^k * 2^t, as exact as f32 needs it: some 2^-49 is lost for the largest arguments."""
     t, k = _reduce_argument(x, None, 1)
     return times_power(t.fma(polynomial(t, POWER_OF_TWO), 1.0), k)

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from ..llvm.values import integer
-from .coefficients import SINGLE_ERF, SINGLE_EXP, SINGLE_LOG, SINGLE_LOG_OF_2
+from .coefficients import NARROW_ERF, NARROW_EXP, NARROW_LOG, NARROW_LOG_OF_2
 from .logarithm import with_poles
 from .reals import Real, mantissa_and_exponent, polynomial, power_of_two, rounded_to_integer, scaled, where
 
@@ -22,11 +22,11 @@ _LEAST_NORMAL, _RAISED = 2.0**-126, 24
 def _reduced(x: Real) -> tuple[Real, ir.Value]:
     """exp(r) - 1 and the integer k, where x = r + k * log(2) and |r| <= log(2) / 2."""
     k, shifted = rounded_to_integer(x, _in_single(1 / math.log(2)))
-    high, low = SINGLE_LOG_OF_2
+    high, low = NARROW_LOG_OF_2
     r = (-k).fma(low, (-k).fma(high, x))
     builder = x.builder
     exponent = builder.sub(shifted, x.like(x.layout.magic).bits())
-    return (r * r).fma(polynomial(r, SINGLE_EXP), r), exponent
+    return (r * r).fma(polynomial(r, NARROW_EXP), r), exponent
 
 
 def exp(x: Real) -> Real:
@@ -64,7 +64,7 @@ def tanh(x: Real) -> Real:
 
 def _positive_log(f: Real, k: Real) -> Real:
     """log((1 + f) * 2^k)."""
-    return k.fma(_in_single(math.log(2)), f * polynomial(f, SINGLE_LOG))
+    return k.fma(_in_single(math.log(2)), f * polynomial(f, NARROW_LOG))
 
 
 def log(x: Real) -> Real:
@@ -86,7 +86,7 @@ def log1p(x: Real) -> Real:
 def erf(x: Real) -> Real:
     """The error function, which rounds to 1 beyond 3."""
     t = x.within(-3.0, 3.0)
-    return t * polynomial(t * t, SINGLE_ERF)
+    return t * polynomial(t * t, NARROW_ERF)
 
 
 def _in_single(value: float) -> float:

@@ -37,7 +37,11 @@ class MathFunction:
 
 
 class RealFunction(MathFunction):
-    """A function on arrays of f64 or f32; for f32 the result of f64 is rounded once."""
+    """A function on arrays of f64 or f32.
+
+    For f32 the result of f64 is rounded once; functions of the kind SINGLE of
+    `kernels/math/real_functions.h` compute the same bits by a shorter algorithm.
+    """
 
     module = "real_functions"
 

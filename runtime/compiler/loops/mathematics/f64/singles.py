@@ -9,7 +9,7 @@ from .arithmetic import clamped
 
 def single_exponential(x: Real) -> Real:
     """exp(x)."""
-    return exponential.exp_by_powers(clamped(x, -exponential.REACH, exponential.REACH))
+    return exponential.exp_without_table(clamped(x, -exponential.REACH, exponential.REACH))
 
 
 def single_logistic(x: Real) -> Real:
@@ -25,4 +25,4 @@ def single_erf(x: Real) -> Real:
 
 def single_erfc(x: Real) -> Real:
     """1 - erf(x)."""
-    return error_functions.erfc_by_quotient(x, exponential.exp_by_powers)
+    return error_functions.erfc_by_quotient(x, exponential.exp_without_table)
