@@ -2,6 +2,14 @@
 
 The pool (`task_pool.h`) runs the tasks of kernels and of generated code, so that there is one set of threads.
 Where there is no pool, `native` starts threads of Python's.
+
+More is decided elsewhere:
+
+- `native.pyx`: which launches are too short for several threads, or wake none;
+- `task_pool.h`: how many threads join a launch, and which tasks each begins with;
+- `matmul/matmul.pyx`, `matmul/gemv.pyx`, `matmul/low_precision_matmul.pyx`, `fft/fft.pyx`,
+  `convolution/convolution_tasks.pyx`, `linalg/linalg.pyx`: the tasks of these kernels, by their own costs.
+  Their `MAX_TASKS` is the one below, except in `fft.pyx`.
 """
 
 import functools

@@ -205,7 +205,7 @@ PASSES: Final = (
         "join-epilogues",
         "join",
         "",
-        needs="a product and a fusion that alone reads it",
+        needs="a product and an elementwise fusion that alone reads it",
         promises="one step, block by block",
     ),
     Pass(
