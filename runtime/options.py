@@ -57,7 +57,8 @@ class Options:
             compile it; ``"eager"``: at the first call; ``"never"``: steps run NumPy and functions that
             need no compilation.
         threads: maximum number of threads that a kernel may use; None: one for each processor that
-            the process may use, by its affinity and its quota of processor time.
+            the process may use, by its affinity and its quota of processor time. References, and steps with
+            ``compile="never"``, take one, except where NumPy multiplies integers by BLAS.
         seed: of the random numbers that ``stablehlo.rng`` draws, from 0 to 2^64 - 1. A draw depends on the
             seed and on the number of earlier draws in the same call.
         probe_directory: the folder into which ``interpreter.probe`` writes; None: probes fail. Each call that

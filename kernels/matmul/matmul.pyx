@@ -114,6 +114,16 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     Raises:
         ValueError: the operands' types or shapes are others, or this build has no vectors.
     """
+    return product_of(lhs, rhs, threads)
+
+
+def multiply_on_one_thread(cnp.ndarray lhs not None, cnp.ndarray rhs not None):
+    """`multiply` on the calling thread."""
+    return product_of(lhs, rhs, 1)
+
+
+cdef cnp.ndarray product_of(cnp.ndarray lhs, cnp.ndarray rhs, object threads):
+    """See `multiply`."""
     cdef Matmul product
     cdef cnp.npy_intp shape[MAX_RANK]
     cdef int64_t batch = describe(&product, lhs, rhs, shape)

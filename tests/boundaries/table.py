@@ -107,7 +107,6 @@ runtime/program/frontend/type_parser.py:*
 runtime/program/ops/framework/attribute_kinds.py:_MAX_ELEMENTS
 runtime/program/ops/reduction/cumulative.py:*
 runtime/program/ops/custom_calls/targets.py:*
-runtime/program/ops/contraction/float_matmul.py:K_BLOCK
 runtime/program/ops/contraction/low_precision_matmul.py:*
 runtime/program/ops/reduction/reduction_tree.py:MAX_INIT_VALUES
 runtime/program/ops/numerics/special_functions.py:_MAX_ZETA_EXPONENT

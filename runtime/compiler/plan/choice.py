@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ def choose(view: Op, options: Options) -> Implementation:
     if options.reference:
         return Prepared(reference_for(view), reason="the specification's text")
     if options.compile == "never":
-        return _numpy(view, "compilation is off")
+        return _numpy(view, "compilation is off", options)
     if isinstance(view, While):
         return _loop(view, options)
     if isinstance(view, (RowFusion, ReductionFusion)):
@@ -62,7 +63,8 @@ def choose(view: Op, options: Options) -> Implementation:
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if runs_as_loop_nest(view):
         block = block_of(view)
-        baseline = block_baseline(block, numpy_for) if isinstance(view, Fusion) else _numpy(view, "")
+        is_fusion = isinstance(view, Fusion)
+        baseline = block_baseline(block, numpy_for) if is_fusion else _numpy(view, "", options)
         return _generated(NestCode(block, options.threads), block, baseline, options)
     return _kernel_or_region_loop(view, options)
 
@@ -96,12 +98,12 @@ def _kernel_or_region_loop(view: Op, options: Options) -> Implementation:
         try:
             return _prepared(kernel)
         except NoCode as error:
-            return _numpy(view, str(error))
+            return _numpy(view, str(error), options)
     if options.compile == "eager":
-        return _compiled(kernel, _numpy(view, ""), options)
+        return _compiled(kernel, _numpy(view, "", options), options)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
     key = f"{view.name}, {kernel.reason}: {types}"
-    return Tiering(_numpy(view, ""), kernel, f"{kernel.reason}, after warm-up", key)
+    return Tiering(_numpy(view, "", options), kernel, f"{kernel.reason}, after warm-up", key)
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
@@ -116,19 +118,27 @@ def _run_time_typed(view: Op, options: Options) -> Prepared:
     reason = "sizes are known at run time only"
     if options.reference:
         return Prepared(RunTimeTyped(view, reference_for), reason=reason)
-    return Prepared(RunTimeTyped(view, numpy_for), ImplementationKind.NUMPY, reason)
+    bind = functools.partial(numpy_for, threads=_numpy_threads(options))
+    return Prepared(RunTimeTyped(view, bind), ImplementationKind.NUMPY, reason)
 
 
-def _numpy(view: Op, reason: str) -> Prepared:
+def _numpy_threads(options: Options) -> int | None:
+    """The maximum number of threads of NumPy implementations; None: all. Where nothing is compiled it is one,
+    as for references."""
+    return 1 if options.compile == "never" else options.threads
+
+
+def _numpy(view: Op, reason: str, options: Options) -> Prepared:
     """The operation's NumPy implementation; its reference if it has no other."""
-    function = numpy_for(view)
+    function = numpy_for(view, _numpy_threads(options))
     pairs: OverwritePairs = ()
     if isinstance(function, np.ufunc):
         if function in EXACT_UFUNCS:
             pairs = tuple([(index, 0) for index in range(len(view.operation.operands))])
     elif not has_quantized_types(view.operation):
         pairs = view.may_overwrite()
-    kind = ImplementationKind.REFERENCE if function == view.reference else ImplementationKind.NUMPY
+    called = function.func if isinstance(function, functools.partial) else function
+    kind = ImplementationKind.REFERENCE if called == view.reference else ImplementationKind.NUMPY
     return Prepared(function, kind, reason, may_overwrite=pairs)
 
 
@@ -155,7 +165,7 @@ def _loop(view: While, options: Options) -> Implementation:
 
     loop = loop_to_compile(view, options.threads)
     if isinstance(loop, str):
-        return _numpy(view, f"no native loop: {loop}")
+        return _numpy(view, f"no native loop: {loop}", options)
     return NativeLoop(view, loop, options.threads, options.compile == "eager" or is_long(view))
 
 
@@ -167,12 +177,12 @@ def _elementwise(view: Op, reason: str, options: Options) -> Implementation:
         program = _ufunc_program(block, seconds, f"row by row; {reason}", options)
         if program is not None:
             return program
-    return _numpy(view, reason)
+    return _numpy(view, reason, options)
 
 
 def _region_loop(view: Op, code: RegionCode, options: Options) -> Implementation:
     """A generated loop around the operation's regions, which replaces NumPy once compiling pays."""
-    baseline = _numpy(view, "")
+    baseline = _numpy(view, "", options)
     if options.compile != "eager":
         function = code.baseline_on_captures(baseline.function)
         baseline = Prepared(function, baseline.kind, may_overwrite=baseline.may_overwrite)
@@ -215,11 +225,12 @@ def _ufunc_program(block: Block, seconds: float, reason: str, options: Options) 
     )
 
 
-def numpy_for(view: Op) -> Callable[..., Any]:
-    """An operation's NumPy implementation; for quantized tensors, within the specification's rule."""
+def numpy_for(view: Op, threads: int | None = 1) -> Callable[..., Any]:
+    """An operation's NumPy implementation on at most `threads` threads (None: all); for quantized tensors,
+    within the specification's rule."""
     if has_quantized_types(view.operation) and not view.takes_stored_values:
-        return on_stored_values(view, lambda expressed: expressed.bind())
-    return view.bind()
+        return on_stored_values(view, lambda expressed: expressed.on_threads(threads))
+    return view.on_threads(threads)
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

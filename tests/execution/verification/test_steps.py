@@ -183,7 +183,7 @@ def test_programs_are_checked_where_that_is_asked_for(monkeypatch: pytest.Monkey
         operand[0] = 7
         return operand + 1
 
-    monkeypatch.setattr(choice, "numpy_for", lambda view: wrong)
+    monkeypatch.setattr(choice, "numpy_for", lambda view, threads: wrong)
     with verification_level("steps"), pytest.raises(InvalidStep):
         nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))(array)
 
@@ -247,6 +247,6 @@ def test_programs_whose_reference_returns_another_shape_are_found(monkeypatch: p
     """
     from nimblehlo.compiler.plan import choice
 
-    monkeypatch.setattr(choice, "numpy_for", lambda view: lambda operand: np.sin(operand)[:3])
+    monkeypatch.setattr(choice, "numpy_for", lambda view, threads: lambda operand: np.sin(operand)[:3])
     with verification_level("steps"), pytest.raises(InvalidStep, match=r"sine .* result 0 has shape \[3\]"):
         nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))(np.ones(4, np.float32))

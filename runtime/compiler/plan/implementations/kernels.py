@@ -81,10 +81,9 @@ def linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> Ker
 
 def custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
     """Match a custom call with the reference's kernel, on threads."""
-    function = view.on_threads(threads)
-    if function is None:
+    if not view.has_threads:
         return "no kernel for this operation"
-    return KernelImplementation(lambda: function, "a multithreaded routine", is_compiled_ahead=True)
+    return KernelImplementation(lambda: view.on_threads(threads), "a multithreaded routine", True)
 
 
 def rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch:

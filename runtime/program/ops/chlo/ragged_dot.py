@@ -7,7 +7,8 @@ have products of zero.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -144,37 +145,42 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
             return (*shape[: self._group_position], *shape[self._group_position + 1 :])
         return shape
 
-    def reference(self, *operands: Array) -> Array:
+    def reference(self, *operands: Array, threads: int | None = 1) -> Array:
         lhs, rhs, group_sizes = operands
         if self.mode is Mode.BATCHING:
-            return self.native_product(lhs, rhs)
+            return self.native_product(lhs, rhs, threads)
         ends = np.cumsum(group_sizes, axis=-1, dtype=np.int64)
         groups = Groups(ends - group_sizes.astype(np.int64), ends, lhs.shape[self.ragged])
         if self.mode is Mode.CONTRACTING:
-            return self._multiply_column_groups(lhs, rhs, groups)
-        return self._multiply_row_groups(lhs, rhs, groups)
+            return self._multiply_column_groups(lhs, rhs, groups, threads)
+        return self._multiply_row_groups(lhs, rhs, groups, threads)
 
-    def _multiply_row_groups(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
+    def on_threads(self, threads: int | None) -> Callable[..., Array]:
+        return self.reference if threads == 1 else functools.partial(self.reference, threads=threads)
+
+    def _multiply_row_groups(self, lhs: Array, rhs: Array, groups: Groups, threads: int | None) -> Array:
         """Each group of rows times its own matrix; the rows are a dimension of the product too."""
         row_dimension = len(self._prefix())
         result = np.zeros(self.result_shape(), self.result.dtype)
         for group in range(groups.count):
             if groups.are_the_same:
                 rows = groups.positions(group)
-                product = self._multiply_by_matrix(_take_positions(lhs, self.ragged, rows), rhs, group)
+                group_rows = _take_positions(lhs, self.ragged, rows)
+                product = self._multiply_by_matrix(group_rows, rhs, group, threads)
                 _take_positions(result, row_dimension, rows)[...] = product
             else:
                 inside = groups.holds(group)
                 inside = inside.reshape(*inside.shape, *(1,) * (result.ndim - inside.ndim))
-                np.copyto(result, self._multiply_by_matrix(lhs, rhs, group), where=inside)
+                product = self._multiply_by_matrix(lhs, rhs, group, threads)
+                np.copyto(result, product, where=inside)
         return result
 
-    def _multiply_by_matrix(self, lhs: Array, rhs: Array, group: int) -> Array:
+    def _multiply_by_matrix(self, lhs: Array, rhs: Array, group: int, threads: int | None) -> Array:
         """The product with the matrix of a group."""
         matrix = _take_positions(rhs, self.rhs_group_dimensions[0], slice(group, group + 1))
-        return self.native_product(lhs, matrix).squeeze(self._group_position)
+        return self.native_product(lhs, matrix, threads).squeeze(self._group_position)
 
-    def _multiply_column_groups(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
+    def _multiply_column_groups(self, lhs: Array, rhs: Array, groups: Groups, threads: int | None) -> Array:
         """For each group the product of its columns of lhs with its rows of rhs."""
         position = self.lhs_contracting_dimensions.index(self.ragged)
         rhs_dimensions = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions[: position + 1])
@@ -190,7 +196,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
             else:
                 inside = groups.holds(group)
                 pair = _masked(lhs, inside, lhs_dimensions), _masked(rhs, inside, rhs_dimensions)
-            products.append(self.native_product(*pair))
+            products.append(self.native_product(*pair, threads))
         return np.stack(products) if products else np.empty(self.result_shape(), self.result.dtype)
 
 

@@ -31,7 +31,7 @@ from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..framework.elements import Index, element, from_elements, index_space
 from ..framework.traits import Product
 from ..numerics.element_types import converter
-from .float_matmul import fastest_matmul, has_native_matmul, k_block_of, matmul
+from .float_matmul import fastest_for_sizes, has_native_matmul, k_block_of, matmul
 from .low_precision_matmul import supports_sizes
 from .matmul import Multiply, computed_float, is_low_precision
 from .mixed_matmul import MixedProduct
@@ -85,10 +85,9 @@ class Contraction(MixedProduct):
     def infer(self) -> list[Type]:
         return [TensorType(self.result_shape(), self.result.element_type)]
 
-    @functools.cached_property
-    def multiply(self) -> Multiply | None:
+    def multiply_on(self, threads: int | None) -> Multiply | None:
         """The product of stacks of matrices, with the conversions around it; None for quantized tensors."""
-        multiply, around = self.converted_multiplier(), self.conversions_around
+        multiply, around = self.converted_multiplier(threads), self.conversions_around
         if multiply is None or around is None:
             return multiply
         return lambda a, b: around.leave(multiply(around.enter_lhs(a), around.enter_rhs(b)))
@@ -161,15 +160,20 @@ class Contraction(MixedProduct):
 
         return from_elements((*sizes.batch, *sizes.rows, *sizes.columns), self.result.dtype, dot_product)
 
-    def native_product(self, lhs: Array, rhs: Array) -> Array:
-        """The product by a native function, on one thread."""
-        assert self.multiply is not None
-        return np.asarray(self.bind_matmul(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))
+    def native_product(self, lhs: Array, rhs: Array, threads: int | None = 1) -> Array:
+        """The product by a native function, on at most `threads` threads; None: all."""
+        multiply = self.multiply if threads == 1 else self.multiply_on(threads)
+        assert multiply is not None
+        return np.asarray(self.bind_matmul(multiply, lhs.shape, rhs.shape)(lhs, rhs))
 
     def bind(self) -> Callable[..., Any]:
-        if self.multiply is None or type(self).reference is not Contraction.reference:
+        return self.on_threads(1)
+
+    def on_threads(self, threads: int | None) -> Callable[..., Any]:
+        multiply = self.multiply if threads == 1 else self.multiply_on(threads)
+        if multiply is None:
             return self.reference
-        return self.bind_with(self.multiply) or self.native_product
+        return self.bind_with(multiply) or functools.partial(self.native_product, threads=threads)
 
     def bind_with(self, multiply: Multiply) -> Callable[..., Any] | None:
         """`reference` by a product of stacks of matrices, for known shapes; None if a size is unknown."""
@@ -182,15 +186,13 @@ class Contraction(MixedProduct):
     ) -> Callable[[Array, Array], Array]:
         """The product of operands of these shapes by a product of stacks of matrices."""
         (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
-        batch, (rows, k, columns) = sizes.batch, sizes.matrix
         if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
-            if multiply is matmul:
-                multiply = fastest_matmul(rows, k, columns)
+            multiply = fastest_for_sizes(multiply, *sizes.matrix)
             if all(list(order) == list(range(len(order))) for order in self._orders):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
         lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
-        shape = (*batch, *sizes.rows, *sizes.columns)
+        shape = (*sizes.batch, *sizes.rows, *sizes.columns)
         return lambda lhs, rhs: multiply(lhs_stack(lhs), rhs_stack(rhs)).reshape(shape)
 
     @property

@@ -242,7 +242,7 @@ class _Convolution(ConvolutionRules):
 
     def _matmul_on(self, threads: int | None) -> Multiply:
         """The product of stacks of matrices, on at most `threads` threads; None: all."""
-        multiply = self.multiply
+        multiply = self.multiply_on(threads)
         assert multiply is not None
         if not is_low_precision(self):
             return multiply
@@ -269,7 +269,10 @@ class Convolution(
         return self.by_definition(lhs, rhs, self.static_padding())
 
     def bind(self) -> Callable[..., Any]:
-        return lambda lhs, rhs: self.convolve(lhs, rhs, self.static_padding())
+        return self.on_threads(1)
+
+    def on_threads(self, threads: int | None) -> Callable[..., Any]:
+        return lambda lhs, rhs: self.convolve(lhs, rhs, self.static_padding(), threads=threads)
 
 
 _one_stride_each = one_each("window_strides")
@@ -300,7 +303,12 @@ class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
         return self.by_definition(lhs, rhs, self._checked_padding(lhs, rhs, padding))
 
     def bind(self) -> Callable[..., Any]:
-        return lambda lhs, rhs, padding: self.convolve(lhs, rhs, self._checked_padding(lhs, rhs, padding))
+        return self.on_threads(1)
+
+    def on_threads(self, threads: int | None) -> Callable[..., Any]:
+        return lambda lhs, rhs, padding: self.convolve(
+            lhs, rhs, self._checked_padding(lhs, rhs, padding), threads=threads
+        )
 
     def _checked_padding(self, lhs: Array, rhs: Array, padding: Array) -> Padding:
         """The padding as pairs, with which the result must have the declared shape.

@@ -84,13 +84,18 @@ def working_type(precision: ElementType) -> ElementType:
 
 
 def multiplier(
-    algorithm: DotAlgorithm, lhs: ElementType, rhs: ElementType, result: ElementType
+    algorithm: DotAlgorithm,
+    lhs: ElementType,
+    rhs: ElementType,
+    result: ElementType,
+    threads: int | None = 1,
 ) -> Callable[[Array, Array], Array]:
     """The product of stacks of matrices by `algorithm`, whose `components` are known.
 
     Args:
         algorithm: what to follow.
         lhs, rhs, result: element types of the operands and of the result.
+        threads: maximum number of threads; None: all.
     """
     components = algorithm.components
     assert components is not None
@@ -102,7 +107,7 @@ def multiplier(
 
     def multiply(left: Array, right: Array) -> Array:
         lefts, rights = enter_lhs(left), enter_rhs(right)
-        *small, total = [matmul(lefts[i], rights[j]) for i, j in pairs]
+        *small, total = [matmul(lefts[i], rights[j], threads) for i, j in pairs]
         if small:
             # Only the first components hold non-finite values; their products with other components are NaN.
             correction = functools.reduce(np.add, small)

@@ -129,14 +129,15 @@ class DotGeneral(
             fields = ", ".join(f"{name} = {value}" for name, value in self.algorithm._asdict().items())
             raise self.unsupported(f"the dot algorithm {fields} is not supported")
 
-    def multiplier(self) -> Multiply | None:
+    def multiplier(self, threads: int | None = 1) -> Multiply | None:
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
         if self.algorithm is None or self.algorithm.components is None:
-            return super().multiplier()
+            return super().multiplier(threads)
         plain = [type for type in types if isinstance(type, ElementType)]
         if len(plain) < len(types) or not all(type.category & (FLOAT | INTEGER) for type in plain):
             return None
-        return dot_algorithm.multiplier(self.algorithm, *plain)
+        lhs, rhs, result = plain
+        return dot_algorithm.multiplier(self.algorithm, lhs, rhs, result, threads)
 
 
 class Dot(

@@ -1,16 +1,17 @@
 """Products of stacks of matrices of f32, f64, complex<f32> and complex<f64>.
 
 `kernels/matmul/matmul.pyx` multiplies matrices in blocks of K_BLOCK terms, and `kernels/matmul/gemv.pyx`
-multiplies by vectors. The order of additions depends only on the number of terms; references and kernels call
-the same functions. In a build by a compiler without vector extensions BLAS multiplies, in its own order:
-blocks of K_BLOCK terms of matrix products, and all terms of products with a vector.
+multiplies by vectors. The order of additions depends only on the number of terms; references call these
+functions on one thread, and kernels on several. In a build by a compiler without vector extensions BLAS
+multiplies, in its own order: blocks of as many terms of matrix products, and all terms of products with a
+vector.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Final
+from typing import Any
 
 import numpy as np
 
@@ -19,47 +20,52 @@ from ..numerics.broadcast_shapes import broadcast_shapes
 
 Product = Callable[..., Array]
 
-K_BLOCK: Final = 256
-"""Number of terms in a block of a sum."""
+
+def _k_block() -> int:
+    """The number of terms in a block of a sum."""
+    from ....kernels.matmul import matmul as native
+
+    return native.K_BLOCK
 
 
 @functools.cache
-def _native_matmul() -> Product | None:
-    """The multiply function of `kernels.matmul.matmul`; None in a build without it."""
+def _native_matmul() -> Any:
+    """The module `kernels.matmul.matmul`; None in a build without its functions."""
     from ....kernels.matmul import matmul as native
 
-    return native.multiply if native.is_available() else None
+    return native if native.is_available() else None
 
 
-def _native_gemv() -> Product | None:
-    """The multiply function of `kernels.matmul.gemv`; None in a build without it."""
+def _native_gemv() -> Any:
+    """The module `kernels.matmul.gemv`; None in a build without its functions."""
     from ....kernels.matmul import gemv
 
-    return gemv.multiply if _native_matmul() is not None else None
+    return gemv if _native_matmul() is not None else None
 
 
 def _blocked_blas_matmul(a: Array, b: Array) -> Array:
-    total: Array = np.matmul(a[..., :K_BLOCK], b[..., :K_BLOCK, :])
-    for start in range(K_BLOCK, a.shape[-1], K_BLOCK):
-        total += np.matmul(a[..., start : start + K_BLOCK], b[..., start : start + K_BLOCK, :])
+    size = _k_block()
+    total: Array = np.matmul(a[..., :size], b[..., :size, :])
+    for start in range(size, a.shape[-1], size):
+        total += np.matmul(a[..., start : start + size], b[..., start : start + size, :])
     return total
 
 
-def matmul(a: Array, b: Array, threads: int | None = None) -> Array:
-    """The product of stacks of matrices: in blocks of K_BLOCK terms; by a vector in interleaved chains.
+def matmul(a: Array, b: Array, threads: int | None = 1) -> Array:
+    """The product of stacks of matrices: in blocks of terms; by a vector in interleaved chains.
 
     Args:
         a, b: [..., row, term] and [..., term, column] of one element type.
         threads: maximum number of threads to use; None: all.
     """
     is_vector = 1 in (a.shape[-2], b.shape[-1])
-    multiply = _native_gemv() if is_vector else _native_matmul()
-    if multiply is not None:
-        return multiply(*_equally_stacked(a, b), threads)
+    native = _native_gemv() if is_vector else _native_matmul()
+    if native is not None:
+        return np.asarray(native.multiply(*_equally_stacked(a, b), threads))
     return np.asarray(np.matmul(a, b)) if is_vector else _blocked_blas_matmul(a, b)
 
 
-def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
+def complex_product(a: Array, b: Array, threads: int | None = 1) -> Array:
     """The product of stacks of complex matrices of one element type.
 
     Args:
@@ -71,6 +77,11 @@ def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
     return native.multiply_complex(*_equally_stacked(a, b), threads)
 
 
+def limited_to(threads: int | None, product: Product) -> Product:
+    """A product of this module on at most `threads` threads; None: all."""
+    return product if threads == 1 else functools.partial(product, threads=threads)
+
+
 def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
     """The operands with equal batching sizes."""
     if a.shape[:-2] == b.shape[:-2]:
@@ -79,7 +90,7 @@ def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
     return np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
 
 
-def fastest_matmul(rows: int, k: int, columns: int, threads: int | None = None) -> Product:
+def fastest_matmul(rows: int, k: int, columns: int, threads: int | None = 1) -> Product:
     """The fastest function that computes `matmul` for matrices of these sizes in stacks of equal shape.
 
     Args:
@@ -87,10 +98,20 @@ def fastest_matmul(rows: int, k: int, columns: int, threads: int | None = None) 
         threads: maximum number of threads that it may use where it knows of them; None: all.
     """
     is_vector = 1 in (rows, columns)
-    multiply = _native_gemv() if is_vector else _native_matmul()
-    if multiply is None:
-        return np.matmul if is_vector or k <= K_BLOCK else _blocked_blas_matmul
-    return multiply if threads is None else functools.partial(multiply, threads=threads)
+    native = _native_gemv() if is_vector else _native_matmul()
+    if native is None:
+        return np.matmul if is_vector or k <= _k_block() else _blocked_blas_matmul
+    multiply: Product = native.multiply_on_one_thread if threads == 1 else native.multiply
+    return multiply if threads in (None, 1) else functools.partial(multiply, threads=threads)
+
+
+def fastest_for_sizes(product: Product, rows: int, k: int, columns: int) -> Product:
+    """`fastest_matmul` on as many threads if a product is `matmul`, also `limited_to` some; else itself."""
+    if product is matmul:
+        return fastest_matmul(rows, k, columns)
+    if isinstance(product, functools.partial) and product.func is matmul:
+        return fastest_matmul(rows, k, columns, **product.keywords)
+    return product
 
 
 def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
@@ -101,7 +122,7 @@ def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
     if _native_matmul() is None:
         return None
     if 1 not in (rows, columns):
-        return K_BLOCK, 0
+        return _k_block(), 0
     from ....kernels.matmul import gemv
 
     return gemv.K_BLOCK, gemv.CHAIN_BYTES

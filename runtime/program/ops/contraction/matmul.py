@@ -22,7 +22,7 @@ import numpy as np
 from ....types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, Array, ElementType, storage_range
 from ..framework.attribute_kinds import ArrayOf, Enum
 from ..numerics.element_types import carrier, converter, rounding
-from .float_matmul import complex_product, has_native_matmul, matmul
+from .float_matmul import complex_product, has_native_matmul, limited_to, matmul
 from .low_precision_matmul import adds_in_f32_order, low_precision_multiplier, supports_types
 
 Multiply = Callable[[Array, Array], Array]
@@ -55,21 +55,26 @@ def multiplier(
     lhs: ElementType,
     rhs: ElementType,
     result: ElementType,
-    product: Multiply = matmul,
+    product: Multiply | None = None,
     is_low_precision: bool = False,
+    threads: int | None = 1,
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
     Args:
         lhs, rhs, result: the element types.
-        product: multiplies matrices of f32 or f64, or of complex numbers where the result has such.
+        product: multiplies matrices of f32 or f64, or of complex numbers where the result has such; None:
+            `matmul` or `complex_product`.
         is_low_precision: whether `low_precision_matmul` may be used for the types that it supports.
+        threads: maximum number of threads of the product where `product` is None; None: all.
 
     Returns:
         A function of two arrays, or None if operands of such types have no product in `result`.
     """
+    if product is None:
+        product = limited_to(threads, complex_product if result.category == COMPLEX else matmul)
     if result.category == COMPLEX:
-        return _multiply_complex(lhs, rhs, result, complex_product if product is matmul else product)
+        return _multiply_complex(lhs, rhs, result, product)
     if COMPLEX in (lhs.category, rhs.category):
         return None
     if result.category == FLOAT:

@@ -102,22 +102,34 @@ class MixedProduct(Op):
         types = (self.lhs, self.rhs, self.result)
         return any(isinstance(type.element_type, QuantizedType) for type in types)
 
-    def multiplier(self) -> Multiply | None:
-        """The product of stacks of matrices of these plain element types; None if they have none."""
-        lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
-        return multiplier(lhs, rhs, result, is_low_precision=is_low_precision(self))
+    def multiplier(self, threads: int | None = 1) -> Multiply | None:
+        """The product of stacks of matrices of these plain element types; None if they have none.
 
-    def converted_multiplier(self) -> Multiply | None:
+        Args:
+            threads: maximum number of threads; None: all.
+        """
+        lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
+        return multiplier(lhs, rhs, result, is_low_precision=is_low_precision(self), threads=threads)
+
+    def converted_multiplier(self, threads: int | None = 1) -> Multiply | None:
         """`multiplier` for the element types between the conversions; None for quantized tensors."""
         if self.is_quantized:
             return None
         around = self.conversions_around
-        return self.multiplier() if around is None else around.view.converted_multiplier()
+        return (self if around is None else around.view).multiplier(threads)
 
     @functools.cached_property
     def multiply(self) -> Multiply | None:
-        """The product of stacks of matrices between the conversions; None for quantized tensors."""
-        return self.converted_multiplier()
+        """`multiply_on` one thread."""
+        return self.multiply_on(1)
+
+    def multiply_on(self, threads: int | None) -> Multiply | None:
+        """The product of stacks of matrices between the conversions; None for quantized tensors.
+
+        Args:
+            threads: maximum number of threads; None: all.
+        """
+        return self.converted_multiplier(threads)
 
     def verify(self) -> None:
         super().verify()

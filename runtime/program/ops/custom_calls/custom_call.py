@@ -212,12 +212,14 @@ class CustomCall(
             return self.reference
         return self.target.bind(self)
 
-    def on_threads(self, threads: int | None) -> Callable[..., Any] | None:
-        """The reference, with the maximum number of threads that it may use (None: all); None if it has no
-        threads.
-        """
+    @property
+    def has_threads(self) -> bool:
+        """Whether the target's function may be told how many threads it may use."""
+        return self.target is not None and self.target.on_threads is not None and not self.shape_operands
+
+    def on_threads(self, threads: int | None) -> Callable[..., Any]:
         if self.target is None or self.target.on_threads is None or self.shape_operands:
-            return None
+            return self.bind()
         return self.target.on_threads(self, threads)
 
     def native_call(self) -> Callable[[], PreparedCall | Call] | None:

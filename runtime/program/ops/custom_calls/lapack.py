@@ -155,7 +155,7 @@ class Routine:
         """Solve all problems of a batch."""
         return self.bind(view)(*operands)
 
-    def bind(self, view: CustomCallView, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
+    def bind(self, view: CustomCallView, threads: int | None = 1) -> Callable[..., tuple[Any, ...]]:
         """The function that solves all problems of a batch, with the maximum number of threads that it may
         use (None: all); everything that the elements do not affect is done here.
         """

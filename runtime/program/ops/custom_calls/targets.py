@@ -1,7 +1,10 @@
 """The targets of `custom_call` that the runtime has itself.
 
-Source: the checks of the StableHLO project's test data; annotations and assertions that JAX, XLA and
-PyTorch/XLA emit.
+They are checks, assertions, annotations, ends of asynchronous collectives, buffers, functions of the host,
+bitcasts, operations on sparse matrices, tridiagonal systems, LAPACK's routines, and targets that operations
+replace.
+
+Source: the checks of the StableHLO project's test data; what JAX, XLA and PyTorch/XLA emit.
 """
 
 from __future__ import annotations
@@ -259,6 +262,7 @@ BUILT_IN: Final[dict[str, Target]] = {
             routine.run,
             routine.verify,
             bind=routine.bind,
+            # The same function; without a second argument, the number of threads, it takes one.
             on_threads=routine.bind,
             native_call=routine.native_call,
         )

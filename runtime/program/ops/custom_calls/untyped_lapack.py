@@ -196,7 +196,7 @@ class ScaledRoutine:
         """Solve all problems of a batch."""
         return self.bind(view)(*operands)
 
-    def bind(self, view: CustomCallView, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
+    def bind(self, view: CustomCallView, threads: int | None = 1) -> Callable[..., tuple[Any, ...]]:
         """The function that solves all problems of a batch; see `Routine.bind`."""
         if not self._is_scaled(view):
             return self.routine.bind(view, threads)

@@ -406,6 +406,12 @@ class Op(Facts):
         function: Callable[..., Any] = named_code(_OPS, self.numpy)(self)
         return function
 
+    def on_threads(self, threads: int | None) -> Callable[..., Any]:
+        """The function of `bind` for plans that may use threads: it has the same bits, and takes at most
+        `threads` threads; None: all. References, and `bind`'s function, take one.
+        """
+        return self.bind()
+
     def may_overwrite(self) -> tuple[tuple[int, int], ...]:
         """Pairs of an operand and a result: the function of `bind` takes `out`, for each result the array of
         an operand that dies with the call, or None, and may write the result there."""

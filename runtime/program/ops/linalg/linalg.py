@@ -73,15 +73,12 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return self.bind_to_shape(a.shape)(a)
 
     def bind(self) -> Callable[..., Array]:
-        return self.reference if DYNAMIC in self.a.shape else self.bind_to_shape(self.a.shape)
+        return self.on_threads(1)
 
     def on_threads(self, threads: int | None) -> Callable[..., Array]:
-        """The reference for the declared sizes, with the maximum number of threads that it may use; None:
-        all.
-        """
-        return self.bind_to_shape(self.a.shape, threads)
+        return self.reference if DYNAMIC in self.a.shape else self.bind_to_shape(self.a.shape, threads)
 
-    def bind_to_shape(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array], Array]:
+    def bind_to_shape(self, shape: tuple[int, ...], threads: int | None = 1) -> Callable[[Array], Array]:
         """The function that factors matrices of a shape; NaN in place of a factor that does not exist."""
         if 0 in shape:
             return lambda a: a
@@ -116,7 +113,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
             return None
         return native_call_by_kernel(lambda: self._prepared(shape))
 
-    def _prepared(self, shape: tuple[int, ...], threads: int | None = None) -> PreparedCall:
+    def _prepared(self, shape: tuple[int, ...], threads: int | None = 1) -> PreparedCall:
         from ....kernels.linalg import linalg
 
         return linalg.cholesky(carrier(self.a.plain_element_type), shape, self.lower, True, threads)
@@ -177,16 +174,13 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         return self.bind_to_shape(b.shape)(a, b)
 
     def bind(self) -> Callable[..., Array]:
-        return self.reference if DYNAMIC in self.b.shape else self.bind_to_shape(self.b.shape)
+        return self.on_threads(1)
 
     def on_threads(self, threads: int | None) -> Callable[..., Array]:
-        """The reference for the declared sizes, with the maximum number of threads that it may use; None:
-        all.
-        """
-        return self.bind_to_shape(self.b.shape, threads)
+        return self.reference if DYNAMIC in self.b.shape else self.bind_to_shape(self.b.shape, threads)
 
     def bind_to_shape(
-        self, shape: tuple[int, ...], threads: int | None = None
+        self, shape: tuple[int, ...], threads: int | None = 1
     ) -> Callable[[Array, Array], Array]:
         """The function that solves systems whose `b` has a shape."""
         if 0 in shape:
@@ -212,7 +206,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         arguments = self._arguments(library_of(working), shape)
         return native_call_of(lambda: self._call(shape), arguments, 1, working.itemsize)
 
-    def _prepared(self, shape: tuple[int, ...], threads: int | None = None) -> PreparedCall:
+    def _prepared(self, shape: tuple[int, ...], threads: int | None = 1) -> PreparedCall:
         from ....kernels.linalg import linalg
 
         return linalg.triangular_solve(
@@ -225,7 +219,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
             threads,
         )
 
-    def _call(self, shape: tuple[int, ...], threads: int | None = None) -> Call:
+    def _call(self, shape: tuple[int, ...], threads: int | None = 1) -> Call:
         working = carrier(self.a.plain_element_type)
         library, batch = library_of(working), math.prod(shape[:-2])
         return library.call("trsm", self._arguments(library, shape), batch, [(shape, working)], threads)
