@@ -30,7 +30,9 @@ from nimblehlo.program.ir.printer import print_module
 from tests.models import MODELS
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples"
-VERSIONS: Final = [f"1.{minor}.0" for minor in range(LATEST_VERSION[1] + 1)]
+_JAXLIB_MINOR: Final = int(stablehlo.get_current_version().split(".")[1])
+VERSIONS: Final = [f"1.{minor}.0" for minor in range(min(LATEST_VERSION[1], _JAXLIB_MINOR) + 1)]
+"""The versions that both sides write; an older jaxlib does not know the newest ones."""
 _RANGE_END: Final = re.compile(r" to (\d+)?:\d+")
 _NOT_UPGRADED: Final = re.compile(r"'vhlo\.[\w-]+_v1' that was explicitly marked illegal")
 """jaxlib leaves operations as they are in the regions of operations whose upgrade it writes by hand."""
