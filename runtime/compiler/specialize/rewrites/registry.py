@@ -104,7 +104,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.select": (
         _rewrite("algebra.select_by_constant"),
         _rewrite("algebra.select_of_broadcast"),
-        _rewrite("scatters.select_of_update"),
+        _rewrite("masked_updates.select_of_update"),
     ),
     "stablehlo.slice": (
         _rewrite("identities.identity"),
