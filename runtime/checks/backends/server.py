@@ -14,11 +14,15 @@ import traceback
 import warnings
 from typing import IO, Final
 
+from .backend import Backend
 from .isolation import ProcessExit, send, serve
 from .names import backend
-from .reference_interpreter import InProcessInterpreter
 
-_IMPORTS: Final = {"jax": f"{__package__}.pjrt", "pjrt": f"{__package__}.pjrt"}
+_IMPORTS: Final = {
+    "jax": f"{__package__}.pjrt",
+    "pjrt": f"{__package__}.pjrt",
+    "interpreter": f"{__package__}.reference_interpreter",
+}
 """The module to import in advance, by the prefix of the backend's name; importing it starts no thread."""
 
 
@@ -49,11 +53,20 @@ def main(name: str) -> None:
         send(answers, ProcessExit(os.waitstatus_to_exitcode(status)))
 
 
+def _backend_in_process(name: str) -> Backend:
+    """The backend that runs programs in this process; only the reference interpreter needs jaxlib."""
+    if name != "interpreter":
+        return backend(name)
+    from .reference_interpreter import InProcessInterpreter
+
+    return InProcessInterpreter()
+
+
 def _run_programs(name: str, answers: IO[bytes]) -> None:
     """Run programs in a forked process, and end it."""
     status = 1
     try:
-        serve(InProcessInterpreter() if name == InProcessInterpreter.name else backend(name), answers)
+        serve(_backend_in_process(name), answers)
         status = 0
     except Exception:
         traceback.print_exc()

@@ -1,6 +1,8 @@
 """Programs on other implementations of StableHLO."""
 
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -124,3 +126,9 @@ def test_a_process_that_a_program_ends_is_replaced() -> None:
         with pytest.raises(BackendError):
             found.run(ending, [np.ones(2, type.dtype)])
         assert len(found.run(nimblehlo.load(PROGRAM), INPUTS)) == 3
+
+
+def test_a_process_imports_jax_only_for_backends_that_need_it() -> None:
+    script = "import sys, nimblehlo.checks.backends.server\nprint({'jax', 'jaxlib'} & set(sys.modules))"
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert finished.stdout.strip() == "set()"
