@@ -82,7 +82,8 @@ class IsolatedBackend(Backend):
     def _started_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._log, self._logged = tempfile.TemporaryFile(), 0  # noqa: SIM115
-            command = [sys.executable, "-m", f"{__package__}.server", self.name]
+            # -P: a file of the current folder, such as types.py, must not stand for a module of Python.
+            command = [sys.executable, "-P", "-m", f"{__package__}.server", self.name]
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

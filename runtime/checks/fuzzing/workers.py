@@ -56,7 +56,7 @@ def _drive(
     titles: set[str],
 ) -> None:
     """Let a process run chunks until none are left."""
-    command = [sys.executable, "-m", f"{__package__}.worker", against, str(int(minimizes))]
+    command = [sys.executable, "-P", "-m", f"{__package__}.worker", against, str(int(minimizes))]
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None and process.stdout is not None

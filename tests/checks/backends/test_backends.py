@@ -1,6 +1,7 @@
 """Programs on other implementations of StableHLO."""
 
 import importlib.util
+import pathlib
 import subprocess
 import sys
 
@@ -132,3 +133,13 @@ def test_a_process_imports_jax_only_for_backends_that_need_it() -> None:
     script = "import sys, nimblehlo.checks.backends.server\nprint({'jax', 'jaxlib'} & set(sys.modules))"
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert finished.stdout.strip() == "set()"
+
+
+def test_files_of_the_current_folder_do_not_stand_for_modules(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pickle.py").write_text("raise RuntimeError('imported')\n")
+    monkeypatch.chdir(tmp_path)
+    text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+    (result,) = IsolatedBackend("nimblehlo").run_text(text, [np.array(2, np.float32)])
+    assert result == 2
