@@ -31,7 +31,7 @@ def body(g: Generator, types: Sequence[TensorType]) -> Callable[..., list[Value]
                 _exact(g)
         if g.chance(0.15):
             g.random.choice((if_, while_, case))(g)
-        return [_returned(g, type) for type in types]
+        return [_region_result(g, type) for type in types]
 
     return fill
 
@@ -48,7 +48,7 @@ def _exact(g: Generator) -> None:
     g.add(f"stablehlo.{name}", pair, [operand.type])
 
 
-def _returned(g: Generator, type: TensorType) -> Value:
+def _region_result(g: Generator, type: TensorType) -> Value:
     alike = [value for value in g.visible if value.type == type]
     return g.random.choice(alike[-3:]) if alike and g.chance(0.9) else g.constant(type)
 

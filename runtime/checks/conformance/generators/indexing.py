@@ -83,6 +83,18 @@ WINDOWS: Final = (
 )
 
 
+def _gather_dimensions(one: Windows) -> dict[str, Any]:
+    """The dimension numbers of a gather of these windows."""
+    return {
+        "offset_dims": one.window,
+        "collapsed_slice_dims": one.dropped,
+        "operand_batching_dims": one.batching,
+        "start_indices_batching_dims": one.indices_batching,
+        "start_index_map": one.index_map,
+        "index_vector_dim": one.index_vector_dim,
+    }
+
+
 @templates_of("stablehlo.gather")
 def _gather(element_type: AnyElementType) -> Iterator[Template]:
     for one in WINDOWS:
@@ -95,12 +107,7 @@ def _gather(element_type: AnyElementType) -> Iterator[Template]:
                     [tensor(element_type, *one.space)],
                     inputs={1: one.indices},
                     edges=True,
-                    offset_dims=one.window,
-                    collapsed_slice_dims=one.dropped,
-                    operand_batching_dims=one.batching,
-                    start_indices_batching_dims=one.indices_batching,
-                    start_index_map=one.index_map,
-                    index_vector_dim=one.index_vector_dim,
+                    **_gather_dimensions(one),
                     slice_sizes=one.sizes,
                     indices_are_sorted=is_sorted,
                     is_basic=one.variant in ("out_of_bounds", "windows", "batching"),
@@ -118,12 +125,7 @@ def _dynamic_gather(element_type: AnyElementType) -> Iterator[Template]:
             [tensor(element_type, *one.space)],
             inputs={1: one.indices},
             edges=True,
-            offset_dims=one.window,
-            collapsed_slice_dims=one.dropped,
-            operand_batching_dims=one.batching,
-            start_indices_batching_dims=one.indices_batching,
-            start_index_map=one.index_map,
-            index_vector_dim=one.index_vector_dim,
+            **_gather_dimensions(one),
             indices_are_sorted=False,
             is_basic=one.variant == "out_of_bounds",
         )

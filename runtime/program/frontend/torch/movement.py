@@ -135,8 +135,8 @@ def slice_scatter(
     if first >= limit:
         return x
     if step == 1:
-        pieces = [e.slice(x, dim, 0, first), source, e.slice(x, dim, limit, sizes[dim])]
-        return e.concatenate([piece for piece in pieces if shape_of(piece)[dim]], dim)
+        chunks = [e.slice(x, dim, 0, first), source, e.slice(x, dim, limit, sizes[dim])]
+        return e.concatenate([chunk for chunk in chunks if shape_of(chunk)[dim]], dim)
     rank, count = len(sizes), shape_of(source)[dim]
     low, high, interior = [0] * rank, [0] * rank, [0] * rank
     low[dim], interior[dim] = first, step - 1

@@ -34,7 +34,7 @@ def _sources(size: int, result: int, align_corners: bool, scale: float | None) -
     return (index + 0.5) * (1 / scale if scale else size / result) - 0.5
 
 
-def _spread(size: int, positions: Array, weights: Array, matrix: Array) -> None:
+def _add_weights(size: int, positions: Array, weights: Array, matrix: Array) -> None:
     """Add the weight of each result to the operand's position, clamped to the bounds."""
     np.add.at(matrix, (np.clip(positions, 0, size - 1), np.arange(matrix.shape[1])), weights)
 
@@ -43,8 +43,8 @@ def linear_weights(size: int, result: int, align_corners: bool, scale: float | N
     source = np.maximum(_sources(size, result, align_corners, scale), 0)
     first = np.floor(source).astype(np.int64)
     matrix = np.zeros((size, result))
-    _spread(size, first, 1 - (source - first), matrix)
-    _spread(size, first + 1, source - first, matrix)
+    _add_weights(size, first, 1 - (source - first), matrix)
+    _add_weights(size, first + 1, source - first, matrix)
     return matrix
 
 
@@ -57,7 +57,7 @@ def cubic_weights(size: int, result: int, align_corners: bool, scale: float | No
         t = np.abs(source - (first + offset))
         near = ((a + 2) * t - (a + 3)) * t * t + 1
         far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-        _spread(size, first + offset, np.where(t <= 1, near, far), matrix)
+        _add_weights(size, first + offset, np.where(t <= 1, near, far), matrix)
     return matrix
 
 
@@ -65,7 +65,7 @@ def nearest_weights(size: int, result: int, scale: float | None, *, exact: bool)
     ratio = np.float32(1 / scale if scale else size / result)
     index = np.arange(result, dtype=np.float32) + np.float32(0.5 if exact else 0)
     matrix = np.zeros((size, result))
-    _spread(size, np.floor(index * ratio).astype(np.int64), np.ones(result), matrix)
+    _add_weights(size, np.floor(index * ratio).astype(np.int64), np.ones(result), matrix)
     return matrix
 
 

@@ -12,6 +12,7 @@ from nimblehlo.compiler.loops.elementwise import complex64, complex128, floats, 
 from nimblehlo.compiler.loops.elementwise.emitted_operations import CONDITIONS
 from nimblehlo.compiler.loops.mathematics import function_of
 from nimblehlo.program.ops.framework.declaration import declarations
+from tests.project import followed
 
 MODULES: dict[str, ModuleType] = {
     "integers": integers,
@@ -23,22 +24,7 @@ MODULES: dict[str, ModuleType] = {
 }
 """For each attribute of `Emit` that names a function the module that has it."""
 
-SOFTMAX = """
-func.func @main(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
-  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1]
-    : (tensor<64x512xf32>, tensor<f32>) -> tensor<64xf32>
-  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<64xf32>) -> tensor<64x512xf32>
-  %d = stablehlo.subtract %x, %mb : tensor<64x512xf32>
-  %e = stablehlo.exponential %d : tensor<64x512xf32>
-  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1]
-    : (tensor<64x512xf32>, tensor<f32>) -> tensor<64xf32>
-  %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<64xf32>) -> tensor<64x512xf32>
-  %r = stablehlo.divide %e, %sb : tensor<64x512xf32>
-  return %r : tensor<64x512xf32>
-}
-"""
+SOFTMAX = followed.SOFTMAX.replace("LOWEST", "0xFF800000")
 
 
 def named(attribute: str) -> set[str]:

@@ -25,10 +25,10 @@ from .exponential import MAX_EXPONENT, exponential_of_sum
 
 _MIN_MANTISSA = math.sqrt(0.5)
 MIN_NORMAL = 2.0**-1022
-"""The least normal number."""
+"""The smallest normal number."""
 
 _MAX_SCALE = 1022.0
-"""The greatest k for which 2^-k is a normal number."""
+"""The largest k for which 2^-k is a normal number."""
 
 TINY_EXCESS = 2.0**-40
 """log(1 + x) of smaller magnitudes is x - x^2 / 2."""
