@@ -19,6 +19,9 @@ from ..types import Array
 NPZ: Final = ".npz"
 SAFETENSORS: Final = ".safetensors"
 
+_LACKS_TYPE: Final = (AttributeError, LookupError, TypeError, ValueError)
+"""What the library raises of an element type that NumPy or its format lacks, besides an error of its own."""
+
 
 def is_archive(file: str) -> bool:
     """Whether a file has named arrays, by the end of its name."""
@@ -36,10 +39,8 @@ def read_archive(file: str) -> dict[str, Array]:
     if file.endswith(SAFETENSORS):
         library = _safetensors(file)
         try:
-            return dict(library.load_file(file))
-        except OSError:
-            raise
-        except Exception as error:  # SafetensorError, and what NumPy says of types that it lacks
+            return dict(library.numpy.load_file(file))
+        except (library.SafetensorError, *_LACKS_TYPE) as error:
             raise ExecutionError(f"{file} is not a file of tensors (.safetensors): {error}") from error
     try:
         with np.load(file, allow_pickle=False) as archive:
@@ -61,19 +62,17 @@ def write_archive(file: str, arrays: Mapping[str, Array]) -> None:
         return
     library = _safetensors(file)
     try:
-        library.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
-    except OSError:
-        raise
-    except Exception as error:  # the library's, for element types that its format lacks
+        library.numpy.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
+    except (library.SafetensorError, *_LACKS_TYPE) as error:
         raise UnsupportedError(f"{file} cannot be written: {error}") from error
 
 
 def _safetensors(file: str) -> ModuleType:
     try:
-        import safetensors.numpy as library
+        import safetensors.numpy
     except ImportError:
         raise UnsupportedError(
             f"{file} needs the library safetensors: pip install 'nimblehlo[safetensors]'"
         ) from None
-    module: ModuleType = library
-    return module
+    package: ModuleType = safetensors
+    return package
