@@ -54,6 +54,7 @@ MODULES: Final = {
     "fuzzing": "checks.fuzzing",
     "interpreter": "jax.interpreter",
     "ir": "program.ir",
+    "judging": "checks.judging",
     "minimizer": "checks.minimizer",
     "profiling": "inspection.profiling",
     "sanitizer": "inspection.sanitizer",

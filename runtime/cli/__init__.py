@@ -16,7 +16,7 @@ from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
 from ..execution.mpi.environment import launched_ranks
 from ..inspection.progress import Progress
-from . import accuracy, conformance, convert, diff, fuzz, profiling, reduce
+from . import accuracy, conformance, convert, diff, fuzz, judge, profiling, reduce
 from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 
 
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     diff.add(commands)
     fuzz.add(commands)
     conformance.add(commands)
+    judge.add(commands)
     _add_cache(commands.add_parser("cache", help="show or remove the compiled code on disk"))
     return parser
 

@@ -25,6 +25,7 @@ def add_program(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--input",
+        "--inputs",
         nargs="+",
         action="extend",
         default=[],

@@ -140,6 +140,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "checking": set(),
         "conformance": {"backends", "error_bounds", "fuzzing", "json_lines"},
         "json_lines": set(),
+        "judging": {"backends", "conformance", "differences", "error_bounds", "minimizer"},
         "error_bounds": set(),
         "explorer": set(),
         "differences": {"backends", "error_bounds"},

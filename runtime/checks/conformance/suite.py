@@ -12,14 +12,15 @@ from typing import Final
 from ...api import load
 from ...errors import UnsupportedError, VerifyError
 from ...program.ops import declarations
-from ...program.ops.framework.declaration import Op
+from ...program.ops.framework.declaration import Op, declaration_of
 from ...types import Array
+from ..error_bounds.operation_kinds import is_correctly_rounded, is_exact
 from .generators import templates
 from .illegal import inputs_of_text, stored
 from .template import ELEMENT_TYPE_CHOICES, Template, name_of, view_of
 from .values import inputs_of
 
-SUITE_VERSION: Final = "1.0"
+SUITE_VERSION: Final = "2.0"
 """Changes with the programs: the second number if some are added, the first if an id or inputs change."""
 
 SMOKE, FULL = LEVELS = ("smoke", "full")
@@ -38,6 +39,7 @@ class Program:
         inputs: an array for each argument.
         label: the constraint that the program breaks; empty for a program that must run.
         rule: that constraint in words.
+        has_signed_zeros: whether the specification says which sign results have that are zero.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Program:
     inputs: Sequence[Array]
     label: str = ""
     rule: str = ""
+    has_signed_zeros: bool = False
 
 
 def operations() -> list[type[Op]]:
@@ -101,7 +104,19 @@ def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
                 continue
             seen.add(text)
             id = f"{operation}/{name}/{template.variant}"
-            yield Program(id, operation, name, text, inputs_of(template))
+            signs = has_signed_zeros(template)
+            yield Program(id, operation, name, text, inputs_of(template), has_signed_zeros=signs)
+
+
+def has_signed_zeros(template: Template) -> bool:
+    """Whether the specification says which sign results of a template have that are zero.
+
+    It does for operations of IEEE 754 whose results have one correct value, and for data movement. CHLO's
+    definitions are no specification, and those of sums and functions leave the sign open.
+    """
+    operation = template.isolated()
+    is_specified = operation.name.startswith("stablehlo.") and declaration_of(operation).is_specified
+    return is_specified and (is_exact(operation) or is_correctly_rounded(operation))
 
 
 _MAIN_TYPES: Final = ("f32", "i32")

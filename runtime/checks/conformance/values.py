@@ -100,14 +100,28 @@ def _values(template: Template, type: TensorType, position: int) -> Array:
 def crossed(element_type: ElementType, count: int) -> list[Array]:
     """Operands in which every edge value meets every other one: `count` arrays of one dimension."""
     pool = edge_pool(element_type)
-    if count > 1 and len(pool) > _MAX_CROSSED:
-        pool = pool[np.linspace(0, len(pool) - 1, _MAX_CROSSED).astype(np.int64)]
     if count == 1:
         return [pool]
+    pool = _fewer(pool)
     first, second = (one.reshape(-1) for one in np.meshgrid(pool, pool, indexing="ij"))
     rest = [np.roll(first, 7 * index) for index in range(1, count - 1)]
     return [first, second, *rest]
 
 
-_MAX_CROSSED: Final = 48
-"""Edge values of an operand whose pairs with those of another one are all tried."""
+def _fewer(pool: Array) -> Array:
+    """The edge values whose pairs are all tried: zeros of both signs, what is not finite, and the extremes of
+    real numbers among them.
+    """
+    if len(pool) <= _MAX_CROSSED:
+        return pool
+    chosen = [*np.linspace(0, len(pool) - 1, _MAX_CROSSED).astype(np.int64), *np.flatnonzero(pool == 0)]
+    if pool.dtype.kind != "c":
+        numbers = pool.astype(np.float64)
+        finite = np.flatnonzero(np.isfinite(numbers))
+        extremes = [finite[np.argmin(numbers[finite])], finite[np.argmax(numbers[finite])]]
+        chosen += [*np.flatnonzero(~np.isfinite(numbers)), *extremes]
+    return pool[np.unique(chosen)]
+
+
+_MAX_CROSSED: Final = 64
+"""Edge values of an operand whose pairs with those of another one are all tried, beside special ones."""

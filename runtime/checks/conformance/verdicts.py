@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from ...options import Options
 from ...program.ops import lookup
 from ...types import Array
 from ..backends import Backend, BackendExit, BackendTimeout
-from ..error_bounds import Accuracy, ResultBound, accuracy
-from ..error_bounds.ulps import equal_elements
+from ..error_bounds import BoundViolation, ResultBound, accuracy
+from ..error_bounds.ulps import equal_elements, is_inexact
 from .suite import Program
 
 REFERENCES: Final = Options(reference=True)
@@ -34,6 +34,8 @@ class Verdict(enum.StrEnum):
     """What the backend does is allowed because the specification leaves it open: the elements that differ
     from ours, also those that depend on subnormal numbers, which a processor may flush; or the operation, on
     which it has no section, where the backend runs a program that breaks a constraint of ours."""
+    ZERO_SIGN = "zero sign"
+    """Only zeros have the other sign, and the operation's results have one correct value (IEEE 754)."""
     OUTSIDE = "outside"
     """The results are not allowed, or the program breaks a constraint and was run."""
     REFUSED = "refused"
@@ -42,7 +44,7 @@ class Verdict(enum.StrEnum):
     TIMED_OUT = "timed out"
 
 
-FAILURES: Final = (Verdict.OUTSIDE, Verdict.ENDED, Verdict.TIMED_OUT)
+FAILURES: Final = (Verdict.ZERO_SIGN, Verdict.OUTSIDE, Verdict.ENDED, Verdict.TIMED_OUT)
 """The verdicts that contradict the specification: a backend may support less, but not something else."""
 
 
@@ -69,22 +71,34 @@ class Judgement:
         return self.id, self.backend
 
 
+class AllowedResults(Protocol):
+    """The results that the specification allows: computed (`Accuracy`), or read from an archive."""
+
+    @property
+    def results(self) -> Sequence[ResultBound]:
+        """The bounds of each result."""
+
+    def violations(self, actual: Sequence[object]) -> list[BoundViolation]:
+        """The results that exceed their bounds."""
+
+
 class Judge:
     """Judges what backends do with a program.
 
     Args:
         program: a program of the suite.
+        allowed: the allowed results; None: they are computed by references.
 
     Raises:
         NimbleError: the references do not run the program.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, allowed: AllowedResults | None = None) -> None:
         self._program = program
-        self._allowed: Accuracy | None = None
+        self._allowed = allowed
 
     @property
-    def allowed(self) -> Accuracy:
+    def allowed(self) -> AllowedResults:
         """The results that the specification allows, computed at their first use."""
         if self._allowed is None:
             self._allowed = accuracy(load(self._program.text), self._program.inputs, options=REFERENCES)
@@ -109,17 +123,57 @@ class Judge:
         return self._judged_results(backend, results)
 
     def _judged_results(self, backend: Backend, results: Sequence[Array]) -> Judgement:
-        violations = self.allowed.violations(results)
-        if violations:
-            detail = "; ".join(map(str, violations))
-            return self._judgement(backend, Verdict.OUTSIDE, detail, section_of(self._program))
-        is_open = any(map(_differs_where_open, self.allowed.results, results))
-        return self._judgement(backend, Verdict.OPEN if is_open else Verdict.WITHIN)
+        signs = self._program.has_signed_zeros
+        verdict, detail = verdict_on(self.allowed, results, has_signed_zeros=signs)
+        section = section_of(self._program) if verdict in FAILURES else ""
+        return self._judgement(backend, verdict, detail, section)
 
     def _judgement(
         self, backend: Backend, verdict: Verdict, detail: str = "", section: str = ""
     ) -> Judgement:
         return Judgement(self._program.id, backend.name, verdict, detail[:MAX_DETAIL], section)
+
+
+def verdict_on(
+    allowed: AllowedResults, results: Sequence[Array], *, has_signed_zeros: bool = False
+) -> tuple[Verdict, str]:
+    """The verdict on a backend's results, and what is wrong with them.
+
+    Args:
+        allowed: the allowed results of the program.
+        results: the backend's.
+        has_signed_zeros: whether the specification says which sign results have that are zero.
+    """
+    violations = allowed.violations(results)
+    if violations:
+        return Verdict.OUTSIDE, "; ".join(map(str, violations))
+    if has_signed_zeros:
+        pairs = zip(allowed.results, results, strict=True)
+        signs = [one for index, pair in enumerate(pairs) for one in _other_signs(index, *pair)]
+        if signs:
+            return Verdict.ZERO_SIGN, "; ".join(signs)
+    is_open = any(map(_differs_where_open, allowed.results, results))
+    return (Verdict.OPEN if is_open else Verdict.WITHIN), ""
+
+
+def _other_signs(index: int, bound: ResultBound, result: Array) -> Iterator[str]:
+    """A sentence on the zeros of a result that have the other sign, where only one value is allowed."""
+    value = bound.value
+    if not is_inexact(value.dtype):
+        return
+    components = [(value, result)]
+    if value.dtype.kind == "c":
+        components = [(value.real, result.real), (value.imag, result.imag)]
+    for ours, theirs in components:
+        # NumPy has the sign of zero of its own types only.
+        signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (ours, theirs)]
+        wrong = (signs[0] != signs[1]) & (ours == 0) & (theirs == 0) & (bound.bound == 0)
+        if wrong.any():
+            first = np.argwhere(wrong)[0].tolist()
+            yield (
+                f"result {index}: {theirs[tuple(first)]} instead of {ours[tuple(first)]} at {first} "
+                f"({int(wrong.sum())} of {value.size} elements)"
+            )
 
 
 def is_specified(operation: str) -> bool:

@@ -80,6 +80,18 @@ def returning(module: Module, returned: Sequence[Value]) -> Module:
     return main_module(builder, [values[value] for value in returned])
 
 
+def returning_alone(module: Module, returned: Sequence[Value]) -> Module:
+    """A copy of a program that returns some values of its block, with the operations that these need."""
+    block = main_block(module)
+    needed = {operation for value in returned for operation in operations_before(value)}
+    values: dict[Value, Value] = {}
+    builder = builder_like(block, values)
+    for operation in block.operations[:-1]:
+        if operation in needed:
+            builder.copy(operation, values)
+    return main_module(builder, [values[value] for value in returned])
+
+
 def operation_program(operation: Operation, operands: Mapping[Value, Array]) -> tuple[Module, list[Array]]:
     """A program of one operation, whose arguments are its operands and what its regions use, and its inputs.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -148,23 +148,27 @@ class Accuracy:
         Args:
             actual: another implementation's results.
         """
-        arrays = [np.asarray(one) for one in actual]
-        if len(arrays) != len(self.results):
-            return [
-                BoundViolation(0, None, f"{len(arrays)} results instead of {len(self.results)}", 0, math.inf)
-            ]
-        violations = _violations(self.results, arrays)
-        if violations and self._estimate.add_choices():
-            self.results = self._estimate.bounds()
-            violations = _violations(self.results, arrays)
-        if violations and self._estimate.add_orders():
-            self.results = self._estimate.bounds()
-            violations = _violations(self.results, arrays)
-        if violations and self._estimate.is_random and self.draws < DEFAULT_NOISY_RUNS + MORE_NOISY_RUNS:
-            self._estimate.add_noisy_runs(MORE_NOISY_RUNS)
-            self.results, self.draws = self._estimate.bounds(), len(self._estimate.noisy_results)
-            violations = _violations(self.results, arrays)
-        return violations
+        exceeding = violations(self.results, actual)
+        if not exceeding or any(one.index is None for one in exceeding):
+            return exceeding
+        for add_runs in self._further_runs():
+            if exceeding and add_runs():
+                self.results, self.draws = self._estimate.bounds(), len(self._estimate.noisy_results)
+                exceeding = violations(self.results, actual)
+        return exceeding
+
+    def complete(self) -> None:
+        """Make all runs that `violations` makes where a result exceeds its bound, so that the bounds are the
+        widest ones whatever they are compared with.
+        """
+        for add_runs in self._further_runs():
+            add_runs()
+        self.results, self.draws = self._estimate.bounds(), len(self._estimate.noisy_results)
+
+    def _further_runs(self) -> list[Callable[[], bool]]:
+        """What adds runs to the estimate, and returns whether it did."""
+        estimate = self._estimate
+        return [estimate.add_choices, estimate.add_orders, estimate.add_more_noisy_runs]
 
     departures = violations
     """The former name of `violations`."""
@@ -263,6 +267,13 @@ class _Estimate:
             results = self._safe_run(run, self._perturbed_arguments())
             if results is not None:
                 self.noisy_results.append(results)
+
+    def add_more_noisy_runs(self) -> bool:
+        """Add random runs once; returns whether there are any."""
+        if not self.is_random or len(self.noisy_results) >= DEFAULT_NOISY_RUNS + MORE_NOISY_RUNS:
+            return False
+        self.add_noisy_runs(MORE_NOISY_RUNS)
+        return True
 
     def add_choices(self) -> bool:
         """Run the program with other correct results of the only reduction that has any, if there is one."""
@@ -434,13 +445,19 @@ def _relative_error(a: Array, b: Array) -> float:
     return float(np.sqrt(np.sum(np.square(differences[finite])))) / norm if norm else 0.0
 
 
-def _violations(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[BoundViolation]:
-    violations = []
-    for index, (bound, array) in enumerate(zip(bounds, arrays, strict=True)):
-        violation = violation_of(index, bound, array)
-        if violation is not None:
-            violations.append(violation)
-    return violations
+def violations(bounds: Sequence[ResultBound], actual: Sequence[object]) -> list[BoundViolation]:
+    """The results that exceed their bounds.
+
+    Args:
+        bounds: those of all results.
+        actual: another implementation's results.
+    """
+    arrays = [np.asarray(one) for one in actual]
+    if len(arrays) != len(bounds):
+        return [BoundViolation(0, None, f"{len(arrays)} results instead of {len(bounds)}", 0, math.inf)]
+    pairs = enumerate(zip(bounds, arrays, strict=True))
+    judged = [violation_of(index, bound, array) for index, (bound, array) in pairs]
+    return [one for one in judged if one is not None]
 
 
 def violation_of(index: int, bound: ResultBound, actual: Array) -> BoundViolation | None:

@@ -15,7 +15,7 @@ from ...execution.array_files import random_inputs
 from ...options import Options
 from ...program.ir import Module
 from ...program.ops.framework.verify import verify
-from ..backends import IsolatedBackend
+from ..backends import Backend, IsolatedBackend
 from ..error_bounds import accuracy
 from .search import FaultPredicate
 
@@ -52,7 +52,7 @@ def by_command(command: str, seconds: float = 60.0) -> FaultPredicate:
 
 
 def by_backend(
-    against: str, *, entry: str = "main", seed: int = 0, options: Options | None = None
+    against: str | Backend, *, entry: str = "main", seed: int = 0, options: Options | None = None
 ) -> FaultPredicate:
     """A predicate that holds if a backend's results exceed their error bounds.
 
@@ -60,7 +60,7 @@ def by_backend(
 
     Args:
         against: name of the backend (`nimblehlo.checks.backends.backend`), which runs in processes of its
-            own, one for each thread.
+            own, one for each thread; or a backend, which runs in this process.
         entry: the function to call.
         seed: of the inputs.
         options: of NimbleHLO's runs.
@@ -70,7 +70,7 @@ def by_backend(
 
     def shows_fault(module: Module) -> bool:
         if not hasattr(local, "backend"):
-            local.backend = IsolatedBackend(against)
+            local.backend = IsolatedBackend(against) if isinstance(against, str) else against
         try:
             inputs = random_inputs(module.functions[entry].type.inputs, seed)
             results = local.backend.run(module, inputs)

@@ -49,7 +49,7 @@ def test_counts(report: Report) -> None:
     assert report.counts("nimblehlo") == {Verdict.WITHIN: 2}
     text = report.as_text()
     assert text.startswith("outside: stablehlo.floor/f32/edges on wrong: ")
-    assert "wrong: 1 within, 0 open, 1 outside" in text
+    assert "wrong: 1 within, 0 open, 0 zero sign, 1 outside" in text
     assert f"conformance suite {SUITE_VERSION}: 2 programs" in text
 
 

@@ -71,6 +71,17 @@ def test_another_type_or_number_of_results_is_outside() -> None:
     assert verdict(ADD, none) == Verdict.OUTSIDE
 
 
+def test_the_sign_of_zero_where_the_specification_says_it() -> None:
+    """The maximum of IEEE 754 tells -0 from 0; an f32 that is not zero may not change with it."""
+    lost = changed(lambda one: np.where(one == 0, np.float32(0), one))
+    for id in ("stablehlo.maximum/f32/edges", "stablehlo.round_nearest_even/f32/edges"):
+        judgement = Judge(program(id)).judge(lost)
+        assert judgement.verdict == Verdict.ZERO_SIGN, id
+        assert "0.0 instead of -0.0 at" in judgement.detail
+        assert judgement.section.startswith("specification")
+    assert verdict("chlo.sinh/f32/edges", lost) == Verdict.WITHIN
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
