@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -389,7 +389,11 @@ class Executable(DirectCall):
         return self._program_for(arguments), arguments
 
     def explain(
-        self, what: Literal["all", "source", "passes", "program", "plan"] = "all", *, html: bool = False
+        self,
+        what: Literal["all", "source", "passes", "program", "plan"] = "all",
+        *,
+        html: bool = False,
+        runs: Mapping[str, Profile | Mapping[str, Any]] | None = None,
     ) -> str:
         """Describe the program's implementation as text.
 
@@ -399,20 +403,18 @@ class Executable(DirectCall):
                 specialization; ``"plan"``: the bytes that a call takes, and each step with its types, its
                 implementation and the reason for it; the last three for each combination of sizes met.
                 ``"all"``: each in turn, except for the passes.
-            html: instead of text, a page of HTML that shows the plan beside the module, whatever `what` is:
-                each step is linked to the operation that it comes from.
+            html: instead of text, a page of HTML, whatever `what` is: the plan as a graph and as a table, its
+                memory over time, and the module, in which each step is linked to its operations.
+            runs: for the page up to two profiles by their names, or what `Profile.as_dict` returned for this
+                or another version of the program. Steps show their times, the second ones beside the first.
 
         Raises:
-            ValueError: for another `what`.
+            ValueError: for another `what`, or more than two runs.
         """
         if what == "passes" and self._sanitizer is not None:
             return "The sanitizer runs the program as it was given, without optional passes."
         if html:
-            from .inspection.profiling import plan_page
-
-            title = f"@{self._entry} : {FunctionType(self.input_types, self.output_types)}"
-            plans = [(one.function, one.plan, one.memory) for one in self._cached_programs()]
-            return plan_page(title, self._module, plans)
+            return self._page(runs or {})
         if what not in ("all", "source", "passes", "program", "plan"):
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'passes', 'program' or 'plan'")
         from .compiler.explanation import function_text, module_text, passes_text
@@ -431,6 +433,19 @@ class Executable(DirectCall):
                 plan = f"{self._semantics()}{program.explain()}"
                 sections.append(f"Plan of @{self._entry} : {program.type}\n{plan}")
         return "\n\n".join(sections)
+
+    def _page(self, runs: Mapping[str, Profile | Mapping[str, Any]]) -> str:
+        """The page of its plans with the times of some runs."""
+        from .inspection.plan_page import plan_page
+        from .inspection.profiling import Profile
+
+        if len(runs) > 2:
+            raise ValueError(f"runs has {len(runs)} profiles, but a page shows at most 2")
+        figures = [(name, run.as_dict() if isinstance(run, Profile) else run) for name, run in runs.items()]
+        title = f"@{self._entry} : {FunctionType(self.input_types, self.output_types)}"
+        plans = [(one.function, one.plan, one.memory) for one in self._cached_programs()]
+        donated = range(len(self.input_types)) if self.options.donate == "all" else self.options.donate
+        return plan_page(title, self._module, plans, donated=tuple(donated), runs=figures)
 
     def _semantics(self) -> str:
         """A line that states the semantics of scatters, if windows of a scatter may be partly out of bounds.

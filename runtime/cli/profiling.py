@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..api import compile
 from ..errors import NimbleError
+from ..inspection.plan_page import read_profile
 from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 
 
@@ -25,6 +27,12 @@ def add(commands: Any) -> None:
         "--rows", type=int, default=30, metavar="N", help="maximum number of printed steps (default: 30)"
     )
     profile.add_argument("--json", metavar="FILE", help="store all figures")
+    profile.add_argument(
+        "--html", metavar="FILE", help="store the page of nimblehlo explain with these times"
+    )
+    profile.add_argument(
+        "--before", metavar="RUN.json", help="for the page an earlier profile, whose times stand beside these"
+    )
     profile.add_argument("--perfetto", metavar="FILE", help="store a trace for https://ui.perfetto.dev")
     profile.set_defaults(command=_profile)
     explain = commands.add_parser("explain", help="print how each operation runs, and why")
@@ -36,7 +44,16 @@ def add(commands: Any) -> None:
         help="the program as given, after each pass, after specialization, the plan, or all except for the "
         "passes (default: plan)",
     )
-    explain.add_argument("--html", metavar="FILE", help="store a page that shows the plan beside the program")
+    explain.add_argument(
+        "--html", metavar="FILE", help="store a page: the plan as a graph, its memory, and the program"
+    )
+    explain.add_argument(
+        "--profile",
+        nargs="+",
+        default=[],
+        metavar="RUN.json",
+        help="for the page one profile that nimblehlo profile --json stored, or two to compare",
+    )
     explain.set_defaults(command=_explain)
     for command in (profile, explain):
         add_settings(command)
@@ -55,6 +72,10 @@ def _profile(options: argparse.Namespace) -> int:
         profile.to_json(options.json)
     if options.perfetto:
         profile.to_perfetto(options.perfetto)
+    if options.html:
+        before = {Path(options.before).stem: read_profile(options.before)} if options.before else {}
+        page = executable.explain(html=True, runs={"this run": profile, **before})
+        Path(options.html).write_text(page, encoding="utf-8")
     return 0
 
 
@@ -63,7 +84,18 @@ def _explain(options: argparse.Namespace) -> int:
     if options.input or options.random is not None:
         executable(*inputs_of(executable, options))
     if options.html:
-        Path(options.html).write_text(executable.explain(html=True), encoding="utf-8")
+        runs = {_label(path, options.profile): read_profile(path) for path in options.profile}
+        try:
+            page = executable.explain(html=True, runs=runs)
+        except ValueError as error:
+            raise NimbleError(str(error)) from None
+        Path(options.html).write_text(page, encoding="utf-8")
     else:
         print(executable.explain(options.what))
     return 0
+
+
+def _label(path: str, paths: Sequence[str]) -> str:
+    """The name of a profile on the page: that of the file, or its path where two files have the same name."""
+    stem = Path(path).stem
+    return stem if [Path(other).stem for other in paths].count(stem) == 1 else path

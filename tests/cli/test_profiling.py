@@ -44,4 +44,24 @@ def test_explain(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "Plan of @main" in shown and "Before specialization" not in shown
     page = tmp_path / "plan.html"
     assert main(["explain", str(program), "--html", str(page)]) == 0
-    assert f"{program}:3:8</a>" in page.read_text()
+    assert f"{program}:3:8" in page.read_text()
+
+
+def test_pages_with_times(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored, page = tmp_path / "first.json", tmp_path / "plan.html"
+    run = ["profile", str(program), "--random", "0"]
+    assert main([*run, "--json", str(stored)]) == 0
+    assert main([*run, "--html", str(page), "--before", str(stored)]) == 0
+    assert '"label":"this run"' in page.read_text() and '"label":"first"' in page.read_text()
+    (tmp_path / "other").mkdir()
+    second = tmp_path / "other" / "first.json"
+    second.write_text(stored.read_text())
+    shown = ["explain", str(program), "--html", str(page), "--profile"]
+    assert main([*shown, str(stored), str(second)]) == 0
+    assert json.dumps(str(second)) in page.read_text()
+    third = tmp_path / "third.json"
+    third.write_text(stored.read_text())
+    assert main([*shown, str(stored), str(second), str(third)]) == 1
+    assert "at most 2" in capsys.readouterr().err
+    assert main([*shown, str(program)]) == 1
+    assert "is not a profile" in capsys.readouterr().err

@@ -134,7 +134,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "mpi": {"grid"},
         "program": {"boundary", "executor", "grid", "memory", "verification"},
     },
-    "inspection": {"progress": set(), "sanitizer": set(), "profiling": set()},
+    "inspection": {"progress": set(), "sanitizer": set(), "plan_page": set(), "profiling": {"plan_page"}},
     "checks": {
         "backends": set(),
         "checking": set(),

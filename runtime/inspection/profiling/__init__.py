@@ -1,6 +1,6 @@
 """Records of a call: the time of each step (`profile`) and the results of each operation (`trace`)."""
 
-from .plan_page import plan_page
+from ..plan_page import plan_page
 from .profile import Profile, StepFigures
 from .recording import profile
 from .trace import Trace, TracedResult, trace

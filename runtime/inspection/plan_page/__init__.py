@@ -1,0 +1,7 @@
+"""A plan as a page of HTML: its graph, its memory, its times, and the program that it comes from."""
+
+from .graph import InnerOperation, PlanGraph, PlanStep, plan_graph
+from .page import plan_page
+from .runs import read_profile, run_times
+
+__all__ = ["InnerOperation", "PlanGraph", "PlanStep", "plan_graph", "plan_page", "read_profile", "run_times"]

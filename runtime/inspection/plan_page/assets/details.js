@@ -1,0 +1,65 @@
+// The selected step in words.
+const MOST_ENTRIES = 200;
+
+function showDetails(root, plan, step, page) {
+  root.replaceChildren();
+  root.scrollTop = 0;
+  if (step === null) {
+    root.append(
+      element("h2", {}, "Select a step"),
+      element("p", {}, "in the graph, the table, the line of memory or the program. The arrow keys go from step to step."),
+    );
+    return;
+  }
+  const texts = plan.texts;
+  root.append(
+    element("h2", {}, `Step ${plan.path[step]}: ${texts[plan.operation[step]]}`),
+    element("dl", {}, ...facts(plan, step, page).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])),
+  );
+  const link = (target, text) => element("a", { href: `#step=${plan.path[target]}`, onclick: (event) => {
+    event.preventDefault();
+    page.select(target);
+  } }, text);
+  const lines = (numbers) => numbers.flatMap((line) => [" ", element("a", { href: `#line=${line}`, onclick: (event) => {
+    event.preventDefault();
+    page.showLine(line);
+  } }, `line ${line}`)]);
+  section(root, "Inputs", plan.inputs[step].map((input, index) => {
+    const type = plan.operands[step][index];
+    const shown = [type === undefined ? "captured value" : texts[type], " from "];
+    if (input === null) return [...shown, "a constant"];
+    if (input < 0) return [...shown, `argument ${-1 - input}`];
+    return [...shown, link(input, `step ${plan.path[input]}`), ` ${shortName(texts[plan.operation[input]])}`];
+  }));
+  section(root, "Results", plan.results[step].map((type) => [texts[type]]));
+  section(root, "Read by", plan.readers[step].map((reader) => [link(reader, `step ${plan.path[reader]}`), ` ${shortName(texts[plan.operation[reader]])}`]));
+  section(root, "Operations inside", plan.inner[step].map(([operation, types, own]) => [
+    `${shortName(texts[operation])} ${types.map((type) => texts[type]).join(", ")}`, ...lines(own)]));
+  section(root, "Steps inside", plan.children[step].map((child) => [link(child, `step ${plan.path[child]}`), ` ${shortName(texts[plan.operation[child]])}`]));
+  section(root, "Source", [[texts[plan.location[step]], ...lines(plan.lines[step])]]);
+  const alive = aliveDuring(plan, step);
+  section(root, `In memory during it: ${counted(alive.length, "value")}`, alive.map(([producer, bytes]) => [
+    `${formatBytes(bytes).padStart(9)} of `, link(producer, `step ${plan.path[producer]}`), ` ${shortName(texts[plan.operation[producer]])} ${plan.results[producer].map((type) => texts[type]).join(", ")}`]));
+}
+
+function section(root, title, entries) {
+  if (!entries.length) return;
+  const shown = entries.slice(0, MOST_ENTRIES).map((entry) => element("li", {}, ...entry));
+  if (entries.length > MOST_ENTRIES) shown.push(element("li", {}, `and ${formatCount(entries.length - MOST_ENTRIES)} more`));
+  root.append(element("h2", {}, title), element("ul", { class: "entries" }, ...shown));
+}
+
+function facts(plan, step, page) {
+  const kind = plan.texts[plan.implementation[step]];
+  const words = plan.children[step].length ? "the steps of its regions run one by one" : page.words[kind];
+  const rows = [["how", `${kind}: ${words}`], ["why", plan.texts[plan.reason[step]]]];
+  plan.runs.forEach((run) => {
+    const own = run.own[step];
+    const share = run.shares[step];
+    const bound = share === null ? "" : `, ${(100 * share).toFixed(0)} % of the bound`;
+    const portion = own === null ? "" : ` (${((100 * own * run.calls) / run.seconds).toFixed(1)} % of a call${bound})`;
+    rows.push([`time, ${run.label}`, own === null ? "not in this run" : `${formatSeconds(own)}${portion}`]);
+  });
+  rows.push(["memory", `${formatBytes(plan.peaks[step])} live, ${formatBytes(plan.allocated[step])} allocated by it`]);
+  return rows;
+}

@@ -1,0 +1,105 @@
+"""The page of a plan: one file that a browser shows without faults at every width, light and dark."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.inspection.plan_page.page import script_json
+from tests.support import browser
+
+ROOT = Path(__file__).resolve().parents[3]
+TRANSFORMER = ROOT / "examples" / "transformer.mlir"
+
+
+def data_of(page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def page_with_runs() -> str:
+    executable = nimblehlo.compile(TRANSFORMER)
+    profile = executable.profile([np.load(TRANSFORMER.with_suffix(".input0.npy"))])
+    return executable.explain(html=True, runs={"now": profile, "before": profile.as_dict()})
+
+
+def test_the_page_needs_no_other_file() -> None:
+    page = page_with_runs()
+    assert not re.findall(r'(?:src|href)="(?!#)|https?://|@import|url\(', page)
+    data = data_of(page)
+    (plan,) = data["plans"]
+    columns = ("path", "parent", "operation", "inputs", "lines", "inner", "peaks")
+    assert {len(plan[name]) for name in columns} == {len(plan["runs"][0]["own"])}
+    assert [run["label"] for run in plan["runs"]] == ["now", "before"]
+    assert "stablehlo.dot_general" in data["texts"]
+
+
+def test_texts_of_a_program_are_data() -> None:
+    """Names, attributes and locations cannot become markup or script."""
+    text = """module @"</script><script>document.title='run'</script>" {
+  func.func @main(%x: tensor<3xf32>) -> tensor<3xf32>
+      attributes {note = "<img src=x onerror=alert(1)> {{data}}"} {
+    %0 = stablehlo.negate %x : tensor<3xf32> loc("<!-- <script>")
+    return %0 : tensor<3xf32>
+  }
+}"""
+    page = nimblehlo.compile(text).explain(html=True)
+    assert page.count("<script") == page.count("</script>") == 2 and "<img" not in page and "<!--" not in page
+    data = data_of(page)
+    assert any("</script><script>" in line for line in data["program"])
+    assert any("{{data}}" in line for line in data["program"])
+
+
+def test_json_in_a_script() -> None:
+    value = {"a": "</script><!-- \u2028 &amp;"}
+    text = script_json(value)
+    assert "<" not in text and "\u2028" not in text and json.loads(text) == value
+
+
+def test_runs_of_a_page_are_at_most_two() -> None:
+    executable = nimblehlo.compile(TRANSFORMER)
+    run = {"steps": [], "call_seconds": [1.0]}
+    with pytest.raises(ValueError, match="at most 2"):
+        executable.explain(html=True, runs={"a": run, "b": run, "c": run})
+
+
+@browser.needs_browser
+def test_nothing_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "plan.html"
+    path.write_text(page_with_runs(), encoding="utf-8")
+    unknown = tmp_path / "unknown.html"
+    dynamic = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }"
+    unknown.write_text(nimblehlo.compile(dynamic).explain(html=True), encoding="utf-8")
+    assert not browser.faults([path, unknown])
+
+
+@browser.needs_browser
+def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
+    path = tmp_path / "plan.html"
+    path.write_text(page_with_runs(), encoding="utf-8")
+    script = """(() => {
+      const page = view.eval("page"), document = view.document;
+      const text = (id) => document.getElementById(id).textContent;
+      page.setView("table");
+      page.search("row_fusion");
+      const rows = document.querySelectorAll("#table .row").length;
+      page.nextMatch();
+      return { rows, matches: text("matches"), details: text("details"), memory: text("memory-text"),
+        marked: [...document.querySelectorAll("#program .marked")].map((one) => one.textContent),
+        boxes: page.graph.layout.boxes.size, hash: view.location.hash };
+    })()"""
+    (figures,) = browser.measure([path], [1300], expression=script)
+    shown = figures["script"]
+    assert shown["rows"] == 3 and shown["matches"].startswith("3 steps")
+    assert "Step 0: nimblehlo.row_fusion" in shown["details"] and "Operations inside" in shown["details"]
+    assert "one loop over rows" in shown["details"] and "% of the bound" in shown["details"]
+    assert any("stablehlo.reduce" in line for line in shown["marked"])
+    assert shown["boxes"] == 18 and shown["hash"] == "#step=0"
+    assert "at most" in shown["memory"]

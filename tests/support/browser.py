@@ -1,0 +1,162 @@
+"""Measures pages in a headless browser, where one is installed.
+
+`python -m tests.support.browser PAGE.html ...` prints what cannot be read at a width, light or dark.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from html import escape, unescape
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+WIDTHS: Final = (400, 800, 1300)
+"""Pixels of the widths at which pages are looked at: a phone, half a screen, a screen."""
+
+MIN_FONT_PIXELS: Final = 11 * 96 / 72
+"""11 points."""
+
+_FINDINGS: Final = ("small", "outside", "cut")
+
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
+
+# What is measured of a document: each finding is a text that names the element.
+_MEASURE: Final = """
+function measured(frame) {
+  const page = frame.contentDocument, view = frame.contentWindow, width = view.innerWidth;
+  const name = (one) => `${one.tagName.toLowerCase()}#${one.id}.${one.className}: ` +
+    (one.textContent || "").trim().slice(0, 40);
+  const scrolls = (one) => {
+    for (let outer = one; outer && outer !== page.documentElement; outer = outer.parentElement) {
+      if (["auto", "scroll"].includes(view.getComputedStyle(outer).overflowX)) return true;
+    }
+    return false;
+  };
+  const isShown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const small = [], outside = [], cut = [];
+  for (const one of page.body.querySelectorAll("*")) {
+    if (!isShown(one) || ["SCRIPT", "STYLE", "NOSCRIPT", "OPTION"].includes(one.tagName)) continue;
+    const style = view.getComputedStyle(one), bounds = one.getBoundingClientRect();
+    if (bounds.width <= 2 || bounds.height <= 2 || bounds.right <= 0) continue;
+    const hasText = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (hasText && parseFloat(style.fontSize) < MIN_FONT - 0.01) small.push(`${style.fontSize} ${name(one)}`);
+    const isWide = hasText || ["TABLE", "IMG"].includes(one.tagName);
+    if (isWide && bounds.right > width + 1 && !scrolls(one))
+      outside.push(`${Math.round(bounds.right)} ${name(one)}`);
+    if (hasText && ["hidden", "clip"].includes(style.overflowX) && one.scrollWidth > one.clientWidth + 1)
+      cut.push(name(one));
+  }
+  const light = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).map(Number);
+    return (0.3 * red + 0.59 * green + 0.11 * blue) / 255;
+  };
+  const style = view.getComputedStyle(page.body);
+  return { width, scrolls_to: page.documentElement.scrollWidth, small, outside, cut,
+    text_light: light(style.color), page_light: light(style.backgroundColor), script: EXPRESSION };
+}
+onload = () => setTimeout(() => {
+  const shown = document.createElement("pre");
+  try {
+    shown.textContent = JSON.stringify([...document.querySelectorAll("iframe")].map(measured));
+  } catch (error) {
+    shown.textContent = JSON.stringify({ error: String(error) });
+  }
+  document.body.replaceChildren(shown);
+}, 300);
+"""
+
+
+@functools.cache
+def browser() -> str | None:
+    """The path of a browser of the Chromium family; None if there is none."""
+    named = os.environ.get("NIMBLEHLO_BROWSER")
+    return named or next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+needs_browser = pytest.mark.skipif(
+    browser() is None, reason="needs Chromium in PATH, or NIMBLEHLO_BROWSER, which names it"
+)
+
+
+def measure(
+    paths: Sequence[Path], widths: Sequence[int] = WIDTHS, *, dark: bool = False, expression: str = "null"
+) -> list[dict[str, Any]]:
+    """Measure pages.
+
+    Args:
+        paths: of the pages.
+        widths: of the windows, in pixels.
+        dark: whether the user prefers dark pages.
+        expression: JavaScript whose value is returned as ``"script"``; `view` is the page's window.
+
+    Returns:
+        For each page and each width: ``small``: elements with text of less than 11 points; ``outside``:
+        texts, tables and pictures that end beyond the window; ``cut``: texts that are hidden in part;
+        ``scrolls_to``: the width of the document; ``text_light``, ``page_light``: how light text and page
+        are, from 0 to 1.
+    """
+    script = _MEASURE.replace("MIN_FONT", str(MIN_FONT_PIXELS)).replace("EXPRESSION", expression)
+    frames = "".join(
+        f'<iframe src="{escape(path.resolve().as_uri())}"'
+        f' style="width:{width}px;height:900px;border:0"></iframe>'
+        for path in paths
+        for width in widths
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "frames.html")
+        page.write_text(
+            f"<!doctype html><meta charset=utf-8>{frames}<script>{script}</script>", encoding="utf-8"
+        )
+        shown = _run([f"--user-data-dir={folder}/profile", *_scheme(dark), "--dump-dom", page.as_uri()])
+    (text,) = re.findall(r"<pre>(.*?)</pre>", shown, re.DOTALL)
+    figures = json.loads(unescape(text))
+    assert isinstance(figures, list), figures
+    return figures
+
+
+def faults(paths: Sequence[Path], widths: Sequence[int] = WIDTHS) -> list[str]:
+    """What a reader could not read of pages, light and dark: one text for each fault."""
+    found = []
+    for dark in (False, True):
+        each = [(path, width) for path in paths for width in widths]
+        for (path, width), figures in zip(each, measure(paths, widths, dark=dark), strict=True):
+            where = f"{path.name}, {width} pixels, {'dark' if dark else 'light'}"
+            found += [f"{where}: {kind}: {text}" for kind in _FINDINGS for text in figures[kind]]
+            if figures["scrolls_to"] > width:
+                found.append(f"{where}: the page is {figures['scrolls_to']} pixels wide")
+            if (figures["page_light"] < figures["text_light"]) != dark:
+                found.append(
+                    f"{where}: text of lightness {figures['text_light']:.2f} on {figures['page_light']:.2f}"
+                )
+    return found
+
+
+def _scheme(dark: bool) -> list[str]:
+    return [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
+
+
+def _run(arguments: list[str]) -> str:
+    """The standard output of the browser."""
+    command = [
+        str(browser()),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--allow-file-access-from-files",
+    ]
+    command += ["--window-size=1500,1000", "--virtual-time-budget=4000", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+if __name__ == "__main__":
+    print("\n".join(faults(list(map(Path, sys.argv[1:])))) or "no faults")
