@@ -98,7 +98,8 @@ class DenseElementsAttribute:
     def __init__(self, type: TensorType, array: Array) -> None:
         self.type = type
         self.array = array
-        array.flags.writeable = False
+        if array.flags.writeable:
+            array.flags.writeable = False
 
     @property
     def is_splat(self) -> bool:

@@ -50,7 +50,7 @@ from ...ir import (
 from ...ir.printer import Printer
 from ..type_parser import MAX_RANK
 from . import values
-from .container import EntryReader
+from .program_reader import EntryReader
 
 T = TypeVar("T")
 
@@ -91,14 +91,6 @@ def _decode(reader: EntryReader, readers: tuple[Callable[[EntryReader], T], ...]
     return readers[code](reader)
 
 
-def _text(reader: EntryReader) -> str:
-    """Consume a reference to a string attribute; its text."""
-    value = reader.attribute()
-    if not isinstance(value, StringAttribute):
-        reader.fail("expected a reference to a string")
-    return value.value
-
-
 def location(reader: EntryReader) -> Location:
     """Consume a reference to a location."""
     value = reader.attribute()
@@ -110,7 +102,7 @@ def location(reader: EntryReader) -> Location:
 
 
 def _dictionary(reader: EntryReader) -> DictionaryAttribute:
-    return DictionaryAttribute(dict(reader.list(lambda: (_text(reader), reader.attribute()))))
+    return DictionaryAttribute(reader.named_attributes())
 
 
 def _typed_string(reader: EntryReader) -> StringAttribute:
@@ -120,7 +112,7 @@ def _typed_string(reader: EntryReader) -> StringAttribute:
 
 
 def _nested_symbol(reader: EntryReader) -> SymbolAttribute:
-    root = _text(reader)
+    root = reader.string_attribute()
     nested = reader.attributes()
     return SymbolAttribute(root, tuple([str(each) for each in nested if isinstance(each, SymbolAttribute)]))
 
@@ -130,12 +122,12 @@ def _call_site(reader: EntryReader) -> LocationAttribute:
 
 
 def _file(reader: EntryReader) -> LocationAttribute:
-    return LocationAttribute(FileLocation(_text(reader), reader.varint(), reader.varint()))
+    return LocationAttribute(reader.file_location())
 
 
 def _file_range(reader: EntryReader) -> LocationAttribute:
     """A file, and (line, column, last column) or (line, column, last line, last column), or less."""
-    file = _text(reader)
+    file = reader.string_attribute()
     numbers = reader.list(reader.varint)
     if len(numbers) > 4:
         reader.fail(f"a location of {len(numbers)} lines and columns")
@@ -156,7 +148,7 @@ def _fused_with_metadata(reader: EntryReader) -> LocationAttribute:
 
 
 def _named(reader: EntryReader) -> LocationAttribute:
-    name, child = _text(reader), location(reader)
+    name, child = reader.string_attribute(), location(reader)
     return LocationAttribute(NameLocation(name, None if child == UNKNOWN else child))
 
 
@@ -208,7 +200,7 @@ _ATTRIBUTES: Final[tuple[Callable[[EntryReader], Attribute], ...]] = (
     _dictionary,
     lambda reader: StringAttribute(reader.string()),
     _typed_string,
-    lambda reader: SymbolAttribute(_text(reader)),
+    lambda reader: SymbolAttribute(reader.string_attribute()),
     _nested_symbol,
     lambda reader: TypeAttribute(reader.type()),
     lambda reader: UnitAttribute(),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from .byte_writer import ByteWriter
-from .container import DIALECT_VERSIONS, MAGIC, NATIVE_PROPERTIES, OPTIONAL_ARGUMENT_LOCATIONS, Section
+from .container_format import DIALECT_VERSIONS, MAGIC, NATIVE_PROPERTIES, OPTIONAL_ARGUMENT_LOCATIONS, Section
 
 
 class _Entry(NamedTuple):

@@ -12,7 +12,7 @@ from ....types import FutureType, TokenType, Type
 from ...ir import ArrayAttribute, Attribute, EnumAttribute, StructAttribute
 from ...ir.attributes import FieldValue
 from . import values
-from .container import EntryReader
+from .program_reader import EntryReader
 from .vhlo import enum_reader, output_operand_alias, result_accuracy, struct, sub_axis
 
 _Fields = Mapping[str, Callable[[EntryReader], FieldValue]]

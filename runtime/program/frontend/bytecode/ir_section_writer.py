@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from ....errors import NimbleError, UnsupportedError
 from ...ir import UNKNOWN, Attribute, Block, Location, Operation, Region, Value
 from .byte_writer import ByteWriter
-from .container import (
+from .container_format import (
     LAZY_REGIONS,
     OPTIONAL_ARGUMENT_LOCATIONS,
     USE_LIST_ORDERS,

@@ -17,7 +17,7 @@ from ...ir import Attribute, DenseArrayAttribute
 from ...ops.framework.declaration import lookup
 from ...ops.framework.fields import REQUIRED
 from . import vhlo_operations
-from .container import NATIVE_SEGMENT_SIZES, EntryReader
+from .program_reader import EntryReader
 
 _MAX_INDEX_BITS: Final = 8
 
@@ -38,30 +38,22 @@ _UNDECLARED: Final = {
 """The properties of operations without a declaration of all their attributes; ``?`` marks optional ones."""
 
 
-def properties(name: str, reader: EntryReader) -> Mapping[str, Attribute]:
-    """Consume the native properties of an operation.
+def segment_sizes(name: str, reader: EntryReader) -> Mapping[str, Attribute]:
+    """Consume the number of operands in each segment, if the operation has segments; an attribute."""
+    declaration = lookup(name)
+    if declaration is None:
+        return {}
+    sizes = _segment_sizes(reader, len(declaration.declared_operands))
+    return {"operandSegmentSizes": DenseArrayAttribute(element_type("i32"), sizes)}
+
+
+@functools.cache
+def property_names(name: str) -> tuple[tuple[str, bool], ...]:
+    """The attributes among an operation's native properties in their order, and whether each is optional.
 
     Raises:
         UnsupportedError: which properties the operation has is not known.
     """
-    decoded: dict[str, Attribute] = {}
-    for attribute, is_optional in _property_names(name):
-        if is_optional and reader.is_empty:
-            # Earlier versions of the operation end before attributes that came later.
-            break
-        value = reader.optional_attribute() if is_optional else reader.attribute()
-        if value is not None:
-            decoded[attribute] = value
-    declaration = lookup(name)
-    if declaration is not None and not reader.is_empty and reader.container.version >= NATIVE_SEGMENT_SIZES:
-        sizes = _segment_sizes(reader, len(declaration.declared_operands))
-        decoded["operandSegmentSizes"] = DenseArrayAttribute(element_type("i32"), sizes)
-    return decoded
-
-
-@functools.cache
-def _property_names(name: str) -> tuple[tuple[str, bool], ...]:
-    """The attributes among an operation's properties, and whether each is optional."""
     if name.startswith("vhlo."):
         return tuple([(each, False) for each in sorted(vhlo_operations.attributes_of(name))])
     stated = _UNDECLARED.get(name)

@@ -11,7 +11,7 @@ from ...ir import Module, Operation, Value
 from ..module_items import module_item, module_of
 from . import builtin, hlo, operations, sdy, vhlo
 from .container import Container, Decoder
-from .ir_section import ProgramReader
+from .program_reader import ProgramReader
 from .vhlo_versions import LATEST_VERSION, version_text
 
 _PRODUCER: Final = re.compile(r"StableHLO_v(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
@@ -55,12 +55,14 @@ def read_bytecode(content: bytes, name: str) -> Module:
             raise
     except RecursionError:
         raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
-    if any(each.name in _LEGACY for each in container.operation_names):
-        for item in items:
+    names = {each.name for each in container.operation_names}
+    is_artifact = any(dialect.name == "vhlo" for dialect in container.dialects)
+    for item in items:
+        if names & _LEGACY:
             _replace_legacy(item, name)
-    if any(dialect.name == "vhlo" for dialect in container.dialects):
-        for item in items:
+        if is_artifact and _CAST in names:
             _remove_casts(item)
+        if is_artifact:
             _return_from_functions(item)
     return module_of([module_item(item) for item in items])
 
@@ -115,9 +117,12 @@ def _keeps_types(cast: Operation) -> bool:
 
 def _return_from_functions(operation: Operation) -> None:
     """Give functions the terminator of the func dialect: VHLO has one for functions and regions."""
-    for nested in operation.walk():
-        if nested.name == "func.func":
-            for region in nested.regions:
-                for block in region.blocks:
-                    if block.operations and block.terminator.name == "stablehlo.return":
-                        block.terminator.name = "func.return"
+    is_function = operation.name == "func.func"
+    if not is_function and operation.name != "builtin.module":
+        return
+    for block in [block for region in operation.regions for block in region.blocks]:
+        if not is_function:
+            for nested in block.operations:
+                _return_from_functions(nested)
+        elif block.operations and block.terminator.name == "stablehlo.return":
+            block.terminator.name = "func.return"

@@ -26,7 +26,7 @@ from ...ir.sharding import (
     mesh_of,
 )
 from ...ir.sharding_rules import ShardingRule, TensorMapping
-from .container import EntryReader
+from .program_reader import EntryReader
 from .vhlo import string
 
 T = TypeVar("T")

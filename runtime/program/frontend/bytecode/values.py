@@ -34,11 +34,10 @@ from ...ir import (
     IntegerAttribute,
     StructAttribute,
 )
-from ...ops.framework.memory_limit import is_addressable
+from ...ops.framework.memory_limit import MAX_ELEMENTS, is_addressable
 from ..type_parser import MAX_RANK
 from .byte_writer import ByteWriter
-from .container import EntryReader
-from .cursor import ByteCursor
+from .program_reader import ByteCursor, EntryReader
 
 DYNAMIC_SIZE: Final = -(1 << 63)
 """How MLIR represents a size or a bound that is unknown."""
@@ -194,24 +193,23 @@ def dense_elements(reader: EntryReader, type: Type, raw: bytes) -> DenseElements
     """A constant of little-endian bytes in row-major order, or of the bytes of one element for all."""
     if not isinstance(type, TensorType) or not type.is_static:
         reader.fail(f"expected a tensor type with static sizes, found {type}")
-    if not is_addressable(type):
+    size, dtype = type.size, type.element_type.dtype
+    if size > MAX_ELEMENTS or (not size and not is_addressable(type)):
         reader.fail(f"{type} has more elements than can be addressed")
     if type.category == BOOLEAN:
         return DenseElementsAttribute(type, _booleans(reader, type, raw))
-    itemsize = type.dtype.itemsize
-    if len(raw) == itemsize and type.size != 1:
-        return DenseElementsAttribute(type, np.broadcast_to(_elements(raw, type).reshape(()), type.shape))
-    if len(raw) != itemsize * type.size:
+    is_splat = len(raw) == dtype.itemsize and size != 1
+    if not is_splat and len(raw) != dtype.itemsize * size:
         reader.fail(f"{len(raw)} bytes for the elements of {type}")
-    return DenseElementsAttribute(type, _elements(raw, type).reshape(type.shape))
+    elements = raw if type.element_type.width >= 8 else _low_bits(raw, type.element_type.width)
+    strides = (0,) * len(type.shape) if is_splat else None
+    return DenseElementsAttribute(type, np.ndarray(type.shape, dtype, elements, 0, strides))
 
 
-def _elements(raw: bytes, type: TensorType) -> Array:
-    """The elements of bytes; a byte has one element of less than 8 bits."""
-    data: Array = np.frombuffer(raw, np.uint8)
-    if type.element_type.width < 8:
-        data = data & np.uint8((1 << type.element_type.width) - 1)
-    return data.view(type.dtype)
+def _low_bits(raw: bytes, width: int) -> Array:
+    """The low bits of each byte, which has one element of less than 8 bits."""
+    masked: Array = np.frombuffer(raw, np.uint8) & np.uint8((1 << width) - 1)
+    return masked
 
 
 def _booleans(reader: EntryReader, type: TensorType, raw: bytes) -> Array:

@@ -27,7 +27,7 @@ from ...ir import (
 )
 from ...ir.attributes import FieldValue
 from . import values
-from .container import EntryReader
+from .program_reader import EntryReader
 
 NONE: Final = TypeAttribute(OpaqueType("none"))
 """Stands for an attribute that is absent."""
@@ -151,8 +151,7 @@ def sub_axis(reader: EntryReader) -> OpaqueAttribute:
 
 
 def _dictionary(reader: EntryReader) -> DictionaryAttribute:
-    entries = reader.list(lambda: (string(reader, reader.attribute()), reader.attribute()))
-    return DictionaryAttribute(dict(entries))
+    return DictionaryAttribute(reader.named_attributes())
 
 
 def string(reader: EntryReader, value: Attribute) -> str:

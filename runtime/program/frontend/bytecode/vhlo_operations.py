@@ -8,6 +8,7 @@ Source: StableHLO, ``VhloLegalizeToStablehlo.cpp`` and ``VhloToVersionPatterns.t
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -37,12 +38,15 @@ _VERSIONED: Final = re.compile(r"vhlo\.([\w-]+)_v(\d{1,9})")
 _I32: Final = element_type("i32")
 _FUNC_NAMES: Final = {"func": "func.func", "call": "func.call"}
 """The operations that are not StableHLO's."""
+_TRANSFERS: Final = frozenset({"send", "recv"})
+"""The operations that always have a channel."""
 _API_VERSION: Final = "custom_call_api_version"
 _LAYOUTS: Final = frozenset({"operand_layouts", "result_layouts"})
 """The attributes of a custom call that it either has both or leaves out."""
 _NO_LAYOUTS: Final = ArrayAttribute(())
 
 
+@functools.cache
 def attributes_of(name: str) -> tuple[str, ...]:
     """The names of the attributes of an operation of VHLO, such as ``"vhlo.compare_v1"``.
 
@@ -66,8 +70,9 @@ def upgrade(name: str, attributes: Mapping[str, Attribute]) -> tuple[str, Mappin
     Raises:
         UnsupportedError: there is no such operation, or no such version of it.
     """
-    attributes_of(name)
-    kind = name.removeprefix("vhlo.").rpartition("_v")[0]
+    kind, has_rules = _kind_of(name)
+    if not has_rules:
+        return f"stablehlo.{kind}", attributes
     remaining = _without_defaults(kind, attributes)
     upgraded: dict[str, Attribute] = {}
     for attribute, mnemonic, fields in STRUCTS.get(kind, ()):
@@ -75,7 +80,7 @@ def upgrade(name: str, attributes: Mapping[str, Attribute]) -> tuple[str, Mappin
         structured = _struct(mnemonic, stated)
         if structured is not None:
             upgraded[attribute] = structured
-    if kind in ("send", "recv") or (kind in COLLECTIVES and "channel_id" in remaining):
+    if kind in _TRANSFERS or (kind in COLLECTIVES and "channel_id" in remaining):
         upgraded["channel_handle"] = _channel(remaining)
     arrays = ARRAYS.get(kind, "").split()
     for attribute, value in remaining.items():
@@ -83,6 +88,19 @@ def upgrade(name: str, attributes: Mapping[str, Attribute]) -> tuple[str, Mappin
         if converted is not None:
             upgraded[attribute] = converted
     return _FUNC_NAMES.get(kind, f"stablehlo.{kind}"), upgraded
+
+
+@functools.cache
+def _kind_of(name: str) -> tuple[str, bool]:
+    """The name of an operation of VHLO without its version, and whether its attributes differ in StableHLO.
+
+    Raises:
+        UnsupportedError: there is no such operation, or no such version of it.
+    """
+    attributes = attributes_of(name)
+    kind = name.removeprefix("vhlo.").rpartition("_v")[0]
+    rules = (DEFAULTS, STRUCTS, ARRAYS, SYMBOLS, COLLECTIVES, _FUNC_NAMES, _TRANSFERS)
+    return kind, any(kind in each for each in rules) or not FLAGS.isdisjoint(attributes)
 
 
 def _without_defaults(kind: str, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:

@@ -7,7 +7,7 @@ from typing import Final
 from ....errors import UnsupportedError
 from ...ir import Module, Operation
 from ..module_items import operation_of
-from .container import MAX_VERSION, NATIVE_PROPERTIES
+from .container_format import MAX_VERSION, NATIVE_PROPERTIES
 from .container_writer import ContainerWriter
 from .encoder import BuiltinEncoder, Encoder
 from .ir_section_writer import EncodedOperation, ProgramWriter

@@ -24,8 +24,8 @@ from typing import Any, Final
 from nimblehlo.errors import NimbleError
 from nimblehlo.program.frontend.bytecode import read_bytecode, write_artifact, write_bytecode
 from nimblehlo.program.frontend.bytecode.byte_writer import ByteWriter
-from nimblehlo.program.frontend.bytecode.container import MAGIC, read_section
-from nimblehlo.program.frontend.bytecode.cursor import ByteCursor
+from nimblehlo.program.frontend.bytecode.container_format import MAGIC
+from nimblehlo.program.frontend.bytecode.program_reader import ByteCursor
 from nimblehlo.program.frontend.loader import load_ir
 from nimblehlo.program.ir.printer import print_module
 
@@ -134,7 +134,7 @@ def _sections(content: bytes) -> tuple[bytes, list[tuple[int, bytes]]]:
     cursor.text()
     head, sections = content[: cursor.position], []
     while not cursor.is_empty:
-        number, section = read_section(cursor)
+        number, section = cursor.section()
         sections.append((number, content[section.position : section.end]))
     return head, sections
 

@@ -13,9 +13,10 @@ import nimblehlo
 from nimblehlo import ParseError, UnsupportedError
 from nimblehlo.program.frontend import jaxlib_modules
 from nimblehlo.program.frontend.bytecode import read_bytecode, values
-from nimblehlo.program.frontend.bytecode.cursor import ByteCursor
+from nimblehlo.program.frontend.bytecode.program_reader import ByteCursor
 from nimblehlo.program.frontend.loader import load_ir
 from nimblehlo.program.frontend.parser import parse
+from nimblehlo.program.ir import FileLocation, FusedLocation
 from nimblehlo.program.ir.printer import print_module
 from nimblehlo.types import DYNAMIC, element_type
 
@@ -140,3 +141,52 @@ def test_bounds_fit_the_dimensions(bounds: list[int], reason: str) -> None:
     encoding = values.bounds_encoding(bounds)
     with pytest.raises(ParseError, match=reason):
         values.ranked_tensor(cursor, (DYNAMIC, 3), element_type("f32"), encoding)
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 1), (0, 4), (4, 4)])
+def test_a_range_outside_of_the_bytes_is_refused(start: int, end: int) -> None:
+    with pytest.raises(ValueError, match=f"bytes {start} to {end} of 3"):
+        ByteCursor(b"abc", start, end, "file")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", *[bytes([1 << extra, *[0] * (extra - 1)]) for extra in range(1, 8)]]
+)
+def test_an_integer_does_not_reach_beyond_its_range(content: bytes) -> None:
+    cursor = ByteCursor(content + b"\1", 0, len(content), "file")
+    with pytest.raises(ParseError, match=r"expected an integer, but .*, at byte 0"):
+        cursor.varint()
+    assert ByteCursor(content + b"\1", 0, len(content) + 1, "file").varint() >= 0
+
+
+def test_reads_end_with_their_range() -> None:
+    cursor = ByteCursor(b"\3abc\0", 1, 4, "file")
+    with pytest.raises(ParseError, match="expected 4 bytes, but 3 are left, at byte 1"):
+        cursor.bytes(4)
+    with pytest.raises(ParseError, match="expected a zero that ends a text"):
+        cursor.text()
+    with pytest.raises(ParseError, match="expected 18446744073709551615 bytes"):
+        cursor.skip((1 << 64) - 1)
+    assert cursor.range(2).bytes(2) == b"ab"
+    assert cursor.byte() == ord("c")
+    with pytest.raises(ParseError, match="expected a byte, but none is left, at byte 4"):
+        cursor.byte()
+
+
+def test_a_location_is_read_alike_for_an_operation_and_within_another() -> None:
+    """The location of an operation is decoded natively; a file within a fused location is an attribute."""
+    text = """
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.negate %x : tensor<2xf32> loc("a.py":3:7)
+  %1 = stablehlo.negate %0 : tensor<2xf32> loc(fused["a.py":3:7, "b.py":300:70000])
+  return %1 : tensor<2xf32> loc("b.py":300:70000)
+}
+"""
+    written = io.BytesIO()
+    jaxlib_modules.read_module(text.encode()).operation.write_bytecode(written)
+    body = load_ir(written.getvalue()).functions["main"].body
+    assert body is not None
+    first, second, last = [operation.location for operation in body.block.operations]
+    assert first == FileLocation("a.py", 3, 7)
+    assert last == FileLocation("b.py", 300, 70000)
+    assert second == FusedLocation((first, last))

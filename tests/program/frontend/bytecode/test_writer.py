@@ -16,7 +16,7 @@ from nimblehlo.program.frontend import jaxlib_modules
 from nimblehlo.program.frontend.bytecode import read_bytecode, write_artifact, write_bytecode
 from nimblehlo.program.frontend.bytecode.byte_writer import ByteWriter
 from nimblehlo.program.frontend.bytecode.container import Container
-from nimblehlo.program.frontend.bytecode.cursor import ByteCursor
+from nimblehlo.program.frontend.bytecode.program_reader import ByteCursor
 from nimblehlo.program.frontend.bytecode.vhlo_versions import OPERATIONS
 from nimblehlo.program.ir.printer import print_module
 from nimblehlo.program.ops.framework.op_registry import MODULE_OF_OPERATION
