@@ -8,7 +8,6 @@ docs/private_names.md lists the private names of all packages.
 
 import functools
 import importlib
-from dataclasses import dataclass
 from typing import Any, Final
 
 __all__ = ["NUMBA", "MissingName", "PrivateName", "problem", "require_numba"]
@@ -18,7 +17,6 @@ class MissingName(ImportError):
     """An installed package lacks a private name that this package uses, or cannot be imported."""
 
 
-@dataclass(frozen=True)
 class PrivateName:
     """A private name of another package.
 
@@ -28,9 +26,12 @@ class PrivateName:
         purpose: what it is used for.
     """
 
-    module: str
-    name: str
-    purpose: str
+    __slots__ = ("module", "name", "purpose")
+
+    def __init__(self, module: str, name: str, purpose: str) -> None:
+        self.module = module
+        self.name = name
+        self.purpose = purpose
 
     def get(self) -> Any:
         """The object with that name.

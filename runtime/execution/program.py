@@ -16,7 +16,7 @@ from ..program.ir import Function, Operation
 from ..program.ir.record import Record
 from ..program.ops.framework.call_state import needs_call_state, new_call
 from ..program.ops.framework.declaration import Op, lookup
-from ..program.ops.framework.memory_limit import USABLE_MEMORY_BYTES
+from ..program.ops.framework.memory_limit import usable_bytes
 from ..program.ops.framework.op_registry import COMMUNICATING
 from ..types import TensorType, TupleType, Type
 from . import verification
@@ -37,8 +37,8 @@ MAX_UNGUARDED_ELEMENTS = 1 << 13
 """Maximum elements of a value for which the native code of any operation takes less than about a second: a
 convolution of all by all takes n^2 operations, and a decomposition 25 n^1.5 at most."""
 
-MAX_RETAINED_BYTES = USABLE_MEMORY_BYTES // 4
-"""Maximum bytes of idle memory that a program keeps for its next run."""
+MAX_RETAINED_PART = 4
+"""The part of the usable memory, a quarter, that a program may keep idle for its next run."""
 
 
 class Placement(Record):
@@ -191,7 +191,7 @@ class Program:
             donated=[count * process + index for process in range(processes) for index in donated],
             wake=wake_workers if all_bytes >= MIN_WAKE_BYTES and options.threads != 1 else None,
             handler=handler,
-            retention=Retention(needed, MAX_RETAINED_BYTES) if handler else None,
+            retention=Retention(needed, usable_bytes() // MAX_RETAINED_PART) if handler else None,
             max_bytes=options.max_bytes,
             needed_bytes=needed - memory.aliased * processes,
             new_state=functools.partial(new_call, options) if has_call_state else None,

@@ -108,7 +108,7 @@ def _kernel_or_region_loop(view: Op, options: Options) -> Implementation:
 
 def _takes_unknown_sizes(view: Op) -> bool:
     """Whether an operation's functions accept sizes that are unknown before the run."""
-    from ...program.ops.shape.dynamic_shapes import RunTimeShaped
+    from ...program.ops.shape.run_time_sizes import RunTimeShaped
 
     return isinstance(view, RunTimeShaped)
 

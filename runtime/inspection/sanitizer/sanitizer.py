@@ -23,7 +23,7 @@ from ...program.ops.indexing.scatter import Scatter
 from ...program.ops.internal.partial_windows import indices_without_partial_windows, may_drop_windows
 from ...program.ops.numerics.quantized_operation import has_quantized_types
 from ...program.ops.reduction.bodies import monoid
-from ...program.ops.shape.dynamic_shapes import RunTimeShaped
+from ...program.ops.shape.run_time_sizes import RunTimeShaped
 from ...types import Array, Type
 from . import elements, indices
 from .elements import Inspect

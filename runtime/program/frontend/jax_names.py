@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ...errors import UnsupportedError
@@ -18,7 +17,6 @@ from ...kernels.launch.private_names import MissingName, PrivateName
 SUPPORTED: Final = "jax 0.7 to 0.12 are supported"
 
 
-@dataclass(frozen=True)
 class JaxName(PrivateName):
     """A private name of JAX.
 
@@ -27,8 +25,19 @@ class JaxName(PrivateName):
             does not use it with other versions.
     """
 
-    since: tuple[int, int, int] = (0, 7, 0)
-    until: tuple[int, int, int] = (1, 0, 0)
+    __slots__ = ("since", "until")
+
+    def __init__(
+        self,
+        module: str,
+        name: str,
+        purpose: str,
+        since: tuple[int, int, int] = (0, 7, 0),
+        until: tuple[int, int, int] = (1, 0, 0),
+    ) -> None:
+        super().__init__(module, name, purpose)
+        self.since = since
+        self.until = until
 
     @property
     def is_required(self) -> bool:
@@ -211,5 +220,6 @@ def wrap(private: JaxName, wrapper: Callable[[Callable[..., Any]], Callable[...,
     wrapped = wrapper(function)
     wrapped._nimblehlo_wraps = function  # type: ignore[attr-defined]
     owner, _, name = private.name.rpartition(".")
-    holder = replace(private, name=owner).get() if owner else importlib.import_module(private.module)
+    module = importlib.import_module(private.module)
+    holder = JaxName(private.module, owner, private.purpose).get() if owner else module
     setattr(holder, name, wrapped)

@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 from ...errors import ParseError, UnsupportedError
 from ..ir import Source, SourceLocation
 
-SKIP: Final = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
-"""White space and comments."""
+SKIP: Final = r"[ \t\r\n]*+"
+"""White space, which comments are by then: `Cursor` blanks them."""
 BARE_IDENTIFIER: Final = r"[A-Za-z_][\w$.]*+"
 VALUE_NAME: Final = r"%[\w$.\-]++"
 VALUE_USE: Final = r"%[\w$.\-]++(?:#\d{1,9})?+"
@@ -56,7 +56,7 @@ class LazyPattern:
 
 
 def token_pattern(expression: str) -> LazyPattern:
-    """A pattern that skips white space and comments, then matches `expression` at the cursor."""
+    """A pattern that skips white space, then matches `expression` at the cursor."""
     return LazyPattern(SKIP + expression)
 
 
@@ -68,7 +68,27 @@ _KEYWORD: Final = token_pattern(f"({BARE_IDENTIFIER})")
 _INTEGER: Final = token_pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = token_pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
+_STRING_OR_COMMENT: Final = LazyPattern(r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|(//[^\n]*+)')
+
 _IDENTIFIER_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
+
+
+def without_comments(text: str) -> str:
+    """A text of the same length with a space for each character of a comment.
+
+    Source: MLIR language reference, "Notation": a comment begins with ``//`` outside of strings and ends with
+    its line.
+    """
+    if "//" not in text:
+        return text
+    pieces: list[str] = []
+    end = 0
+    for match in _STRING_OR_COMMENT.finditer(text):
+        start = match.start(1)
+        if start >= 0:
+            pieces += text[end:start], " " * (match.end() - start)
+            end = match.end()
+    return "".join([*pieces, text[end:]]) if pieces else text
 
 
 @functools.cache
@@ -85,11 +105,12 @@ class Cursor:
         name: file name, or ``"<text>"``, for errors and locations.
 
     Attributes:
+        text: the text with its comments blanked, so that offsets are those of the original.
         position: offset of the first character that is not consumed.
     """
 
     def __init__(self, text: str, name: str) -> None:
-        self.text = text
+        self.text = without_comments(text)
         self.source = Source(name, text)
         self.position = 0
         self.nesting = 0

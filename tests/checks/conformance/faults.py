@@ -25,7 +25,7 @@ from nimblehlo.program.ops.control.composite import Composite
 from nimblehlo.program.ops.framework.accuracy import Rounding
 from nimblehlo.program.ops.framework.declaration import Op
 from nimblehlo.program.ops.framework.traits import Memory
-from nimblehlo.program.ops.shape.dynamic_shapes import RunTimeShaped
+from nimblehlo.program.ops.shape.run_time_sizes import RunTimeShaped
 from nimblehlo.types import COMPLEX, FLOAT, INTEGER, TENSOR
 
 Array = np.ndarray[Any, Any]

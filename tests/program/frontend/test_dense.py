@@ -81,7 +81,7 @@ def test_blobs_of_every_element_type(name: str) -> None:
         ("dense<[]> : tensor<0xi8>", np.empty(0, np.int8)),
         ("dense<[[], []]> : tensor<2x0xi8>", np.empty((2, 0), np.int8)),
         ("dense<3> : tensor<0xi8>", np.empty(0, np.int8)),
-        ("dense< [ 1 ,\n // comment is no literal\n 2 ] > : tensor<2xi8>", None),
+        ("dense< [ 1 ,\n // 3, a comment\n 2 ] > : tensor<2xi8>", np.array([1, 2], np.int8)),
     ],
 )
 def test_forms(text: str, expected: np.ndarray | None) -> None:

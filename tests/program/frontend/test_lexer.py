@@ -37,3 +37,22 @@ def test_literals_come_after_white_space_and_do_not_run_on(literal: str, text: s
         assert cursor.at(literal) == (rest is not None)
         assert cursor.accept(literal) == (rest is not None)
         assert text[cursor.position :] == (text if rest is None else rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "blanked"),
+    [
+        ("a / b", "a / b"),
+        ("a // b\nc", "a     \nc"),
+        ("//", "  "),
+        ('"a // b" // c', '"a // b"     '),
+        (r'"\"// a" b', r'"\"// a" b'),
+        (r'"\\"// a', r'"\\"    '),
+        ('// "a\n"b"', '     \n"b"'),
+        ('"a // b\n', '"a     \n'),
+    ],
+)
+def test_comments_are_blanked_outside_of_strings(text: str, blanked: str) -> None:
+    cursor = Cursor(text, "<text>")
+    assert cursor.text == blanked
+    assert cursor.source.text == text

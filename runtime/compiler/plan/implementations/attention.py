@@ -16,13 +16,11 @@ import numpy as np
 
 from ....program.ir import Operation, Region, Value, tensor_type, use_counts
 from ....program.ir.record import Record
-from ....program.ops.contraction.base import Contraction
-from ....program.ops.framework.declaration import Op
 from ....program.ops.internal.fusion import ROW_FUSION
 from ....types import Array
 from ...implementation import Implementation, Replaceable, Runnable
 from ...loops.reductions.reduction_code import RowCode
-from ...specialize.utils.operation_classes import is_matmul
+from ...specialize.utils.operation_classes import contraction, is_matmul
 
 if TYPE_CHECKING:
     from ...loops.reductions.row_tiling import RowTilePlan
@@ -117,8 +115,7 @@ def _is_float_product(operation: Operation) -> bool:
         return False
     from ....program.ops.contraction.float_matmul import matmul
 
-    view = Op.of(operation)
-    assert isinstance(view, Contraction)
+    view = contraction(operation)
     if view.multiply is not matmul or not all(type.is_static for type in (view.lhs, view.rhs)):
         return False
     # A matrix times its own transpose is symmetric, and takes half the time as a step of its own.
@@ -132,8 +129,7 @@ def _is_by_rows(attention: Attention) -> bool:
     from ....kernels.matmul.matmul import MAX_ATTENTION_OPERANDS
     from ...loops.reductions.row_tiling import plan_row_tiling
 
-    view = Op.of(attention.scores)
-    assert isinstance(view, Contraction)
+    view = contraction(attention.scores)
     _, _, columns = view.matrix_sizes
     type, block = tensor_type(attention.scores.result), attention.rows.regions[0].block
     if columns < _MIN_COLUMNS or type.size * type.dtype.itemsize < _MIN_SCORES_BYTES:
@@ -158,9 +154,7 @@ def _is_dense(plan: RowTilePlan, value: Value) -> bool:
 
 def _multiplies_rows(attention: Attention) -> bool:
     """Whether the second product contracts the columns of the scores, with the same batches and rows."""
-    view, scores = Op.of(attention.output), Op.of(attention.scores)
-    assert isinstance(view, Contraction)
-    assert isinstance(scores, Contraction)
+    view, scores = contraction(attention.output), contraction(attention.scores)
     if attention.weights_are_rhs:
         used = view.rhs_batching_dimensions, view.rhs_result_dimensions, view.rhs_contracting_dimensions
     else:
@@ -230,8 +224,7 @@ class AttentionFusion(Replaceable):
         launch = FusedAttention(
             address, code.seconds(), attention.scores_operand, weights_are_rhs, self.threads
         )
-        scores: Any = Op.of(attention.scores)
-        output: Any = Op.of(attention.output)
+        scores, output = contraction(attention.scores), contraction(attention.output)
         query_stack, key_stack = scores.stackers(scores.lhs.shape, scores.rhs.shape)
         value_stack = output.stackers(output.lhs.shape, output.rhs.shape)[0 if weights_are_rhs else 1]
         shape = tensor_type(attention.output.result).shape

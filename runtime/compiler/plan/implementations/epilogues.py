@@ -13,14 +13,12 @@ from collections import Counter
 from typing import Any, Final
 
 from ....program.ir import Operation, Region, Value, use_counts
-from ....program.ops.contraction.base import Contraction
-from ....program.ops.framework.declaration import Op
 from ....program.ops.internal.fusion import Fusion
 from ....types import TensorType
 from ...cost_model import estimate
 from ...implementation import Implementation, Replaceable, Runnable
 from ...loops.nests.nest_code import NestCode, may_overwrite
-from ...specialize.utils.operation_classes import is_matmul
+from ...specialize.utils.operation_classes import contraction, is_matmul
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""
@@ -54,8 +52,7 @@ def _is_product(operation: Operation) -> bool:
         return False
     from ....program.ops.contraction.float_matmul import matmul
 
-    view = Op.of(operation)
-    assert isinstance(view, Contraction)
+    view = contraction(operation)
     if view.multiply is not matmul or 1 in view.result.shape:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
@@ -146,7 +143,6 @@ class EpilogueFusion(Replaceable):
             for size, step in zip(type.shape, block, strict=True)
         ]
         launches = [NestCode(body, self.threads, box).launches() for box in itertools.product(*bounds)]
-        view = Op.of(self.product)
-        assert isinstance(view, Contraction)
+        view = contraction(self.product)
         transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
         return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, transposed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....kernels.launch.no_kernel import NoKernel
-from ....kernels.launch.private_names import problem
 from ...cost_model import KERNEL_COMPILE_SECONDS
 from ...implementation import Cost, Implementation, ImplementationKind, NoCode, OverwritePairs, Runnable
 
@@ -40,13 +39,26 @@ class KernelImplementation(Implementation):
         return Cost(compile_seconds=KERNEL_COMPILE_SECONDS)
 
     def prepare(self) -> Runnable:
-        reason = problem() if self.compiles_when_called else None
-        if reason is not None:
-            raise NoCode(reason)
+        if self.compiles_when_called:
+            _require_numba()
         try:
             return self.make()
         except NoKernel as error:
             raise NoCode(str(error)) from None
+
+
+def _require_numba() -> None:
+    """Numba must be able to compile kernels.
+
+    Raises:
+        NoCode: it cannot.
+    """
+    # Here, as programs without such kernels need no Numba.
+    from ....kernels.launch.private_names import problem
+
+    reason = problem()
+    if reason is not None:
+        raise NoCode(reason)
 
 
 KernelMatch = KernelImplementation | str

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ....program.ir import Block, Operation
 from ....program.ops.framework.declaration import declaration_of, lookup
 from ....program.ops.framework.traits import Memory, Movement, Product, RegionRole
+
+if TYPE_CHECKING:
+    from ....program.ops.contraction.base import Contraction
 
 
 def is_control_flow(operation: Operation) -> bool:
@@ -66,6 +71,13 @@ def is_matmul(operation: Operation) -> bool:
     describes.
     """
     return declaration_of(operation).product is Product.MATMUL
+
+
+def contraction(operation: Operation) -> Contraction:
+    """The view of a product of tensors."""
+    from ....program.ops.contraction.base import Contraction  # here, as many programs have no products
+
+    return Contraction.of(operation)
 
 
 def is_pure(block: Block) -> bool:

@@ -20,7 +20,7 @@ from ..framework.memory_limit import require_free_memory
 from ..framework.verify import verify_view
 from ..random.random import RngAlgorithm, RngBitGeneratorRules
 from ..reduction.reduce_window import ReduceWindowRules
-from ..shape.dynamic_shapes import RunTimeShaped, integers_of, is_result_shape
+from ..shape.run_time_sizes import RunTimeShaped, integers_of, is_result_shape
 from ..shape.static_forms import STATIC_FORMS, constant_sizes, operand_positions, static_operation
 from ..sorting.top_k import TopKRules
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 from collections.abc import Iterable, Iterator
@@ -11,26 +12,25 @@ from typing import Final
 import numpy as np
 
 from ....errors import ExecutionError
-from ....kernels.launch.free_memory import as_memory_error, limits, shortage_of
+from ....kernels.launch.free_memory import MIN_CHECKED_BYTES, as_memory_error, limits, shortage_of
 from ....types import TensorType, Type
 from ...ir import Function, Operation
 from .declaration import source_name
 
+MAX_ELEMENTS: Final = 2**57
+"""Maximum number of elements of a tensor. 2^57 elements of 16 bytes take 2^61 bytes, which fit into a signed
+64-bit size, and no processor addresses more than 2^57 bytes."""
 
-def _usable_bytes() -> int:
-    """The bytes of memory that the process may have; if unknown, the bytes that can be addressed."""
+
+@functools.cache
+def usable_bytes() -> int:
+    """The bytes of memory that the machine, control groups and resource limits let the process have, the
+    maximum of a result; if unknown, the bytes that can be addressed.
+    """
     totals = [limit.total for limit in limits()]
     with contextlib.suppress(AttributeError, OSError, ValueError):
         totals.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min(totals, default=int(np.iinfo(np.intp).max))
-
-
-USABLE_MEMORY_BYTES: Final = _usable_bytes()
-"""The bytes of memory that the machine, control groups and resource limits let the process have, the maximum
-of a result."""
-MAX_ELEMENTS: Final = 2**57
-"""Maximum number of elements of a tensor. 2^57 elements of 16 bytes take 2^61 bytes, which fit into a signed
-64-bit size, and no processor addresses more than 2^57 bytes."""
 
 
 def bytes_of(type: Type) -> int:
@@ -87,10 +87,10 @@ def require_memory(operation: Operation, *types: Type) -> None:
     require_addressable(operation, types)
     for type in types:
         needed = bytes_of(type)
-        if needed > USABLE_MEMORY_BYTES:
+        if needed >= MIN_CHECKED_BYTES and needed > usable_bytes():
             raise ExecutionError(
                 f"the result {type} would take {needed} bytes, "
-                f"but the process may have {USABLE_MEMORY_BYTES}",
+                f"but the process may have {usable_bytes()}",
                 operation=source_name(operation),
                 location=operation.location,
             )

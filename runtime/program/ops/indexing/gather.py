@@ -18,7 +18,7 @@ from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..framework.elements import Index, clamp, from_elements, inserted
 from ..framework.facts import Finiteness
-from ..shape.dynamic_shapes import RunTimeShaped
+from ..shape.run_time_sizes import RunTimeShaped
 from . import index_space
 
 

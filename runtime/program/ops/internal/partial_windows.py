@@ -17,7 +17,7 @@ from ..framework.rules import constant_operand
 from ..framework.traits import Memory
 from ..indexing import index_space
 from ..indexing.scatter_rules import ScatterNumbers, windowed_dims
-from ..shape.dynamic_shapes import RunTimeShaped
+from ..shape.run_time_sizes import RunTimeShaped
 
 EXCLUDE_PARTIAL_WINDOWS: Final = "nimblehlo.exclude_partial_windows"
 

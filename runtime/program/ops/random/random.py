@@ -34,7 +34,7 @@ from ..framework.call_state import call_state, uses_call_state
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.facts import OpenOrder
 from ..numerics.element_types import converter
-from ..shape.dynamic_shapes import RunTimeShaped, is_result_shape
+from ..shape.run_time_sizes import RunTimeShaped, is_result_shape
 
 _BLOCK: Final = 1 << 14
 """Number of counters encrypted at a time, so that their words stay in the second-level cache."""
