@@ -22,6 +22,7 @@ from .measuring import (
     fresh_process,
     memory_copy,
     rounded,
+    seconds,
     side_by_side,
     warm_up,
 )
@@ -112,6 +113,17 @@ def ratios(peers: Iterable[str], program: Program, size: str) -> dict[str, float
             value = rounded(value * moved / (2 * COPIED_BYTES) if peer == "memory" else value)
         found[peer] = value
     return found
+
+
+def bound_share(program: Program, size: str) -> float:
+    """The share of the bound (`nimblehlo.inspection.profiling.bound`) that the fastest of some calls
+    reaches."""
+    inputs = program.inputs(size)
+    executable = nimblehlo.compile(program.lowered(inputs).as_text())
+    warm_up(lambda: executable(*inputs))
+    times: list[float] = []
+    warm_up(lambda: times.append(seconds(lambda: executable(*inputs))), 0.4, 10)
+    return rounded(executable.bound(inputs).share(min(times)))
 
 
 def ratio(peer: str, program: Program, size: str) -> float | None:

@@ -1,10 +1,11 @@
-"""asv suites: speed-ups of calls over other runtimes, and shares of the bandwidth of memory copies.
+"""asv suites: speed-ups of calls over other runtimes, shares of the bandwidth of memory copies, and of
+bounds.
 
 Higher is better, unlike in the other suites, so asv.conf.json excludes these from asv's search for
 regressions.
 """
 
-from .peers import first_result_ratio, ratio
+from .peers import bound_share, first_result_ratio, ratio
 from .programs import PROGRAMS, SIZES, representatives
 
 SPEED_UP_UNIT = "times as fast"
@@ -73,3 +74,16 @@ class Memory:
     def track_share(self, name: str) -> float | None:
         """Bytes of arguments and results per second, relative to a copy, at the largest size."""
         return ratio("memory", PROGRAMS[name], SIZES[-1])
+
+
+class Bound:
+    """The share of the bound that a call reaches: 1 if nothing can be faster on this machine."""
+
+    params = (list(PROGRAMS), list(SIZES))
+    param_names = ("program", "size")
+    timeout = 120
+    unit = "of the bound"
+
+    def track_share(self, name: str, size: str) -> float:
+        """The fastest of some warm calls."""
+        return bound_share(PROGRAMS[name], size)

@@ -34,7 +34,7 @@ from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
     from .execution.grid.host import HostQueues
-    from .inspection.profiling import Profile, Trace
+    from .inspection.profiling import Bound, Profile, Trace
     from .inspection.sanitizer import Finding, Sanitizer
     from .program.frontend.torch.calls import ExportedProgram, ModelExecutable
     from .program.ops.collectives.process_grid import Grid, ProcessId
@@ -285,7 +285,9 @@ class Executable(DirectCall):
             return self._sanitized(self._sanitizer, types)
         return self._lowered(self._specialized_function(types))
 
-    def _specialized_function(self, types: Sequence[Type], observe: Observe | None = None) -> Function:
+    def _specialized_function(
+        self, types: Sequence[Type], observe: Observe | None = None, *, outlines_subgraphs: bool = True
+    ) -> Function:
         reference = self.options.reference
         return specialize(
             self._module,
@@ -293,7 +295,7 @@ class Executable(DirectCall):
             types,
             evaluate=integers_by_reference if reference else None,
             drops_windows=self._out_of_bounds.granularity == "window",
-            outlines_subgraphs=self._outlines_subgraphs,
+            outlines_subgraphs=outlines_subgraphs and self._outlines_subgraphs,
             last_pass=LAST_WITHOUT_REWRITES if reference else self.options.last_pass,
             observe=observe,
         )
@@ -346,7 +348,34 @@ class Executable(DirectCall):
 
         program, arguments = self._program_and_arguments(inputs)
         name = f"@{self._entry} : {program.type}"
-        return profile(program, arguments, name, self.options, calls=calls, warm_up=warm_up)
+        bound = self._bound(program)
+        return profile(program, arguments, name, self.options, calls=calls, warm_up=warm_up, bound=bound)
+
+    def bound(self, inputs: Sequence[object] = ()) -> Bound:
+        """The least time of a call with inputs of these sizes on this machine, whatever the implementation.
+
+        The module `nimblehlo.inspection.profiling.bound` says what it counts. The first use on a machine
+        measures how fast that is, which takes a few seconds, and keeps the figures in the folder of compiled
+        code.
+
+        Args:
+            inputs: see `execute`.
+
+        Raises:
+            ExecutionError: inputs do not fit.
+            UnsupportedError: the executable is for a grid.
+        """
+        bound = self._bound(self._program_and_arguments(inputs)[0])
+        if bound is None:
+            raise UnsupportedError("the bound of a grid's call is not supported")
+        return bound
+
+    def _bound(self, program: Program) -> Bound | None:
+        """The least time of a call of a program; None if there is none."""
+        from .inspection.profiling import least_time
+
+        types = program.type.inputs[: len(self.input_types)]
+        return least_time(self._specialized_function(types, outlines_subgraphs=False), self.options)
 
     def trace(
         self,
@@ -496,6 +525,9 @@ class GridExecutable(Executable):
         results = program.run(arguments)
         count = len(self.output_types)
         return [results[number * count : (number + 1) * count] for number in range(len(self.processes))]
+
+    def _bound(self, program: Program) -> None:
+        """There is none: processes wait for each other."""
 
     def trace(self, *inputs: object, **settings: object) -> Trace:
         """Not supported: the processes of a grid run in turn.

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 import nimblehlo
+from nimblehlo.inspection.profiling.bound import WON
 from tools.comparison import difference, no_telling_result
 
 from ..measuring import seconds, side_by_side, warm_up
@@ -33,6 +34,7 @@ class Measurement:
         warm, xla_warm: median time of a later call, the two systems being called in turn.
         ratio: median over the pairs of calls of how many times as fast as XLA:CPU a call is.
         temporaries, xla_temporaries: memory for temporary values.
+        bound: the least time of a call on this machine (`nimblehlo.inspection.profiling.bound`).
     """
 
     program: str
@@ -47,6 +49,17 @@ class Measurement:
     ratio: float
     temporaries: int
     xla_temporaries: int
+    bound: float
+
+    @property
+    def bound_share(self) -> float:
+        """The share of the bound that a warm call reaches."""
+        return self.bound / self.warm
+
+    @property
+    def is_won(self) -> bool:
+        """Whether a warm call is not slower than XLA:CPU's, or so close to its bound that nothing can be."""
+        return self.ratio >= 1 or self.bound_share >= WON
 
     @property
     def first_ratio(self) -> float:
@@ -102,6 +115,7 @@ def measure(program: LibraryProgram) -> Measurement:
         compared.ratio,
         executable.memory().temporaries,
         int(compiled.memory_analysis().temp_size_in_bytes),
+        executable.bound(inputs).seconds,
     )
 
 

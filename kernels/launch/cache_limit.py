@@ -27,9 +27,9 @@ DEFAULT_LIMIT = 1 << 30
 UNFINISHED_PREFIX = ".unfinished-"
 """Prefix of the names of files that are being written."""
 
-KINDS = {".bin": "numba", ".o": "generated"}
-"""The kind of an entry by its suffix: loops that Numba compiled, and code generated as LLVM IR. Each process
-evicts entries of all kinds, whichever it uses itself."""
+KINDS = {".bin": "numba", ".o": "generated", ".json": "machine"}
+"""The kind of an entry by its suffix: loops that Numba compiled, code generated as LLVM IR, and the measured
+speed of the machine. Each process evicts entries of all kinds, whichever it uses itself."""
 
 GENERATED_PREFIX = "generated-"
 """Prefix of the names of folders with code generated as LLVM IR."""

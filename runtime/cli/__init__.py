@@ -16,7 +16,7 @@ from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
 from ..execution.mpi.environment import launched_ranks
 from ..inspection.progress import Progress
-from . import accuracy, conformance, convert, diff, fuzz, judge, profiling, reduce
+from . import accuracy, conformance, convert, diff, fuzz, judge, machine, profiling, reduce
 from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 
 
@@ -93,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         add_open_behaviour(command)
     convert.add(commands)
     profiling.add(commands)
+    machine.add(commands)
     reduce.add(commands)
     accuracy.add(commands)
     diff.add(commands)

@@ -58,7 +58,9 @@ runtime/program/ops/internal/partial_windows.py:OUT_OF_BOUNDS_START
 runtime/program/ops/numerics/element_types.py:_MIN_SCALE
 runtime/compiler/plan/implementations/ufunc_programs.py:_ALIGNMENT
 runtime/inspection/profiling/chrome_trace.py:*
-runtime/inspection/profiling/machine.py:*
+runtime/inspection/profiling/measuring.py:*
+runtime/inspection/profiling/work.py:[_m]*
+kernels/rates/rates.h:RATE_[CPVW]*
 runtime/types.py:*
 """
 """Numbers that decide nothing; names, with `*` for any text."""

@@ -28,7 +28,9 @@ def test_profile(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     stored, trace = tmp_path / "profile.json", tmp_path / "trace.json"
     files = ["--json", str(stored), "--perfetto", str(trace)]
     assert main(["profile", str(program), "--random", "0", "--calls", "3", *files]) == 0
-    assert "stablehlo.tanh" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "stablehlo.tanh" in printed and "\nbound: a call takes at least " in printed
+    assert json.loads(stored.read_text())["bound"]["seconds"] > 0
     assert json.loads(stored.read_text())["steps"][0]["calls"] == 3
     assert json.loads(trace.read_text())["traceEvents"]
 
@@ -65,3 +67,10 @@ def test_pages_with_times(program: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "at most 2" in capsys.readouterr().err
     assert main([*shown, str(program)]) == 1
     assert "is not a profile" in capsys.readouterr().err
+
+
+def test_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored = tmp_path / "machine.json"
+    assert main(["machine", "--json", str(stored)]) == 0
+    assert "copy memory, GB/s" in capsys.readouterr().out
+    assert json.loads(stored.read_text())["figures"]["copy memory 1"] > 0

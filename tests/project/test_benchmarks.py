@@ -15,7 +15,7 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import dashboard, layers, plot, short
+from benchmarks import bounds, dashboard, layers, plot, short
 from benchmarks.ablation import generated_code as codegen_ablation
 from benchmarks.ablation import kernels as ablation
 from benchmarks.ablation.measuring import replaced
@@ -72,6 +72,32 @@ def test_programs_give_the_results_of_xla_and_of_numpy(program: Program) -> None
 
 def test_sizes_grow(program: Program) -> None:
     assert list(program.sizes) == sorted(set(program.sizes)) and len(program.sizes) == len(SIZES)
+
+
+def test_programs_at_their_bounds_are_won_and_below_them_listed(tmp_path: Path) -> None:
+    def row(name: str, fastest: float, ratio: float | None) -> bounds.Row:
+        least = bounds.Bound(1e-3, 1e-3, 0.0, 0.0, 1, False)
+        return bounds.Row(name, fastest, 1e-3, ratio, fastest, least)
+
+    rows = [
+        row("close", 1.04e-3, 0.9),
+        row("slow", 2e-3, 0.9),
+        row("fast", 2e-3, 1.5),
+        row("wrong", 8e-4, 1.5),
+    ]
+    assert [one.is_won for one in rows] == [True, False, True, True]
+    assert "won: at its bound" in str(rows[0]) and "won" not in str(rows[1])
+    assert bounds.summary(rows).splitlines()[1:] == [f"below its bound, by more than noise: {rows[3]}"]
+
+
+def test_cases_of_other_files_have_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "cases.py"
+    path.write_text(
+        "import numpy\nCASES = {'one': ('sums', lambda x: x + x, lambda: (numpy.ones(5, numpy.float32),))}\n"
+    )
+    (case,) = bounds.cases_of(path, [])
+    lowered, (x,) = case.make()
+    assert case.name == "one" and nimblehlo.compile(lowered.as_text()).bound([x]).seconds > 0
 
 
 def test_each_family_has_a_representative() -> None:

@@ -82,6 +82,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "launch": set(),
         "math": set(),
         "random": set(),
+        "rates": {"launch", "simd"},
         "simd": {"launch"},
         "convolution": {"launch"},
         "exploration": {"launch"},

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ...kernels.launch.spans import Span
 from ...types import Array
+from .bound import Bound
 from .chrome_trace import Interval, events
 from .machine import Machine
 
@@ -37,8 +38,8 @@ class StepFigures:
         longest_seconds: of the longest call.
         bytes: bytes of its operands and results, for one call; 0 where sizes are unknown.
         multiplications: multiply-add pairs of products and convolutions, for one call; 0 for others.
-        machine_share: the larger one of its shares of the machine's memory bandwidth and of its speed at
-            matrix products. More than 1.0 is possible where caches hold the operands.
+        machine_share: the share of the least time in which this machine could move its operands and results,
+            which caches may hold, and do the multiply-adds of products.
     """
 
     path: str
@@ -77,6 +78,7 @@ class Profile:
         step_numbers: for each recorded run of a step its index in `steps`.
         step_times: of these runs the start, by the same clock, and the duration, in seconds.
         thread: identifier of the calling thread.
+        bound: the least time of a call; None for programs of grids.
     """
 
     program: str
@@ -88,6 +90,7 @@ class Profile:
     step_numbers: Array = field(repr=False)
     step_times: Array = field(repr=False)
     thread: int = 0
+    bound: Bound | None = None
 
     @property
     def seconds(self) -> float:
@@ -120,6 +123,7 @@ class Profile:
             f"machine: {self.machine.bytes_per_second / 1e9:.1f} GB/s, "
             f"{self.machine.multiplications_per_second / 1e9:.1f} G multiply-adds/s (f32), "
             f"{self.machine.threads} thread{'' if self.machine.threads == 1 else 's'}",
+            *self._bound_line(),
             "",
             f"{'time':>9} {'%':>5} {'calls':>7} {'a call':>9} {'GB/s':>6} {'share':>6}  step",
         ]
@@ -133,6 +137,16 @@ class Profile:
             seconds = sum(span.seconds for span in waits if span.kind == kind)
             lines.append(f"{duration(seconds):>9} {self._percent(seconds):5.1f}  of these to {kind}")
         return "\n".join(lines)
+
+    def _bound_line(self) -> list[str]:
+        if self.bound is None:
+            return []
+        fastest = min(self.call_seconds)
+        return [
+            f"bound: a call takes at least {duration(self.bound.seconds)} ({self.bound.limit}); "
+            f"the fastest took {duration(fastest)}, "
+            f"which reaches {100 * self.bound.share(fastest):.0f} % of it"
+        ]
 
     def _percent(self, seconds: float) -> float:
         return 100.0 * seconds / self.seconds if self.seconds else 0.0
@@ -155,7 +169,11 @@ class Profile:
             "program": self.program,
             "call_seconds": list(self.call_seconds),
             "outside_steps": self.outside_steps,
-            "machine": {name: getattr(self.machine, name) for name in Machine._fields},
+            "machine": {
+                name: getattr(self.machine, name)
+                for name in (*Machine._fields, "bytes_per_second", "multiplications_per_second")
+            },
+            "bound": None if self.bound is None else self.bound.as_dict(),
             "steps": [asdict(step) for step in self.steps],
             "spans": [{name: getattr(span, name) for name in Span._fields} for span in self.spans],
         }

@@ -13,13 +13,23 @@ from ...execution.program import Program
 from ...kernels.launch.spans import Span, observed
 from ...options import Options
 from ...program.ir import source_line
-from . import machine, work
+from . import work
+from .bound import Bound, step_seconds
+from .machine import Machine
 from .numba_spans import numba_compilations
 from .profile import Profile, StepFigures
+from .stored_machine import measured
 
 
 def profile(
-    program: Program, arguments: tuple[Any, ...], name: str, options: Options, *, calls: int, warm_up: int
+    program: Program,
+    arguments: tuple[Any, ...],
+    name: str,
+    options: Options,
+    *,
+    calls: int,
+    warm_up: int,
+    bound: Bound | None = None,
 ) -> Profile:
     """Call a program, and record the time of each of its steps.
 
@@ -30,6 +40,7 @@ def profile(
         options: those of the program.
         calls: how many calls are profiled.
         warm_up: how many calls precede them.
+        bound: the least time of a call; None: it is unknown.
 
     Raises:
         ValueError: `calls` is less than 1, or `warm_up` less than 0.
@@ -37,7 +48,7 @@ def profile(
     """
     if calls < 1 or warm_up < 0:
         raise ValueError(f"calls is {calls} and warm_up {warm_up}, but must be at least 1 and 0")
-    speed = machine.measured(options.threads)
+    speed = measured(options.threads)
     for _ in range(warm_up):
         program.run(_lent(arguments, options))
     timeline = Timeline(options.max_steps, None, options.max_bytes)
@@ -66,6 +77,7 @@ def profile(
         _renumbered(numbers, position),
         times,
         threading.get_ident(),
+        bound,
     )
 
 
@@ -103,13 +115,12 @@ def _region_of(parent: Step, step: Step) -> str:
     return names[0] if names else "region"
 
 
-def _figures(timing: StepTiming, path: str, speed: machine.Machine) -> StepFigures:
+def _figures(timing: StepTiming, path: str, speed: Machine) -> StepFigures:
     step = timing.step
     moved_bytes, multiplications = work.moved_bytes(step), work.multiplications(step)
     own_seconds = timing.seconds - timing.nested_seconds
     spent = max(own_seconds, 1e-9)
-    bounds = moved_bytes / speed.bytes_per_second, multiplications / speed.multiplications_per_second
-    share = timing.calls * max(bounds) / spent
+    share = timing.calls * step_seconds(step, speed) / spent
     return StepFigures(
         path, step.operation, step.detail, str(step.location), source_line(step.location),
         step.implementation.kind, step.implementation.reason, timing.calls, timing.native_calls,

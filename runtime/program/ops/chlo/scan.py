@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....types import DYNAMIC, PLAIN, Array, TensorType, Type
-from ..framework import rules
+from ..framework import costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
@@ -28,6 +28,7 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
     """
 
     region_loop = "regions.scan_code.ScanCode"
+    work = costs.Work.ELEMENTS
     rounding = Rounding.BODY
     memory = Memory.MAY_FORWARD
 

@@ -36,7 +36,13 @@ COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """The element types of most mathematical functions."""
 
 
-class Elementwise(Op, cost=costs.INSTRUCTIONS, loop_sharding="elementwise", partition="elementwise"):
+class Elementwise(
+    Op,
+    cost=costs.INSTRUCTIONS,
+    loop_sharding="elementwise",
+    partition="elementwise",
+    work=costs.Work.ELEMENTS,
+):
     """Base of elementwise operations.
 
     Class attributes:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....errors import counted
 from ....types import COMPLEX, DYNAMIC, FLOAT, Array, DType, ElementType, TensorType, Type
-from ..framework import constraints
+from ..framework import constraints, costs
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
@@ -46,6 +46,7 @@ class Fft(
     """Fourier transforms over the last one to three dimensions."""
 
     kernel = "kernels.fft"
+    work = costs.Work.TRANSFORM
     rounding = Rounding.SUM
 
     operand = Operand(FLOAT | COMPLEX)

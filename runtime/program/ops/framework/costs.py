@@ -38,6 +38,49 @@ class NumPyWork(enum.Enum):
     """Arithmetic, or a run of its region, on each element of the first operand."""
 
 
+class FunctionClass(enum.Enum):
+    """The fewest multiply-adds that compute a function, whatever the algorithm.
+
+    The values are those of elements narrower than f32, of f32, and of f64, by the shortest published loops:
+    an estimate refined by Newton's method; a reduction of the argument, a polynomial (with a table of a
+    register for f64), and a scaling. They bound the time from below (`inspection/profiling/work.py`).
+    """
+
+    QUOTIENT = (2, 4, 5)
+    """A division or a root: an estimate by one instruction, and its refinement."""
+    EXPONENTIAL = (4, 8, 10)
+    """An exponential, a logarithm, or a function of these."""
+    LONG = (4, 9, 12)
+    """A trigonometric function, a power, a special function."""
+
+    @property
+    def label(self) -> str:
+        """The name in lower case."""
+        return self.name.lower()
+
+
+class Work(enum.Enum):
+    """The least arithmetic of an operation, whatever the algorithm.
+
+    `inspection/profiling/work.py` counts it.
+    """
+
+    NONE = enum.auto()
+    """None that is counted: it moves data, or there is no bound for it."""
+    ELEMENTS = enum.auto()
+    """Its function, or one instruction, for each element of the result."""
+    COMBINATIONS = enum.auto()
+    """An instruction for each element of the first operand that is not among those of the result."""
+    COMPARISONS = enum.auto()
+    """The comparisons that tell all orders of the elements along a dimension from each other."""
+    TRANSFORM = enum.auto()
+    """The multiply-adds of a Fourier transform by the split radix."""
+    CUBE = enum.auto()
+    """The multiply-adds of a factorization of each matrix: a sixth of the cube of its size."""
+    SQUARE = enum.auto()
+    """The multiply-adds of a triangular system: half of the square of its size for each column."""
+
+
 class Cost(Record):
     """The cost of an operation on one element.
 
@@ -52,6 +95,7 @@ class Cost(Record):
         spills: whether four vectors of it do not fit 32 registers.
         numpy_work: what the NumPy implementation does for each element.
         numpy_calls: the number of calls of NumPy in that implementation.
+        function: the class of the function that it computes on real elements; None: it is an instruction.
     """
 
     element: int
@@ -60,6 +104,7 @@ class Cost(Record):
     spills: bool = False
     numpy_work: NumPyWork = NumPyWork.ARITHMETIC
     numpy_calls: int = 1
+    function: FunctionClass | None = None
 
 
 UNKNOWN: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.NONE)
@@ -68,16 +113,32 @@ INSTRUCTION: Final = Cost(1)
 CHOICE: Final = Cost(1, numpy_work=NumPyWork.CHOICE)
 SELECTION: Final = Cost(1, numpy_work=NumPyWork.SELECTION)
 INSTRUCTIONS: Final = Cost(EXPENSIVE_COST)
-DIVISION: Final = Cost(EXPENSIVE_COST, is_recomputed=False)
-RECIPROCAL_ROOT: Final = Cost(EXPENSIVE_COST, CHAIN_COST, is_recomputed=False)
-FUNCTION: Final = Cost(EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False)
-SPILLING_FUNCTION: Final = Cost(EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, spills=True)
-LONG_FUNCTION: Final = Cost(EXPENSIVE_COST, LONG_FUNCTION_COST, is_recomputed=False)
+DIVISION: Final = Cost(EXPENSIVE_COST, is_recomputed=False, function=FunctionClass.QUOTIENT)
+RECIPROCAL_ROOT: Final = Cost(
+    EXPENSIVE_COST, CHAIN_COST, is_recomputed=False, function=FunctionClass.QUOTIENT
+)
+FUNCTION: Final = Cost(
+    EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, function=FunctionClass.EXPONENTIAL
+)
+SPILLING_FUNCTION: Final = Cost(
+    EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, spills=True, function=FunctionClass.EXPONENTIAL
+)
+LONG_FUNCTION: Final = Cost(
+    EXPENSIVE_COST, LONG_FUNCTION_COST, is_recomputed=False, function=FunctionClass.LONG
+)
 SCIPY_FUNCTION: Final = Cost(
-    EXPENSIVE_COST, FUNCTION_COST, is_recomputed=False, numpy_work=NumPyWork.SCIPY
+    EXPENSIVE_COST,
+    FUNCTION_COST,
+    is_recomputed=False,
+    numpy_work=NumPyWork.SCIPY,
+    function=FunctionClass.LONG,
 )
 LONG_SCIPY_FUNCTION: Final = Cost(
-    EXPENSIVE_COST, LONG_FUNCTION_COST, is_recomputed=False, numpy_work=NumPyWork.SCIPY
+    EXPENSIVE_COST,
+    LONG_FUNCTION_COST,
+    is_recomputed=False,
+    numpy_work=NumPyWork.SCIPY,
+    function=FunctionClass.LONG,
 )
 COPY: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.COPY)
 GATHER: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.GATHER)

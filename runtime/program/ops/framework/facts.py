@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 
 from . import costs
 from .accuracy import Accuracy, Rounding
-from .costs import Cost
+from .costs import Cost, Work
 from .emitters import NO_CODE, Emit
 from .traits import Memory, Movement, Product, RegionRole
 
@@ -115,6 +115,7 @@ class Facts:
         wider: the rule that evaluates it in wider arithmetic
             (`checks/error_bounds/double_double_program.py`), or ``mpmath.`` and the name of a function there;
             empty: there is none.
+        work: the least arithmetic that it takes (`costs.py`).
     """
 
     accuracy: ClassVar[Accuracy | None] = None
@@ -154,6 +155,7 @@ class Facts:
     unused_results: ClassVar[str] = ""
     whole_dimension: ClassVar[str] = ""
     wider: ClassVar[str] = ""
+    work: ClassVar[Work] = Work.NONE
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__()

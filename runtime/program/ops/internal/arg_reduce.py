@@ -12,7 +12,7 @@ import numpy as np
 
 from ....types import INTEGER, PLAIN, Array, DType, TensorType, Type
 from ...ir import Operation
-from ..framework import rules
+from ..framework import costs, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import ARG_REDUCE
@@ -31,6 +31,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
     kernel = "body_kernels.arg_reduce_kernel"
     region_loop = "reductions.region_reduction.ArgReduceCode"
     copies_strided_operands = True
+    work = costs.Work.COMBINATIONS
     block_rule = "blocks.small_reductions.ARG_REDUCE"
 
     is_internal = True

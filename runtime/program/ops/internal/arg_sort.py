@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....types import PLAIN, Array, Type
-from ..framework import constraints, rules
+from ..framework import constraints, costs, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.op_registry import ARG_SORT
@@ -26,6 +26,7 @@ class ArgSort(Op, name=ARG_SORT):
 
     unused_results = "arg_sort"
     kernel = "body_kernels.arg_sort_kernel"
+    work = costs.Work.COMPARISONS
 
     is_internal = True
 

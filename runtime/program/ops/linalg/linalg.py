@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, Array, TensorType
-from ..framework import constraints
+from ..framework import constraints, costs
 from ..framework.attribute_kinds import BOOL, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
@@ -49,6 +49,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     shaped_like = (("result", "a"),)
     kernel = "kernels.linear_algebra"
     block_rule = "arrays.library_calls.LIBRARY_CALL"
+    work = costs.Work.CUBE
 
     a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
     lower = Attribute(BOOL, False)
@@ -125,6 +126,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     shaped_like = (("result", "b"),)
     kernel = "kernels.linear_algebra"
     block_rule = "arrays.library_calls.LIBRARY_CALL"
+    work = costs.Work.SQUARE
 
     a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
     b = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)

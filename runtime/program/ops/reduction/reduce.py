@@ -82,6 +82,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     reduces = True
     partition = "reduce"
     cost = costs.REDUCTION
+    work = costs.Work.COMBINATIONS
     kernel = "body_kernels.reduce_kernel"
     region_loop = "reductions.region_reduction.ReduceCode"
     open_order = OpenOrder.REDUCTION_TREE

@@ -141,6 +141,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     wider = "sum"
     block_rule = "arrays.cumulative.REDUCE_WINDOW"
     cost = costs.REDUCTION
+    work = costs.Work.ELEMENTS
 
     takes_stored_values = True
     numpy = "reduction.reduce_window_numpy.bind"

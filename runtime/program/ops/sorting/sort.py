@@ -116,6 +116,7 @@ class Sort(Op, name="stablehlo.sort"):
     copies_strided_operands = True
     block_rule = "arrays.sorting.SORT"
     cost = costs.REDUCTION
+    work = costs.Work.COMPARISONS
 
     takes_stored_values = True
     numpy = "sorting.sort_numpy.bind"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....types import BOOLEAN, DYNAMIC, ELEMENT_TYPES, FLOAT, INTEGER, Array, TensorType, Type
-from ..framework import rules
+from ..framework import costs, rules
 from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
@@ -84,6 +84,7 @@ class TopK(
     numpy = "sorting.top_k_numpy.bind"
     copies_strided_operands = True
     is_slow_on_few = True
+    work = costs.Work.COMBINATIONS
     block_rule = "arrays.selection.TOP_K"
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)

@@ -1,0 +1,1 @@
+"""Loops that measure this machine: bandwidth, multiply-adds, functions, gathers, launches."""

@@ -1,0 +1,34 @@
+"""``nimblehlo machine``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the parser of the command to those of the command line."""
+    machine = commands.add_parser(
+        "machine", help="print how fast this machine is, which bounds the time of every program"
+    )
+    machine.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure again, and keep the better of each figure and the stored one",
+    )
+    machine.add_argument("--json", metavar="FILE", help="store the figures")
+    machine.set_defaults(command=_machine)
+
+
+def _machine(options: argparse.Namespace) -> int:
+    from ..inspection.profiling.machine import Machine, table
+    from ..inspection.profiling.stored_machine import measured
+
+    found = measured(again=options.measure)
+    print(table(found))
+    if options.json:
+        fields = {name: getattr(found, name) for name in Machine._fields}
+        Path(options.json).write_text(json.dumps(fields, indent=1), encoding="utf-8")
+    return 0
