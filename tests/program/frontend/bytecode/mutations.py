@@ -212,8 +212,12 @@ class Chunk:
     findings: list[str] = field(default_factory=list)
 
 
-def attempt(content: bytes) -> tuple[bool, bool]:
-    """Read and print a mutant, and write it again; whether it was read, and whether it was written.
+def attempt(content: bytes, write: bool = True) -> tuple[bool, bool]:
+    """Read a mutant, print it and write it again; whether it was read, and whether it was written.
+
+    Args:
+        content: the mutant.
+        write: whether to print and write it, which takes longer than to read it.
 
     Raises:
         Exception: anything that is not a `NimbleError` is a finding.
@@ -222,6 +226,8 @@ def attempt(content: bytes) -> tuple[bool, bool]:
         module = read_bytecode(content, "mutant")
     except NimbleError:
         return False, False
+    if not write:
+        return True, False
     print_module(module, locations=True)
     try:
         write_bytecode(module)
@@ -231,7 +237,9 @@ def attempt(content: bytes) -> tuple[bool, bool]:
     return True, True
 
 
-def try_chunk(mutator: Mutator, first: int, count: int, current: Synchronized[int] | None = None) -> Chunk:
+def try_chunk(
+    mutator: Mutator, first: int, count: int, current: Synchronized[int] | None = None, write_every: int = 1
+) -> Chunk:
     """Try consecutive mutants; `current` gets the number of each before it is tried."""
     chunk = Chunk(first)
     for number in range(first, first + count):
@@ -240,7 +248,7 @@ def try_chunk(mutator: Mutator, first: int, count: int, current: Synchronized[in
         content = mutator.mutant(number)
         started = time.process_time()
         try:
-            was_read, was_written = attempt(content)
+            was_read, was_written = attempt(content, number % write_every == 0)
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             chunk.findings.append(f"{number}: {type(error).__name__}: {error} ({where.name}:{where.lineno})")
@@ -258,7 +266,9 @@ def try_chunk(mutator: Mutator, first: int, count: int, current: Synchronized[in
     return chunk
 
 
-def _work(series: int, first: int, count: int, current: Synchronized[int], chunks: Any) -> None:
+def _work(
+    series: int, first: int, count: int, write_every: int, current: Synchronized[int], chunks: Any
+) -> None:
     """Try mutants in this process, and send what came of each chunk."""
     # Address space, which is more than resident memory: code, and pages that are reserved only.
     resource.setrlimit(resource.RLIMIT_AS, (3 * MAX_BYTES, 3 * MAX_BYTES))
@@ -267,18 +277,18 @@ def _work(series: int, first: int, count: int, current: Synchronized[int], chunk
     for start in range(first, first + count, CHUNK):
         if parent is not None and not parent.is_alive():
             return
-        chunks.put(try_chunk(mutator, start, min(CHUNK, first + count - start), current))
+        chunks.put(try_chunk(mutator, start, min(CHUNK, first + count - start), current, write_every))
     chunks.put(None)
 
 
-def campaign(series: int, first: int, end: int, seconds: float) -> Iterator[Chunk]:
+def campaign(series: int, first: int, end: int, seconds: float, write_every: int = 1) -> Iterator[Chunk]:
     """Try the mutants of a series from `first` to `end`, in workers, for some time."""
     context = multiprocessing.get_context("spawn")
     deadline = time.monotonic() + seconds
     while first < end and time.monotonic() < deadline:
         current, chunks = context.Value("q", first), context.Queue()
         worker = context.Process(
-            target=_work, args=(series, first, end - first, current, chunks), daemon=True
+            target=_work, args=(series, first, end - first, write_every, current, chunks), daemon=True
         )
         worker.start()
         last_number, last_change = -1, time.monotonic()
@@ -308,6 +318,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000_000)
     parser.add_argument("--series", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
+    parser.add_argument("--write-every", type=int, default=1, help="print and write one of N that are read")
     parser.add_argument("--journal", type=Path, help="a file in which a stopped campaign continues")
     parser.add_argument("--only", type=int, help="try this mutant here")
     options = parser.parse_args()
@@ -318,7 +329,7 @@ def main() -> int:
     if options.journal is not None and options.journal.exists():
         for line in options.journal.read_text().splitlines():
             _add(total, Chunk(**json.loads(line)))
-    for chunk in campaign(options.series, total.count, options.count, options.seconds):
+    for chunk in campaign(options.series, total.count, options.count, options.seconds, options.write_every):
         _add(total, chunk)
         if options.journal is not None:
             with options.journal.open("a") as journal:
