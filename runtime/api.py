@@ -178,7 +178,7 @@ class Executable(DirectCall):
 
     Attributes:
         input_types, output_types: types of the arguments and results.
-        input_names: for each argument its name in JAX's function (``jax.arg_info``), or None.
+        input_names: for each argument its name, ``jax.arg_info`` or that of its location, or None.
         options: the options with which the program was compiled.
     """
 

@@ -152,10 +152,10 @@ def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
     if types and not options.input:
         count = f"{len(types)} input{'s' if len(types) > 1 else ''}"
         raise NimbleError(f"@{options.entry} takes {count}: pass --input X.npy ..., or --random SEED")
-    names: Sequence[str | None] = executable.input_names
-    if options.names is not None:
-        names = names_from_file(options.names, names)
-    return load_inputs(options.input, types, names if options.names is not None or any(names) else None)
+    if options.names is None:
+        return load_inputs(options.input, types, executable.input_names)
+    names = names_from_file(options.names, executable.input_names)
+    return load_inputs(options.input, types, names, must_have_names=True)
 
 
 def names_from_file(file: str, own: Sequence[str | None]) -> list[str | None]:

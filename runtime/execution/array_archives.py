@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -14,13 +15,23 @@ import numpy as np
 
 from ..errors import ExecutionError, UnsupportedError
 from ..program.ops.test_dialects.array_files import for_file
-from ..types import Array
+from ..types import Array, DType, element_type
 
 NPZ: Final = ".npz"
 SAFETENSORS: Final = ".safetensors"
 
 _LACKS_TYPE: Final = (AttributeError, LookupError, TypeError, ValueError)
 """What the library raises of an element type that NumPy or its format lacks, besides an error of its own."""
+
+
+_ELEMENT_TYPES: Final = {
+    "BOOL": "i1", "I8": "i8", "I16": "i16", "I32": "i32", "I64": "i64",
+    "U8": "ui8", "U16": "ui16", "U32": "ui32", "U64": "ui64",
+    "F8_E4M3": "f8E4M3FN", "F8_E5M2": "f8E5M2", "F8_E8M0": "f8E8M0FNU",
+    "F8_E4M3FNUZ": "f8E4M3FNUZ", "F8_E5M2FNUZ": "f8E5M2FNUZ",
+    "F16": "f16", "BF16": "bf16", "F32": "f32", "F64": "f64", "C64": "complex<f32>",
+}  # fmt: skip
+"""The element types by their names in .safetensors; those of less than 8 bits are packed there."""
 
 
 def is_archive(file: str) -> bool:
@@ -33,15 +44,12 @@ def read_archive(file: str) -> dict[str, Array]:
 
     Raises:
         ExecutionError: it is no such file.
-        UnsupportedError: it needs a library that is not installed.
+        UnsupportedError: it needs a library that is not installed, or has elements of another type, such as
+            one of less than 8 bits.
         OSError: it cannot be read.
     """
     if file.endswith(SAFETENSORS):
-        library = _safetensors(file)
-        try:
-            return dict(library.numpy.load_file(file))
-        except (library.SafetensorError, *_LACKS_TYPE) as error:
-            raise ExecutionError(f"{file} is not a file of tensors (.safetensors): {error}") from error
+        return _read_tensors(file)
     try:
         with np.load(file, allow_pickle=False) as archive:
             return dict(archive)
@@ -49,11 +57,36 @@ def read_archive(file: str) -> dict[str, Array]:
         raise ExecutionError(f"{file} is not a file of arrays (.npz)") from error
 
 
+def _read_tensors(file: str) -> dict[str, Array]:
+    library = _safetensors(file)
+    try:
+        return dict(library.numpy.load_file(file))
+    except library.SafetensorError as error:
+        raise ExecutionError(f"{file} is not a file of tensors (.safetensors): {error}") from error
+    except _LACKS_TYPE:
+        # The library makes arrays of NumPy's element types and bf16 alone.
+        tensors = library.deserialize(Path(file).read_bytes())
+    return {
+        name: np.frombuffer(tensor["data"], _dtype(file, name, tensor["dtype"])).reshape(tensor["shape"])
+        for name, tensor in tensors
+    }
+
+
+def _dtype(file: str, name: str, kind: str) -> DType:
+    """The dtype of a tensor by the name that the file gives its element type."""
+    if kind not in _ELEMENT_TYPES:
+        raise UnsupportedError(
+            f"{file}: the tensor {name!r} has elements of type {kind}; "
+            f"expected one of {', '.join(_ELEMENT_TYPES)}"
+        )
+    return element_type(_ELEMENT_TYPES[kind]).dtype
+
+
 def write_archive(file: str, arrays: Mapping[str, Array]) -> None:
     """Store arrays under their names.
 
     Raises:
-        UnsupportedError: the file needs a library that is not installed, which lacks an element type.
+        UnsupportedError: the file needs a library that is not installed, or that lacks an element type.
         OSError: it cannot be written.
     """
     if not file.endswith(SAFETENSORS):
@@ -62,9 +95,11 @@ def write_archive(file: str, arrays: Mapping[str, Array]) -> None:
         return
     library = _safetensors(file)
     try:
-        library.numpy.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
+        content = library.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     except (library.SafetensorError, *_LACKS_TYPE) as error:
         raise UnsupportedError(f"{file} cannot be written: {error}") from error
+    # The library's own errors of files name neither the file nor the folder.
+    Path(file).write_bytes(content)
 
 
 def _safetensors(file: str) -> ModuleType:

@@ -28,15 +28,20 @@ def save_results(file: str, results: Sequence[object]) -> None:
 
 
 def load_inputs(
-    files: Sequence[str], types: Sequence[Type], names: Sequence[str | None] | None = None
+    files: Sequence[str],
+    types: Sequence[Type],
+    names: Sequence[str | None] = (),
+    *,
+    must_have_names: bool = False,
 ) -> list[Any]:
     """The inputs of a program from files.
 
     Args:
         files: .npy files, in the order of the arguments; .npz and .safetensors files of named arrays.
         types: the types of the arguments.
-        names: the name of each argument's array; None: it is the next .npy file. Without names, those by
-            which `numpy.savez` numbers arrays: ``arr_0``, ``arr_1``, ...
+        names: the name of each argument's array; None: it is the next .npy file.
+        must_have_names: whether the arrays must have these names. Otherwise the names by which `numpy.savez`
+            numbers arrays, ``arr_0``, ``arr_1``, ..., serve where no array has one of `names`.
 
     Raises:
         ExecutionError: a file is malformed, or no file has an argument's array.
@@ -49,14 +54,20 @@ def load_inputs(
     for file in archives:
         arrays.update(read_archive(file))
     others = iter([file for file in files if not is_archive(file)])
-    found = names if names is not None else [f"arr_{index}" for index in range(len(types))]
+    if not must_have_names and _are_numbered(arrays, names):
+        names = [f"arr_{index}" for index in range(len(types))]
     inputs = []
-    for index, (name, type) in enumerate(zip(found, types, strict=True)):
+    for index, (name, type) in enumerate(zip(names, types, strict=True)):
         if name is None:
             inputs.append(_next_input(others, index, type))
         else:
             inputs.append(from_file(_named(arrays, name, index), type))
     return inputs
+
+
+def _are_numbered(arrays: Mapping[str, Any], names: Sequence[str | None]) -> bool:
+    """Whether arrays have the names that `numpy.savez` gives, and none of those of the arguments."""
+    return not any(names) or ("arr_0" in arrays and not any(name in arrays for name in names))
 
 
 def _next_input(files: Iterator[str], index: int, type: Type) -> Any:

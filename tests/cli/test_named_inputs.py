@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import nimblehlo
+from nimblehlo import UnsupportedError
 from nimblehlo.cli import main
+from nimblehlo.execution.array_archives import read_archive, write_archive
+from nimblehlo.program.frontend import jaxlib_modules
 
 PROGRAM = """
 func.func @main(%a: tensor<2xf32>{first}, %b: tensor<2xbf16>{second}) -> tensor<2xf32> {{
@@ -33,6 +38,17 @@ def folder(tmp_path: Path) -> Path:
     np.savez(tmp_path / "unnamed.npz", A, B.view("V2"))
     np.save(tmp_path / "a.npy", A)
     return tmp_path
+
+
+LOCATED = """
+func.func @main(%x: tensor<2xf32> loc("model.a"("f.py":3:1)), %y: tensor<2xbf16> loc(#second))
+    -> tensor<2xf32> {
+  %0 = stablehlo.convert %y : (tensor<2xbf16>) -> tensor<2xf32>
+  %1 = stablehlo.subtract %x, %0 : tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+#second = loc("model.b")
+"""
 
 
 def run(folder: Path, program: str, *arguments: str, output: str = "out.npz") -> Any:
@@ -113,3 +129,71 @@ def test_safetensors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "bad.safetensors").write_bytes(b"12345678")
     assert main(["run", str(folder / "plain.mlir"), "--input", str(folder / "bad.safetensors")]) == 1
     assert "is not a file of tensors (.safetensors)" in capsys.readouterr().err
+
+
+def forms_of(text: str) -> dict[str, bytes]:
+    """A program as text in both forms, and as bytecode and an artifact that jaxlib wrote."""
+    stablehlo = pytest.importorskip("jaxlib.mlir.dialects.stablehlo")
+    module = jaxlib_modules.read_module(text.encode())
+    bytecode = io.BytesIO()
+    module.operation.write_bytecode(bytecode)
+    generic = module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
+    artifact = stablehlo.serialize_portable_artifact(module, "1.9.0")
+    return {
+        "text": text.encode(),
+        "generic": generic.encode(),
+        "bytecode": bytecode.getvalue(),
+        "artifact": artifact,
+    }
+
+
+def test_arguments_have_the_names_of_their_locations(folder: Path) -> None:
+    for form, content in forms_of(LOCATED).items():
+        (folder / form).write_bytes(content)
+        assert nimblehlo.compile(content).input_names == ("model.a", "model.b"), form
+        assert np.load(run(folder, form, "--input", "arrays.npz"))["result_0"].tolist() == EXPECTED
+        # Arrays that NumPy numbered are in the order of the arguments all the same.
+        assert np.load(run(folder, form, "--input", "unnamed.npz"))["result_0"].tolist() == EXPECTED
+
+
+def test_the_name_that_jax_gives_an_argument_precedes_that_of_its_location() -> None:
+    text = LOCATED.replace("tensor<2xf32> loc", 'tensor<2xf32> {jax.arg_info = "a"} loc')
+    assert nimblehlo.compile(text).input_names == ("a", "model.b")
+    text = LOCATED.replace("loc(#second)", "").replace("#second = ", "#unused = ")
+    assert nimblehlo.compile(text).input_names == ("model.a", None)
+
+
+FLOAT8: Final = ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_safetensors_of_float8(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("safetensors.numpy")
+    values = np.array([1, 2, 4], getattr(ml_dtypes, name))
+    write_archive(str(tmp_path / "a.safetensors"), {"a": values, "b": A})
+    arrays = read_archive(str(tmp_path / "a.safetensors"))
+    assert arrays["a"].dtype == values.dtype
+    assert arrays["a"].tolist() == values.tolist()
+    assert arrays["b"].tolist() == A.tolist()
+
+
+def test_a_tensor_of_packed_elements_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors.numpy")
+    header = b'{"w":{"dtype":"F4","shape":[2],"data_offsets":[0,1]}}'
+    (tmp_path / "a.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0")
+    with pytest.raises(
+        UnsupportedError, match="the tensor 'w' has elements of type F4; expected one of BOOL"
+    ):
+        read_archive(str(tmp_path / "a.safetensors"))
+
+
+@pytest.mark.parametrize("file", ["out.npz", "out.safetensors"])
+def test_a_folder_that_is_missing_is_named(
+    folder: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if file.endswith(".safetensors"):
+        pytest.importorskip("safetensors.numpy")
+    output = folder / "missing" / file
+    arguments = ["--input", str(folder / "arrays.npz"), "--output", str(output)]
+    assert main(["run", str(folder / "named.mlir"), *arguments]) == 1
+    assert f"No such file or directory: '{output}'" in capsys.readouterr().err

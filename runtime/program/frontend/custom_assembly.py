@@ -294,7 +294,7 @@ def isolated_body(parser: StatementParser, state: OperationState) -> None:
         parser.expect(":")
         arguments.append((name, position, parser.type()))
         parser.optional_attribute_dictionary()
-        parser.optional_location()
+        parser.argument_location(position)
     state.regions.append(parser.isolated_region(arguments))
 
 

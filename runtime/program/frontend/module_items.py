@@ -19,6 +19,7 @@ from ..ir import (
     Region,
     StringAttribute,
     TypeAttribute,
+    Value,
 )
 from ..ir.attributes import ArrayAttribute
 
@@ -30,22 +31,32 @@ def module_of(items: Sequence[Function | Module | Operation]) -> Module:
     return Module(items)
 
 
-def module_item(operation: Operation) -> Function | Module | Operation:
+def location_names(body: Region | None, names: Mapping[Value, str]) -> Sequence[str | None]:
+    """The names of a function's arguments, of the names of all values; empty if none has one."""
+    arguments = () if body is None else body.blocks[0].arguments
+    return [] if names.keys().isdisjoint(arguments) else [names.get(argument) for argument in arguments]
+
+
+def module_item(operation: Operation, names: Mapping[Value, str]) -> Function | Module | Operation:
     """The function or module that an operation stands for; any other operation itself.
+
+    Args:
+        operation: the operation.
+        names: the names that the locations of block arguments give.
 
     Raises:
         ParseError: a function has no name or no type.
     """
     if operation.name == "builtin.module":
-        return _module(operation)
-    return _function(operation) if operation.name == "func.func" else operation
+        return _module(operation, names)
+    return _function(operation, names) if operation.name == "func.func" else operation
 
 
-def _module(operation: Operation) -> Module:
+def _module(operation: Operation, names: Mapping[Value, str]) -> Module:
     attributes = dict(operation.attributes)
     name = attributes.pop("sym_name", None)
     items = [
-        module_item(nested)
+        module_item(nested, names)
         for region in operation.regions
         for block in region.blocks
         for nested in block.operations
@@ -53,7 +64,7 @@ def _module(operation: Operation) -> Module:
     return Module(items, name=_text(name), attributes=attributes, location=operation.location)
 
 
-def _function(operation: Operation) -> Function:
+def _function(operation: Operation, names: Mapping[Value, str]) -> Function:
     attributes = dict(operation.attributes)
     name = _text(attributes.pop("sym_name", None))
     type = attributes.pop("function_type", None)
@@ -85,6 +96,7 @@ def _function(operation: Operation) -> Function:
         result_attributes=result_attributes,
         attributes=attributes,
         location=operation.location,
+        location_names=location_names(body, names),
     )
 
 

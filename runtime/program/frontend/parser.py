@@ -17,7 +17,7 @@ from ..ir import (
     Source,
 )
 from .lexer import parse_error
-from .module_items import module_item, module_of
+from .module_items import location_names, module_item, module_of
 from .operation_parser import OperationParser
 from .resources import OPENING, parse_resources
 from .statement_parser import BUILTIN_NAMES, NAME, STATEMENT
@@ -130,7 +130,7 @@ class Parser(OperationParser):
         operation = self.operation()
         if operation is None:
             self.fail_expecting("an operation")
-        return module_item(operation)
+        return module_item(operation, self.argument_names)
 
     def _nested_module(self, start: int) -> Module:
         name = self.symbol() if self.peek() == "@" else None
@@ -172,6 +172,7 @@ class Parser(OperationParser):
             argument_attributes=argument_attributes,
             result_attributes=result_attributes,
             location=self.optional_location() or self.location_at(start),
+            location_names=location_names(body, self.argument_names),
         )
 
     def _function_arguments(
@@ -196,7 +197,7 @@ class Parser(OperationParser):
             if match is not None:
                 arguments.append((match.group(1), match.start(1), types[-1]))
             attributes.append(self.optional_attribute_dictionary())
-            self.optional_location()
+            self.argument_location(self.position if match is None else match.start(1))
         return arguments, types, attributes
 
     def _function_results(self) -> tuple[list[Type], list[Mapping[str, Attribute]]]:

@@ -53,5 +53,7 @@ def _replace_argument(function: Function, index: int, value: int) -> None:
         remaining.index = position
     types, attributes = list(function.type.inputs), list(function.argument_attributes)
     del types[index], attributes[index]
+    names = list(function.location_names)
+    function.location_names = [*names[:index], *names[index + 1 :]]
     function.type = FunctionType(types, function.type.results)
     function.argument_attributes = tuple(attributes)

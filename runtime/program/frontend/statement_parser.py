@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import counted
 from ...types import FLOAT, ElementType, Type
-from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, Value
+from ..ir import Attribute, Block, IntegerAttribute, NameLocation, Operation, Region, Value
 from .attribute_parser import AttributeParser
 from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, token_pattern
 from .repeated_statements import RepeatedStatements, StatementText, statement_text_at
@@ -63,12 +63,15 @@ class StatementParser(AttributeParser):
     Attributes:
         values: the values in scope, by name.
         defined: the names that the innermost region defines.
+        argument_names: the names that the locations of block arguments give.
     """
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
         self.values: dict[str, Value] = {}
         self.defined: list[str] = []
+        self.argument_names: dict[Value, str] = {}
+        self._argument_names_at: dict[int, str] = {}
         self._repeated = RepeatedStatements()
 
     def region(self, arguments: Sequence[tuple[str, int, Type]] = ()) -> Region:
@@ -130,8 +133,14 @@ class StatementParser(AttributeParser):
         name, position = self.value_name()
         self.expect(":")
         type = self.type()
-        self.optional_location()
+        self.argument_location(position)
         return name, position, type
+
+    def argument_location(self, position: int) -> None:
+        """Consume the location, if there is one, of the argument at an offset; only its name is kept."""
+        location = self.optional_location()
+        if isinstance(location, NameLocation):
+            self._argument_names_at[position] = location.name
 
     def value_name(self) -> tuple[str, int]:
         """Consume a value's name and return it with its offset."""
@@ -144,6 +153,8 @@ class StatementParser(AttributeParser):
         block = Block([type for _, _, type in arguments])
         for (name, position, _), value in zip(arguments, block.arguments, strict=True):
             self._define_value(name, value, position)
+            if position in self._argument_names_at:
+                self.argument_names[value] = self._argument_names_at[position]
         return block
 
     def _define_value(self, name: str, value: Value, position: int) -> None:

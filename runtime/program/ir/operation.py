@@ -211,6 +211,7 @@ class Function:
         visibility: ``"public"``, ``"private"`` or ``"nested"``; None if the text says nothing (public).
         attributes: its own attributes.
         argument_attributes, result_attributes: a mapping for each input and output.
+        location_names: for each input the name that its location gives, or None; empty if none gives one.
         callees: the functions that only this one calls, which outlining has made of repeated subgraphs.
     """
 
@@ -220,6 +221,7 @@ class Function:
         "body",
         "callees",
         "location",
+        "location_names",
         "name",
         "result_attributes",
         "type",
@@ -237,6 +239,7 @@ class Function:
         argument_attributes: Sequence[Mapping[str, Attribute]] | None = None,
         result_attributes: Sequence[Mapping[str, Attribute]] | None = None,
         location: Location = UNKNOWN,
+        location_names: Sequence[str | None] = (),
     ) -> None:
         self.name = name
         self.type = type
@@ -247,6 +250,7 @@ class Function:
         self.result_attributes = tuple(result_attributes or [{} for _ in type.results])
         self.callees: Sequence[Function] = ()
         self.location = location
+        self.location_names = location_names
 
     @property
     def bodies(self) -> list[Region]:
@@ -264,6 +268,7 @@ class Function:
             argument_attributes=self.argument_attributes,
             result_attributes=self.result_attributes,
             location=self.location,
+            location_names=self.location_names,
         )
 
     @property

@@ -51,12 +51,19 @@ def operation_module(
 
 
 def argument_names(function: Function) -> tuple[str | None, ...]:
-    """For each argument of a function its name in the function that JAX traced; None where there is none.
+    """For each argument of a function its name in the program's source; None where there is none.
 
-    Source: JAX, which writes it as the attribute ``jax.arg_info``.
+    Source: JAX, which writes it as the attribute ``jax.arg_info``; other producers name the locations of
+    arguments.
     """
     attributes = [each.get("jax.arg_info") for each in function.argument_attributes]
-    return tuple([each.value if isinstance(each, StringAttribute) else None for each in attributes])
+    location_names = function.location_names or [None] * len(attributes)
+    return tuple(
+        [
+            attribute.value if isinstance(attribute, StringAttribute) else name
+            for attribute, name in zip(attributes, location_names, strict=True)
+        ]
+    )
 
 
 def referenced_functions(region: Region, functions: Mapping[str, Function]) -> list[Function]:

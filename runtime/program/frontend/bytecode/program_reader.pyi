@@ -2,7 +2,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, Protocol, TypeVar
 
 from ....types import Type
-from ...ir import Attribute, FileLocation, Operation
+from ...ir import Attribute, FileLocation, Operation, Value
 from .container import Decoder
 
 Item = TypeVar("Item")
@@ -91,6 +91,8 @@ class Dialects(Protocol):
 
 class ProgramReader:
     def __init__(self, container: _Container, dialects: Dialects) -> None: ...
+    @property
+    def argument_names(self) -> dict[Value, str]: ...
     def operations(self) -> list[Operation]: ...
 
 def decode(text: bytes) -> str: ...

@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from ....errors import ParseError, UnsupportedError
 from ...ir import (
-    UNKNOWN, Block, DictionaryAttribute, FileLocation, LocationAttribute, Operation, Region, StringAttribute, Value
+    UNKNOWN, Block, DictionaryAttribute, FileLocation, LocationAttribute, NameLocation, Operation, Region,
+    StringAttribute, Value
 )
 from ..lexer import MAX_NESTING as _MAX_NESTING
 from . import container_format as _format
@@ -41,6 +42,9 @@ cdef class ProgramReader:
     Args:
         container: the file's sections.
         dialects: the properties and versions of operations.
+
+    Attributes:
+        argument_names: the names that the locations of block arguments give.
     """
 
     cdef ByteCursor program
@@ -51,6 +55,7 @@ cdef class ProgramReader:
     cdef Py_ssize_t next_value
     cdef int nesting
     cdef dict upgraded
+    cdef readonly dict argument_names
 
     def __init__(self, container, dialects):
         self.program = container.section(PROGRAM_SECTION)
@@ -61,6 +66,7 @@ cdef class ProgramReader:
         self.next_value = 0
         self.nesting = 0
         self.upgraded = {}
+        self.argument_names = {}
 
     def operations(self):
         """The operations at the top level."""
@@ -81,7 +87,7 @@ cdef class ProgramReader:
         return block
 
     cdef int _read_arguments(self, ByteCursor cursor, object block) except -1:
-        cdef list types = []
+        cdef list types = [], locations = []
         cdef uint64_t number
         cdef bint has_location
         for _ in range(cursor.count()):
@@ -89,9 +95,11 @@ cdef class ProgramReader:
             if self.tables.version >= OPTIONAL_ARGUMENT_LOCATIONS:
                 number, has_location = number >> 1, number & 1
             types.append(self.tables.type(number, cursor))
-            if has_location:
-                self.tables.location(cursor.varint(), cursor)
+            locations.append(self.tables.location(cursor.varint(), cursor) if has_location else None)
         block.arguments = tuple([new_value(types[index], block, index) for index in range(len(types))])
+        for argument, location in zip(block.arguments, locations):
+            if isinstance(location, NameLocation):
+                self.argument_names[argument] = location.name
         self._define(cursor, block.arguments)
         if self.tables.version >= USE_LIST_ORDERS and cursor.byte():
             self._skip_use_list_orders(cursor, len(types))

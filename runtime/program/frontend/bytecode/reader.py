@@ -49,7 +49,8 @@ def read_bytecode(content: bytes, name: str) -> Module:
         container = Container(content, name, _DECODERS.get)
         try:
             container.read_sections()
-            items = ProgramReader(container, operations).operations()
+            reader = ProgramReader(container, operations)
+            items = reader.operations()
         except NimbleError:
             _require_known_version(container)
             raise
@@ -64,7 +65,7 @@ def read_bytecode(content: bytes, name: str) -> Module:
             _remove_casts(item)
         if is_artifact:
             _return_from_functions(item)
-    return module_of([module_item(item) for item in items])
+    return module_of([module_item(item, reader.argument_names) for item in items])
 
 
 def _require_known_version(container: Container) -> None:
