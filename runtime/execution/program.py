@@ -37,9 +37,6 @@ MAX_UNGUARDED_ELEMENTS = 1 << 13
 """Maximum elements of a value for which the native code of any operation takes less than about a second: a
 convolution of all by all takes n^2 operations, and a decomposition 25 n^1.5 at most."""
 
-MAX_RETAINED_PART = 4
-"""The part of the usable memory, a quarter, that a program may keep idle for its next run."""
-
 
 class Placement(Record):
     """The processes on which a program runs.
@@ -97,6 +94,11 @@ def _runner_of(
         return (on_grid or runner)(plan)
     checks_steps = on_grid is None
     return verification.verified_runner(function, plan, options, on_grid or runner, checks_steps=checks_steps)
+
+
+def _max_retained_bytes() -> int:
+    """Maximum bytes of idle memory that a program keeps for its next run: a quarter of what it may have."""
+    return usable_bytes() // 4
 
 
 def _may_be_abandoned(function: Function, plan: Plan, placement: Placement | None) -> bool:
@@ -191,7 +193,7 @@ class Program:
             donated=[count * process + index for process in range(processes) for index in donated],
             wake=wake_workers if all_bytes >= MIN_WAKE_BYTES and options.threads != 1 else None,
             handler=handler,
-            retention=Retention(needed, usable_bytes() // MAX_RETAINED_PART) if handler else None,
+            retention=Retention(needed, _max_retained_bytes()) if handler else None,
             max_bytes=options.max_bytes,
             needed_bytes=needed - memory.aliased * processes,
             new_state=functools.partial(new_call, options) if has_call_state else None,

@@ -53,6 +53,4 @@ def test_literals_come_after_white_space_and_do_not_run_on(literal: str, text: s
     ],
 )
 def test_comments_are_blanked_outside_of_strings(text: str, blanked: str) -> None:
-    cursor = Cursor(text, "<text>")
-    assert cursor.text == blanked
-    assert cursor.source.text == text
+    assert Cursor(text, "<text>").text == blanked
