@@ -97,6 +97,11 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *DEFINED_IN})
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add the cell magic ``%%stablehlo`` to a notebook: what ``%load_ext nimblehlo`` calls."""
+    importlib.import_module(".cli.notebook", __name__).load(shell)
+
+
 def _require_gil() -> None:
     """Raise UnsupportedError where Python runs without its global lock.
 

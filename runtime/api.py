@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .execution.grid.host import HostQueues
     from .inspection.profiling import Bound, Profile, Trace
     from .inspection.sanitizer import Finding, Sanitizer
+    from .inspection.tables import Table
     from .program.frontend.torch.calls import ExportedProgram, ModelExecutable
     from .program.ops.collectives.process_grid import Grid, ProcessId
     from .program.ops.custom_calls.user_functions import Registry
@@ -476,6 +477,29 @@ class Executable(DirectCall):
         donated = range(len(self.input_types)) if self.options.donate == "all" else self.options.donate
         return plan_page(title, self._module, plans, donated=tuple(donated), runs=figures)
 
+    def plan_tables(self) -> list[tuple[str, Table]]:
+        """For each combination of sizes met a heading, with the bytes that a call takes, and a table of the
+        steps.
+        """
+        from .inspection.plan_page import plan_table
+
+        tables = []
+        for program in self._cached_programs():
+            figures = ", ".join(f"{name} {bytes:,}" for name, bytes in program.memory.figures().items())
+            heading = f"Plan of @{self._entry} : {program.type}\n{self._semantics()}bytes: {figures}"
+            tables.append((heading, plan_table(program.plan)))
+        return tables
+
+    def _repr_html_(self) -> str:
+        """The plan and the memory of a call for a notebook."""
+        from .inspection.tables import report_html
+
+        shown = [report_html(*_heading(text), table) for text, table in self.plan_tables()]
+        unknown = (
+            "Sizes are unknown: there is a plan for each combination of sizes once it was called with them."
+        )
+        return "".join(shown) or report_html(repr(self), [unknown])
+
     def _semantics(self) -> str:
         """A line that states the semantics of scatters, if windows of a scatter may be partly out of bounds.
         """
@@ -488,6 +512,12 @@ class Executable(DirectCall):
 
     def __repr__(self) -> str:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
+
+
+def _heading(text: str) -> tuple[str, list[str]]:
+    """The first line of a text, and the others."""
+    title, *lines = text.splitlines()
+    return title, lines
 
 
 class GridExecutable(Executable):

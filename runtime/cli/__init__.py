@@ -16,8 +16,9 @@ from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
 from ..execution.mpi.environment import launched_ranks
 from ..inspection.progress import Progress
+from ..inspection.tables import Style, Terminal, coloured, fitted, terminal
 from . import accuracy, conformance, convert, diff, fuzz, judge, machine, profiling, reduce
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
+from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: 1)"
     )
+    add_wide(check)
     check.set_defaults(command=_check)
     explore = commands.add_parser(
         "explore", help="report which results depend on an order that the specification leaves open"
@@ -181,7 +183,7 @@ def _check(options: argparse.Namespace) -> int:
     from ..checks.checking import check_files, find_files
 
     files = find_files(options.paths)
-    progress = Progress(len(files))
+    progress, output = Progress(len(files)), terminal(options.wide)
     cases = []
     for results in check_files(files, options.jobs, options_of(options)):
         progress.advance()
@@ -190,15 +192,24 @@ def _check(options: argparse.Namespace) -> int:
             if case.status != "passed":
                 progress.clear()
                 chunk = f" chunk {case.chunk}" if len(results) > 1 else ""
-                print(f"{case.status}: {case.file}{chunk}: {case.message}", flush=True)
+                text = f"{case.status}: {case.file}{chunk}: {case.message}"
+                style: Style = "quiet" if case.status == "unsupported" else "bad"
+                print(coloured(_fitted_lines(text, output), style, output), flush=True)
     progress.clear()
     if options.json:
         Path(options.json).write_text(
             json.dumps([case.as_dict() for case in cases], indent=1), encoding="utf-8"
         )
     passed = sum(case.status == "passed" for case in cases)
-    print(f"{passed} passed, {len(cases) - passed} failed")
-    return 0 if passed == len(cases) and cases else 1
+    has_passed = passed == len(cases) and bool(cases)
+    style = "good" if has_passed else "bad"
+    print(coloured(f"{passed} passed, {len(cases) - passed} failed", style, output))
+    return 0 if has_passed else 1
+
+
+def _fitted_lines(text: str, output: Terminal) -> str:
+    """A text of several lines, each of which fits the window."""
+    return "\n".join(fitted(line, output) for line in text.splitlines())
 
 
 def _explore(options: argparse.Namespace) -> int:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ..api import compile
+from ..inspection.tables import coloured, fitted, terminal
 from .shared import (
     add_backend,
     add_open_behaviour,
     add_program,
     add_settings,
+    add_wide,
     inputs_of,
     options_of,
     program_of,
@@ -32,6 +34,7 @@ def add(commands: Any) -> None:
         "--output", metavar="FOLDER", help="store a program of the first wrong operation, and its operands"
     )
     add_settings(command)
+    add_wide(command)
     add_open_behaviour(command)
     command.set_defaults(command=_diff)
 
@@ -50,7 +53,11 @@ def _diff(options: argparse.Namespace) -> int:
         entry=options.entry,
         every_operation=options.every_operation,
     )
-    print(report)
+    output = terminal(options.wide)
+    for line in str(report).splitlines():
+        print(coloured(fitted(line, output), "bad" if report.differs else "good", output))
+    if options.every_operation and report.table().rows:
+        print("\n".join(["", *report.table().lines(output)]))
     if options.output and report.first is not None:
         report.first.save(Path(options.output))
         print(f"stored in {options.output}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from ..api import compile
 from ..errors import NimbleError
 from ..inspection.plan_page import read_profile
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
+from ..inspection.profiling.profile import duration
+from ..inspection.tables import Table, Terminal, coloured, fitted, terminal
+from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
 
 
 def add(commands: Any) -> None:
@@ -56,18 +59,23 @@ def add(commands: Any) -> None:
     )
     explain.set_defaults(command=_explain)
     for command in (profile, explain):
+        add_wide(command)
         add_settings(command)
         add_open_behaviour(command)
 
 
 def _profile(options: argparse.Namespace) -> int:
-    executable = compile(program_of(options), entry=options.entry, options=options_of(options))
+    module = program_of(options)
+    start = time.perf_counter()
+    executable = compile(module, entry=options.entry, options=options_of(options))
+    compiled_seconds = time.perf_counter() - start
     inputs = inputs_of(executable, options)
     try:
         profile = executable.profile(inputs, calls=options.calls, warm_up=options.warm_up)
     except ValueError as error:
         raise NimbleError(str(error)) from None
-    print(profile.table(options.rows))
+    print(f"compiled in {duration(compiled_seconds)}, before the first call")
+    print(profile.table(options.rows, terminal(options.wide)))
     if options.json:
         profile.to_json(options.json)
     if options.perfetto:
@@ -90,9 +98,22 @@ def _explain(options: argparse.Namespace) -> int:
         except ValueError as error:
             raise NimbleError(str(error)) from None
         Path(options.html).write_text(page, encoding="utf-8")
+        return 0
+    output = terminal(options.wide)
+    if options.what == "plan" and output.width is not None:
+        print("\n\n".join("\n".join(_plan_lines(*each, output)) for each in executable.plan_tables()))
     else:
-        print(executable.explain(options.what))
+        print("\n".join(fitted(line, output) for line in executable.explain(options.what).splitlines()))
     return 0
+
+
+def _plan_lines(heading: str, table: Table, output: Terminal) -> list[str]:
+    title, *lines = heading.splitlines()
+    return [
+        coloured(fitted(title, output), "head", output),
+        *[fitted(line, output) for line in lines],
+        *table.lines(output),
+    ]
 
 
 def _label(path: str, paths: Sequence[str]) -> str:

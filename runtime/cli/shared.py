@@ -77,6 +77,13 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_wide(command: argparse.ArgumentParser) -> None:
+    """Add the option of commands that print tables."""
+    command.add_argument(
+        "--wide", action="store_true", help="print whole lines on a terminal, however wide its window is"
+    )
+
+
 def add_open_behaviour(command: argparse.ArgumentParser) -> None:
     """Options about what the specification leaves open or undefined."""
     command.add_argument("--seed", type=int, default=0, help="the seed of stablehlo.rng (default: 0)")

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..options import Options
-from ..program.ir import DenseElementsAttribute, Function, Module
-from ..program.ir.printer import Printer
+from ..program.ir import Function, Module
+from ..program.ir.printer import BriefPrinter
 from . import passes
 from .plan import MemoryEstimate, Plan
 from .plan.fusion_passes import fuse_operations, fuses
-
-MAX_SHOWN_ELEMENTS = 16
-"""Maximum number of elements of a constant that are shown."""
-
-
-class BriefPrinter(Printer):
-    """Leaves out the elements of large constants."""
-
-    def dense(self, attribute: DenseElementsAttribute) -> str:
-        array = attribute.array
-        if array.size <= MAX_SHOWN_ELEMENTS or not any(array.strides):
-            return super().dense(attribute)
-        return f"dense<{array.size} elements> : {self.type(attribute.type)}"
 
 
 def module_text(module: Module) -> str:

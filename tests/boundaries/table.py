@@ -122,7 +122,7 @@ runtime/inspection/sanitizer/*.py:MAX_*
 runtime/checks/explorer/*.py:MAX_*
 runtime/checks/explorer/*.py:MAX_PENDING_PER_WORKER
 runtime/compiler/specialize/inline.py:MAX_INLINED_OPERATIONS
-runtime/compiler/explanation.py:*
+runtime/program/ir/printer.py:MAX_SHOWN_ELEMENTS
 runtime/program/ir/printer.py:*
 """
 """Numbers that may be no other: results, loops that are compiled with them or errors hang on them."""

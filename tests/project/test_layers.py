@@ -135,7 +135,13 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "mpi": {"grid"},
         "program": {"boundary", "executor", "grid", "memory", "verification"},
     },
-    "inspection": {"progress": set(), "sanitizer": set(), "plan_page": set(), "profiling": {"plan_page"}},
+    "inspection": {
+        "progress": set(),
+        "tables": set(),
+        "sanitizer": {"tables"},
+        "plan_page": {"tables"},
+        "profiling": {"plan_page", "tables"},
+    },
     "checks": {
         "backends": set(),
         "checking": set(),

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...api import execute, load
 from ...errors import NimbleError
+from ...inspection.tables import Table, report_html
 from ...options import Options
 from ...program.ir import Module, Operation, Value, source_line
 from ...program.ops.framework.declaration import declaration_of
@@ -36,6 +37,7 @@ from .extraction import (
     returning,
     static_program,
 )
+from .operation_checks import OperationCheck, OperationChecks, checks_table
 
 MAX_ITERATIONS: Final = 10_000
 """Iterations of a loop in which the first wrong one is looked for."""
@@ -104,11 +106,14 @@ class Report:
         violations: results of the program that lie beyond their bounds.
         first: the first operation whose result exceeds its bound; None if there is none, or if no search took
             place.
+        operations: the operations that the search compared, up to the first faulty one; with
+            `every_operation` all of them.
     """
 
     backend: str
     violations: Sequence[BoundViolation] = ()
     first: FaultyOperation | None = None
+    operations: Sequence[OperationCheck] = ()
 
     @property
     def departures(self) -> Sequence[BoundViolation]:
@@ -129,6 +134,16 @@ class Report:
         else:
             lines.append("no operation exceeds its bound by itself or in a prefix of the program")
         return "\n".join(lines)
+
+    def table(self) -> Table:
+        """The operations whose results differ."""
+        return checks_table(self.operations)
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook."""
+        title = "beyond the bounds" if self.differs else "within the bounds"
+        tables = [self.table()] if self.table().rows else []
+        return report_html(f"Compared with {self.backend}: {title}", str(self).splitlines(), *tables)
 
 
 def find_faulty_operation(
@@ -169,7 +184,7 @@ def find_faulty_operation(
     first = search.search_program(program, arguments, ())
     if first is None and violations:
         first = search.bisect_prefixes(program, arguments, violations[0].result)
-    return Report(other.name, violations, first)
+    return Report(other.name, violations, first, search.checks.listed())
 
 
 def _faulty(
@@ -197,6 +212,7 @@ class _Search:
     def __init__(self, other: Backend, runs_each_operation: bool) -> None:
         self._backend = other
         self._runs_each_operation = runs_each_operation
+        self.checks = OperationChecks()
 
     def search_program(
         self, program: Module, inputs: Sequence[Array], within: tuple[str, ...]
@@ -271,6 +287,19 @@ class _Search:
         operands.
         """
         ours = [np.asarray(one) for one in execute(module, inputs)]
+        faulty = self.compare_in_context(operation, module, inputs, ours, theirs)
+        self.checks.add(operation, ours, theirs, faulty is None)
+        return faulty
+
+    def compare_in_context(
+        self,
+        operation: Operation,
+        module: Module,
+        inputs: Sequence[Array],
+        ours: Sequence[Array],
+        theirs: Sequence[Array],
+    ) -> FaultyOperation | None:
+        """The operation, if `theirs` exceed their bounds for these operands."""
         if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
         computed = accuracy(module, inputs)
@@ -299,6 +328,7 @@ class _Search:
         if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
         violations = accuracy(module, inputs).violations(theirs)
+        self.checks.add(operation, ours, theirs, not violations)
         if not violations:
             return None
         return _faulty(operation, module, inputs, ours, theirs, violations[0], fails_alone=True)

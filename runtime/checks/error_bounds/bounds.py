@@ -12,6 +12,7 @@ import numpy as np
 
 from ...api import execute, load
 from ...errors import ExecutionError, NimbleError
+from ...inspection.tables import report_html
 from ...options import Options
 from ...program.ir import Module, source_line
 from ...program.ops.framework.declaration import declaration_of
@@ -172,6 +173,11 @@ class Accuracy:
 
     departures = violations
     """The former name of `violations`."""
+
+    def _repr_html_(self) -> str:
+        """The bounds for a notebook."""
+        title = "How far another correct implementation's results may differ"
+        return report_html(title, str(self).splitlines())
 
     def __str__(self) -> str:
         lines = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import UnsupportedError
+from ...inspection.tables import Column, Style, Table, report_html
 from ...program.ir import Module
 from ...program.ir.record import IdentityRecord, Record
 from ...types import INTEGER, Array, TensorType
@@ -138,7 +139,11 @@ class Exploration(IdentityRecord):
         return bool(self.failures) or any(result.depends for result in self.results)
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return "\n".join([_summary(self), *results_table(self).lines(), *_details(self)])
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook."""
+        return report_html(_summary(self), (), results_table(self)) + report_html("", list(_details(self)))
 
     def as_dict(self) -> dict[str, Any]:
         """Everything except arrays and modules, in the form of JSON."""
@@ -180,9 +185,7 @@ class Exploration(IdentityRecord):
         try:
             from matplotlib.figure import Figure
         except ImportError:
-            raise UnsupportedError(
-                "drawing needs matplotlib: install the extra, 'nimblehlo[plot]'"
-            ) from None
+            raise UnsupportedError("drawing needs matplotlib: install the extra, 'nimblehlo[plot]'") from None
         drawn = [result for result in self.results if result.minimum is not None]
         figure = Figure(figsize=(8, 1 + 2.4 * max(1, len(drawn))), layout="constrained")
         for number, result in enumerate(drawn):
@@ -215,19 +218,26 @@ def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
 _HEADINGS: Final = ("result", "type", "depends", "elements", "first", "values", "distance", "largest")
 
 
-def _lines(exploration: Exploration) -> Iterator[str]:
+def _summary(exploration: Exploration) -> str:
     dependent = sum(result.depends for result in exploration.results)
     tried = f"{len(exploration.schedules)} schedules of {exploration.explored} operations"
     if not exploration.explored:
         tried = "no operation has an order that could matter"
-    yield (
+    return (
         f"{dependent} of {len(exploration.results)} results depend on the schedule; {tried}, "
         f"{exploration.seconds:.3g} s"
     )
-    rows = [_HEADINGS, *map(_row, exploration.results)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def results_table(exploration: Exploration) -> Table:
+    """A row for each result."""
+    columns = [Column(title, shrinks=title in ("type", "values")) for title in _HEADINGS]
+    styles: list[Style] = ["bad" if result.depends else "" for result in exploration.results]
+    return Table(columns, list(map(_row, exploration.results)), styles)
+
+
+def _details(exploration: Exploration) -> Iterator[str]:
+    """The schedules between which results differ, and the responsible operations."""
     for result in exploration.results:
         if result.first is not None:
             yield f"result {result.name} differs between"

@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ...inspection.tables import Column, Table, report_html
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -124,6 +126,17 @@ class FuzzReport:
             f"{self.rejected} rejected, {self.skipped} skipped; "
             f"{self.partial} were compared without operations that are rejected."
         )
+
+    def _repr_html_(self) -> str:
+        """The counts and the findings for a notebook."""
+        titles = ("programs", "finding", "first seed", "why")
+        columns = [Column(title, right=title in ("programs", "first seed")) for title in titles]
+        rows = [
+            (str(one.count), one.title, str(one.seed), one.explanation or one.detail)
+            for one in sorted(self.findings.values(), key=lambda one: -one.count)
+        ]
+        tables = [Table(columns, rows)] if rows else []
+        return report_html(f"Random programs on {self.backend}", [self.summary()], *tables)
 
     def as_markdown(self) -> str:
         """The report as a page."""

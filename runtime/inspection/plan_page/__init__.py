@@ -3,5 +3,15 @@
 from .graph import InnerOperation, PlanGraph, PlanStep, plan_graph
 from .page import plan_page
 from .runs import read_profile, run_times
+from .step_table import plan_table
 
-__all__ = ["InnerOperation", "PlanGraph", "PlanStep", "plan_graph", "plan_page", "read_profile", "run_times"]
+__all__ = [
+    "InnerOperation",
+    "PlanGraph",
+    "PlanStep",
+    "plan_graph",
+    "plan_page",
+    "plan_table",
+    "read_profile",
+    "run_times",
+]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...compiler.explanation import BriefPrinter
 from ...program.ir import Module, Operation
+from ...program.ir.printer import BriefPrinter
 
 MAX_LINES = 8
 """Maximum number of lines that an operation is linked to: a loop of JAX's locations has one for all of its

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ...kernels.launch.spans import Span
 from ...types import Array
+from ..tables import Column, Table, Terminal, fitted, report_html
 from .bound import Bound
 from .chrome_trace import Interval, events
 from .machine import Machine
@@ -79,6 +80,8 @@ class Profile:
         step_times: of these runs the start, by the same clock, and the duration, in seconds.
         thread: identifier of the calling thread.
         bound: the least time of a call; None for programs of grids.
+        warm_up_seconds: seconds of each call before the profiled ones.
+        warm_up_spans: what threads compiled, loaded and waited for during these.
     """
 
     program: str
@@ -91,6 +94,8 @@ class Profile:
     step_times: Array = field(repr=False)
     thread: int = 0
     bound: Bound | None = None
+    warm_up_seconds: Sequence[float] = ()
+    warm_up_spans: Sequence[Span] = ()
 
     @property
     def seconds(self) -> float:
@@ -109,25 +114,54 @@ class Profile:
         """
         return sorted(self.steps, key=lambda step: -step.self_seconds)[:count]
 
-    def table(self, rows: int | None = DEFAULT_ROWS) -> str:
+    def table(self, rows: int | None = DEFAULT_ROWS, output: Terminal = Terminal()) -> str:  # noqa: B008
         """A table of the steps by the time that they took themselves.
 
         Args:
             rows: maximum number of steps that are shown; None: all.
+            output: the width that its lines fit, and whether they are coloured.
         """
+        summary = [fitted(line, output) for line in self.summary()]
+        return "\n".join([*summary, "", *self.steps_table(rows).lines(output), *self._rest_lines(rows)])
+
+    def summary(self) -> list[str]:
+        """The program, its calls and the machine, a line for each."""
         calls = len(self.call_seconds)
-        lines = [
+        return [
             f"{self.program}",
+            *self._warm_up_lines(),
             f"{calls} call{'' if calls == 1 else 's'} in {duration(self.seconds)}, "
             f"of which {duration(self.outside_steps)} outside of steps",
             f"machine: {self.machine.bytes_per_second / 1e9:.1f} GB/s, "
             f"{self.machine.multiplications_per_second / 1e9:.1f} G multiply-adds/s (f32), "
             f"{self.machine.threads} thread{'' if self.machine.threads == 1 else 's'}",
             *self._bound_line(),
-            "",
-            f"{'time':>9} {'%':>5} {'calls':>7} {'a call':>9} {'GB/s':>6} {'share':>6}  step",
         ]
-        lines += [self._row(step) for step in self.slowest(rows)]
+
+    def _warm_up_lines(self) -> list[str]:
+        """What the calls before the profiled ones took."""
+        count = len(self.warm_up_seconds)
+        if not count:
+            return []
+        compiling = sum(span.seconds for span in self.warm_up_spans if span.thread == self.thread)
+        waiting = f", {duration(compiling)} of them to compile and wait" if compiling else ""
+        seconds = duration(sum(self.warm_up_seconds))
+        return [f"{count} warm-up call{'' if count == 1 else 's'} in {seconds}{waiting}"]
+
+    def steps_table(self, rows: int | None = DEFAULT_ROWS) -> Table:
+        """The steps, the slowest first.
+
+        Args:
+            rows: maximum number of steps that are shown; None: all.
+        """
+        columns = [Column(title, right=True) for title in ("time", "%", "calls", "a call", "GB/s", "share")]
+        columns += [Column("step"), Column("operation")]
+        columns += [Column(title, shrinks=True) for title in ("types", "how", "at")]
+        return Table(columns, [self._row(step) for step in self.slowest(rows)])
+
+    def _rest_lines(self, rows: int | None) -> list[str]:
+        """The steps that a table leaves out, and what the calling thread waited for."""
+        lines = []
         left_out = len(self.steps) - (len(self.steps) if rows is None else min(rows, len(self.steps)))
         if left_out:
             seconds = sum(step.self_seconds for step in self.slowest()[-left_out:])
@@ -136,7 +170,12 @@ class Profile:
         for kind in dict.fromkeys(span.kind for span in waits):
             seconds = sum(span.seconds for span in waits if span.kind == kind)
             lines.append(f"{duration(seconds):>9} {self._percent(seconds):5.1f}  of these to {kind}")
-        return "\n".join(lines)
+        return lines
+
+    def _repr_html_(self) -> str:
+        """The summary and the slowest steps for a notebook."""
+        title, *lines = self.summary()
+        return report_html(title, [*lines, *self._rest_lines(DEFAULT_ROWS)], self.steps_table())
 
     def _bound_line(self) -> list[str]:
         if self.bound is None:
@@ -151,16 +190,23 @@ class Profile:
     def _percent(self, seconds: float) -> float:
         return 100.0 * seconds / self.seconds if self.seconds else 0.0
 
-    def _row(self, step: StepFigures) -> str:
+    def _row(self, step: StepFigures) -> tuple[str, ...]:
         speed = step.bytes * step.calls / step.self_seconds / 1e9 if step.self_seconds else 0.0
         how = step.implementation
         if step.native_calls:
             how += f", native in {step.native_calls} of {step.calls} calls"
-        where = f" at {step.source_line}" if step.source_line else ""
         return (
-            f"{duration(step.self_seconds):>9} {self._percent(step.self_seconds):5.1f} {step.calls:7d} "
-            f"{duration(step.self_seconds / step.calls):>9} {speed:6.2f} {100 * step.machine_share:5.1f}%  "
-            f"{step.path} {step.operation} {step.types} [{how}: {step.reason}]{where}"
+            duration(step.self_seconds),
+            f"{self._percent(step.self_seconds):.1f}",
+            str(step.calls),
+            duration(step.self_seconds / step.calls),
+            f"{speed:.2f}",
+            f"{100 * step.machine_share:.1f}%",
+            step.path,
+            step.operation,
+            step.types,
+            f"{how}: {step.reason}",
+            step.source_line or "",
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -168,6 +214,7 @@ class Profile:
         return {
             "program": self.program,
             "call_seconds": list(self.call_seconds),
+            "warm_up_seconds": list(self.warm_up_seconds),
             "outside_steps": self.outside_steps,
             "machine": {
                 name: getattr(self.machine, name)

@@ -49,8 +49,7 @@ def profile(
     if calls < 1 or warm_up < 0:
         raise ValueError(f"calls is {calls} and warm_up {warm_up}, but must be at least 1 and 0")
     speed = measured(options.threads)
-    for _ in range(warm_up):
-        program.run(_lent(arguments, options))
+    warm_up_seconds, warm_up_spans = _warmed_up(program, arguments, options, warm_up)
     timeline = Timeline(options.max_steps, None, options.max_bytes)
     recorded = program.with_limits(timeline.start)
     starts, seconds = [], []
@@ -78,7 +77,24 @@ def profile(
         times,
         threading.get_ident(),
         bound,
+        warm_up_seconds=warm_up_seconds,
+        warm_up_spans=warm_up_spans,
     )
+
+
+def _warmed_up(
+    program: Program, arguments: tuple[Any, ...], options: Options, calls: int
+) -> tuple[list[float], list[Span]]:
+    """Call a program: the seconds of each call, and what threads compiled and waited for."""
+    seconds: list[float] = []
+    spans: list[Span] = []
+    with observed(spans.append), numba_compilations(spans.append):
+        for _ in range(calls):
+            inputs = _lent(arguments, options)
+            start = time.perf_counter()
+            program.run(inputs)
+            seconds.append(time.perf_counter() - start)
+    return seconds, spans
 
 
 def _lent(arguments: tuple[Any, ...], options: Options) -> tuple[Any, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, overload
 
-from ...errors import UndefinedBehaviorError
+from ...errors import UndefinedBehaviorError, counted
+from ..tables import Column, Table, report_html
 
 MAX_FINDINGS_PER_OPERATION: Final = 16
 """Maximum number of stored findings per check and operation; all are counted."""
@@ -126,6 +127,17 @@ class Findings(Sequence[Finding]):
     def __getitem__(self, index: slice) -> list[Finding]: ...
     def __getitem__(self, index: int | slice) -> Finding | list[Finding]:
         return self._findings[index]
+
+    def _repr_html_(self) -> str:
+        """The findings for a notebook."""
+        names = ("check", "operation", "what", "elements", "at")
+        columns = [Column(name, right=name == "elements") for name in names]
+        rows = [
+            (one.check, one.operation, one.message, str(one.count), one.source or one.location)
+            for one in self._findings
+        ]
+        title = f"{counted(sum(self.totals.values()), 'finding')} of the sanitizer"
+        return report_html(title, (), *([Table(columns, rows)] if rows else []))
 
     def __repr__(self) -> str:
         return f"Findings({self._findings!r})"

@@ -79,5 +79,11 @@ class Module:
 
         return print_module(self)
 
+    def _repr_html_(self) -> str:
+        """The text for a notebook: highlighted, the elements of large constants folded."""
+        from .highlighting import module_html
+
+        return module_html(self)
+
     def __repr__(self) -> str:
         return f"Module({', '.join('@' + name for name in self.functions)})"

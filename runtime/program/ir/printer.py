@@ -53,6 +53,9 @@ from .operation import Block, Function, Operation, Region, Value
 MAX_LISTED_ELEMENTS: Final = 64
 """Maximum number of elements that are printed as a list; larger constants become hexadecimal digits."""
 
+MAX_SHOWN_ELEMENTS: Final = 16
+"""Maximum number of elements of a constant that a brief text shows."""
+
 _BARE: Final = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 _SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.\-]*", re.ASCII)
 _ENUMS_IN_ANGLES: Final = frozenset({"result_accuracy_mode"})
@@ -298,6 +301,19 @@ class Printer:
         else:
             body = _lists(array, type)
         return f"dense<{body}> : {self.type(type)}"
+
+
+class BriefPrinter(Printer):
+    """Leaves out the elements of large constants."""
+
+    def dense(self, attribute: DenseElementsAttribute) -> str:
+        if not self.is_large(attribute):
+            return super().dense(attribute)
+        return f"dense<{attribute.array.size} elements> : {self.type(attribute.type)}"
+
+    def is_large(self, attribute: DenseElementsAttribute) -> bool:
+        """Whether the elements are left out."""
+        return attribute.array.size > MAX_SHOWN_ELEMENTS and any(attribute.array.strides)
 
 
 _F64: Final = ELEMENT_TYPES["f64"]
