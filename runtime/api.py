@@ -34,6 +34,7 @@ from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
     from .execution.grid.host import HostQueues
+    from .inspection.plan_page import PlanGraph
     from .inspection.profiling import Bound, Profile, Trace
     from .inspection.sanitizer import Finding, Sanitizer
     from .inspection.tables import Table
@@ -474,8 +475,25 @@ class Executable(DirectCall):
         figures = [(name, run.as_dict() if isinstance(run, Profile) else run) for name, run in runs.items()]
         title = f"@{self._entry} : {FunctionType(self.input_types, self.output_types)}"
         plans = [(one.function, one.plan, one.memory) for one in self._cached_programs()]
-        donated = range(len(self.input_types)) if self.options.donate == "all" else self.options.donate
-        return plan_page(title, self._module, plans, donated=tuple(donated), runs=figures)
+        return plan_page(title, self._module, plans, donated=self._donated(), runs=figures)
+
+    def _donated(self) -> Sequence[int]:
+        """The numbers of the arguments that a call may consume."""
+        return range(len(self.input_types)) if self.options.donate == "all" else tuple(self.options.donate)
+
+    def plan_graphs(self) -> list[PlanGraph]:
+        """For each combination of sizes met the plan as a graph: its steps, what they read and compute, and
+        the live memory.
+        """
+        from .compiler.plan import memory_timeline
+        from .inspection.plan_page import plan_graph
+        from .inspection.plan_page.program_lines import ProgramLines
+
+        lines, donated = ProgramLines(self._module), self._donated()
+        return [
+            plan_graph(one.function, one.plan, memory_timeline(one.plan, donated), lines)
+            for one in self._cached_programs()
+        ]
 
     def plan_tables(self) -> list[tuple[str, Table]]:
         """For each combination of sizes met a heading, with the bytes that a call takes, and a table of the

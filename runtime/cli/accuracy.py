@@ -7,6 +7,7 @@ from typing import Any
 
 from ..api import compile
 from ..errors import NimbleError
+from .model_explorer import add_model_explorer, store_bounds
 from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 
 
@@ -23,6 +24,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="number of runs with random rounding errors (default: 12)",
     )
+    add_model_explorer(command, "the bounds of the results in ulps")
     add_settings(command)
     add_open_behaviour(command)
     command.set_defaults(command=_accuracy)
@@ -32,10 +34,14 @@ def _accuracy(options: argparse.Namespace) -> int:
     from ..checks.error_bounds import accuracy
 
     module, settings = program_of(options), options_of(options)
-    inputs = inputs_of(compile(module, entry=options.entry, options=settings), options)
+    executable = compile(module, entry=options.entry, options=settings)
+    inputs = inputs_of(executable, options)
     try:
         computed = accuracy(module, inputs, entry=options.entry, draws=options.draws, options=settings)
     except ValueError as error:
         raise NimbleError(str(error)) from None
     print(computed)
+    if options.model_explorer:
+        executable(*inputs)  # a program of unknown sizes has a plan once it has run
+        store_bounds(options.model_explorer, executable, computed)
     return 0

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..api import compile
 from ..inspection.tables import coloured, fitted, terminal
+from .model_explorer import add_model_explorer, store_differences
 from .shared import (
     add_backend,
     add_open_behaviour,
@@ -33,6 +34,7 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--output", metavar="FOLDER", help="store a program of the first wrong operation, and its operands"
     )
+    add_model_explorer(command, "the distance of each compared operation in ulps")
     add_settings(command)
     add_wide(command)
     add_open_behaviour(command)
@@ -45,7 +47,8 @@ def _diff(options: argparse.Namespace) -> int:
 
     backend(options.against)
     module = program_of(options)
-    inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
+    executable = compile(module, entry=options.entry, options=options_of(options))
+    inputs = inputs_of(executable, options)
     report = find_faulty_operation(
         module,
         inputs,
@@ -58,6 +61,9 @@ def _diff(options: argparse.Namespace) -> int:
         print(coloured(fitted(line, output), "bad" if report.differs else "good", output))
     if options.every_operation and report.table().rows:
         print("\n".join(["", *report.table().lines(output)]))
+    if options.model_explorer:
+        executable(*inputs)  # a program of unknown sizes has a plan once it has run
+        store_differences(options.model_explorer, executable, report)
     if options.output and report.first is not None:
         report.first.save(Path(options.output))
         print(f"stored in {options.output}")

@@ -13,6 +13,7 @@ from ..errors import NimbleError
 from ..inspection.plan_page import read_profile
 from ..inspection.profiling.profile import duration
 from ..inspection.tables import Table, Terminal, coloured, fitted, terminal
+from .model_explorer import add_model_explorer, store_graphs, store_profile
 from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
 
 
@@ -36,6 +37,7 @@ def add(commands: Any) -> None:
     profile.add_argument(
         "--before", metavar="RUN.json", help="for the page an earlier profile, whose times stand beside these"
     )
+    add_model_explorer(profile, "the times of steps, their shares of the bound and their memory")
     profile.add_argument("--perfetto", metavar="FILE", help="store a trace for https://ui.perfetto.dev")
     profile.set_defaults(command=_profile)
     explain = commands.add_parser("explain", help="print how each operation runs, and why")
@@ -57,6 +59,7 @@ def add(commands: Any) -> None:
         metavar="RUN.json",
         help="for the page one profile that nimblehlo profile --json stored, or two to compare",
     )
+    add_model_explorer(explain, "the plan as a graph")
     explain.set_defaults(command=_explain)
     for command in (profile, explain):
         add_wide(command)
@@ -80,6 +83,8 @@ def _profile(options: argparse.Namespace) -> int:
         profile.to_json(options.json)
     if options.perfetto:
         profile.to_perfetto(options.perfetto)
+    if options.model_explorer:
+        store_profile(options.model_explorer, executable, profile)
     if options.html:
         before = {Path(options.before).stem: read_profile(options.before)} if options.before else {}
         page = executable.explain(html=True, runs={"this run": profile, **before})
@@ -91,6 +96,8 @@ def _explain(options: argparse.Namespace) -> int:
     executable = compile(program_of(options), entry=options.entry, options=options_of(options))
     if options.input or options.random is not None:
         executable(*inputs_of(executable, options))
+    if options.model_explorer:
+        store_graphs(options.model_explorer, executable, options.file)
     if options.html:
         runs = {_label(path, options.profile): read_profile(path) for path in options.profile}
         try:
@@ -98,6 +105,7 @@ def _explain(options: argparse.Namespace) -> int:
         except ValueError as error:
             raise NimbleError(str(error)) from None
         Path(options.html).write_text(page, encoding="utf-8")
+    if options.html or options.model_explorer:
         return 0
     output = terminal(options.wide)
     if options.what == "plan" and output.width is not None:

@@ -20,12 +20,14 @@ class InnerOperation(Record):
         results: the types of its results.
         location: its source location.
         lines: those of the program's text.
+        inputs: the numbers of the operations inside the same step whose results it reads.
     """
 
     operation: str
     results: Sequence[str]
     location: str
     lines: Sequence[int]
+    inputs: Sequence[int]
 
 
 class PlanStep(IdentityRecord):
@@ -66,11 +68,13 @@ class PlanGraph(IdentityRecord):
         peaks: for each step the most bytes alive during it, beyond the arguments and constants.
         allocations: memory by the numbers of steps: `slot` is the step that allocates it, `first` and `last`
             are the first and last step during which it is alive.
+        results: for each result of the plan what computes it, as `PlanStep.inputs` states it.
     """
 
     steps: Sequence[PlanStep]
     peaks: Sequence[int]
     allocations: Sequence[Allocation]
+    results: Sequence[int | None]
 
 
 def plan_graph(function: Function, plan: Plan, timeline: MemoryTimeline, lines: ProgramLines) -> PlanGraph:
@@ -84,8 +88,9 @@ def plan_graph(function: Function, plan: Plan, timeline: MemoryTimeline, lines: 
     """
     builder = _Builder(lines, {callee.name: callee for callee in function.callees})
     assert function.body is not None
-    builder.add_plan(plan, function.body, timeline, "", -1, 0)
-    return PlanGraph(builder.steps, builder.peaks, builder.allocations)
+    producers = builder.add_plan(plan, function.body, timeline, "", -1, 0)
+    results = [producers.get(slot) for slot in plan.results]
+    return PlanGraph(builder.steps, builder.peaks, builder.allocations, results)
 
 
 class _Builder:
@@ -105,7 +110,7 @@ class _Builder:
         prefix: str,
         parent: int,
         base: int,
-    ) -> None:
+    ) -> Mapping[int, int]:
         """Add the steps of a plan.
 
         Args:
@@ -115,6 +120,9 @@ class _Builder:
             prefix: of the paths of its steps.
             parent: the number of the step whose region it is.
             base: bytes that are alive outside of it.
+
+        Returns:
+            What computes the value of each slot, as `PlanStep.inputs` states it; constants are left out.
         """
         producers: dict[int, int] = {slot: -1 - index for index, slot in enumerate(plan.arguments)}
         first_numbers: list[int] = []
@@ -130,6 +138,7 @@ class _Builder:
             self.add_regions(step, operation, timeline, index, base)
         if timeline is not None:
             self.add_allocations(timeline, producers, [*first_numbers, len(self.steps)])
+        return producers
 
     def add_regions(
         self, step: Step, operation: Operation | None, timeline: MemoryTimeline | None, index: int, base: int
@@ -187,15 +196,21 @@ class _Builder:
         bodies = [] if operation is None or step.regions else operation.regions
         inside = [one for region in bodies for one in region.walk()]
         operations = [*absorbed, *inside] if inside or not absorbed else [*absorbed, operation]
+        shown = [
+            one
+            for one in operations
+            if one is not None and not one.is_constant and not declaration_of(one).is_terminator
+        ]
+        numbers = {result: number for number, one in enumerate(shown) for result in one.results}
         return [
             InnerOperation(
                 one.name,
                 self.type_texts([result.type for result in one.results]),
                 self.lines.location_text(one.location),
                 self.lines.lines_of(one.location, one.name),
+                [numbers[operand] for operand in one.operands if operand in numbers],
             )
-            for one in operations
-            if one is not None and not one.is_constant and not declaration_of(one).is_terminator
+            for one in shown
         ]
 
     def type_texts(self, types: Sequence[object]) -> Sequence[str]:

@@ -142,6 +142,7 @@ def _graph_data(graph: PlanGraph, times: Sequence[RunTimes], texts: _Texts) -> d
                 "own": run.own_seconds,
                 "shares": run.shares,
                 "unmatched": run.unmatched,
+                "bound": run.bound,
             }
             for run in times
         ],

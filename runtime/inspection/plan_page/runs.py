@@ -25,6 +25,7 @@ class RunTimes(IdentityRecord):
             has no such step.
         shares: for each step the share of its bound that it reaches; None where that is not known.
         unmatched: the seconds of a call in steps that the graph does not have.
+        bound: the least seconds of a call on the machine of the run; None where that is not known.
     """
 
     label: str
@@ -33,6 +34,7 @@ class RunTimes(IdentityRecord):
     own_seconds: Sequence[float | None]
     shares: Sequence[float | None]
     unmatched: float
+    bound: float | None
 
 
 def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -83,6 +85,7 @@ def run_times(graph: PlanGraph, profile: Mapping[str, Any], label: str) -> RunTi
         [None if one is None else one["self_seconds"] / calls for one in steps],
         [None if one is None else one.get("machine_share") for one in steps],
         sum(one["self_seconds"] for one in figures) / calls,
+        (profile.get("bound") or {}).get("seconds"),
     )
 
 

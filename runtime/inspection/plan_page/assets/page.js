@@ -90,7 +90,8 @@ class Page {
     this.selected = null;
     const { memory, runs } = this.plan;
     const figures = Object.entries(memory).map(([name, bytes]) => `${name} ${formatBytes(bytes)}`);
-    const times = runs.map((run) => `${run.label}: ${formatSeconds(run.seconds / run.calls)} a call`);
+    const least = (run) => (run.bound === null ? "" : `, at least ${formatSeconds(run.bound)} on this machine`);
+    const times = runs.map((run) => `${run.label}: ${formatSeconds(run.seconds / run.calls)} a call${least(run)}`);
     find("figures").textContent = [counted(this.plan.path.length, "step"), ...figures, ...times].join(", ");
     find("slowest").hidden = !runs.length;
     this.colours = new Colours(this.plan, find("colour"), find("legend"));
