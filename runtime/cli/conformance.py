@@ -40,6 +40,17 @@ def add(commands: Any) -> None:
         "--journal", metavar="FILE", help="store each judgement in this file; they are not made again"
     )
     command.add_argument(
+        "--archive",
+        metavar="FOLDER",
+        help="store the programs with their inputs and allowed results in this folder, and run no backend",
+    )
+    command.add_argument(
+        "--from",
+        dest="stored",
+        metavar="FOLDER",
+        help="judge by an archive that --archive stored: its programs, and its allowed results",
+    )
+    command.add_argument(
         "--coverage", action="store_true", help="print what the suite covers instead of running it"
     )
     command.add_argument(
@@ -58,6 +69,8 @@ def _conformance(options: argparse.Namespace) -> int:
     if options.coverage:
         print(table(names), end="")
         return 0
+    if options.archive:
+        return _write_archive(Path(options.archive), names, options.level)
     against = options.against or ["nimblehlo"]
     for name in against:
         backend(name)
@@ -75,6 +88,7 @@ def _conformance(options: argparse.Namespace) -> int:
         level=options.level,
         jobs=max(options.jobs, 1),
         journal=Path(options.journal) if options.journal else None,
+        archive=Path(options.stored) if options.stored else None,
         progress=show,
     )
     if progress is not None:
@@ -85,6 +99,19 @@ def _conformance(options: argparse.Namespace) -> int:
     if options.junit:
         report.write_junit(Path(options.junit))
     return 1 if report.failures(baseline) else 0
+
+
+def _write_archive(folder: Path, names: list[str] | None, level: str) -> int:
+    from ..checks.conformance.archive import write_archive
+    from ..checks.conformance.suite import programs
+    from ..inspection.progress import Progress
+
+    chosen = list(programs(names, level))
+    progress = Progress(max(len(chosen), 1))
+    count = write_archive(folder, chosen, progress=progress.reach)
+    progress.clear()
+    print(f"stored {count} programs in {folder}")
+    return 0
 
 
 def _full_name(name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ..backends import Backend, IsolatedBackend
+from .archive import Archive
 from .journal import Journal
 from .report import Report
 from .suite import FULL, Program, programs
@@ -30,6 +31,7 @@ def conformance(
     chosen: Iterable[Program] | None = None,
     jobs: int = 1,
     journal: Path | None = None,
+    archive: Path | None = None,
     seconds: float = PROGRAM_SECONDS,
     progress: Callable[[Report], object] | None = None,
 ) -> Report:
@@ -43,26 +45,31 @@ def conformance(
         jobs: the number of concurrent processes. More than one need the names of backends.
         journal: a file to which each judgement is appended. What it contains is not run again, so that a
             stopped run continues.
+        archive: a folder that `write_archive` wrote, whose allowed results stand for computed ones, and whose
+            programs stand for those of operations and a level.
         seconds: the time that a backend may take for a program.
         progress: called after each program with the report so far.
 
     Raises:
         UnsupportedError: there is no such operation; or the journal is of another version of the suite.
+        NimbleError: there is no such archive.
         ValueError: there are several jobs, but a backend without a name.
     """
     if jobs > 1 and not all(isinstance(one, str) for one in against):
         raise ValueError("jobs is more than 1, so that `against` must be names of backends")
+    if chosen is None:
+        chosen = programs(operations, level) if archive is None else Archive(archive).programs()
     report = Report([one if isinstance(one, str) else one.name for one in against])
     with Journal(journal) as stored:
         remaining = []
-        for program in programs(operations, level) if chosen is None else chosen:
+        for program in chosen:
             report.programs += 1
             known = [stored.get(program.id, name) for name in report.backends]
             if None in known:
                 remaining.append(program)
             else:
                 report.judgements += [one for one in known if one is not None]
-        for judgement in _judgements(against, remaining, jobs, seconds):
+        for judgement in _judgements(against, remaining, jobs, seconds, archive):
             stored.append(judgement)
             report.judgements.append(judgement)
             if progress is not None:
@@ -71,16 +78,20 @@ def conformance(
 
 
 def _judgements(
-    against: Sequence[str | Backend], remaining: Sequence[Program], jobs: int, seconds: float
+    against: Sequence[str | Backend],
+    remaining: Sequence[Program],
+    jobs: int,
+    seconds: float,
+    archive: Path | None,
 ) -> Iterator[Judgement]:
     if jobs == 1:
-        workers = _Worker(against, seconds)
+        workers = _Worker(against, seconds, archive)
         yield from chain.from_iterable(map(workers.judge, remaining))
         return
     # Forked processes would share what the backends of others have started.
     chunks = [remaining[start : start + CHUNK] for start in range(0, len(remaining), CHUNK)]
     context = multiprocessing.get_context("spawn")
-    start = partial(_start_worker, against, seconds)
+    start = partial(_start_worker, against, seconds, archive)
     with ProcessPoolExecutor(jobs, context, start) as pool:
         for judgements in pool.map(_judge_in_worker, chunks):
             yield from judgements
@@ -89,11 +100,13 @@ def _judgements(
 class _Worker:
     """Judges programs in this process; backends given by name run in processes of their own."""
 
-    def __init__(self, against: Sequence[str | Backend], seconds: float) -> None:
+    def __init__(self, against: Sequence[str | Backend], seconds: float, archive: Path | None) -> None:
+        self._archive = None if archive is None else Archive(archive)
         self._backends = [IsolatedBackend(one, seconds) if isinstance(one, str) else one for one in against]
 
     def judge(self, program: Program) -> list[Judgement]:
-        judge = Judge(program)
+        allowed = None if self._archive is None else self._archive.allowed(program.id)
+        judge = Judge(program, allowed)
         return [judge.judge(one) for one in self._backends]
 
 
@@ -101,9 +114,9 @@ _worker: _Worker | None = None
 """The worker of a process of the pool."""
 
 
-def _start_worker(against: Sequence[str | Backend], seconds: float) -> None:
+def _start_worker(against: Sequence[str | Backend], seconds: float, archive: Path | None) -> None:
     global _worker
-    _worker = _Worker(against, seconds)
+    _worker = _Worker(against, seconds, archive)
 
 
 def _judge_in_worker(chunk: Sequence[Program]) -> list[Judgement]:

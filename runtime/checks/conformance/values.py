@@ -120,7 +120,7 @@ def _fewer(pool: Array) -> Array:
         finite = np.flatnonzero(np.isfinite(numbers))
         extremes = [finite[np.argmin(numbers[finite])], finite[np.argmax(numbers[finite])]]
         chosen += [*np.flatnonzero(~np.isfinite(numbers)), *extremes]
-    return pool[np.unique(chosen)]
+    return np.asarray(pool[np.unique(chosen)])
 
 
 _MAX_CROSSED: Final = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from pathlib import Path
 
 from tests.checks.conformance.fault_campaign import outcomes
 from tests.checks.conformance.faults import faults
@@ -13,19 +14,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operations", nargs="+", metavar="NAME", help="the operations (default: all)")
     parser.add_argument("--share", type=int, default=1, metavar="N", help="one of N faults (default: all)")
+    parser.add_argument("--count", type=int, metavar="N", help="so many of them, evenly over the list")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="where a stopped campaign continues")
     parser.add_argument("--level", choices=("smoke", "full"), default="full")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no fault after this time")
     parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
     options = parser.parse_args()
     chosen = [one for one in faults() if not options.operations or one.operation in options.operations]
     chosen = chosen[:: options.share]
+    if options.count is not None:
+        chosen = [chosen[index * len(chosen) // options.count] for index in range(options.count)]
     if options.list:
         for fault in chosen:
             print(f"{fault.operation}, {fault.kind}")
         print(f"{len(chosen)} faults")
         return 0
     counts: Counter[str] = Counter()
-    for one in outcomes(chosen, options.level, options.seconds):
+    for one in outcomes(chosen, options.level, options.seconds, options.journal):
         counts[one.state] += 1
         if not one.found_by:
             print(one, flush=True)

@@ -115,6 +115,8 @@ def _faults_of(declaration: type[Op]) -> Iterator[tuple[str, Wrap]]:
         categories |= one.categories
     if categories & (FLOAT | COMPLEX):
         yield from _FLOAT_FAULTS.items()
+        if declaration.rounding in (Rounding.CORRECT, Rounding.CORRECT_IF_REAL):
+            yield "the neighbour nearer to zero", _on_results(_neighbour)
         if declaration.rounding is not Rounding.LIBRARY or declaration.accuracy is not None:
             yield "lost digits", _on_results(_truncated)
     if categories & INTEGER:
@@ -266,6 +268,19 @@ def _sign_lost(array: Array) -> Array:
     return np.abs(array) if is_inexact(array.dtype) and array.dtype.kind != "c" else array
 
 
+def _sign_of_zero_lost(array: Array) -> Array:
+    return np.where(array == 0, np.zeros((), array.dtype), array)
+
+
+def _neighbour(array: Array) -> Array:
+    """The number that wrong rounding gives: the next one nearer to zero."""
+    if not is_inexact(array.dtype) or array.dtype.kind == "c":
+        return array
+    bits = array.view(f"u{array.dtype.itemsize}")
+    wide = array.astype(np.float64)
+    return np.where(np.isfinite(wide) & (wide != 0), bits - 1, bits).astype(bits.dtype).view(array.dtype)
+
+
 def _truncated(array: Array) -> Array:
     """Half of the digits are lost."""
     if not is_inexact(array.dtype):
@@ -301,6 +316,7 @@ _FLOAT_FAULTS = {
     "NaN lost": _on_results(_nan_lost),
     "infinity clamped": _on_results(_infinity_lost),
     "sign lost": _on_results(_sign_lost),
+    "sign of zero lost": _on_results(_sign_of_zero_lost),
 }
 _INTEGER_FAULTS = {
     "off by one": _on_results(_one_larger),
