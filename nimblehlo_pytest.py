@@ -37,6 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register what is needed in a project that has programs."""
+    config.addinivalue_line(
+        "markers",
+        "conformance(operation, element_type, label): programs of the conformance suite of StableHLO",
+    )
     if config.getini("nimblehlo_programs") or config.getoption("--nimblehlo-json"):
         from nimblehlo.checks.testing.collection import Programs
 

@@ -153,7 +153,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "differences": {"backends", "error_bounds"},
         "minimizer": {"backends", "error_bounds"},
         "fuzzing": {"backends", "differences", "error_bounds", "json_lines", "minimizer"},
-        "testing": {"backends", "checking", "error_bounds", "explorer"},
+        "testing": {"backends", "checking", "conformance", "error_bounds", "explorer"},
     },
     "program.ops": {
         "framework": set(),

@@ -7,16 +7,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from ...api import load
 from ...errors import UnsupportedError, VerifyError
-from ...program.ops import declarations
-from ...program.ops.framework.declaration import Op, declaration_of
+from ...program.ops import declarations, lookup
+from ...program.ops.framework.accuracy import Rounding
+from ...program.ops.framework.declaration import Op
 from ...types import Array
-from ..error_bounds.operation_kinds import is_correctly_rounded, is_exact
+from ..error_bounds.operation_kinds import base_name, is_correctly_rounded, is_exact
+from ..error_bounds.reduction_bounds import is_exact_body
 from .generators import templates
 from .illegal import inputs_of_text, stored
+from .special_values import variants_of
 from .template import ELEMENT_TYPE_CHOICES, Template, name_of, view_of
 from .values import inputs_of
 
@@ -87,22 +91,24 @@ def illegal_programs(operation: str) -> Iterator[Program]:
 def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
     """The programs of an operation that must run."""
     first: str | None = None
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     for element_type in ELEMENT_TYPE_CHOICES:
         name = name_of(element_type)
         if level == SMOKE and first is not None and name not in _MAIN_TYPES:
             continue
-        for template in legal_templates(operation, name):
-            first = first or name
-            is_main = name == first or name in _MAIN_TYPES
+        legal = legal_templates(operation, name)
+        first = first or (name if legal else None)
+        is_main = name == first or name in _MAIN_TYPES
+        special = variants_of(legal) if level == FULL and is_main else ()
+        for template in chain(legal, special):
             is_chosen = template.is_basic or (level == FULL and (is_main or template.each_type))
             if not template.runs or not is_chosen:
                 continue
             text = str(template.module())
             # Operations whose templates do not depend on the element type have each once.
-            if name != first and text in seen:
+            if name != first and (text, template.variant) in seen:
                 continue
-            seen.add(text)
+            seen.add((text, template.variant))
             id = f"{operation}/{name}/{template.variant}"
             signs = has_signed_zeros(template)
             yield Program(id, operation, name, text, inputs_of(template), has_signed_zeros=signs)
@@ -111,12 +117,17 @@ def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
 def has_signed_zeros(template: Template) -> bool:
     """Whether the specification says which sign results of a template have that are zero.
 
-    It does for operations of IEEE 754 whose results have one correct value, and for data movement. CHLO's
-    definitions are no specification, and those of sums and functions leave the sign open.
+    It does for operations of IEEE 754 whose results have one correct value, for data movement, and for
+    operations whose regions consist of such. CHLO's definitions are no specification, except that a
+    broadcasting operation is one of StableHLO after the broadcast. The sign is open for sums and functions.
     """
     operation = template.isolated()
-    is_specified = operation.name.startswith("stablehlo.") and declaration_of(operation).is_specified
-    return is_specified and (is_exact(operation) or is_correctly_rounded(operation))
+    declaration = lookup(f"stablehlo.{base_name(operation)}")
+    if declaration is None or not declaration.is_specified:
+        return False
+    if declaration.rounding is Rounding.BODY:
+        return all(map(is_exact_body, operation.regions))
+    return is_exact(operation) or is_correctly_rounded(operation)
 
 
 _MAIN_TYPES: Final = ("f32", "i32")

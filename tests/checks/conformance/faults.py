@@ -115,6 +115,8 @@ def _faults_of(declaration: type[Op]) -> Iterator[tuple[str, Wrap]]:
         categories |= one.categories
     if categories & (FLOAT | COMPLEX):
         yield from _FLOAT_FAULTS.items()
+        if _has_signed_zeros(declaration):
+            yield "sign of zero lost", _on_results(_sign_of_zero_lost)
         if declaration.rounding in (Rounding.CORRECT, Rounding.CORRECT_IF_REAL):
             yield "the neighbour nearer to zero", _on_results(_neighbour)
         if declaration.rounding is not Rounding.LIBRARY or declaration.accuracy is not None:
@@ -128,6 +130,14 @@ def _faults_of(declaration: type[Op]) -> Iterator[tuple[str, Wrap]]:
                 yield f"{kind} {attribute.name}", _with_attribute(attribute.name, change)
     for one in declaration.declared_regions:
         yield f"swapped arguments of {one.name}", _with_region(one.name, _swapped_halves)
+
+
+def _has_signed_zeros(declaration: type[Op]) -> bool:
+    """Whether the specification says which sign results have that are zero (`suite.has_signed_zeros`)."""
+    dialect, _, name = declaration.name.partition(".")
+    specified = lookup(f"stablehlo.{name.removeprefix('broadcast_') if dialect == 'chlo' else name}")
+    correct = (Rounding.EXACT, Rounding.CORRECT, Rounding.CORRECT_IF_REAL, Rounding.BODY)
+    return specified is not None and specified.is_specified and specified.rounding in correct
 
 
 def _operand_faults(declaration: type[Op]) -> Iterator[tuple[str, Wrap]]:
@@ -316,7 +326,6 @@ _FLOAT_FAULTS = {
     "NaN lost": _on_results(_nan_lost),
     "infinity clamped": _on_results(_infinity_lost),
     "sign lost": _on_results(_sign_lost),
-    "sign of zero lost": _on_results(_sign_of_zero_lost),
 }
 _INTEGER_FAULTS = {
     "off by one": _on_results(_one_larger),

@@ -1,0 +1,130 @@
+"""Variants of templates whose operands hold special values, one operand and one kind of value at a time.
+
+Templates of sums, solvers and moves have common numbers, with which the treatment of NaN, infinities, signs
+of zero, near ties and extreme integers does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from ...program.ops import lookup
+from ...types import COMPLEX, FLOAT, INTEGER, Array, ElementType, TensorType, storage_range
+from .template import Template
+from .values import common_numbers
+
+MIN_ELEMENTS: Final = 3
+"""Elements of the operands of a template that has variants: ties, and values beside the special one."""
+_CLOSE: Final = 8
+"""Different numbers that agree in half of their digits."""
+_WHOLE: Final = 5
+"""Different small whole numbers."""
+
+
+def variants_of(templates: Sequence[Template]) -> Iterator[Template]:
+    """The variants of the templates of an operation for an element type.
+
+    They are made of its first template of the level ``smoke``, and of the first one that gives no values.
+    """
+    running = [one for one in templates if one.runs and _has_elements(one) and not _is_control_flow(one)]
+    basic = [one for one in running if one.is_basic][:1]
+    plain = [one for one in running if not one.inputs and one not in basic][:1]
+    for template in basic + plain:
+        yield from _variants(template)
+
+
+def _has_elements(template: Template) -> bool:
+    types = [one for one in template.operands if isinstance(one, TensorType) and one.is_static]
+    return any(one.size >= MIN_ELEMENTS for one in types)
+
+
+def _is_control_flow(template: Template) -> bool:
+    """Whether values decide how often a loop runs."""
+    declaration = lookup(template.operation)
+    return declaration is not None and declaration.region_role.is_control_flow
+
+
+def _variants(template: Template) -> Iterator[Template]:
+    data = dict(_data_operands(template))
+    for index, type in data.items():
+        changes = _FLOATS if type.category & (FLOAT | COMPLEX) else _INTEGERS
+        given = template.inputs.get(index)
+        numbers = common_numbers(type, index) if given is None else given
+        for kind, change in changes.items():
+            changed = _converted(change(numbers.copy(), type), type)
+            yield _with_inputs(template, f"{kind}_in_{index}", {index: changed})
+    floats = {index: type for index, type in data.items() if type.category & FLOAT}
+    if floats:
+        whole = {index: _converted(_whole_numbers(index, type), type) for index, type in floats.items()}
+        yield _with_inputs(template, "whole_numbers", whole)
+
+
+def _data_operands(template: Template) -> Iterator[tuple[int, TensorType]]:
+    """The operands that are floats, or have the element type of a result, so that they are no indices."""
+    results = [one.element_type for one in template.results if isinstance(one, TensorType)]
+    for index, type in enumerate(template.operands):
+        if not isinstance(type, TensorType) or not type.is_static or not type.size:
+            continue
+        if not isinstance(type.element_type, ElementType):
+            continue
+        category = type.category
+        if category & (FLOAT | COMPLEX) or (category & INTEGER and type.element_type in results):
+            yield index, type
+
+
+def _with_inputs(template: Template, kind: str, inputs: Mapping[int, Array]) -> Template:
+    return replace(template, variant=f"{template.variant}_{kind}", inputs={**template.inputs, **inputs})
+
+
+def _converted(numbers: Any, type: TensorType) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(numbers).astype(type.dtype).reshape(type.shape)
+
+
+def _put(value: complex) -> Callable[[Array, TensorType], Any]:
+    """One element is a special value: not the first one, which a fault may change anyway."""
+
+    def change(numbers: Array, type: TensorType) -> Any:
+        with np.errstate(all="ignore"):
+            numbers.reshape(-1)[type.size // 2] = np.array(value).astype(type.dtype)
+        return numbers
+
+    return change
+
+
+def _zeros(numbers: Array, type: TensorType) -> Any:
+    """Zeros of both signs."""
+    return np.where(np.arange(type.size) % 2, 0.0, -0.0)
+
+
+def _close(numbers: Array, type: TensorType) -> Any:
+    """Numbers that agree in half of their digits."""
+    layout: Any = ml_dtypes.finfo(numbers.real.dtype)  # type: ignore[no-untyped-call]
+    return 1 + 2.0 ** -(int(layout.nmant) // 2 + 3) * (3 * np.arange(type.size) % _CLOSE)
+
+
+def _extremes(numbers: Array, type: TensorType) -> Any:
+    """The smallest and the largest integer in turn."""
+    assert isinstance(type.element_type, ElementType)
+    low, high = storage_range(type.element_type)
+    return np.array([low if index % 2 else high for index in range(type.size)], object)
+
+
+def _whole_numbers(index: int, type: TensorType) -> Any:
+    """Small positive whole numbers, on which functions of several arguments are defined."""
+    return 1 + (1 + index) * np.arange(type.size) % _WHOLE
+
+
+_FLOATS: Final = {
+    "nan": _put(np.nan),
+    "infinity": _put(np.inf),
+    "zeros": _zeros,
+    "close": _close,
+}
+_INTEGERS: Final = {"extremes": _extremes}
+"""The kinds of special values: a function of an operand's values and type gives others."""
