@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
         nargs="+",
         action="extend",
         metavar="BACKEND",
-        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, nimblehlo, nimblehlo:eager, "
+        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, iree, nimblehlo, nimblehlo:eager, "
         "nimblehlo:never or nimblehlo:reference (default: nimblehlo)",
     )
     command.add_argument(
@@ -33,6 +33,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("--json", metavar="FILE", help="store the report")
     command.add_argument("--junit", metavar="FILE", help="store the report as JUnit's XML")
+    command.add_argument("--html", metavar="FILE", help="store the report as a page, which needs no network")
     command.add_argument(
         "--baseline", metavar="FILE", help="a report that --json stored; only failures that it lacks count"
     )
@@ -63,6 +64,7 @@ def _conformance(options: argparse.Namespace) -> int:
     from ..checks.backends import backend
     from ..checks.conformance import conformance
     from ..checks.conformance.coverage import table
+    from ..checks.conformance.page import write_page
     from ..inspection.progress import Progress
 
     names = None if options.operations is None else [_full_name(one) for one in options.operations]
@@ -98,6 +100,8 @@ def _conformance(options: argparse.Namespace) -> int:
         report.write_json(Path(options.json))
     if options.junit:
         report.write_junit(Path(options.junit))
+    if options.html:
+        write_page(report, Path(options.html))
     return 1 if report.failures(baseline) else 0
 
 

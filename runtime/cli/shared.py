@@ -138,7 +138,7 @@ def _checks(names: str | None) -> bool | list[str]:
 
 def add_backend(command: Any) -> None:
     """Add the backend whose results are compared with NimbleHLO's."""
-    text = "the backend to test: jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
+    text = "the backend to test: jax:PLATFORM, pjrt:LIBRARY, interpreter, iree or nimblehlo"
     command.add_argument("--against", required=True, metavar="BACKEND", help=text)
 
 

@@ -24,9 +24,10 @@ def backend(name: str | Backend | Runnable) -> Backend:
 
     Args:
         name: ``"jax:cpu"`` or ``"jax:"`` and any other platform of JAX; ``"pjrt:"`` and the path of a PJRT
-            plugin's library; ``"interpreter"``, the reference interpreter of jaxlib; ``"nimblehlo"``, or
-            ``"nimblehlo:"`` and when it compiles or that it runs references (``eager``, ``never``,
-            ``reference``); or a function that takes a module and inputs. A Backend is returned as it is.
+            plugin's library; ``"interpreter"``, the reference interpreter of jaxlib; ``"iree"``, or
+            ``"iree:"`` and a target, ``llvm-cpu`` or ``vmvx``; ``"nimblehlo"``, or ``"nimblehlo:"`` and when
+            it compiles or that it runs references (``eager``, ``never``, ``reference``); or a function that
+            takes a module and inputs. A Backend is returned as it is.
 
     Raises:
         UnsupportedError: there is no such backend, or a package that it needs is missing.
@@ -39,9 +40,11 @@ def backend(name: str | Backend | Runnable) -> Backend:
     kind, _, rest = name.partition(":")
     if kind == "nimblehlo" and rest in _MODES:
         return NimbleBackend(_MODES[rest])
+    if kind == "iree":
+        return _iree(name, rest)
     if kind not in ("jax", "pjrt", "interpreter") or (kind == "interpreter") != (rest == ""):
         raise UnsupportedError(
-            f"there is no backend {name!r}; use jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
+            f"there is no backend {name!r}; use jax:PLATFORM, pjrt:LIBRARY, interpreter, iree or nimblehlo"
         )
     if importlib.util.find_spec("jax") is None:
         raise UnsupportedError(f"the backend {name!r} needs jax: pip install 'nimblehlo[jax]'")
@@ -50,3 +53,16 @@ def backend(name: str | Backend | Runnable) -> Backend:
     from .pjrt import jax_platform, pjrt_plugin
 
     return jax_platform(rest) if kind == "jax" else pjrt_plugin(rest)
+
+
+def _iree(name: str, target: str) -> Backend:
+    """IREE for a target; its packages are optional."""
+    if importlib.util.find_spec("iree") is None:
+        raise UnsupportedError(
+            f"the backend {name!r} needs IREE: pip install iree-base-compiler iree-base-runtime"
+        )
+    from .iree_backend import TARGETS, IreeBackend
+
+    if (target or "llvm-cpu") not in TARGETS:
+        raise UnsupportedError(f"there is no backend {name!r}; IREE's targets are {', '.join(TARGETS)}")
+    return IreeBackend(target or "llvm-cpu")

@@ -22,6 +22,7 @@ _IMPORTS: Final = {
     "jax": f"{__package__}.pjrt",
     "pjrt": f"{__package__}.pjrt",
     "interpreter": f"{__package__}.reference_interpreter",
+    "iree": f"{__package__}.iree_backend",
 }
 """The module to import in advance, by the prefix of the backend's name; importing it starts no thread."""
 

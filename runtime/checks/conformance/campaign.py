@@ -64,6 +64,7 @@ def conformance(
         remaining = []
         for program in chosen:
             report.programs += 1
+            report.texts[program.id] = program.text
             known = [stored.get(program.id, name) for name in report.backends]
             if None in known:
                 remaining.append(program)

@@ -26,11 +26,13 @@ class Report:
     Attributes:
         backends: their names.
         programs: the number of programs.
+        texts: the programs by their ids.
         judgements: one for each program and backend.
     """
 
     backends: Sequence[str]
     programs: int = 0
+    texts: dict[str, str] = field(default_factory=dict)
     judgements: list[Judgement] = field(default_factory=list)
 
     def counts(self, backend: str) -> Counter[Verdict]:

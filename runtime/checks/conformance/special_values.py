@@ -29,7 +29,8 @@ _WHOLE: Final = 5
 def variants_of(templates: Sequence[Template]) -> Iterator[Template]:
     """The variants of the templates of an operation for an element type.
 
-    They are made of its first template of the level ``smoke``, and of the first one that gives no values.
+    They are made of its first template of the level ``smoke``, and of the first one that gives no values. An
+    operand that has the edge values of its type gets near ties alone.
     """
     running = [one for one in templates if one.runs and _has_elements(one) and not _is_control_flow(one)]
     basic = [one for one in running if one.is_basic][:1]
@@ -55,7 +56,10 @@ def _variants(template: Template) -> Iterator[Template]:
         changes = _FLOATS if type.category & (FLOAT | COMPLEX) else _INTEGERS
         given = template.inputs.get(index)
         numbers = common_numbers(type, index) if given is None else given
+        has_edges = not np.isfinite(numbers.astype(np.complex128)).all()
         for kind, change in changes.items():
+            if has_edges and kind != "close":
+                continue
             changed = _converted(change(numbers.copy(), type), type)
             yield _with_inputs(template, f"{kind}_in_{index}", {index: changed})
     floats = {index: type for index, type in data.items() if type.category & FLOAT}

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("jax")
 
 import nimblehlo
-from nimblehlo.checks.backends import Backend, BackendError, IsolatedBackend, backend
+from nimblehlo.checks.backends import Backend, BackendError, IsolatedBackend, backend, names
 from nimblehlo.checks.backends.constant_inputs import with_constant_inputs
 from nimblehlo.errors import UnsupportedError
 
@@ -143,3 +143,22 @@ def test_files_of_the_current_folder_do_not_stand_for_modules(
     text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
     (result,) = IsolatedBackend("nimblehlo").run_text(text, [np.array(2, np.float32)])
     assert result == 2
+
+
+def test_iree_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names.importlib.util, "find_spec", lambda name: None)
+    for name in ("iree", "iree:vmvx"):
+        with pytest.raises(UnsupportedError, match="pip install iree-base-compiler iree-base-runtime"):
+            backend(name)
+
+
+def test_iree_runs_programs() -> None:
+    pytest.importorskip("iree.compiler")
+    with pytest.raises(UnsupportedError, match="IREE's targets are"):
+        backend("iree:cuda")
+    module = nimblehlo.load(
+        "func.func @main(%x: tensor<2xui8>) -> tensor<2xui8> {\n"
+        "  %0 = stablehlo.add %x, %x : tensor<2xui8>\n  return %0 : tensor<2xui8>\n}"
+    )
+    (result,) = backend("iree").run(module, [np.array([3, 200], np.uint8)])
+    assert result.dtype == np.uint8 and result.tolist() == [6, 144]

@@ -1,0 +1,75 @@
+"""The report as a page: what it shows, and that it is one file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nimblehlo.checks.conformance.page import page_data, write_page
+from nimblehlo.checks.conformance.report import Report
+from nimblehlo.checks.conformance.verdicts import Judgement, Verdict
+from nimblehlo.cli import main
+
+
+@pytest.fixture
+def report() -> Report:
+    texts = {"stablehlo.add/f32/edges": "module {}", "stablehlo.add/i32/edges": "</script>"}
+    texts["chlo.tan/C1"] = "module {}"
+    judgements = [
+        Judgement("stablehlo.add/f32/edges", "a", Verdict.WITHIN),
+        Judgement("stablehlo.add/f32/edges", "b", Verdict.OUTSIDE, "1 instead of 2", 'section "add"'),
+        Judgement("chlo.tan/C1", "b", Verdict.REFUSED, "no"),
+    ]
+    return Report(["a", "b"], len(texts), texts, judgements)
+
+
+def data_in(page: str) -> dict[str, Any]:
+    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    data: dict[str, Any] = json.loads(found)
+    return data
+
+
+def test_each_program_has_its_verdicts(report: Report) -> None:
+    data = page_data(report)
+    words = data["verdicts"]
+    assert (data["backends"], data["texts"]) == (["a", "b"], ["module {}", "</script>"])
+    first, second, third = data["programs"]
+    assert first == [
+        "stablehlo.add/f32/edges",
+        0,
+        [words.index("within"), words.index("outside")],
+        {1: 'section "add": 1 instead of 2'},
+    ]
+    assert second[2] == [-1, -1]
+    assert third[1:] == [0, [-1, words.index("refused")], {1: "no"}]
+
+
+def test_the_page_is_one_file(report: Report, tmp_path: Path) -> None:
+    write_page(report, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert data_in(page) == json.loads(json.dumps(page_data(report)))
+    assert page.count("</script>") == 2
+    assert not re.search(r"(src|href)=\"(https?:)?//", page) and "@import" not in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_each_verdict_has_a_color_and_a_glyph(report: Report, tmp_path: Path) -> None:
+    write_page(report, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name in ("CLASS", "GLYPH"):
+        (known,) = re.findall(rf"const {name} = ({{.*?}});", page)
+        assert set(json.loads(known)) == set(map(str, Verdict))
+    (ranked,) = re.findall(r"const RANK = (\[.*?\]);", page)
+    assert set(json.loads(ranked)) == set(map(str, Verdict))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    assert main(["conformance", "--operations", "floor", "--level", "smoke", "--html", str(target)]) == 0
+    data = data_in(target.read_text(encoding="utf-8"))
+    assert [one[0] for one in data["programs"]] == ["stablehlo.floor/f32/edges", "stablehlo.floor/C1"]
+    assert all("func.func" in text for text in data["texts"])
