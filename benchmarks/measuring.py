@@ -20,7 +20,8 @@ import numpy as np
 
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 
-Array = np.ndarray[Any, Any]
+from .counted_calls import Array, write_program
+
 Action = Callable[[], object]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -152,7 +153,7 @@ def memory_copy() -> Iterator[Action]:
 
 CHILD = """
 import json, pathlib, sys, time
-import numpy
+from benchmarks.counted_calls import read_program
 
 def megabytes(field):
     # The figure of getrusage would count what the parent had when it made this process.
@@ -160,11 +161,7 @@ def megabytes(field):
     return float(next(line for line in lines if line.startswith(field)).split()[1]) / 1e3
 
 folder, calls, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-types = json.loads((folder / "types.json").read_text())
-if not all(hasattr(numpy, name) for name in types):
-    import ml_dtypes
-inputs = [numpy.load(folder / f"{position}.npy").view(name) for position, name in enumerate(types)]
-text = (folder / "module.mlir").read_text()
+text, inputs = read_program(folder)
 before = megabytes("VmRSS") if sys.platform == "linux" else None
 started = time.perf_counter()
 import nimblehlo
@@ -219,10 +216,7 @@ def fresh_process(text: str, inputs: list[Array], calls: int = 3, for_seconds: f
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "module.mlir").write_text(text)
-        (folder / "types.json").write_text(json.dumps([array.dtype.name for array in inputs]))
-        for position, array in enumerate(inputs):
-            np.save(folder / f"{position}.npy", array)
+        write_program(folder, text, inputs)
         environment = {"NIMBLEHLO_CACHE_DIR": str(folder / "cache")}
         measured = figures([sys.executable, "-c", CHILD, name, str(calls), str(for_seconds)], environment)
     first, *later = measured["times"]

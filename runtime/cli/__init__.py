@@ -14,9 +14,9 @@ from typing import Any
 from ..api import compile
 from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
-from ..execution.mpi.environment import launched_ranks
 from ..inspection.progress import Progress
 from ..inspection.tables import Style, Terminal, coloured, fitted, terminal
+from ..kernels.launch.mpi_launcher import launched_ranks
 from . import accuracy, conformance, convert, diff, fuzz, judge, machine, profiling, reduce
 from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
 

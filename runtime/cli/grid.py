@@ -12,7 +12,7 @@ from ..api import GridExecutable, load
 from ..api import compile as compile_here
 from ..errors import NimbleError
 from ..execution.array_files import load_inputs, random_inputs, result_lines, save_results
-from ..execution.mpi.environment import launched_ranks
+from ..kernels.launch.mpi_launcher import launched_ranks
 from ..options import Options
 from ..program.ops.collectives.process_grid import Grid, ProcessId
 

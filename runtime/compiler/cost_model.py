@@ -33,7 +33,7 @@ class Thresholds(Record):
 
 THRESHOLDS = {
     "code": Thresholds(0.02, 2.0),
-    "kernel": Thresholds(1 / 30, 2.0),
+    "kernel": Thresholds(1 / 30, 10.0),
     "loop": Thresholds(0.05, 1.0),
     "ufunc program": Thresholds(0.5, 2.0),
     "steps": Thresholds(0.01, 0.05),
@@ -42,7 +42,8 @@ THRESHOLDS = {
 """The thresholds by the kind of native code and what it replaces.
 
 - ``code``: generated code, which replaces a baseline.
-- ``kernel``: a kernel that Numba compiles.
+- ``kernel``: a kernel that Numba compiles. If its code is not cached, that takes ten times as long as
+  expected.
 - ``loop``: a `while`, which continues in native code once that is ready.
 - ``ufunc program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in
   the background slows it down.
@@ -53,6 +54,12 @@ THRESHOLDS = {
   wait longer than it runs, so it waits only for steps that have taken as long as compiling them.
 """
 
+PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS = 0.15, 0.35
+"""The time in the baselines of all steps of a program after which a call waits for the code of all, as a
+multiple of the expected compile time; and where some of the steps run within regions, such as a loop's. The
+expected time is two to three times what one processor takes, and several compile."""
+PROGRAM_SHARE = 0.97
+"""The share of the time in the baselines of a program whose code such a call waits for."""
 MIN_SAVED_SECONDS = 5e-6
 """Seconds that native code must save to be worth its call: about 500 transcendental functions of f32."""
 MIN_PROGRAM_SECONDS = 2e-4

@@ -73,6 +73,7 @@ class Implementation:
             pairs, it does not get ``out``.
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
+        compiles_ahead: whether `compile_ahead` may have other processes compile the code.
         threshold_class: the entry of `cost_model.THRESHOLDS` by which native code replaces a
             baseline.
         absorbed: earlier operations whose results it also computes, and nothing else reads.
@@ -86,6 +87,7 @@ class Implementation:
     may_overwrite: OverwritePairs = ()
     may_alias: bool = True
     compiles_when_called: bool = False
+    compiles_ahead: bool = False
     threshold_class: str = "code"
     absorbed: tuple[Operation, ...] = ()
 
@@ -102,6 +104,9 @@ class Implementation:
     def cost(self) -> Cost:
         """The estimated times."""
         return Cost()
+
+    def compile_ahead(self) -> None:
+        """Have another process compile the code that `prepare` loads, where there is such a process."""
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Note that this implementation runs within the regions of `enclosing`; called for each of them."""

@@ -33,7 +33,10 @@ runtime/compiler/loops/blocks/interruption.py:STOPPED
 runtime/execution/mpi/messages.py:_*_TAG
 runtime/program/ops/collectives/replica_groups.py:_NO_ID
 runtime/compiler/loops/elementwise/complex64.py:_EXP_REACH
-runtime/compiler/loops/llvm/machine.py:_OPTIMISATION_LEVEL
+runtime/compiler/loops/llvm/codegen.py:_OPTIMISATION_LEVEL
+runtime/compiler/loops/llvm/compiler_processes.py:MAX_PROCESSES
+runtime/compiler/loops/llvm/compiler_processes.py:_END_SECONDS
+runtime/compiler/loops/llvm/compiler_processes.py:_PROCESS_BYTES
 runtime/compiler/loops/mathematics/*
 runtime/compiler/loops/regions/sort.py:_NO_INSERTION
 runtime/compiler/loops/llvm/values.py:_*

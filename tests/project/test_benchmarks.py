@@ -1,10 +1,12 @@
 """The results of the benchmarks' programs, and the tools that measure and report."""
 
+import json
 import math
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +17,13 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import bounds, dashboard, layers, plot, short
+from benchmarks import bounds, counted_calls, dashboard, early_calls, layers, plot, short
 from benchmarks.ablation import generated_code as codegen_ablation
 from benchmarks.ablation import kernels as ablation
 from benchmarks.ablation.measuring import replaced
 from benchmarks.jax_platform import disagreement
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
+from benchmarks.models import Model
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
 from nimblehlo.compiler.plan import fusion_passes
@@ -322,3 +325,38 @@ def test_calls_through_jax_on_both_platforms(tmp_path: Path) -> None:
     assert f"{'other':40} FAILED TypeError" in done.stdout
     assert disagreement([np.float32(1)], [np.float32(2)]) == "1 of 1 elements differ"
     assert disagreement([np.float32(1)], [np.float32(1.0001)]) is None
+
+
+def test_calls_are_counted_from_the_text_on() -> None:
+    begun = time.perf_counter()
+
+    def compile() -> Callable[[], object]:
+        time.sleep(0.2)
+        return lambda: time.sleep(0.05)
+
+    counts = counted_calls.completed(compile, [0.1, 0.5, 0.9])
+    assert time.perf_counter() - begun > 0.9
+    assert counts[0] == 0 and 0 < counts[1] <= 6 and counts[1] < counts[2] <= 14
+
+
+def test_systems_are_counted_in_new_processes_with_an_empty_and_a_warm_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, file = "examples/elementwise", tmp_path / "counts.json"
+    text = "func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {\n return %a : tensor<3xf32>\n}"
+    monkeypatch.setattr(early_calls, "examples", lambda: [Model(name, text, [np.ones(3, np.float32)])])
+    arguments = ["early_calls", "--models", "--only", name, "--seconds", "1e-9", "0.2", "--json", str(file)]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert early_calls.main() == 0
+    counts = json.loads(file.read_text())["programs"][name]
+    for cache in ("empty", "warm"):
+        for system in ("nimblehlo", "xla"):
+            assert counts[cache][system][0] == 0 < counts[cache][system][1]
+    printed = capsys.readouterr().out.splitlines()
+    assert name in printed[1] and "1 programs: at least XLA:CPU's calls in" in printed[2]
+
+
+def test_pairs_without_a_call_do_not_count() -> None:
+    pair = {"nimblehlo": [0, 1, 4, 9], "xla": [0, 0, 10, 6]}
+    line = early_calls.summary({"a": {"empty": pair, "warm": pair}})
+    assert "4 of 6 pairs (67%), below half in 2, lowest ratio 0.40" in line

@@ -98,6 +98,24 @@ class NativeCode(Implementation):
 
         return is_compiled(self.key)
 
+    @property
+    def compiles_ahead(self) -> bool:  # type: ignore[override]
+        """Whether other processors may compile the code: those of one thread have one."""
+        return self.threads != 1
+
+    def compile_ahead(self) -> None:
+        from .llvm.machine import compile_ahead
+
+        for key, build in self.modules():
+            compile_ahead(key, build, self.fast_compile)
+
+    def modules(self) -> Sequence[tuple[str, Callable[[], str]]]:
+        """The keys of the modules, and functions that make them in LLVM IR."""
+        return [(self.key, self._text)]
+
+    def _text(self) -> str:
+        return str(self.lowered.module())
+
     def prepare(self) -> Runnable:
         from ...kernels.launch.native import Launch
         from .llvm.machine import function_address
@@ -108,7 +126,7 @@ class NativeCode(Implementation):
         launches = []
         symbols = lowered.symbols()
         for name, tasks, seconds in lowered.launches:
-            address = function_address(key, name, lambda: str(lowered.module()), self.fast_compile, symbols)
+            address = function_address(key, name, self._text, self.fast_compile, symbols)
             launches.append(Launch(address, tasks, accesses, lowered.integers, seconds))
         return self.launched(launches, lowered.scratch)
 

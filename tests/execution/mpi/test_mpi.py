@@ -19,8 +19,8 @@ import nimblehlo
 from nimblehlo.errors import ExecutionError
 from nimblehlo.execution.grid.transport import Rendezvous
 from nimblehlo.execution.mpi import messages
-from nimblehlo.execution.mpi.environment import launched_ranks
 from nimblehlo.execution.mpi.transport import MPITransport, _Exchange
+from nimblehlo.kernels.launch.mpi_launcher import launched_ranks
 from nimblehlo.program.ops.collectives.reduction import own_nodes
 from tests.execution.mpi.programs import PROGRAMS, inputs_of
 

@@ -1,27 +1,18 @@
-"""Compiles LLVM IR to machine code for this CPU, caches it on disk, and loads it once in each process.
+"""Has LLVM IR compiled for this CPU, caches machine code on disk, and loads it once in each process.
 
-LLVM may neither reorder nor contract floating-point arithmetic. Machine code is cached under a key, a digest
-of the caller's description of the computation (`key_of`), so that a cached function needs no IR. The name of
-the cache's folder depends on everything else that the code depends on: the sources that turn descriptions
-into IR (`_generator_sources`), LLVM's version, and the CPU with its features. Loaded code, and the LLVM
-objects that it needs, are never unloaded.
-
-Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
-within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
-by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section by
-itself, and ends the process if two sections are too far apart. JITLink does not support all of COFF, the
-object format of Windows: there RuntimeDyld links code of the large code model, all of whose addresses have 64
-bits.
+Machine code is cached under a key, a digest of the caller's description of the computation (`key_of`), so
+that a cached function needs no IR. The name of the cache's folder depends on everything else that the code
+depends on: the sources that turn descriptions into IR (`_generator_sources`), LLVM's version, and the CPU
+with its features. Loaded code, and the LLVM objects that it needs, are never unloaded.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....kernels.launch import processor
 from ....kernels.launch.cache_files import (
@@ -33,20 +24,15 @@ from ....kernels.launch.cache_files import (
     write_entry,
 )
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
-from ....kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 from ....kernels.launch.spans import span
 from .address_space import require_address_space
+from .codegen import USES_JIT_LINK, CodeGenerator
+
+if TYPE_CHECKING:
+    from .compiler_processes import Compilation
 
 Build = Callable[[], str]
 """Returns the text of the LLVM module that defines the requested function."""
-
-_OPTIMISATION_LEVEL = 3
-
-_USES_JIT_LINK = sys.platform != "win32"
-_CODE_MODEL = "small" if _USES_JIT_LINK else "large"
-
-_USE_512_BIT_VECTORS = "-prefer-256-bit"
-_LOAD_INSTEAD_OF_GATHER = "+prefer-no-gather"
 
 
 def key_of(description: str) -> str:
@@ -87,6 +73,15 @@ def function_addresses(
     return _machine().addresses(key, names, build, fast_compile, symbols or {})
 
 
+def compile_ahead(key: str, build: Build, fast_compile: bool = False) -> None:
+    """Have another process compile the code of a key, for which `function_addresses` then waits.
+
+    Nothing happens where there is no such process (`compiler_processes`), or nothing to compile. For the
+    arguments see `function_addresses`. One thread at a time may call this.
+    """
+    _machine().compile_ahead(key, build, fast_compile)
+
+
 def is_compiled(key: str) -> bool:
     """Whether the code of a key is loaded or on disk, so that using it compiles nothing."""
     return has_compiled_code() and _machine().has(key)
@@ -97,36 +92,21 @@ def has_compiled_code() -> bool:
     return bool(_machines) or has_folder(GENERATED_PREFIX)
 
 
-def tuning() -> str:
-    """LLVM's tuning options for this processor."""
-    options = (
-        (_USE_512_BIT_VECTORS, has_full_speed_avx512()),
-        (_LOAD_INSTEAD_OF_GATHER, prefers_scalar_gather()),
-    )
-    return ",".join(option for option, applies in options if applies)
+class _Machine(CodeGenerator):
+    """This process's compiler and the code that it has loaded.
 
-
-class _Machine:
-    """This process's compiler and the code that it has loaded."""
+    Attributes:
+        ahead: the compilations of other processes, by key, until they are loaded.
+    """
 
     def __init__(self) -> None:
-        import llvmlite.binding as llvm
-
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        self.llvm = llvm
-        cpu, features = llvm_target()
-        features = ",".join(part for part in (features, tuning()) if part)
-        target = llvm.Target.from_default_triple()
-        self.target_machine = target.create_target_machine(
-            cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel=_CODE_MODEL
-        )
-        self.compiler = llvm.create_lljit_compiler(self.target_machine, use_jit_link=_USES_JIT_LINK)
+        super().__init__()
+        self.compiler = self.llvm.create_lljit_compiler(self.target_machine, use_jit_link=USES_JIT_LINK)
         self.loaded: dict[tuple[str, str], int] = {}
         self.keys: set[str] = set()
         self.libraries: list[Any] = []
-        target_description = (llvm.get_default_triple(), cpu, features, _CODE_MODEL)
-        self.folder = _folder(repr((llvm.llvm_version_info, *target_description)))
+        self.ahead: dict[str, Compilation] = {}
+        self.folder = _folder(self.description)
 
     def has(self, key: str) -> bool:
         if key in self.keys:
@@ -144,14 +124,38 @@ class _Machine:
         loaded = [self.loaded.get((key, name)) for name in names]
         if None not in loaded:
             return [address for address in loaded if address is not None]
+        code = self.code_compiled_ahead(key)
         with _lock:
             if any((key, name) not in self.loaded for name in names):
                 require_address_space()
-                code = self.object_code(key, build, fast_compile)
+                code = code or self.object_code(key, build, fast_compile)
                 for name, address in zip(names, self.load(code, names, symbols), strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
             return [self.loaded[key, name] for name in names]
+
+    def compile_ahead(self, key: str, build: Build, fast_compile: bool) -> None:
+        """See `compile_ahead`."""
+        from .compiler_processes import PROCESSES
+
+        if PROCESSES and key not in self.ahead and not self.has(key):
+            compilation = PROCESSES.submit(build(), fast_compile)
+            if compilation is not None:
+                self.ahead[key] = compilation
+
+    def code_compiled_ahead(self, key: str) -> bytes | None:
+        """The machine code from another process, once it is there; None if none has compiled it."""
+        compilation = self.ahead.get(key)
+        if compilation is None:
+            return None
+        with span("wait", f"generated code {key}"):
+            code = compilation.result()
+        with _lock:
+            is_new = self.ahead.pop(key, None) is not None
+            path = self.path(key)
+            if is_new and code is not None and path:
+                write_entry(path, code)
+        return code
 
     def object_code(self, key: str, build: Build, fast_compile: bool) -> bytes:
         """The machine code: read from the disk, or else compiled and written there."""
@@ -163,28 +167,6 @@ class _Machine:
             if path:
                 write_entry(path, code)
         return code
-
-    def compile(self, text: str, fast_compile: bool = False) -> bytes:
-        """The machine code of a module; for `fast_compile` see `function_addresses`."""
-        code: bytes = self.target_machine.emit_object(self.optimised(text, fast_compile))
-        return code
-
-    def optimised(self, text: str, fast_compile: bool = False) -> Any:
-        """LLVM's module, after its passes."""
-        from . import vector_variants
-        from .loops import with_distinct_nodes
-
-        llvm = self.llvm
-        module = llvm.parse_assembly(with_distinct_nodes(text))
-        module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=1 if fast_compile else _OPTIMISATION_LEVEL)
-        options.loop_vectorization = True
-        options.slp_vectorization = True
-        options.loop_interleaving = options.loop_unrolling = not fast_compile
-        builder = llvm.create_pass_builder(self.target_machine, options)
-        builder.getModulePassManager().run(module, builder)
-        vector_variants.define(llvm, module, builder)
-        return module
 
     def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
         """Load machine code; returns the addresses of its functions."""

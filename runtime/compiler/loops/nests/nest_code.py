@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....program.ir import Block, Value, tensor_type
@@ -86,6 +86,12 @@ class NestCode(NativeCode):
         from ..llvm.machine import is_compiled
 
         return all(map(is_compiled, self.nests_and_keys[1]))
+
+    def modules(self) -> Sequence[tuple[str, Callable[[], str]]]:
+        from .nest_emitter import nest_ir
+
+        nests, keys = self.nests_and_keys
+        return [(key, functools.partial(nest_ir, nest)) for nest, key in zip(nests, keys, strict=True)]
 
     def prepare(self) -> Runnable:
         return self.launched(self.launches())

@@ -98,9 +98,7 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
     )
 
 
-def _sharded(
-    unsharded: LoopToCompile, max_shards: int, max_multiplications: int
-) -> LoopToCompile | None:
+def _sharded(unsharded: LoopToCompile, max_shards: int, max_multiplications: int) -> LoopToCompile | None:
     """A shard of a `while`, whose work determines the number of shards; None if it is not sharded.
 
     Args:
@@ -230,7 +228,9 @@ class NativeLoop(Replaceable):
     def _compile_early(self) -> None:
         """Begin to compile in the background, if the loop has run for long enough."""
         if self.job is None and self.blocking_wait - self.seconds_left > self.background_start:
-            self.job = BACKGROUND.submit(Job(self._compile, has_priority=True))
+            ahead = None if self.threads == 1 else self.compile_ahead
+            seconds = self.blocking_wait
+            self.job = BACKGROUND.submit(Job(self._compile, has_priority=True, ahead=ahead, seconds=seconds))
 
     def _compile(self) -> None:
         self.native = self.prepare()
@@ -290,6 +290,24 @@ class NativeLoop(Replaceable):
 
         return machine.is_compiled(self.key)
 
+    @property
+    def fast_compile(self) -> bool:
+        """See `machine.function_addresses`."""
+        from ...loops.while_function import operations_within
+
+        return operations_within(self.loop.operation) > _MAX_OPTIMIZED_OPERATIONS
+
+    def _text(self) -> str:
+        """The module in LLVM IR."""
+        from ...loops import while_function
+
+        return str(while_function.while_module(self.loop.operation, self.loop.captured))
+
+    def compile_ahead(self) -> None:
+        from ...loops.llvm import machine
+
+        machine.compile_ahead(self.key, self._text, self.fast_compile)
+
     def prepare(self) -> NativeWhile:
         from ....kernels.launch.native_loop import NativeWhile
         from ...loops import while_function
@@ -298,14 +316,11 @@ class NativeLoop(Replaceable):
         from ...loops.llvm import machine
 
         loop = self.loop
-
-        def text() -> str:
-            return str(while_function.while_module(loop.operation, loop.captured))
-
-        fast_compile = while_function.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
         symbols = library_symbols([loop.operation])
         names = (while_function.NAME, while_function.WORKSPACE_BYTES)
-        address, size_address = machine.function_addresses(self.key, names, text, fast_compile, symbols)
+        address, size_address = machine.function_addresses(
+            self.key, names, self._text, self.fast_compile, symbols
+        )
         workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
         work = sum(while_function.iteration_work(loop.operation))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)

@@ -1,7 +1,9 @@
 """The background thread, which compiles while calls go on.
 
 The thread starts with the first job and ends with the last one. The code that it compiles gives the same bits
-as the code that runs meanwhile. A fork and the end of the interpreter wait only for the job that runs.
+as the code that runs meanwhile. A fork and the end of the interpreter wait only for the job that runs. Where
+jobs that wait would take long, other processes compile the code of the next ones ahead
+(`loops/llvm/compiler_processes.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from ....kernels.launch.free_memory import as_memory_error
 from ...float_errors import ignoring_float_errors
@@ -19,6 +22,14 @@ from ...float_errors import ignoring_float_errors
 _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
 times as long, and a call that releases the lock in each step would wait that long in each."""
+
+MIN_WAITING_SECONDS = 0.5
+"""Expected seconds of the jobs that wait from which other processes compile ahead. A process takes 0.2 s to
+start on Zen 4, in which the calls and the thread go on."""
+
+_IDLE_SECONDS, _MAIN_THREAD_CHECK_SECONDS = 1.0, 0.05
+"""Seconds for which processes that have nothing to compile stay; and between two looks whether the main
+thread has ended, which waits for this one."""
 
 _ROUNDING_SECONDS = 5e-7
 """Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
@@ -33,13 +44,23 @@ class Job:
     Args:
         action: stores its result itself. An exception that it raises is logged.
         has_priority: whether it precedes the jobs that take seconds.
+        ahead: has another process compile what the action then loads; None: no other process can.
+        seconds: that the action is expected to take, if it has `ahead`.
     """
 
-    __slots__ = ("action", "ended", "has_priority")
+    __slots__ = ("action", "ahead", "ended", "has_priority", "seconds")
 
-    def __init__(self, action: Callable[[], object], has_priority: bool) -> None:
+    def __init__(
+        self,
+        action: Callable[[], object],
+        has_priority: bool,
+        ahead: Callable[[], object] | None = None,
+        seconds: float = 0.0,
+    ) -> None:
         self.action = action
         self.has_priority = has_priority
+        self.ahead = ahead
+        self.seconds = seconds
         self.ended = False
 
     def run(self) -> None:
@@ -74,12 +95,14 @@ class Background:
         self.thread: threading.Thread | None = None
         self.holds = 0
         self.is_ready_for_forks = False
+        self.has_processes = self.is_idle = False
 
     def submit(self, job: Job) -> Job:
         """Add a job to the queue, and return it."""
         self.prepare_for_forks()
         with self.changed:
             self.waiting.append(job)
+            self.changed.notify_all()
             if self.thread is None:
                 self.thread = threading.Thread(target=self.work, name="nimblehlo compiling")
                 self.thread.start()
@@ -103,10 +126,16 @@ class Background:
                 del self.run_by_callers[job]
                 self.changed.notify_all()
 
+    def wait_for(self, jobs: Sequence[Job]) -> None:
+        """Wait for jobs that the thread runs, unless it is held."""
+        with self.changed:
+            while not all(job.ended for job in jobs) and (self.running is not None or not self.holds):
+                self.changed.wait()
+
     @property
     def is_busy(self) -> bool:
         """Whether a job runs, which slows calls down."""
-        return self.thread is not None
+        return self.thread is not None and not self.is_idle
 
     def wait(self) -> None:
         """Wait until the queue is empty and no job runs."""
@@ -122,18 +151,56 @@ class Background:
             with self.changed:
                 while self.holds:
                     self.changed.wait()
+                if self.has_processes:
+                    self.wait_for_a_job()
                 if not self.waiting or not threading.main_thread().is_alive():
                     self.thread = None
                     sys.setswitchinterval(interval + _ROUNDING_SECONDS)
+                    self.end_processes()
                     self.changed.notify_all()
                     return
-                job = next((one for one in self.waiting if one.has_priority), self.waiting[0])
+                job, *upcoming = sorted(self.waiting, key=lambda one: not one.has_priority)
                 self.waiting.remove(job)
                 self.running = job
+            self.compile_ahead([job, *upcoming])
             job.run()
             with self.changed:
                 self.running = None
                 self.changed.notify_all()
+
+    def wait_for_a_job(self) -> None:
+        """Wait for a short time for another job, for which the processes can go on."""
+        end = time.monotonic() + _IDLE_SECONDS
+        self.is_idle = True
+        while not self.waiting and time.monotonic() < end and threading.main_thread().is_alive():
+            self.changed.wait(_MAIN_THREAD_CHECK_SECONDS)
+        self.is_idle = False
+
+    def compile_ahead(self, jobs: Sequence[Job]) -> None:
+        """Have other processes compile the code of jobs, in their order, where that pays."""
+        jobs = [job for job in jobs if job.ahead is not None]
+        seconds = sum(job.seconds for job in jobs)
+        if not self.has_processes and seconds < MIN_WAITING_SECONDS:
+            return
+        from ...loops.llvm.compiler_processes import PROCESSES
+
+        self.has_processes = PROCESSES.start()
+        for job in jobs:
+            if not PROCESSES.wants_more:
+                return
+            ahead, job.ahead = job.ahead, None
+            assert ahead is not None
+            # The action raises the error again, and has it logged.
+            with suppress(Exception):
+                ignoring_float_errors(ahead)
+
+    def end_processes(self) -> None:
+        """End the processes that compile ahead."""
+        if self.has_processes:
+            from ...loops.llvm.compiler_processes import PROCESSES
+
+            self.has_processes = False
+            PROCESSES.close()
 
     def prepare_for_forks(self) -> None:
         """Register the fork hooks after those of the modules that a job may use.
@@ -180,14 +247,13 @@ class Background:
     def after_fork_in_child(self) -> None:
         """Put the jobs back that other callers ran: only the forking thread exists in the child."""
         self.changed = threading.Condition()
-        interrupted = [
-            job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()
-        ]
+        interrupted = [job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()]
         for job in interrupted:
             del self.run_by_callers[job]
         self.waiting.extend(interrupted)
         self.running = self.thread = None
         self.holds = 0
+        self.has_processes = self.is_idle = False
 
 
 BACKGROUND = Background()

@@ -34,24 +34,7 @@ from ...cost_model import (
 )
 from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
 from .background import BACKGROUND, Job
-
-
-class StepProfile:
-    """The time that the steps of a program which share native code have taken, and are expected to take.
-
-    Attributes:
-        seconds: spent in their baselines so far.
-        expected: of one call of the baseline of each step.
-        job: compiles their code in the background.
-    """
-
-    __slots__ = ("expected", "job", "seconds")
-
-    def __init__(self, expected: float = 0.0) -> None:
-        self.seconds = 0.0
-        self.expected = expected
-        self.job: Job | None = None
-
+from .profiles import ProgramProfile, StepProfile
 
 _waiting_for_numba = StepProfile()
 """The time of the steps in all programs that a kernel of Numba could replace."""
@@ -64,11 +47,13 @@ def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
 
 
 def share_profiles(steps: Iterable[Tiering]) -> None:
-    """Make the steps of a program that share native code share one profile."""
+    """Make the steps of a program that share native code share one profile, and all steps the program's."""
     counts = Counter(steps)
+    program = ProgramProfile(list(counts))
     similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
     for step, count in counts.items():
+        step.program = program
         # The key may need the code generator, which takes long to load in a first call.
         key = step.key if similar[step.code_summary] > 1 else step.code_summary
         if key is not None:
@@ -97,11 +82,12 @@ class Tiering(Replaceable):
     Both implementations give the same bits. Several threads may call it at the same time; at worst each
     prepares the code.
 
-    A call waits for the code in three cases:
+    A call waits for the code in four cases:
 
     - The baselines of all steps that share the code are expected to take longer than compiling it.
     - The code is cached on the disk, and the step has taken longer than loading it.
     - The steps have taken as long as `THRESHOLDS` says.
+    - All steps of the program together have taken long enough (`profiles`).
 
     Args:
         baseline: runs until native code does; takes the operands, and the regions if its `takes_regions` is
@@ -139,10 +125,13 @@ class Tiering(Replaceable):
         self.fastest = math.inf
         self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
         self.job: Job | None = None
-        self.is_abandoned = False
+        self.is_abandoned = self.is_nested = False
+        self.program: ProgramProfile | None = None
+        self.runs = 0
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
+        self.is_nested = True
         if self._threshold_class == "steps":
             self._threshold_class = "steps in regions"
 
@@ -176,9 +165,19 @@ class Tiering(Replaceable):
         seconds = self.compile_seconds
         return 0.0 if self.profile.expected > seconds else self.thresholds.blocking_wait * seconds
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether native code has neither been tried nor been given up."""
+        has_code = self.native is not None or self.candidate is not None or self.set_aside is not None
+        return not has_code and not self.is_abandoned
+
+    @property
+    def is_timed_but_undecided(self) -> bool:
+        """Whether the baseline has been timed, but no native code."""
+        return self.is_undecided and self.fastest < math.inf
+
     def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        is_undecided = self.native is None and self.candidate is None and self.set_aside is None
-        if is_undecided and not self.is_abandoned:
+        if self.is_undecided:
             self.consider(operands)
             # In this order, as a job stores its result before it ends.
             if self.job is not None and self.job.ended and self.candidate is None:
@@ -212,6 +211,9 @@ class Tiering(Replaceable):
         """Record the time of a call of the baseline (None) or of a candidate."""
         if candidate is None:
             self.profile.seconds += seconds
+            self.runs += 1
+            if self.program is not None:
+                self.program.seconds += seconds
             if self.code.compiles_when_called:
                 _waiting_for_numba.seconds += seconds
             self.fastest = min(self.fastest, seconds)
@@ -251,6 +253,8 @@ class Tiering(Replaceable):
 
     def consider(self, operands: tuple[Any, ...]) -> None:
         """Begin to compile, or wait for the code, if a threshold is reached."""
+        if self.program is not None:
+            self.program.consider(self.runs)
         spent, job = self.profile.seconds, self.job or self.profile.job
         if job is not None and job.ended:
             # A candidate is judged by its time, so the baseline must have been timed.
@@ -266,7 +270,9 @@ class Tiering(Replaceable):
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
-            job = Job(functools.partial(self.compile, ()), has_priority=True)
+            ahead = self.code.compile_ahead if self.code.compiles_ahead else None
+            compile = functools.partial(self.compile, ())
+            job = Job(compile, has_priority=True, ahead=ahead, seconds=self.compile_seconds)
             self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
             job = Job(functools.partial(self.compile, _copies(operands)), has_priority=False)

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from nimblehlo.compiler.loops.llvm import compiler_processes
+from nimblehlo.compiler.plan.tiering import background as tiering_background
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job
 
 
@@ -189,3 +191,76 @@ time.sleep(0.1)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0 and ended.stdout == "0\n" and not ended.stderr
+
+
+class Processes:
+    """What `Background` asks of compiler processes; they take two texts."""
+
+    def __init__(self) -> None:
+        self.actions: list[str] = []
+        self.texts = 2
+
+    def start(self) -> bool:
+        self.actions.append("start")
+        return True
+
+    @property
+    def wants_more(self) -> bool:
+        self.texts -= 1
+        return self.texts >= 0
+
+    def close(self) -> None:
+        self.actions.append("close")
+
+
+@pytest.mark.parametrize(("seconds", "starts"), [(0.99, False), (1.01, True)])
+def test_processes_compile_ahead_while_long_jobs_wait(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, starts: bool
+) -> None:
+    processes, background, done = Processes(), Background(), []
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 0.0)
+    with background.held():
+        for number in range(3):
+            background.submit(
+                Job(
+                    lambda number=number: done.append(number),  # type: ignore[misc]
+                    has_priority=True,
+                    ahead=lambda number=number: (processes.actions.append(f"ahead {number}"), 1 / 0),
+                    seconds=seconds * tiering_background.MIN_WAITING_SECONDS / 3,
+                )
+            )
+    background.wait()
+    while background.thread is not None:
+        time.sleep(0.001)
+    assert done == [0, 1, 2]
+    assert processes.actions == (["start", "ahead 0", "ahead 1", "start", "start", "close"] if starts else [])
+
+
+def test_the_thread_waits_for_a_job_while_there_are_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background = Processes(), Background()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    background.submit(Job(lambda: None, has_priority=True, ahead=lambda: None, seconds=10.0))
+    background.wait()
+    thread = background.thread
+    assert thread is not None and not background.is_busy
+    background.finish(background.submit(Job(lambda: None, has_priority=True)))
+    assert background.thread is thread
+    monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 0.0)
+    background.finish(background.submit(Job(lambda: None, has_priority=True)))
+    thread.join(60)
+    assert background.thread is None and processes.actions[-1] == "close"
+
+
+def test_callers_wait_for_jobs_unless_none_can_begin() -> None:
+    background, gate, done = Background(), threading.Event(), []
+    jobs = [background.submit(Job(gate.wait, has_priority=True))]
+    jobs.append(background.submit(Job(lambda: done.append(1), has_priority=True)))
+    threading.Timer(0.05, gate.set).start()
+    background.wait_for(jobs)
+    assert done == [1] and all(job.ended for job in jobs)
+    with background.held():
+        job = background.submit(Job(lambda: None, has_priority=True))
+        background.wait_for([job])
+        assert not job.ended
+    background.wait()

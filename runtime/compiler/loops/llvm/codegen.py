@@ -1,0 +1,86 @@
+"""LLVM's passes and code generator for this processor: LLVM IR to machine code, neither cached nor loaded.
+
+LLVM may neither reorder nor contract floating-point arithmetic.
+
+Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
+within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
+by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section by
+itself, and ends the process if two sections are too far apart. JITLink does not support all of COFF, the
+object format of Windows: there RuntimeDyld links code of the large code model, all of whose addresses have 64
+bits.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ....kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
+
+_OPTIMISATION_LEVEL = 3
+
+USES_JIT_LINK = sys.platform != "win32"
+_CODE_MODEL = "small" if USES_JIT_LINK else "large"
+
+_USE_512_BIT_VECTORS = "-prefer-256-bit"
+_LOAD_INSTEAD_OF_GATHER = "+prefer-no-gather"
+
+
+def tuning() -> str:
+    """LLVM's tuning options for this processor."""
+    options = (
+        (_USE_512_BIT_VECTORS, has_full_speed_avx512()),
+        (_LOAD_INSTEAD_OF_GATHER, prefers_scalar_gather()),
+    )
+    return ",".join(option for option, applies in options if applies)
+
+
+class CodeGenerator:
+    """LLVM, set up for this processor.
+
+    Attributes:
+        description: all that decides the machine code of a text, besides the project's sources.
+    """
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.llvm = llvm
+        cpu, features = llvm_target()
+        features = ",".join(part for part in (features, tuning()) if part)
+        target = llvm.Target.from_default_triple()
+        self.target_machine = target.create_target_machine(
+            cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel=_CODE_MODEL
+        )
+        self.description = repr(
+            (llvm.llvm_version_info, llvm.get_default_triple(), cpu, features, _CODE_MODEL)
+        )
+
+    def compile(self, text: str, fast_compile: bool = False) -> bytes:
+        """The machine code of a module.
+
+        Args:
+            text: the module in LLVM IR.
+            fast_compile: optimize less and unroll no loop, since the code's loops are too short to repay it.
+        """
+        code: bytes = self.target_machine.emit_object(self.optimised(text, fast_compile))
+        return code
+
+    def optimised(self, text: str, fast_compile: bool = False) -> Any:
+        """LLVM's module, after its passes; for the arguments see `compile`."""
+        from . import vector_variants
+        from .loops import with_distinct_nodes
+
+        llvm = self.llvm
+        module = llvm.parse_assembly(with_distinct_nodes(text))
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=1 if fast_compile else _OPTIMISATION_LEVEL)
+        options.loop_vectorization = True
+        options.slp_vectorization = True
+        options.loop_interleaving = options.loop_unrolling = not fast_compile
+        builder = llvm.create_pass_builder(self.target_machine, options)
+        builder.getModulePassManager().run(module, builder)
+        vector_variants.define(llvm, module, builder)
+        return module

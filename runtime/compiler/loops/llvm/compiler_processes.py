@@ -1,0 +1,214 @@
+"""Processes that compile LLVM IR beside this one, while much code waits to be compiled.
+
+LLVM's Python binding lets one thread of a process into LLVM at a time. `CompilerProcesses` starts other
+processes, which give the same machine code for a text, so that as many processors compile as the process may
+use. The background thread starts them when much code waits, and ends them when none does. Where they cannot
+be started, or fail, `Compilation.result` is None and this process compiles.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from contextlib import suppress
+from io import FileIO
+from typing import cast
+
+from ....kernels.launch import processor
+from ....kernels.launch.free_memory import shortage_of
+from ....kernels.launch.mpi_launcher import launched_ranks
+from ....kernels.launch.threads import available_threads
+from .compiler_process import ANSWER, REQUEST, read_exactly, write_all
+
+MAX_PROCESSES = 4
+"""Maximum processes: making the texts takes a fifth of the time of compiling them, in this process."""
+_PROCESS_BYTES = 1 << 27
+"""Bytes that a process takes."""
+_WAITING_BYTES = 1 << 16
+"""Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
+0.1 s for them."""
+_END_SECONDS = 5.0
+"""Seconds in which a process ends before it is killed."""
+
+
+class Compilation:
+    """A text that a process compiles.
+
+    Attributes:
+        size: bytes of the text.
+    """
+
+    __slots__ = ("_code", "_process", "has_ended", "size")
+
+    def __init__(self, size: int, process: _CompilerProcess) -> None:
+        self.size = size
+        self.has_ended = False
+        self._process = process
+        self._code: bytes | None = None
+
+    def end(self, code: bytes | None) -> None:
+        """Note the machine code; None if there is none."""
+        self._code = code
+        self.has_ended = True
+
+    def result(self) -> bytes | None:
+        """The machine code, once it is there; None where this process must compile the text."""
+        self._process.wait_for(self)
+        return self._code
+
+
+class _CompilerProcess:
+    """One process. Several threads may wait for its compilations."""
+
+    def __init__(self) -> None:
+        path = [folder for folder in sys.path if folder]
+        package = __package__ or ""
+        script = f"import sys; sys.path[:] = {path!r}; from {package}.compiler_process import serve; serve()"
+        environment = {**os.environ, processor.ENVIRONMENT_VARIABLE: processor.level()}
+        # It multiplies no matrices.
+        environment["OPENBLAS_NUM_THREADS"] = "1"
+        # -P: a file of the current folder, such as types.py, must not stand for a module of Python.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", script],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # A child that is forked meanwhile must find nothing in a buffer.
+            bufsize=0,
+        )
+        self.submitted: deque[Compilation] = deque()
+        self.is_usable = True
+        self._lock = threading.Lock()
+
+    @property
+    def _pipes(self) -> tuple[FileIO, FileIO]:
+        return cast(FileIO, self._process.stdin), cast(FileIO, self._process.stdout)
+
+    def submit(self, text: str, fast_compile: bool) -> Compilation:
+        """Have a text compiled, with the options of `CodeGenerator.compile`."""
+        data = text.encode()
+        compilation = Compilation(len(data), self)
+        self.submitted.append(compilation)
+        try:
+            write_all(self._pipes[0], REQUEST.pack(len(data), fast_compile) + data)
+        except (OSError, ValueError):
+            self.end()
+        return compilation
+
+    def waiting_bytes(self) -> int:
+        """The bytes of the texts of which no answer has been read."""
+        return sum(one.size for one in tuple(self.submitted))
+
+    def wait_for(self, compilation: Compilation) -> None:
+        """Read answers until that of `compilation`."""
+        with self._lock:
+            try:
+                while not compilation.has_ended and self.is_usable:
+                    (size,) = ANSWER.unpack(read_exactly(self._pipes[1], ANSWER.size))
+                    code = read_exactly(self._pipes[1], size)
+                    self.submitted.popleft().end(code or None)
+            except (EOFError, OSError, ValueError):
+                self.end()
+            except BaseException:
+                # Part of an answer may have been read.
+                self.end()
+                raise
+        if not compilation.has_ended:
+            compilation.end(None)
+
+    def end(self) -> None:
+        """End the process; its compilations have no results."""
+        self.is_usable = False
+        self._process.kill()
+        self.close_pipes()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_SECONDS)
+
+    def close_pipes(self) -> None:
+        """Close this process's ends of the pipes."""
+        for pipe in self._pipes:
+            with suppress(OSError, ValueError):
+                pipe.close()
+
+    def abandon(self) -> None:
+        """Leave the process to the parent of this one, which was forked."""
+        self.is_usable = False
+        self._lock = threading.Lock()
+        self.close_pipes()
+        # Otherwise the end of this object would ask for the status of a process that is no child.
+        self._process.returncode = 0
+
+
+class CompilerProcesses:
+    """The processes that compile for this one. One thread at a time may use it."""
+
+    def __init__(self) -> None:
+        self._processes: list[_CompilerProcess] = []
+        self._has_failed = False
+
+    def __len__(self) -> int:
+        return len(self._processes)
+
+    def start(self) -> bool:
+        """Start processes where that is possible, unless there are some; whether there are."""
+        if self._processes or self._has_failed or not _may_start():
+            return bool(self)
+        count = min(available_threads(), MAX_PROCESSES)
+        if shortage_of(count * _PROCESS_BYTES) is not None:
+            return False
+        try:
+            for _ in range(count):
+                self._processes.append(_CompilerProcess())
+        except (OSError, ValueError):
+            # No process can be started here.
+            self._has_failed = True
+        return bool(self)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether a process should get another text now."""
+        self._remove_failed()
+        return any(process.waiting_bytes() < _WAITING_BYTES for process in self._processes)
+
+    def submit(self, text: str, fast_compile: bool) -> Compilation | None:
+        """Have a text compiled by the process with the least to do; None if there is no process."""
+        self._remove_failed()
+        if not self._processes:
+            return None
+        process = min(self._processes, key=_CompilerProcess.waiting_bytes)
+        return process.submit(text, fast_compile)
+
+    def close(self) -> None:
+        """End all processes."""
+        while self._processes:
+            self._processes.pop().end()
+
+    def after_fork_in_child(self) -> None:
+        """Leave all processes to the parent."""
+        while self._processes:
+            self._processes.pop().abandon()
+
+    def _remove_failed(self) -> None:
+        if all(process.is_usable for process in self._processes):
+            return
+        self._processes = [process for process in self._processes if process.is_usable]
+        # Starting more would fail in the same way, such as where memory is short.
+        self._has_failed = True
+
+
+def _may_start() -> bool:
+    """Whether this process may start others: not where Python is embedded in a program, or where the ranks of
+    a program share the processors."""
+    is_python = "python" in os.path.basename(sys.executable or "").lower()
+    return is_python and available_threads() > 1 and launched_ranks() == 1
+
+
+PROCESSES = CompilerProcesses()
+"""The compiler processes of this process."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=PROCESSES.after_fork_in_child)

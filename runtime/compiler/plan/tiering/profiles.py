@@ -1,0 +1,111 @@
+"""The time that steps have taken, by which a call waits for the code of all steps of its program together.
+
+A program of thousands of operations has dozens of steps whose code waits to be compiled, and no single step
+has taken long. While its calls go on, they and the compilers share the processors, and both take longer. So a
+call waits once the steps together have taken long enough, as for the code of one step (`tiers`). It never
+waits for steps that have run once or twice: their program may not be called again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from ...cost_model import PROGRAM_SHARE, PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS
+from ...implementation import Implementation
+from .background import BACKGROUND, Job
+
+_MIN_RUNS = 3
+"""Runs of a step from which on its program is likely to be called again."""
+_MIN_SHARE = 0.02
+"""The time in baselines, as a multiple of all compile times, before which no call looks at all steps."""
+_GROWTH = 1.25
+"""By how much the time in baselines grows between two looks at all steps."""
+
+
+class StepProfile:
+    """The time that the steps of a program which share native code have taken, and are expected to take.
+
+    Attributes:
+        seconds: spent in their baselines so far.
+        expected: of one call of the baseline of each step.
+        job: compiles their code in the background.
+    """
+
+    __slots__ = ("expected", "job", "seconds")
+
+    def __init__(self, expected: float = 0.0) -> None:
+        self.seconds = 0.0
+        self.expected = expected
+        self.job: Job | None = None
+
+
+class ProfiledStep(Protocol):
+    """What a program's profile asks of a step (`tiers.Tiering`)."""
+
+    code: Implementation
+    profile: StepProfile
+    compile_seconds: float
+    is_nested: bool
+
+    @property
+    def is_timed_but_undecided(self) -> bool: ...
+
+    def begin(self) -> None: ...
+
+
+class ProgramProfile:
+    """The time that the baselines of a program's steps have taken.
+
+    Args:
+        steps: those that native code may replace.
+
+    Attributes:
+        seconds: of all baselines so far.
+        next_look: the value of `seconds` at which a call looks at all steps again.
+    """
+
+    __slots__ = ("next_look", "seconds", "steps")
+
+    def __init__(self, steps: Sequence[ProfiledStep]) -> None:
+        self.steps = [step for step in steps if not step.code.compiles_when_called]
+        self.seconds = 0.0
+        estimates = [step.compile_seconds for step in self.steps]
+        self.next_look = _MIN_SHARE * sum(estimates) if len(estimates) > 1 else math.inf
+
+    def consider(self, runs: int) -> None:
+        """Wait for the code of the steps that are not decided yet, if they have taken long enough.
+
+        Args:
+            runs: of the step that is run next.
+        """
+        if runs < _MIN_RUNS or self.seconds < self.next_look:
+            return
+        self.next_look = _GROWTH * self.seconds
+        profiles = self._hottest()
+        spent = sum(profile.seconds for profile in profiles)
+        remaining = sum(step.compile_seconds for step in profiles.values())
+        is_nested = any(step.is_nested for step in profiles.values())
+        if len(profiles) < 2 or spent < (PROGRAM_WAIT_IN_REGIONS if is_nested else PROGRAM_WAIT) * remaining:
+            return
+        for profile, step in profiles.items():
+            if profile.job is None:
+                step.begin()
+        BACKGROUND.wait_for([profile.job for profile in profiles if profile.job is not None])
+
+    def _hottest(self) -> dict[StepProfile, ProfiledStep]:
+        """The undecided steps for which a call would wait, by their profiles: those with the most time for
+        their compile time, which together have nearly all of the time."""
+        undecided = {step.profile: step for step in self.steps if step.is_timed_but_undecided}
+        descending = sorted(
+            undecided.items(), key=lambda item: item[0].seconds / item[1].compile_seconds, reverse=True
+        )
+        left = PROGRAM_SHARE * sum(profile.seconds for profile in undecided)
+        hottest = {}
+        for profile, step in descending:
+            if left <= 0.0:
+                break
+            left -= profile.seconds
+            hottest[profile] = step
+        return hottest

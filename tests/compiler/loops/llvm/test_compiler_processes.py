@@ -1,0 +1,157 @@
+"""Processes that compile beside this one: what they give, and what happens where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nimblehlo.compiler.loops.llvm import compiler_processes, machine
+from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
+from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
+
+
+def text(value: int, instructions: int = 1) -> str:
+    """A module whose function adds a number, some times."""
+    steps = [f"  %y{k + 1} = xor i64 %y{k}, {value}\n" for k in range(instructions)]
+    lines = "".join(steps).replace("%y0,", "%x,")
+    return f"define i64 @f(i64 %x) {{\n{lines}  ret i64 %y{instructions}\n}}\n"
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilerProcesses]:
+    """Two processes, whatever the machine has."""
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    started = CompilerProcesses()
+    assert started.start() and len(started) == 2
+    yield started
+    started.close()
+    assert len(started) == 0
+
+
+def test_processes_give_the_machine_code_of_this_one(processes: CompilerProcesses) -> None:
+    compilations = [processes.submit(text(value), value % 2 == 0) for value in range(6)]
+    own = CodeGenerator()
+    for value in (5, 0, 1, 2, 3, 4, 5):
+        compilation = compilations[value]
+        assert compilation is not None
+        assert compilation.result() == own.compile(text(value), value % 2 == 0)
+
+
+def test_a_process_gets_no_text_while_many_wait(processes: CompilerProcesses) -> None:
+    long = text(7, compiler_processes._WAITING_BYTES // 24 + 100)
+    assert len(long) > compiler_processes._WAITING_BYTES and processes.wants_more
+    first = processes.submit(long, True)
+    assert processes.wants_more
+    second = processes.submit(long, True)
+    assert not processes.wants_more
+    assert first is not None and second is not None and first.result() == second.result()
+    assert processes.wants_more
+
+
+def test_what_no_process_compiles_has_no_result(processes: CompilerProcesses) -> None:
+    compilations = [processes.submit(one, False) for one in ("define f(", text(3))]
+    assert compilations[0] is not None and compilations[0].result() is None
+    assert compilations[1] is not None and compilations[1].result() is not None
+
+
+def test_a_process_that_is_killed_is_no_error(processes: CompilerProcesses) -> None:
+    for process in processes._processes:
+        process._process.send_signal(signal.SIGKILL)
+        process._process.wait()
+    compilation = processes.submit(text(3), False)
+    assert compilation is None or compilation.result() is None
+    while len(processes):
+        last = processes.submit(text(3), False)
+        assert last is None or last.result() is None
+    assert not processes.start()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("available_threads", lambda: 1),
+        ("launched_ranks", lambda: 2),
+        ("shortage_of", lambda needed: "more than there is"),
+    ],
+)
+def test_no_process_where_it_would_not_pay(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(compiler_processes, name, value)
+    assert not CompilerProcesses().start()
+
+
+@pytest.mark.parametrize("executable", ["", None, "/usr/bin/blender", "/nowhere/python3"])
+def test_no_process_where_python_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch, executable: str | None
+) -> None:
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(sys, "executable", executable)
+    none = CompilerProcesses()
+    assert not none.start() and none.submit(text(1), False) is None
+
+
+def test_code_that_was_compiled_ahead_is_loaded_and_cached(
+    monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
+) -> None:
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    built: list[int] = []
+
+    def build() -> str:
+        built.append(1)
+        return text(41)
+
+    key = machine.key_of(f"compiled ahead {time.time_ns()}")
+    machine.compile_ahead(key, build)
+    machine.compile_ahead(key, build)
+    assert not machine.is_compiled(key)
+    address = machine.function_address(key, "f", build)
+    assert built == [1] and ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1) == 40
+    path = machine._machine().path(key)
+    assert path is not None and path.exists() and not machine._machine().ahead
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()"])
+def test_processes_end_with_their_parent(end: str) -> None:
+    script = f"""
+import os, sys
+from nimblehlo.compiler.loops.llvm import compiler_processes
+compiler_processes.available_threads = lambda: 2
+compiler_processes.PROCESSES.start()
+print(*[one._process.pid for one in compiler_processes.PROCESSES._processes], flush=True)
+{end}
+"""
+    run = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, timeout=300)
+    (first, second), deadline = map(int, run.stdout.split()), time.monotonic() + 60
+    while _is_running(first) or _is_running(second):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process exists that is no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_leaves_the_processes_to_its_parent(
+    monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
+) -> None:
+    compilation = processes.submit(text(3), False)
+    assert compilation is not None
+    child = os.fork()
+    if child == 0:
+        processes.after_fork_in_child()
+        os._exit(0 if len(processes) == 0 and compilation.result() is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert compilation.result() is not None

@@ -1,0 +1,78 @@
+"""When a call waits for the code of all steps of its program."""
+
+from __future__ import annotations
+
+import pytest
+
+from nimblehlo.compiler import cost_model
+from nimblehlo.compiler.implementation import Implementation
+from nimblehlo.compiler.plan.tiering import profiles
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
+from nimblehlo.compiler.plan.tiering.profiles import ProgramProfile, StepProfile
+
+COMPILE_SECONDS = 0.1
+
+
+class Step:
+    """A step whose code takes COMPILE_SECONDS to compile, as its profile is told."""
+
+    def __init__(self, seconds: float, is_nested: bool = False) -> None:
+        self.code = Implementation()
+        self.profile = StepProfile()
+        self.profile.seconds = seconds
+        self.compile_seconds = COMPILE_SECONDS
+        self.is_nested = is_nested
+        self.is_timed_but_undecided = True
+        self.begun = 0
+
+    def begin(self) -> None:
+        self.begun += 1
+        self.profile.job = BACKGROUND.submit(Job(lambda: None, has_priority=True))
+
+
+def considered(steps: list[Step], runs: int = profiles._MIN_RUNS) -> list[bool]:
+    """Which steps a call has compiled and waits for."""
+    program = ProgramProfile(steps)
+    program.seconds = sum(step.profile.seconds for step in steps)
+    program.consider(runs)
+    for step in steps:
+        assert step.profile.job is None or step.profile.job.ended
+    return [step.begun == 1 for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("is_nested", "share"),
+    [(False, cost_model.PROGRAM_WAIT), (True, cost_model.PROGRAM_WAIT_IN_REGIONS)],
+)
+def test_a_call_waits_once_all_steps_together_have_taken_long(is_nested: bool, share: float) -> None:
+    for factor, waits in ((0.99, False), (1.01, True)):
+        seconds = factor * share * COMPILE_SECONDS
+        assert considered([Step(seconds, is_nested), Step(seconds)]) == [waits, waits]
+
+
+def test_no_call_waits_for_a_program_that_has_run_once_or_twice() -> None:
+    for runs in range(5):
+        assert considered([Step(1.0), Step(1.0)], runs) == [runs >= 3] * 2
+
+
+def test_one_step_is_not_waited_for_with_itself() -> None:
+    assert considered([Step(1.0)]) == [False]
+
+
+def test_steps_of_little_time_are_left_out() -> None:
+    rest = (1 - cost_model.PROGRAM_SHARE) * 0.9
+    assert considered([Step(1.0), Step(rest), Step(1.0)]) == [True, False, True]
+
+
+def test_a_program_looks_at_its_steps_seldom() -> None:
+    steps = [Step(1e-3), Step(1e-3)]
+    program = ProgramProfile(steps)
+    first = profiles._MIN_SHARE * 2 * COMPILE_SECONDS
+    assert program.next_look == pytest.approx(first)
+    program.seconds = first
+    program.consider(3)
+    assert program.next_look == pytest.approx(profiles._GROWTH * first)
+    for step in steps:
+        step.profile.seconds = 1.0
+    program.consider(4)
+    assert not any(step.begun for step in steps)
