@@ -4,10 +4,12 @@ python tools/custom_call_targets.py
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from nimblehlo.program.ops.custom_calls.encoded_operations import LAPACK_ROUTINES
 from nimblehlo.program.ops.custom_calls.lapack import ROUTINES
+from nimblehlo.program.ops.custom_calls.producers import producers_of
 from nimblehlo.program.ops.custom_calls.replaced_targets import REPLACED_TARGETS
 from nimblehlo.program.ops.custom_calls.targets import ANNOTATIONS, BUILT_IN, PLACEMENTS, SHARDING_ANNOTATIONS
 from nimblehlo.program.ops.custom_calls.unsupported_targets import UNSUPPORTED
@@ -18,9 +20,9 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "custom_calls.md"
 
 HEAD = """# Custom calls
 
-The names that JAX, XLA, PyTorch/XLA, TensorFlow and the tests of StableHLO write as the target of a
-`custom_call`. `register_custom_call` adds functions of your own. Written by `tools/custom_call_targets.py`
-from the declarations in `runtime/program/ops/custom_calls/`.
+The names that JAX, XLA, PyTorch/XLA, TensorFlow, ByteIR, Enzyme-JAX and the tests of StableHLO write as the
+target of a `custom_call`. `register_custom_call` adds functions of your own. Written by
+`tools/custom_call_targets.py` from the declarations in `runtime/program/ops/custom_calls/`.
 
 ## Served
 """
@@ -40,11 +42,14 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
-def meaning(operation: str) -> str:
+def meaning(name: str) -> str:
     """What a target that an operation replaces stands for."""
+    operation = REPLACED_TARGETS[name].operation
     declaration = lookup(operation)
-    if operation == "stablehlo.custom_call":
+    if name in LAPACK_ROUTINES:
         return "the routine of LAPACK"
+    if operation == "stablehlo.custom_call":
+        return "the call that its attributes hold"
     if operation.startswith("nimblehlo."):
         text = (declaration.__doc__ or "").partition("\n\n")[0]
         return " ".join(text.split())
@@ -57,7 +62,7 @@ def served() -> Mapping[str, list[str]]:
     lapack = {*ROUTINES, *SCALED_ROUTINES, *UNTYPED_ROUTINES}
     for name in BUILT_IN:
         if name in REPLACED_TARGETS:
-            groups[meaning(REPLACED_TARGETS[name].operation)].append(name)
+            groups[meaning(name)].append(name)
         elif name in lapack:
             groups["routines of LAPACK, in the forms of several versions of JAX"].append(name)
         elif name in SHARDING_ANNOTATIONS:
@@ -71,15 +76,24 @@ def served() -> Mapping[str, list[str]]:
     return groups
 
 
+def by_producer(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The rows of a table: for each group of targets one for each of their producers."""
+    for text, names in sorted(groups.items()):
+        written: dict[str, list[str]] = defaultdict(list)
+        for name in names:
+            written[producers_of(name)].append(name)
+        yield from (row(listed(of_these), producers, text) for producers, of_these in sorted(written.items()))
+
+
 def document() -> str:
     """The whole text of docs/custom_calls.md."""
-    lines = [HEAD, row("targets", "what they are"), row("---", "---")]
-    lines += [row(listed(names), text) for text, names in sorted(served().items())]
+    lines = [HEAD, row("targets", "written by", "what they are"), row("---", "---", "---")]
+    lines += by_producer(served())
     reasons: dict[str, list[str]] = defaultdict(list)
     for name, reason in UNSUPPORTED.items():
         reasons[reason].append(name)
-    lines += [UNSERVED, row("targets", "reason"), row("---", "---")]
-    lines += [row(listed(names), reason) for reason, names in sorted(reasons.items())]
+    lines += [UNSERVED, row("targets", "written by", "reason"), row("---", "---", "---")]
+    lines += by_producer(reasons)
     return "\n".join(lines) + "\n"
 
 

@@ -41,6 +41,8 @@ ENCODED: Final[dict[str, str]] = {
             *("cosh", "erf", "erfc", "mulhi", "scan", "sinh", "tan"),
         )
     },
+    "mhlo.custom_call": "stablehlo.custom_call",
+    **{f"mhlo.{name}": f"stablehlo.{name}" for name in ("dynamic_reshape", "real_dynamic_slice")},
     "mhlo.topk": "chlo.top_k",
     "chlo.top_k": "chlo.top_k",
 }
@@ -51,6 +53,9 @@ LAPACK_ROUTINES: Final = {"ProductOfElementaryHouseholderReflectors": "orgqr", "
 
 DEFAULT_FLAGS: Final = {"largest": True}
 """Attributes that the CHLO operation lacks, with the only value that it implements."""
+
+ADVICE: Final = frozenset({"custom_call_schedule"})
+"""Attributes that the operations lack, and that only advise a compiler."""
 
 DICTIONARIES: Final = ("backend_config", "mhlo.backend_config", "mhlo.attributes")
 """The attributes of a custom call that hold attributes of the operation."""
@@ -93,7 +98,7 @@ def encoded_attributes(call: Operation, name: str) -> dict[str, Attribute]:
         flags = ", ".join(f"{flag} = {str(value).lower()}" for flag, value in DEFAULT_FLAGS.items())
         raise _unsupported(call, f"{name} implements {flags} alone")
     # Names with a dialect are annotations, which change no result.
-    attributes = {key: value for key, value in attributes.items() if "." not in key}
+    attributes = {key: value for key, value in attributes.items() if "." not in key and key not in ADVICE}
     declaration = lookup(name)
     assert declaration is not None
     declared = {field.key or field.name for field in declaration.declared_attributes}

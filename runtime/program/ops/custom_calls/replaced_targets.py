@@ -26,6 +26,7 @@ from .encoded_operations import (
     result_types,
 )
 from .shape_operands import shape_operands, with_operand_sizes
+from .text_configurations import broadcast_attributes, partial_reduce_attributes
 
 
 def declared_attributes(call: Operation, name: str) -> dict[str, Attribute]:
@@ -68,7 +69,7 @@ class ReplacedTarget(Record):
         """
         shapes = set(shape_operands(call))
         types = result_types(call)
-        return Operation(
+        operation = Operation(
             self.operation,
             [operand for position, operand in enumerate(operands) if position not in shapes],
             with_operand_sizes(types, call) or types,
@@ -76,6 +77,9 @@ class ReplacedTarget(Record):
             regions,
             call.location,
         )
+        # A call of MHLO may hold a call of such a target.
+        further = replaced_target(operation)
+        return operation if further is None else further.replacement(operation, operation.operands, regions)
 
 
 REPLACED_TARGETS: Final = {
@@ -90,6 +94,10 @@ REPLACED_TARGETS: Final = {
         for name, collective in ASYNC_COLLECTIVES.items()
     },
     "TopK": ReplacedTarget("nimblehlo.compared_top_k"),
+    "PartialReduce": ReplacedTarget("nimblehlo.approx_top_k", partial_reduce_attributes),
+    "mhlo.dynamic_broadcast_in_dim": ReplacedTarget(
+        "stablehlo.dynamic_broadcast_in_dim", broadcast_attributes
+    ),
     **{name: ReplacedTarget(operation, encoded_attributes) for name, operation in ENCODED.items()},
     **{name: ReplacedTarget("stablehlo.custom_call", lapack_attributes) for name in LAPACK_ROUTINES},
 }

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....types import BOOLEAN, INTEGER, Array, TensorType
+from ....types import BOOLEAN, INTEGER, Array, TensorType, TokenType
 from ...ir import FunctionAttribute, Operation, StringAttribute
 from ..framework.rules import all_types_agree
 from ..numerics.decompositions import PreparedCall
@@ -157,6 +157,20 @@ def _identity(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     return inputs
 
 
+def _verify_ordered(view: CustomCallView) -> None:
+    """A value and a token, and a result of the value's type."""
+    is_ordered = len(view.inputs) == 2 and isinstance(view.inputs[1], TokenType)
+    if not is_ordered or not all_types_agree(view.inputs[:1], view.results):
+        raise view.verify_error(
+            f"@{view.call_target_name} must have a value, a token, and a result of the value's type", "I1"
+        )
+
+
+def _value(view: CustomCallView, value: object, token: object) -> tuple[Any, ...]:
+    """A value that what gave the token precedes, as the order of the program says already."""
+    return (value,)
+
+
 def _nothing(view: CustomCallView, *inputs: object) -> tuple[Any, ...]:
     return ()
 
@@ -218,9 +232,9 @@ PLACEMENTS: Final = (
 )
 """Targets that say where or how a value is stored, and return their operands."""
 
-ANNOTATIONS: Final = ("AssumeGatherIndicesInBound", "xla_mark_tensor")
-"""Targets that tell a compiler something of a value, and return their operands: XLA's mark of indices, and
-PyTorch/XLA's mark of the boundary of a pattern."""
+ANNOTATIONS: Final = ("AssumeGatherIndicesInBound", "mhlo.domain", "xla_mark_tensor")
+"""Targets that tell a compiler something of a value, and return their operands: XLA's marks of indices and of
+the boundary of a sharding, and PyTorch/XLA's mark of the boundary of a pattern."""
 
 _LAPACK: Final[Mapping[str, Routine | ScaledRoutine]] = {**ROUTINES, **SCALED_ROUTINES}
 
@@ -245,6 +259,7 @@ BUILT_IN: Final[dict[str, Target]] = {
         for name in (*SHARDING_ANNOTATIONS, *PLACEMENTS, *ANNOTATIONS)
     },
     **{f"{name}-done": Target(_identity, _verify_done) for name in ASYNC_COLLECTIVES},
+    "mhlo.add_dependency": Target(_value, _verify_ordered),
     "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
     "CreateBuffer": Target(buffers.create, buffers.verify_create),
     "AllocateBuffer": Target(buffers.create, buffers.verify_create),

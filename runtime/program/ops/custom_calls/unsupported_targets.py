@@ -1,4 +1,4 @@
-"""The custom calls of JAX and XLA that one process on a CPU cannot serve, and why.
+"""The custom calls of JAX, XLA and other producers that one process on a CPU cannot serve, and why.
 
 `tests/program/ops/custom_calls/test_jax_targets.py` collects all targets that the installed JAX can emit, and
 fails for one that is neither served (`targets.BUILT_IN`) nor listed here.
@@ -14,12 +14,20 @@ GPU: Final = "it is a target of GPUs"
 TPU: Final = "it is a target of TPUs"
 DESCRIPTOR: Final = "jaxlib 0.4 alone reads its descriptor: export the program again"
 BOUNDED: Final = "it is an operation on padded values of XLA's own passes: lower the program without them"
+ROLES: Final = "it has dimensions without a role, which convolutions of StableHLO lack"
+RANDOM_BITS: Final = "it rounds by random bits as XLA's own passes define: lower the program without it"
+GENERATOR: Final = "it needs the state of XLA's random generator: pass the state as an argument"
+QUANTIZED: Final = (
+    "it has types as text, which PyTorch/XLA's export replaces: export the program to StableHLO"
+)
+BYTEIR: Final = "it is an operation of ByteIR's runtime"
 PROCESS: Final = "it calls a function of another process or framework"
 
 UNSUPPORTED: Final[dict[str, str]] = {
     # Programs for one device do not contain these.
     "CustomSPMDPartitioning": DEVICES,
     "InspectSharding": DEVICES,
+    "mhlo.all_to_all": DEVICES,
     # Lowering rules of GPUs; programs that are exported for several platforms contain them in branches.
     "__cudnn$*": GPU,
     "__gpu$*": GPU,
@@ -45,6 +53,8 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "xla_ffi_partitioned_python_gpu_callback": GPU,
     # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
     "Eigh": TPU,
+    "ResizeBilinear*": TPU,
+    "ResizeNearest*": TPU,
     "LuDecomposition": TPU,
     "SparseDenseMatmul*": TPU,
     "X64Combine": TPU,
@@ -57,8 +67,17 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "PadToStatic": BOUNDED,
     "SetBound": BOUNDED,
     "SliceToDynamic": BOUNDED,
+    # Features of MHLO that StableHLO lacks.
+    "mhlo.convolution": ROLES,
+    "mhlo.stochastic_convert": RANDOM_BITS,
+    "mhlo.xla.rng_get_and_update_state": GENERATOR,
+    "mhlo.uniform_dequantize": QUANTIZED,
+    "mhlo.uniform_quantize": QUANTIZED,
     # TensorFlow's graph is not part of the module.
     "tf.call_tf_function": PROCESS,
+    "byteir.*": BYTEIR,
+    "tf.*": BYTEIR,
+    "enzymexla_*": PROCESS,
     # JAX before 0.7: the descriptor is the address of a Python function.
     "xla_python_cpu_callback": PROCESS,
 }

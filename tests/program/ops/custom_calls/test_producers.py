@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+from fnmatch import fnmatchcase
+
 import numpy as np
 import pytest
 
-from nimblehlo import UnsupportedError, execute, load
+from nimblehlo import UnsupportedError, VerifyError, execute, load
+from nimblehlo.program.ops.custom_calls.producers import PRODUCERS, producers_of
 from nimblehlo.program.ops.custom_calls.targets import BUILT_IN
 from nimblehlo.program.ops.custom_calls.unsupported_targets import UNSUPPORTED
+from tests.support.running import assert_same_bits, run_every_way
 from tools.custom_call_targets import DOCUMENT, document, served
 
 MARKED = """
@@ -62,3 +68,146 @@ def test_the_page_lists_every_target_once() -> None:
     names = [name for group in served().values() for name in group]
     assert sorted(names) == sorted(BUILT_IN)
     assert not set(names) & set(UNSUPPORTED)
+
+
+def test_each_pattern_of_a_producer_is_the_first_of_a_target() -> None:
+    first = {
+        next(each for each in PRODUCERS if fnmatchcase(name, each)) for name in (*BUILT_IN, *UNSUPPORTED)
+    }
+    assert first == set(PRODUCERS)
+    assert producers_of("mhlo.dynamic_reshape") == "PyTorch/XLA"
+    assert producers_of("lapack_sgesdd") == "JAX"
+
+
+ROWS = "tensor<?x2xf32>"
+SIZES = """
+  %d = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x2xf32>) -> tensor<i32>
+  %n = stablehlo.reshape %d : (tensor<i32>) -> tensor<1xi32>
+"""
+
+
+def sized(body: str, result: str) -> str:
+    return f"func.func @main(%x: {ROWS}) -> {result} {{{SIZES}{body}\nreturn %r : {result}\n}}"
+
+
+def broadcast(configuration: str) -> str:
+    """The call by which PyTorch/XLA broadcasts to sizes that are not known, as its lowering writes it."""
+    return sized(
+        f"""
+  %c = stablehlo.constant dense<[2, 3]> : tensor<2xi32>
+  %s = stablehlo.concatenate %n, %c, dim = 0 : (tensor<1xi32>, tensor<2xi32>) -> tensor<3xi32>
+  %r = stablehlo.custom_call @mhlo.dynamic_broadcast_in_dim(%x, %s) {{backend_config = {configuration}}}
+    : ({ROWS}, tensor<3xi32>) -> tensor<?x2x3xf32>""",
+        "tensor<?x2x3xf32>",
+    )
+
+
+RESHAPE = sized(
+    f"""
+  %c = stablehlo.constant dense<2> : tensor<1xi32>
+  %s = stablehlo.multiply %n, %c : tensor<1xi32>
+  %r = stablehlo.custom_call @mhlo.dynamic_reshape(%x, %s) : ({ROWS}, tensor<1xi32>) -> tensor<?xf32>""",
+    "tensor<?xf32>",
+)
+SLICE = sized(
+    f"""
+  %b = stablehlo.constant dense<1> : tensor<1xi32>
+  %l = stablehlo.concatenate %n, %b, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+  %f = stablehlo.constant dense<0> : tensor<2xi32>
+  %t = stablehlo.constant dense<1> : tensor<2xi32>
+  %r = stablehlo.custom_call @mhlo.real_dynamic_slice(%x, %f, %l, %t)
+    : ({ROWS}, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x1xf32>""",
+    "tensor<?x1xf32>",
+)
+
+
+def test_calls_of_pytorch_xla_with_sizes_that_are_operands() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    (reshaped,) = run_every_way(RESHAPE, x)
+    assert_same_bits(reshaped, x.ravel())
+    (sliced,) = run_every_way(SLICE, x)
+    assert_same_bits(sliced, x[:, :1])
+    (broadcasted,) = run_every_way(broadcast('"{broadcast_dimensions=[0, 1]}"'), x)
+    assert_same_bits(broadcasted, np.repeat(x[:, :, None], 3, 2))
+
+
+CANDIDATES = """
+func.func private @greater(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>)
+    -> tensor<i1> {{
+  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  return %0 : tensor<i1>
+}}
+func.func @main(%x: tensor<2x8xf32>, %i: tensor<2x8xi32>) -> (tensor<2x4xf32>, tensor<2x4xi32>) {{
+  %a = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %b = stablehlo.constant dense<-1> : tensor<i32>
+  %t = stablehlo.custom_call @PartialReduce(%x, %i, %a, %b) {{
+    called_computations = [@greater], backend_config = {configuration}
+  }} : (tensor<2x8xf32>, tensor<2x8xi32>, tensor<f32>, tensor<i32>) -> tuple<tensor<2x4xf32>, tensor<2x4xi32>>
+  %0 = stablehlo.get_tuple_element %t[0] : (tuple<tensor<2x4xf32>, tensor<2x4xi32>>) -> tensor<2x4xf32>
+  %1 = stablehlo.get_tuple_element %t[1] : (tuple<tensor<2x4xf32>, tensor<2x4xi32>>) -> tensor<2x4xi32>
+  return %0, %1 : tensor<2x4xf32>, tensor<2x4xi32>
+}}
+"""
+
+
+def candidates(**changed: object) -> str:
+    options = {"log2_reduction": 1, "reduction_dim": 1, "to_apply_type": "comparator", "top_k": 3}
+    text = json.dumps({**options, "recall_target": 0.949218, **changed}).replace('"', "\\22")
+    return CANDIDATES.format(configuration=f'"{text}"')
+
+
+def test_partial_reduce_gives_the_first_elements() -> None:
+    x = np.random.default_rng(0).permutation(16).reshape(2, 8).astype(np.float32)
+    indices = np.broadcast_to(np.arange(8, dtype=np.int32), (2, 8)).copy()
+    values, positions = run_every_way(candidates(), x, indices)
+    order = np.argsort(-x, axis=1, kind="stable")[:, :4]
+    np.testing.assert_array_equal(positions, order)
+    assert_same_bits(values, np.take_along_axis(x, order, 1))
+
+
+HELD = """
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+  %t = stablehlo.after_all : !stablehlo.token
+  %0 = stablehlo.custom_call @mhlo.add_dependency(%x, %t) : (tensor<3xf32>, !stablehlo.token) -> {ordered}
+  %1 = stablehlo.custom_call @mhlo.domain(%0) {{
+    mhlo.attributes = {{kind = #mhlo<kind sharding>, entry_metadata = "\\08", exit_metadata = "\\08\\02"}},
+    mhlo.version = 1 : i64
+  }} : ({ordered}) -> {ordered}
+  %2 = stablehlo.custom_call @mhlo.custom_call(%1) {{
+    mhlo.attributes = {{{target}custom_call_schedule = #mhlo<custom_call_schedule EARLIEST>}},
+    mhlo.version = 1 : i64
+  }} : ({ordered}) -> tensor<3xf32>
+  return %2 : tensor<3xf32>
+}}
+"""
+
+
+def held(target: str = 'call_target_name = "mhlo.erf", ', ordered: str = "tensor<3xf32>") -> str:
+    return HELD.format(target=target, ordered=ordered)
+
+
+def test_features_of_mhlo() -> None:
+    x = np.array([-1, 0, 2], np.float32)
+    (result,) = run_every_way(held(), x)
+    np.testing.assert_allclose(result, [-0.8427008, 0, 0.9953223], rtol=1e-6)
+
+
+REFUSED = {
+    "no JSON": (CANDIDATES.format(configuration='"{"'), VerifyError, "the text must be a JSON object"),
+    "deep JSON": (CANDIDATES.format(configuration=f'"{"[" * 100000}"'), VerifyError, "a JSON object"),
+    "no size": (candidates(top_k=None), VerifyError, "backend_config: top_k must be an integer"),
+    "a recall that is a text": (candidates(recall_target="1"), VerifyError, "recall_target must be a number"),
+    "a recall beyond floats": (candidates(recall_target=10**400), VerifyError, "a number in (0, 1]"),
+    "too many": (candidates(top_k=5), VerifyError, "(C8) @PartialReduce"),
+    "no dimensions": (broadcast('"{}"'), VerifyError, "the text must be {broadcast_dimensions=[...]}"),
+    "a held call without a target": (held(""), VerifyError, "call_target_name is missing"),
+    "a held call of no target": (held('call_target_name = "f", '), UnsupportedError, "there is no target @f"),
+    "another type": (held(ordered="tensor<4xf32>"), VerifyError, "must have a value, a token, and a result"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    text, error, message = REFUSED[name]
+    with pytest.raises(error, match=re.escape(message)):
+        load(text)
