@@ -23,11 +23,13 @@ MODULES = (
     "games",
     "graphs",
     "haiku_models",
+    "images",
     "keras_models",
     "optimal_transport",
     "optimizers",
     "physics",
     "probabilistic",
+    "reinforcement_learning",
     "state_space",
     "transformers_models",
 )

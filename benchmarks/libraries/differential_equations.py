@@ -86,3 +86,40 @@ def diffrax_stochastic_equation() -> Workload:
 
     keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(0), 8)))
     return jax.vmap(solve), (keys, normal(8, 8))
+
+
+@library_program("exponax", bound=1e-3, sizes=(64, 256, 2048))
+def exponax_burgers_rollout(points: int) -> Workload:
+    """A spectral method along a line: Fourier transforms in a loop."""
+    import exponax
+
+    stepper = exponax.stepper.Burgers(1, 1.0, points, 0.001, diffusivity=0.01)
+    start = np.sin(2 * np.pi * np.arange(points, dtype=np.float32) / points)[None]
+    return exponax.rollout(stepper, 20), (start,)
+
+
+@library_program("exponax", bound=1e-3, sizes=(1, 4, 32))
+def exponax_reaction_batch(batch: int) -> Workload:
+    """Patterns of two reacting substances in the plane."""
+    import exponax
+
+    stepper = exponax.stepper.reaction.GrayScott(2, 2.0, 48, 1.0)
+    start = 0.5 + normal(batch, 2, 48, 48, scale=0.05)
+    return jax.vmap(exponax.repeat(stepper, 10)), (start,)
+
+
+@library_program("diffrax", bound=1e-5, x64=True, sizes=(16, 64, 512))
+def diffrax_lorenz_ensemble(batch: int) -> Workload:
+    """Chaotic paths that start side by side, with steps of adapted size."""
+    import diffrax
+
+    def lorenz(t: Any, y: Any, _: Any) -> Any:
+        return jnp.stack([10 * (y[1] - y[0]), y[0] * (28 - y[2]) - y[1], y[0] * y[1] - 8 / 3 * y[2]])
+
+    def solve(start: Any) -> Any:
+        controller = diffrax.PIDController(rtol=1e-6, atol=1e-6)
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(lorenz), diffrax.Dopri5(), 0.0, 1.0, 0.01, start, stepsize_controller=controller
+        ).ys
+
+    return jax.vmap(solve), (1 + normal(batch, 3, dtype=np.float64),)

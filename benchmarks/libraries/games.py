@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -48,8 +49,10 @@ def pgx_connect_four_rollout() -> Workload:
     return pgx_rollout("connect_four", 64, 16)
 
 
-def gumbel_search(batch: int, width: int, actions: int, simulations: int) -> Workload:
-    """A tree search by mctx with a learned model of one layer."""
+def tree_search(
+    search_policy: Callable[..., Any], batch: int, width: int, actions: int, simulations: int
+) -> Workload:
+    """A tree search by a policy of mctx, with a learned model of one layer."""
     import mctx
 
     policy, value, dynamics = normal(width, actions), normal(width), normal(width + actions, width, scale=0.2)
@@ -69,10 +72,17 @@ def gumbel_search(batch: int, width: int, actions: int, simulations: int) -> Wor
         root = mctx.RootFnOutput(
             prior_logits=embedding @ policy, value=embedding @ value, embedding=embedding
         )
-        output = mctx.gumbel_muzero_policy((), key, root, recurrent, num_simulations=simulations)
+        output = search_policy((), key, root, recurrent, num_simulations=simulations)
         return output.action, output.action_weights
 
     return search, (jax.random.PRNGKey(0), normal(batch, width, seed=1))
+
+
+def gumbel_search(batch: int, width: int, actions: int, simulations: int) -> Workload:
+    """A tree search with Gumbel noise at the root."""
+    import mctx
+
+    return tree_search(mctx.gumbel_muzero_policy, batch, width, actions, simulations)
 
 
 @library_program("mctx", bound=1e-3)
@@ -133,3 +143,70 @@ def pgx_backgammon_rollout(batch: int) -> Workload:
 @library_program("mctx", bound=1e-3, sizes=(4, 16, 128))
 def mctx_wide_search(batch: int) -> Workload:
     return gumbel_search(batch, width=64, actions=16, simulations=32)
+
+
+@library_program("pgx", sizes=(16, 64, 512))
+def pgx_go_batch(batch: int) -> Workload:
+    return pgx_rollout("go_9x9", batch, 8)
+
+
+@library_program("pgx", sizes=(64, 256, 2048))
+def pgx_othello_batch(batch: int) -> Workload:
+    return pgx_rollout("othello", batch, 8)
+
+
+@library_program("pgx", sizes=(16, 64, 512))
+def pgx_hex_batch(batch: int) -> Workload:
+    return pgx_rollout("hex", batch, 8)
+
+
+@library_program("pgx", sizes=(32, 128, 1024))
+def pgx_play_2048_batch(batch: int) -> Workload:
+    return pgx_rollout("2048", batch, 10, throws_dice=True)
+
+
+@library_program("mctx", bound=1e-3, sizes=(4, 16, 128))
+def mctx_puct_search(batch: int) -> Workload:
+    import mctx
+
+    return tree_search(mctx.muzero_policy, batch, width=32, actions=9, simulations=25)
+
+
+@library_program("gymnax", bound=1e-3, sizes=(16, 64, 512))
+def gymnax_breakout_rollout(batch: int) -> Workload:
+    import gymnax
+
+    environment, parameters = gymnax.make("Breakout-MinAtar")
+
+    def roll(key: Any, actions: Any) -> Any:
+        keys = jax.random.split(key, batch)
+        _, states = jax.vmap(environment.reset, in_axes=(0, None))(keys, parameters)
+
+        def advance(states: Any, inputs: Any) -> Any:
+            key, taken = inputs
+            observations, states, rewards, *_ = jax.vmap(environment.step, in_axes=(0, 0, 0, None))(
+                jax.random.split(key, batch), states, taken, parameters
+            )
+            return states, (observations.sum(axis=(1, 2)), rewards)
+
+        return jax.lax.scan(advance, states, (jax.random.split(key, 20), actions))[1]
+
+    return roll, (jax.random.PRNGKey(0), np.random.default_rng(0).integers(0, 3, (20, batch), np.int32))
+
+
+@library_program("jumanji", bound=1e-3, sizes=(8, 32, 256))
+def jumanji_snake_rollout(batch: int) -> Workload:
+    from jumanji.environments import Snake
+
+    environment = Snake(num_rows=8, num_cols=8)
+
+    def roll(key: Any, actions: Any) -> Any:
+        states, _ = jax.vmap(environment.reset)(jax.random.split(key, batch))
+
+        def advance(states: Any, actions: Any) -> Any:
+            states, step = jax.vmap(environment.step)(states, actions)
+            return states, (step.reward, step.observation.grid.sum(axis=(1, 2)))
+
+        return jax.lax.scan(advance, states, actions)[1]
+
+    return roll, (jax.random.PRNGKey(0), np.random.default_rng(0).integers(0, 4, (20, batch), np.int32))

@@ -76,3 +76,30 @@ def e3nn_forces() -> Workload:
         return jnp.tanh(mixed[:, :8] @ weights["mix"]).sum()
 
     return jax.value_and_grad(energy), (normal(atoms, 3, scale=2.0), weights)
+
+
+@library_program("jraph", bound=1e-3, sizes=(125, 500, 4000))
+def jraph_attention_gradient(nodes: int) -> Workload:
+    """The gradient of a loss of a graph attention network with one layer."""
+    import jraph
+
+    edges, features, width = 4 * nodes, 16, 32
+    graph = jraph.GraphsTuple(
+        nodes=normal(nodes, features),
+        edges=None,
+        senders=integers(nodes, edges),
+        receivers=integers(nodes, edges, seed=1),
+        globals=None,
+        n_node=np.array([nodes], np.int32),
+        n_edge=np.array([edges], np.int32),
+    )
+    parameters = {"query": normal(features, width, scale=0.2), "score": normal(2 * width, 1, scale=0.2)}
+
+    def loss(parameters: Any, graph: Any) -> Any:
+        def score(sent: Any, received: Any, _: Any) -> Any:
+            return jax.nn.leaky_relu(jnp.concatenate([sent, received], axis=-1) @ parameters["score"])
+
+        network = jraph.GAT(lambda nodes: nodes @ parameters["query"], score)
+        return (network(graph).nodes ** 2).mean()
+
+    return jax.value_and_grad(loss), (parameters, graph)

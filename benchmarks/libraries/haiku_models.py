@@ -88,3 +88,18 @@ def haiku_recurrent_training() -> Workload:
         return jax.tree.map(lambda value, change: value - 0.1 * change, parameters, gradient)
 
     return step, (parameters, words)
+
+
+@library_program("dm-haiku", bound=1e-3, sizes=(8, 32, 256))
+def haiku_memory_gradient(batch: int) -> Workload:
+    """The gradient of a long short-term memory with one layer."""
+    import haiku as hk
+
+    def network(values: Any) -> Any:
+        core = hk.LSTM(96)
+        return hk.dynamic_unroll(core, values, core.initial_state(values.shape[1]))[0]
+
+    model = hk.without_apply_rng(hk.transform(network))
+    values = normal(32, batch, 24)
+    parameters = model.init(jax.random.key(0), values)
+    return jax.value_and_grad(lambda p, values: (model.apply(p, values) ** 2).mean()), (parameters, values)

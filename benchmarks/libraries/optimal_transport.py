@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+
 from .declaration import Workload, library_program, normal
 
 
@@ -45,3 +47,32 @@ def ott_gromov_wasserstein() -> Workload:
 @library_program("ott-jax", bound=1e-3, sizes=(10, 160))
 def ott_gromov_wasserstein_of(points: int) -> Workload:
     return distance_of_clouds(points)
+
+
+@library_program("ott-jax", bound=1e-3, sizes=(64, 256, 2048))
+def ott_sinkhorn_divergence_gradient(points: int) -> Workload:
+    from ott.geometry import pointcloud
+    from ott.tools import sinkhorn_divergence
+
+    def divergence(x: Any, y: Any) -> Any:
+        return sinkhorn_divergence.sinkhorn_divergence(
+            pointcloud.PointCloud, x, y, epsilon=0.1, solve_kwargs={"max_iterations": 20, "threshold": 1e-6}
+        )[0]
+
+    return jax.value_and_grad(divergence), (normal(points, 2), 0.5 + normal(points, 2, seed=1))
+
+
+@library_program("ott-jax", bound=1e-3, sizes=(50, 200, 1600))
+def ott_soft_ranks(values: int) -> Workload:
+    from ott.tools import soft_sort
+
+    return lambda values: soft_sort.ranks(values, max_iterations=50), (normal(values),)
+
+
+@library_program("ott-jax", bound=1e-3, sizes=(25, 100, 800))
+def ott_time_warping_gradient(length: int) -> Workload:
+    """The gradient of a soft alignment of two series: a scan over the diagonals of a table."""
+    from ott.geometry import costs
+
+    cost = costs.SoftDTW(gamma=1.0)
+    return jax.value_and_grad(cost), (normal(length), normal(length + 10, seed=1))

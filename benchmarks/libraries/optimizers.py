@@ -129,3 +129,136 @@ def optax_connectionist_gradient(batch: int) -> Workload:
         return optax.ctc_loss(logits, unpadded[0], labels, unpadded[1]).mean()
 
     return jax.value_and_grad(loss), (normal(batch, frames, classes), labels)
+
+
+@library_program("optimistix", bound=1e-5, x64=True, sizes=(24, 96, 768))
+def optimistix_newton_cholesky(variables: int) -> Workload:
+    """The root of the gradient of a regularized logistic regression, by Newton's method."""
+    import lineax
+    import optimistix
+
+    inputs = normal(2 * variables, variables, scale=variables**-0.5, dtype=np.float64)
+    labels = np.where(inputs[:, 0] + inputs[:, 1] > 0, 1.0, -1.0)
+
+    def gradient(x: Any, inputs: Any) -> Any:
+        return jax.grad(lambda x: jnp.logaddexp(0.0, -labels * (inputs @ x)).sum() + 0.5 * (x**2).sum())(x)
+
+    solver = optimistix.Newton(rtol=1e-8, atol=1e-8, linear_solver=lineax.LU())
+
+    def solve(start: Any, inputs: Any) -> Any:
+        return optimistix.root_find(gradient, solver, start, args=inputs, max_steps=20, throw=False).value
+
+    return solve, (np.zeros(variables), inputs)
+
+
+@library_program("optimistix", bound=1e-3, sizes=(8, 32, 256))
+def optimistix_quasi_newton_batch(batch: int) -> Workload:
+    """Minima of Rosenbrock's function from several starts."""
+    import optimistix
+
+    def rosenbrock(x: Any, _: Any) -> Any:
+        return ((1 - x[:-1]) ** 2 + 5 * (x[1:] - x[:-1] ** 2) ** 2).sum()
+
+    solver = optimistix.BFGS(rtol=1e-3, atol=1e-3)
+
+    def solve(start: Any) -> Any:
+        return optimistix.minimise(rosenbrock, solver, start, max_steps=15, throw=False).value
+
+    return jax.vmap(solve), (normal(batch, 6, scale=0.3),)
+
+
+@library_program("lineax", bound=1e-3, sizes=(16, 64, 512))
+def lineax_minimal_residuals(size: int) -> Workload:
+    import lineax
+
+    matrix = np.eye(size, dtype=np.float32) + normal(size, size, scale=0.3 * size**-0.5)
+
+    def solve(matrix: Any, vector: Any) -> Any:
+        operator = lineax.MatrixLinearOperator(matrix)
+        return lineax.linear_solve(operator, vector, lineax.GMRES(1e-4, 1e-4, restart=10), throw=False).value
+
+    return solve, (matrix, normal(size, seed=1))
+
+
+@library_program("lineax", bound=1e-8, x64=True, sizes=(8, 32, 256))
+def lineax_tridiagonal_batch(batch: int) -> Workload:
+    import lineax
+
+    size = 64
+
+    def solve(diagonal: Any, lower: Any, upper: Any, vector: Any) -> Any:
+        operator = lineax.TridiagonalLinearOperator(diagonal, lower, upper)
+        return lineax.linear_solve(operator, vector, lineax.Tridiagonal()).value
+
+    return jax.vmap(solve), (
+        4 + normal(batch, size, scale=0.1, dtype=np.float64),
+        normal(batch, size - 1, seed=1, dtype=np.float64),
+        normal(batch, size - 1, seed=2, dtype=np.float64),
+        normal(batch, size, seed=3, dtype=np.float64),
+    )
+
+
+@library_program("jaxopt", bound=1e-3, sizes=(25, 100, 800))
+def jaxopt_lasso(features: int) -> Workload:
+    import jaxopt
+
+    matrix, target = normal(2 * features, features, scale=features**-0.5), normal(2 * features, seed=1)
+    solver = jaxopt.ProximalGradient(
+        jaxopt.objective.least_squares, jaxopt.prox.prox_lasso, maxiter=50, tol=0.0, implicit_diff=False
+    )
+
+    def solve(start: Any, matrix: Any, target: Any) -> Any:
+        return solver.run(start, hyperparams_prox=1e-3, data=(matrix, target)).params
+
+    return solve, (np.zeros(features, np.float32), matrix, target)
+
+
+@library_program("jaxopt", bound=1e-3, sizes=(10, 40, 320))
+def jaxopt_quadratic_program(variables: int) -> Workload:
+    """A quadratic program with bounds, by operator splitting."""
+    import jaxopt
+
+    factor = normal(variables, variables, scale=variables**-0.5)
+    matrix, costs = factor @ factor.T + np.eye(variables, dtype=np.float32), normal(variables, seed=1)
+    solver = jaxopt.BoxOSQP(maxiter=40, tol=0.0, implicit_diff=False, jit=True)
+
+    def solve(matrix: Any, costs: Any) -> Any:
+        bounds = -0.3 * jnp.ones(variables), 0.3 * jnp.ones(variables)
+        return solver.run(None, (matrix, costs), jnp.eye(variables), bounds).params.primal[0]
+
+    return solve, (matrix, costs)
+
+
+@library_program("jaxopt", bound=1e-3, sizes=(8, 32, 256))
+def jaxopt_curve_fits(batch: int) -> Workload:
+    """Curves with three parameters each, fitted to points by the method of Levenberg and Marquardt."""
+    import jaxopt
+
+    times = np.linspace(0, 3, 40, dtype=np.float32)
+
+    def residuals(x: Any, values: Any) -> Any:
+        return x[0] * jnp.exp(-x[1] * times) + x[2] - values
+
+    solver = jaxopt.LevenbergMarquardt(residuals, maxiter=10, tol=1e-6, implicit_diff=False, jit=True)
+    curves = 2.0 * np.exp(-1.3 * times) + normal(batch, 40, scale=0.05)
+
+    def fit(values: Any) -> Any:
+        return jax.vmap(lambda values: solver.run(jnp.array([1.0, 0.5, 0.0]), values).params)(values)
+
+    return fit, (curves,)
+
+
+@library_program("optax", bound=1e-3, sizes=(16, 64, 512))
+def optax_muon_step(width: int) -> Workload:
+    """A step by orthogonalized gradients of matrices."""
+    import optax
+
+    parameters = {f"layer_{index}": normal(width, 2 * width, seed=index) for index in range(4)}
+    gradient = {name: normal(width, 2 * width, seed=10 + index) for index, name in enumerate(parameters)}
+    optimizer = optax.contrib.muon(1e-2)
+
+    def step(parameters: Any, state: Any, gradient: Any) -> Any:
+        updates, new_state = optimizer.update(gradient, state, parameters)
+        return optax.apply_updates(parameters, updates), new_state
+
+    return step, (parameters, optimizer.init(parameters), gradient)

@@ -213,3 +213,154 @@ def blackjax_tempered_particles(particles: int) -> Workload:
         return jax.lax.while_loop(lambda carry: carry[0].tempering_param < 1, advance, (state, key))[0]
 
     return run, (jax.random.PRNGKey(0), normal(particles, 2, scale=3.0))
+
+
+@library_program("tinygp", bound=1e-8, x64=True, sizes=(50, 200, 1600))
+def tinygp_quasiseparable_prediction(observations: int) -> Workload:
+    """The mean and the variance of a Gaussian process between its observations."""
+    import tinygp
+
+    quasisep = tinygp.kernels.quasisep
+
+    def predict(scale: Any, x: Any, y: Any, between: Any) -> Any:
+        kernel = quasisep.Matern52(scale=scale) + quasisep.Cosine(scale=2.0)
+        process = tinygp.GaussianProcess(kernel, x, diag=0.1)
+        predicted = process.condition(y, between)
+        return predicted.log_probability, predicted.gp.loc, predicted.gp.variance
+
+    x = np.sort(np.random.default_rng(0).uniform(0, 10, observations))
+    y = np.sin(x) + 0.1 * normal(observations, dtype=np.float64)
+    return predict, (np.float64(0.5), x, y, np.linspace(0, 10, 30))
+
+
+@library_program("distrax", bound=1e-3, sizes=(4, 16, 128))
+def distrax_markov_posterior(states: int) -> Workload:
+    """The forward and the backward pass of a hidden Markov model with Gaussian emissions."""
+    import distrax
+
+    def posterior(initial: Any, transitions: Any, means: Any, values: Any) -> Any:
+        model = distrax.HMM(
+            init_dist=distrax.Categorical(logits=initial),
+            trans_dist=distrax.Categorical(logits=transitions),
+            obs_dist=distrax.Normal(means, jnp.ones(states)),
+        )
+        return model.forward_backward(values), model.viterbi(values)
+
+    scores = normal(states), normal(states, states, seed=1)
+    return posterior, (*scores, normal(states, seed=2), normal(100, seed=3))
+
+
+@library_program("distrax", bound=1e-3, sizes=(64, 256, 2048))
+def distrax_spline_samples(samples: int) -> Workload:
+    """Rational quadratic splines and their inverses."""
+    import distrax
+
+    def transform(parameters: Any, values: Any) -> Any:
+        spline = distrax.RationalQuadraticSpline(parameters, -3.0, 3.0, boundary_slopes="identity")
+        forward, determinants = spline.forward_and_log_det(values)
+        return forward, determinants, spline.inverse(0.9 * forward)
+
+    return transform, (normal(8, 3 * 16 + 1), normal(samples, 8, seed=1))
+
+
+@library_program("numpyro", bound=1e-3, sizes=(25, 100, 800))
+def numpyro_autoregression_gradient(observations: int) -> Workload:
+    """An autoregressive model with a hidden level, by the scan of numpyro."""
+    import numpyro
+    from numpyro import distributions
+    from numpyro.contrib.control_flow import scan
+    from numpyro.infer.util import initialize_model
+
+    def model(values: Any) -> None:
+        drift = numpyro.sample("drift", distributions.HalfCauchy(1.0))
+        weight = numpyro.sample("weight", distributions.Normal(0, 1))
+        noise = numpyro.sample("noise", distributions.HalfNormal(1.0))
+
+        def advance(level: Any, value: Any) -> Any:
+            level = numpyro.sample("level", distributions.Normal(weight * level, drift))
+            return level, numpyro.sample("value", distributions.Normal(level, noise), obs=value)
+
+        scan(advance, jnp.zeros(()), values)
+
+    values = normal(observations)
+    info = initialize_model(jax.random.PRNGKey(0), model, model_args=(values,))
+    return jax.value_and_grad(info.potential_fn), (info.param_info.z,)
+
+
+@library_program("blackjax", bound=1e-3, sizes=(32, 128, 1024))
+def blackjax_hmc_chains_of(chains: int) -> Workload:
+    """Chains of Hamiltonian Monte Carlo for a logistic regression."""
+    import blackjax
+
+    inputs, labels = normal(100, 8), integers(2, 100)
+
+    def log_density(x: Any) -> Any:
+        return -jnp.logaddexp(0.0, (1 - 2 * labels) * (inputs @ x)).sum() - 0.5 * (x**2).sum()
+
+    sampler = blackjax.hmc(log_density, 0.05, jnp.ones(8), num_integration_steps=10)
+    states = jax.vmap(sampler.init)(jnp.asarray(normal(chains, 8)))
+
+    def run(keys: Any, states: Any) -> Any:
+        return jax.vmap(sampler.step)(keys, states)[0]
+
+    return run, (jax.random.split(jax.random.PRNGKey(0), chains), states)
+
+
+@library_program("blackjax", bound=1e-3, sizes=(16, 64, 512))
+def blackjax_elliptical_slices(chains: int) -> Workload:
+    """Chains of elliptical slice sampling, each with a loop that ends when it has found a point."""
+    import blackjax
+
+    sampler = blackjax.elliptical_slice(
+        lambda x: -0.5 * ((x - 1) ** 2).sum() / 0.5, mean=jnp.zeros(6), cov=jnp.eye(6)
+    )
+    states = jax.vmap(sampler.init)(jnp.asarray(normal(chains, 6)))
+
+    def run(key: Any, states: Any) -> Any:
+        def advance(states: Any, key: Any) -> Any:
+            states = jax.vmap(sampler.step)(jax.random.split(key, chains), states)[0]
+            return states, states.position
+
+        return jax.lax.scan(advance, states, jax.random.split(key, 10))[1]
+
+    return run, (jax.random.PRNGKey(0), states)
+
+
+@library_program("flowjax", bound=1e-3, sizes=(32, 128, 1024))
+def flowjax_spline_gradient(batch: int) -> Workload:
+    """The gradient of the density of a flow of coupled splines, whose layers are a scan."""
+    import equinox as eqx
+    from flowjax.bijections import RationalQuadraticSpline
+    from flowjax.distributions import Normal
+    from flowjax.flows import coupling_flow
+
+    flow = coupling_flow(
+        jax.random.key(0),
+        base_dist=Normal(jnp.zeros(4)),
+        transformer=RationalQuadraticSpline(knots=8, interval=4),
+        flow_layers=4,
+    )
+    parameters, static = eqx.partition(flow, eqx.is_inexact_array)
+
+    def loss(parameters: Any, values: Any) -> Any:
+        return -eqx.combine(parameters, static).log_prob(values).mean()
+
+    return jax.value_and_grad(loss), (parameters, normal(batch, 4))
+
+
+@library_program("flowjax", bound=1e-3, sizes=(8, 32, 256))
+def flowjax_autoregressive_samples(samples: int) -> Workload:
+    """Samples of a masked autoregressive flow, one dimension after the other."""
+    import equinox as eqx
+    from flowjax.distributions import Normal
+    from flowjax.flows import masked_autoregressive_flow
+
+    flow = masked_autoregressive_flow(
+        jax.random.key(0), base_dist=Normal(jnp.zeros(6)), flow_layers=3, invert=True
+    )
+    parameters, static = eqx.partition(flow, eqx.is_inexact_array)
+
+    def sample(parameters: Any, key: Any) -> Any:
+        return eqx.combine(parameters, static).sample(jax.random.wrap_key_data(key), (samples,))
+
+    return sample, (parameters, np.asarray(jax.random.key_data(jax.random.key(1))))

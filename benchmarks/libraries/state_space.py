@@ -51,3 +51,39 @@ def s2fft_inverse_transform() -> Workload:
         return s2fft.inverse_jax(coefficients, bandlimit, sampling="dh", precomps=None)
 
     return transform, (coefficients,)
+
+
+@library_program("dynamax", bound=1e-3, sizes=(16, 64, 512))
+def dynamax_most_likely_states(states: int) -> Workload:
+    """The most likely path of a hidden Markov model by Viterbi's algorithm."""
+    from dynamax.hidden_markov_model import hmm_posterior_mode
+
+    def path(initial: Any, transitions: Any, likelihoods: Any) -> Any:
+        return hmm_posterior_mode(jax.nn.softmax(initial), jax.nn.softmax(transitions), likelihoods)
+
+    return path, (normal(states), normal(states, states, seed=1), normal(100, states, seed=2))
+
+
+@library_program("dynamax", bound=1e-3, sizes=(25, 100, 800))
+def dynamax_kalman_gradient(observations: int) -> Workload:
+    from dynamax.linear_gaussian_ssm import LinearGaussianSSM
+
+    model = LinearGaussianSSM(state_dim=6, emission_dim=3)
+    parameters, _ = model.initialize(jax.random.PRNGKey(0))
+    return jax.value_and_grad(model.marginal_log_prob), (parameters, normal(observations, 3))
+
+
+@library_program("dynamax", bound=1e-3, sizes=(4, 16, 128))
+def dynamax_expectations(states: int) -> Workload:
+    """One step of the estimation of a hidden Markov model: its forward and backward passes, and counts."""
+    from dynamax.hidden_markov_model import CategoricalHMM
+
+    model = CategoricalHMM(states, emission_dim=1, num_classes=12)
+    parameters, _ = model.initialize(jax.random.PRNGKey(0))
+    values = np.random.default_rng(0).integers(0, 12, (100, 1), np.int32)
+
+    def step(parameters: Any, values: Any) -> Any:
+        statistics, likelihood = model.e_step(parameters, values)
+        return statistics, likelihood
+
+    return step, (parameters, values)

@@ -63,3 +63,19 @@ def transformers_whisper_encoder() -> Workload:
         return model.encode(sound, params=parameters).last_hidden_state.astype(jnp.float32)
 
     return encode, (model.params, normal(1, 80, 3000))
+
+
+@library_program("transformers", bound=1e-3, sizes=(1, 4, 32))
+def transformers_beam_search(beams: int) -> Workload:
+    from transformers import FlaxGPT2LMHeadModel, GPT2Config
+
+    config = GPT2Config(
+        n_layer=2, n_embd=64, n_head=2, vocab_size=512, n_positions=64, eos_token_id=0, pad_token_id=0
+    )
+    model = FlaxGPT2LMHeadModel(config, seed=0)
+
+    def search(parameters: Any, words: Any) -> Any:
+        options = {"num_beams": beams, "do_sample": False, "max_length": 24}
+        return model.generate(words, params=parameters, **options).sequences
+
+    return search, (model.params, integers(512, 2, 8))
