@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .compilation import Kernel
@@ -30,6 +30,18 @@ class Launch:
 class BlockEpilogue:
     def __init__(self, blocks: Iterable[Iterable[Launch]], threads: int | None = None) -> None: ...
     def run(self, function: int, closure: int, seconds: float, arrays: list[Any]) -> None: ...
+
+class LoopCall:
+    def __init__(
+        self,
+        implementation: Any,
+        function: Callable[..., Any],
+        positions: Iterable[int],
+        operands: Iterable[tuple[Iterable[int], Any]],
+        results: Iterable[tuple[Iterable[int], Any]],
+    ) -> None: ...
+    @property
+    def solver(self) -> int: ...
 
 class NativeFunction:
     def __init__(

@@ -6,6 +6,7 @@ pointer for each access to an operand or a result, then integers that are fixed 
 """
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_SetObject
 from cpython.list cimport PyList_GET_ITEM
 from cpython.number cimport PyNumber_Index
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -23,6 +24,11 @@ from . import threads as _threads
 cdef extern from "numpy/arrayobject.h":
     # Steals the reference to the element type.
     object PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+    # Steals the reference to the element type.
+    object PyArray_NewFromDescr(
+        type subtype, cnp.dtype dtype, int rank, cnp.npy_intp *shape, cnp.npy_intp *strides, void *data, int flags,
+        object base,
+    )
 
 cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
@@ -588,6 +594,156 @@ cdef class NativeFunction:
             Py_INCREF(<object>owned[index])
             PyTuple_SET_ITEM(results, index, <object>owned[index])
         return results
+
+
+# What `run_launch` needs of a launch.
+cdef struct LaunchFields:
+    Task function
+    int64_t tasks, threads
+    Py_ssize_t pointers, arg_count
+    double seconds
+    int64_t *template
+    Py_ssize_t *arrays
+
+
+cdef class LoopCall:
+    """An operation that native loops call.
+
+    Launches that need no scratch memory run without the GIL, others and functions of Python's with it.
+
+    Args:
+        implementation: has the function, `function`, to be asked for at each call where it is not native.
+        function: what it is now.
+        positions: for each argument of the function the number of the operand.
+        operands, results: shape and element type of each.
+    """
+
+    cdef object implementation
+    cdef NativeFunction native
+    cdef tuple positions
+    cdef list operand_types, result_types
+    cdef Py_ssize_t operands, results, launches
+    cdef Py_ssize_t *numbers
+    cdef LaunchFields *fields
+
+    def __cinit__(self, implementation, function, positions, operands, results):
+        self.implementation = implementation
+        self.native = function if type(function) is NativeFunction else None
+        self.positions = tuple(positions)
+        self.operand_types = [(tuple(shape), np.dtype(dtype)) for shape, dtype in operands]
+        self.result_types = [(tuple(shape), np.dtype(dtype)) for shape, dtype in results]
+        self.operands, self.results = len(self.positions), len(self.result_types)
+        self.launches = 0
+        self.numbers, self.fields = NULL, NULL
+        if self.native is not None and self.native.arrays == self.results:
+            self.set_launches()
+
+    def __dealloc__(self):
+        free(self.numbers)
+        free(self.fields)
+
+    cdef int set_launches(self) except -1:
+        """Prepare calls without the GIL; there are none if a launch is too long or may fail."""
+        cdef Launch launch
+        cdef Py_ssize_t index, count = len(self.native.launches)
+        if self.operands + self.results > MAX_KERNEL_ARGS:
+            return 0
+        self.numbers = <Py_ssize_t *>malloc(max(self.operands, 1) * sizeof(Py_ssize_t))
+        self.fields = <LaunchFields *>malloc(max(count, 1) * sizeof(LaunchFields))
+        if self.numbers == NULL or self.fields == NULL:
+            raise MemoryError
+        for index in range(self.operands):
+            self.numbers[index] = self.positions[index]
+        for index in range(count):
+            launch = <Launch>self.native.launches[index]
+            if launch.arg_count > MAX_KERNEL_ARGS or launch.kernel is not None:
+                return 0
+            self.fields[index] = LaunchFields(
+                launch.function, launch.tasks, 1, launch.pointers, launch.arg_count, launch.seconds, launch.template,
+                launch.arrays,
+            )
+            if launch.tasks > 1 and launch.seconds > MIN_PARALLEL_SECONDS and pool_is_available():
+                self.fields[index].threads = _threads.chosen_threads(self.native.threads)
+        self.launches = count
+        return 0
+
+    @property
+    def solver(self):
+        """The address of `int64 solve(LoopCall, void **operands, void **results)`, to be called without the GIL. It
+        returns 0, or 1 with an exception of Python's set. Operands and results are C-contiguous and do not overlap."""
+        return <size_t>&solve_call
+
+    cdef int call_function(self, char **operands, char **results) except -1:
+        """Call the function on arrays that lie at addresses."""
+        cdef list arrays = [], targets = []
+        cdef Py_ssize_t index
+        check_stop()
+        for index in range(len(self.operand_types)):
+            arrays.append(array_at(operands[index], self.operand_types[index], False))
+        for index in range(self.results):
+            targets.append(array_at(results[index], self.result_types[index], True))
+        arguments = [arrays[number] for number in self.positions]
+        if self.native is not None:
+            self.native(*arguments, out=targets)
+            return 0
+        values = self.implementation.function(*arguments)
+        if self.results == 1 and not isinstance(values, tuple):
+            values = (values,)
+        for target, value in zip(targets, values, strict=True):
+            if cnp.PyArray_CopyInto(<cnp.ndarray>target, np.asarray(value)) < 0:
+                return -1
+        return 0
+
+
+cdef object array_at(char *memory, tuple type, bint is_writeable):
+    """An array of a shape and an element type that lies at an address."""
+    cdef cnp.npy_intp sizes[64]
+    cdef tuple shape = type[0]
+    cdef cnp.dtype dtype = type[1]
+    cdef int axis, rank = len(shape), flags = cnp.NPY_ARRAY_C_CONTIGUOUS | cnp.NPY_ARRAY_ALIGNED
+    for axis in range(rank):
+        sizes[axis] = shape[axis]
+    if is_writeable:
+        flags |= cnp.NPY_ARRAY_WRITEABLE
+    Py_INCREF(dtype)
+    return PyArray_NewFromDescr(cnp.ndarray, dtype, rank, sizes, NULL, memory, flags, None)
+
+
+cdef int64_t solve_call(LoopCall call, char **operands, char **results) noexcept nogil:
+    """See `LoopCall.solver`."""
+    cdef char *data[MAX_KERNEL_ARGS]
+    cdef Py_ssize_t index
+    if not call.launches:
+        with gil:
+            try:
+                call.call_function(operands, results)
+                return 0
+            except BaseException as error:
+                PyErr_SetObject(type(error), error)
+                return 1
+    for index in range(call.operands):
+        data[index] = operands[call.numbers[index]]
+    for index in range(call.results):
+        data[call.operands + index] = results[index]
+    for index in range(call.launches):
+        if run_launch(&call.fields[index], data):
+            return 1
+    return 0
+
+
+cdef bint run_launch(LaunchFields *launch, char **data) noexcept nogil:
+    """Run all tasks on the arrays at these addresses. Returns whether they were stopped."""
+    cdef int64_t closure[MAX_KERNEL_ARGS]
+    cdef Py_ssize_t index
+    cdef StopCheck stop_check = is_interrupted
+    memcpy(closure, launch.template, launch.arg_count * sizeof(int64_t))
+    for index in range(launch.pointers):
+        closure[index] += <int64_t>data[launch.arrays[index]]
+    if launch.seconds < LONG_SECONDS:
+        stop_check = NULL
+    return pool_run(
+        launch.function, closure, launch.tasks, launch.threads, launch_length(launch.seconds), False, stop_check
+    )
 
 
 cdef object _call_native(object function, PyObject *const *operands, size_t count, PyObject *names):

@@ -6,11 +6,12 @@ and returns 1 while iterations are left, otherwise 0. The pointer after the capt
 the whole loop, or one shard of it.
 
 Code of a whole loop gets the address of a `Monitor` after its workspace. It calls the monitor's function now and then
-in inner loops that may run long, and returns 2 at once if that does not return 0.
+in inner loops that may run long, and returns 2 at once if that does not return 0, or if an operation that it calls
+(`native.LoopCall`) has set an exception.
 """
 
 cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t
 
@@ -206,7 +207,7 @@ cdef class NativeWhile:
                 seconds = self.shards.seconds * loop_run.iterations
                 run_in_order(<size_t>&run_shard, <size_t>loop_run, self.shards.count, seconds, self.shards.threads)
             if loop_run.is_unfinished != 1:
-                return 0
+                return -1 if PyErr_Occurred() != NULL else 0
             PyErr_CheckSignals()
             count_iterations(loop_run.iterations)
             if perf_counter() - start < self.seconds / 2 and loop_run.iterations < _MAX_ITERATIONS:

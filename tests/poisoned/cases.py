@@ -126,10 +126,11 @@ def _large(selection: Selection) -> Iterator[Case]:
 
 
 def _loops(selection: Selection) -> Iterator[Case]:
-    from tests.checks.fuzzing.loops import random_loop
+    from tests.checks.fuzzing.loops import LARGE_SIDES, SIDE, random_loop
 
+    sides = (SIDE, SIDE, SIDE, *LARGE_SIDES)
     for seed in range(selection.seed, selection.seed + selection.count):
-        text, inputs = random_loop(seed)
+        text, inputs = random_loop(seed, sides[seed % len(sides)])
         yield Case(f"loop {seed}", text, inputs)
 
 

@@ -5,7 +5,8 @@ memory of each carried value, where the function reads it and leaves its last va
 values that the regions capture, then to the workspace, which begins at a cache line, and then to a
 monitor (`blocks.Interruption`). The function runs at most `max_iterations` iterations, so that its caller can
 stop the loop between two calls, and returns 1 while `cond` still holds, otherwise 0; or `STOPPED` where its
-caller stopped an inner loop. `int64 workspace_bytes()` returns the size of the workspace.
+caller stopped an inner loop, or a launch raised an exception. `int64 workspace_bytes()` returns the size of
+the workspace.
 
 Source: specification, section "while".
 """
@@ -26,6 +27,8 @@ from .arrays import (
     Workspace,
     check_while,
     computed_bytes,
+    launched_operations,
+    launched_work,
     multiplication_count,
     updated_in_place,
 )
@@ -51,7 +54,10 @@ WORKSPACE_BYTES = "workspace_bytes"
 
 
 def check_while_function(
-    operation: Operation, captured: Sequence[IrValue], max_multiplications: int | None = None
+    operation: Operation,
+    captured: Sequence[IrValue],
+    max_multiplications: int | None = None,
+    has_launches: bool = False,
 ) -> str | None:
     """Why a `while` does not become a native loop; None if it does.
 
@@ -59,12 +65,13 @@ def check_while_function(
         captured: the values that its regions capture.
         max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
             them as fast as several.
+        has_launches: whether what threads could share is launched.
     """
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
     reason = _check_scalar_loop(operation)
-    return reason if reason is None else check_while(operation, max_multiplications)
+    return reason if reason is None else check_while(operation, max_multiplications, has_launches)
 
 
 def _check_scalar_loop(operation: Operation) -> str | None:
@@ -106,7 +113,8 @@ def iteration_work(operation: Operation) -> tuple[int, int]:
     """The approximate bytes of arrays that an iteration of a `while` computes, and its multiplications."""
     if _check_scalar_loop(operation) is None:
         return 0, 0
-    return computed_bytes(operation), multiplication_count(operation.regions[1].block)
+    multiplications = multiplication_count(operation.regions[1].block)
+    return computed_bytes(operation), multiplications + launched_work(operation)
 
 
 def while_module(operation: Operation, captured: Sequence[IrValue]) -> ir.Module:
@@ -140,7 +148,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue]) -> tuple[ir.Mo
         emitter = ArrayEmitter(builder, workspace, updated_in_place(operation))
         emitter.read_only_values.update(captured)
     emitter.bindings.update(zip(captured, map(emitter.result, captured_storages), strict=True))
-    if not runs_uninterrupted(operation):
+    if not runs_uninterrupted(operation) or launched_operations([operation]):
         monitor = _pointer(builder, captured_pointers, len(captured) + 1)
         emitter.interruption = Interruption(builder, monitor)
     initial = [emitter.result(home) for home in homes]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...options import Options
-from ...program.ir import Block, tensor_type
+from ...program.ir import Block, Operation, tensor_type
 from ...program.ops.control.control import While
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.framework.declaration import Op
@@ -31,6 +31,7 @@ from ..loops.nests.nest_operations import block_of, runs_as_loop_nest
 from ..loops.reductions.reduction_code import ReductionCode, RowCode
 from .implementations.block_baseline import EXACT_UFUNCS, block_baseline
 from .implementations.kernels import kernel_for
+from .implementations.launched_code import generated_code
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering.tiers import Tiering
 
@@ -163,10 +164,25 @@ def _loop(view: While, options: Options) -> Implementation:
     """A native loop for scalars and small arrays; the executor runs the regions of other loops as plans."""
     from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
 
-    loop = loop_to_compile(view, options.threads)
+    loop = loop_to_compile(view, options.threads, may_launch=True)
     if isinstance(loop, str):
         return _numpy(view, f"no native loop: {loop}", options)
-    return NativeLoop(view, loop, options.threads, options.compile == "eager" or is_long(view))
+    is_native_at_once = options.compile == "eager" or is_long(view, loop.launches)
+    implementation_of = functools.partial(launched_implementation, options=options)
+    return NativeLoop(view, loop, options.threads, is_native_at_once, implementation_of)
+
+
+def launched_implementation(operation: Operation, options: Options) -> Implementation:
+    """The implementation that a native loop calls for an operation which it may launch.
+
+    Generated code is called without Python, others as their steps call them.
+    """
+    view = Op.of(operation)
+    code = generated_code(view, options.threads)
+    if code is not None:
+        return code
+    kernel = kernel_for(view, options.threads) if operation.regions else ""
+    return choose(view, options) if isinstance(kernel, str) else kernel
 
 
 def _elementwise(view: Op, reason: str, options: Options) -> Implementation:

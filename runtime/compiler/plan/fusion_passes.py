@@ -66,6 +66,16 @@ class Fusing:
         view.ordering = self.options.ordering
         return not isinstance(loop_to_compile(view, self.options.threads), str)
 
+    def has_native_loop(self, operation: Operation) -> bool:
+        """Whether a control flow operation is a native loop, which may launch fused operations."""
+        if operation.name != While.name:
+            return False
+        from .implementations.native_loops import loop_to_compile
+
+        view = While(operation)
+        view.ordering = self.options.ordering
+        return not isinstance(loop_to_compile(view, self.options.threads, may_launch=True), str)
+
 
 def fuses(options: Options) -> bool:
     """Whether operations are fused: fusions run faster only as compiled code."""
@@ -128,7 +138,7 @@ def fuse_small_steps(state: Fusing) -> None:
     """Form the fusions of operations on few elements."""
     if state.options.ordering == Ordering():
         for body in state.function.bodies:
-            form_step_fusions(body, is_small_step, state.stays_unfused)
+            form_step_fusions(body, is_small_step, state.has_native_loop)
 
 
 def reduce_as_early_as_possible(state: Fusing) -> None:

@@ -1,4 +1,4 @@
-"""Random loops on small arrays, which become native functions.
+"""Random loops, which become native functions.
 
 They have branches and loops inside, values that are read late or never, exchanged arrays, and updates.
 """
@@ -16,12 +16,19 @@ Array = np.ndarray[Any, Any]
 VECTOR, MATRIX, ROW, SCALAR = [f"tensor<{shape}f32>" for shape in ("36x", "6x6x", "6x", "")]
 COUNT, INDEX, BIT = "tensor<i32>", "tensor<1xi32>", "tensor<i1>"
 FLOATS = (VECTOR, MATRIX, ROW)
-SHAPES = {VECTOR: (36,), MATRIX: (6, 6), ROW: (6,)}
+SIDE = 6
+"""The size of a row in these types; a vector has as many elements as a matrix."""
+LARGE_SIDES = (70, 160, 300)
+"""Sides from which arrays of a native loop are updated in place, are computed by launches, and are large."""
 MAX_DEPTH = 2
 
 
-def random_loop(seed: int) -> tuple[str, list[Array]]:
-    """The text of a program with a loop, and its arguments."""
+def random_loop(seed: int, side: int = SIDE) -> tuple[str, list[Array]]:
+    """The text of a program with a loop, and its arguments.
+
+    Args:
+        side: the size of a row.
+    """
     chosen = random.Random(seed)
     types = [chosen.choice(FLOATS) for _ in range(chosen.randint(2, 5))]
     # The compiler would unroll the loop if it knew how many iterations it has.
@@ -34,7 +41,23 @@ def random_loop(seed: int) -> tuple[str, list[Array]]:
     text = f"func.func @main({arguments}) -> ({returned}) {{\n{lines}\n{end}\n}}"
     generator = np.random.default_rng(seed)
     count = np.array(chosen.randint(2, 9), np.int32)
-    return text, [count, *[generator.standard_normal(SHAPES[type]).astype(np.float32) for type in types]]
+    shapes = {VECTOR: (side * side,), MATRIX: (side, side), ROW: (side,)}
+    arrays = [generator.standard_normal(shapes[type]).astype(np.float32) for type in types]
+    return _with_side(text, side), [count, *arrays]
+
+
+def _with_side(text: str, side: int) -> str:
+    """A program with another size of rows."""
+    replaced = {
+        f"tensor<{SIDE * SIDE}x": f"tensor<{side * side}x",
+        f"tensor<{SIDE}x{SIDE}x": f"tensor<{side}x{side}x",
+        f"tensor<{SIDE}x": f"tensor<{side}x",
+        f"[2:{2 + 3 * SIDE}:3]": f"[2:{2 + 3 * side}:3]",
+        f"sizes = [{SIDE}]": f"sizes = [{side}]",
+    }
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    return text
 
 
 def _names() -> Callable[[], str]:

@@ -13,18 +13,24 @@ from .emitter import (
     check_step,
     multiplication_count,
 )
+from .launches import ImplementationOf, launch_symbols, launched_operations, launched_work, with_launches
 from .library_calls import library_symbols
 from .workspace import Workspace
 
 __all__ = [
     "MAX_BLOCK_OPS",
     "ArrayEmitter",
+    "ImplementationOf",
     "Workspace",
     "check_block",
     "check_step",
     "check_while",
     "computed_bytes",
+    "launch_symbols",
+    "launched_operations",
+    "launched_work",
     "library_symbols",
     "multiplication_count",
     "updated_in_place",
+    "with_launches",
 ]

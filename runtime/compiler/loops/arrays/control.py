@@ -27,12 +27,15 @@ MAX_LARGE_ELEMENTS_PER_OP = 1 << 12
 """Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
 
 
-def check_while(operation: Operation, max_multiplications: int | None = None) -> str | None:
+def check_while(
+    operation: Operation, max_multiplications: int | None = None, has_launches: bool = False
+) -> str | None:
     """Why a `while` cannot be generated, or None if it can.
 
     Args:
         max_multiplications: maximum multiplications of an iteration; None: so few that one thread computes
             them as fast as several.
+        has_launches: whether what threads could share is launched, so that the rest may be any work.
     """
     reason = check_types(operation, may_be_large=True)
     if reason is not None:
@@ -42,19 +45,20 @@ def check_while(operation: Operation, max_multiplications: int | None = None) ->
         max_multiplications = min(
             MAX_SHARED_MULTIPLICATIONS, MAX_MULTIPLICATIONS_PER_OP * operation_count(body)
         )
-    max_large_elements = MAX_LARGE_ELEMENTS_PER_OP * operation_count(body)
-    if large_array_work(body) > max_large_elements:
-        return f"computes more than {max_large_elements} elements of large arrays"
     return (
         check_block(cond)
-        or _check_bytes(operation)
+        or (None if has_launches else _check_work(operation))
         or check_block(body, True, None, max_multiplications)
         or _check_loop_in_place(operation, must_update_in_place)
     )
 
 
-def _check_bytes(operation: Operation) -> str | None:
-    """Why an iteration of a loop, or of a loop within it, writes too much; None if it does not."""
+def _check_work(operation: Operation) -> str | None:
+    """Why an iteration of a loop, or of one within it, computes or writes too much; None if none does."""
+    body = operation.regions[1].block
+    max_large_elements = MAX_LARGE_ELEMENTS_PER_OP * operation_count(body)
+    if large_array_work(body) > max_large_elements:
+        return f"computes more than {max_large_elements} elements of large arrays"
     is_in_place = updated_in_place(operation)
     bodies = [inner.regions[-1].block for inner in operation.walk() if role_of(inner) is RegionRole.LOOP]
     for body in bodies:
@@ -62,6 +66,18 @@ def _check_bytes(operation: Operation) -> str | None:
         if array_bytes(body, is_in_place) > max_bytes:
             return f"computes arrays of more than {max_bytes} bytes"
     return None
+
+
+def updates_to_copy(operation: Operation) -> set[Operation]:
+    """The updates in the body of a `while` that can only be generated if they write to a copy of their array.
+
+    The code can update all other large arrays in place, unless `check_while` finds another reason.
+    """
+    cond, body = (region.block for region in operation.regions)
+    copying: set[Operation] = set()
+    check_in_place_updates(cond, (), must_update_in_place, False, copying)
+    check_in_place_updates(body, body.arguments, must_update_in_place, True, copying)
+    return copying
 
 
 def _check_loop_in_place(operation: Operation, is_in_place: IsInPlace) -> str | None:

@@ -11,6 +11,7 @@ from ....program.ir import Value as IrValue
 from ....program.ops.framework.costs import FUNCTION_COST
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
+from ....program.ops.internal.fusion import Launched
 from ....program.ops.shape.movement import MovementOp
 from ....types import TensorType, Type
 from .. import blocks
@@ -133,8 +134,12 @@ def check_step(operation: Operation) -> str | None:
 
 
 def _walk(block: Block) -> Iterator[Operation]:
+    """The operations of a block and of its regions, without those that are launched."""
     for operation in block.operations:
-        yield from operation.walk()
+        if declaration_of(operation) is not Launched:
+            yield operation
+            for region in operation.regions:
+                yield from _walk(region.block)
 
 
 def array_bytes(block: Block, is_in_place: Callable[[Type], bool] = is_large) -> int:
@@ -454,6 +459,12 @@ class ArrayEmitter(Emitter):
 
     def allocates(self, type: Type) -> bool:
         return is_in_memory(type) and not is_large(type)
+
+    def allocates_result(self, value: IrValue) -> bool:
+        owner = value.owner
+        if not isinstance(owner, Operation) or not is_in_memory(value.type):
+            return False
+        return self.allocates(value.type) or declaration_of(owner) is Launched
 
     def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
         return Emitter(self.builder).apply_scalar_body(block, items)

@@ -14,11 +14,13 @@ from llvmlite import ir
 from ....kernels.launch.cache_files import digest
 from ....program.ir import Operation
 from ....program.ops.framework.declaration import Op
+from ....types import Array
 from ..blocks import Binding, Mode
 from ..blocks.emitter import EmitRule, emit_rule_of
+from ..blocks.movement import outside_constant
 from ..description import operations_description
-from ..llvm.functions import opaque
-from ..llvm.values import I8, I64, POINTER
+from ..llvm.functions import opaque, outside_address
+from ..llvm.values import I64, POINTER
 from .emitter import ArrayEmitter
 
 _SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
@@ -27,11 +29,21 @@ _SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
 _calls: dict[str, Any] = {}
 """Maps symbols to prepared calls, which are never freed because loaded code has their addresses."""
 
+_constants: dict[str, Array] = {}
+"""Maps symbols to the elements of constants, which are never freed either."""
+
 
 def library_symbols(operations: Sequence[Operation]) -> dict[str, int]:
-    """Maps the symbols that the code of operations and their regions needs to addresses."""
+    """Maps the symbols that the code of operations and their regions needs to addresses.
+
+    They are those of routines and of large constants.
+    """
     symbols: dict[str, int] = {}
     for operation in [inner for outer in operations for inner in outer.walk()]:
+        constant = outside_constant(operation)
+        if constant is not None:
+            symbol, array = constant
+            symbols[symbol] = _constants.setdefault(symbol, array).ctypes.data
         if emit_rule_of(operation) is not LIBRARY_CALL:
             continue
         symbol, solve = _symbols(operation)
@@ -63,17 +75,19 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     builder = emitter.builder
     sources = [emitter.storage(operand).pointer for operand in operation.operands]
     targets = [emitter.allocate_result(result) for result in operation.results]
-    module, type = builder.module, ir.ArrayType(I8, 1)
     symbol, solve_symbol = _symbols(operation)
-    solve = module.globals.get(solve_symbol) or ir.Function(module, _SOLVE_TYPE, solve_symbol)
-    call = module.globals.get(symbol) or ir.GlobalVariable(module, type, symbol)
-    address = opaque(builder.gep(call, [I64(0), I64(0)], inbounds=True))
-    pointers = [_pointers(builder, sources), _pointers(builder, [target.pointer for target in targets])]
-    builder.call(solve, [address, *pointers])
+    solve = solver_function(builder.module, _SOLVE_TYPE, solve_symbol)
+    arrays = [pointer_array(builder, sources), pointer_array(builder, [target.pointer for target in targets])]
+    builder.call(solve, [outside_address(builder, symbol), *arrays])
     return [emitter.result(target) for target in targets]
 
 
-def _pointers(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+def solver_function(module: ir.Module, type: ir.FunctionType, symbol: str) -> ir.Function:
+    """The function of a symbol outside of the module."""
+    return module.globals.get(symbol) or ir.Function(module, type, symbol)
+
+
+def pointer_array(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
     """An array on the stack that holds these pointers."""
     with builder.goto_entry_block():
         array = builder.alloca(ir.ArrayType(I64, len(values)))

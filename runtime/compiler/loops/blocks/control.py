@@ -175,7 +175,7 @@ def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None
     it."""
     returned = body.terminator.operands
     value = returned[number]
-    if not emitter.allocates(value.type) or value.owner not in body.operations:
+    if not emitter.allocates_result(value) or value.owner not in body.operations:
         return None
     return value if returned.index(value) == number else None
 

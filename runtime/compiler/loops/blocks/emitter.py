@@ -94,6 +94,7 @@ class EmitRule(Record):
             or None; `check` assumes the default one.
         element: returns the rule by which the loop of an elementwise user, in blocks on arrays, computes the
             elements of the result; None if it cannot.
+        takes_any_size: whether results may be large (`elements.is_large`).
     """
 
     check: Callable[[Operation, Mode], str | None]
@@ -104,6 +105,7 @@ class EmitRule(Record):
     alias: Callable[[Any, Operation], Storage | None] = lambda emitter, operation: None
     check_ordering: Callable[[Operation, Ordering], str | None] = lambda operation, ordering: None
     element: Callable[[Operation], ElementRule | None] = lambda operation: None
+    takes_any_size: bool = False
 
 
 _CODEGEN: Final = __package__.rpartition(".")[0]
@@ -132,10 +134,13 @@ class EmissionObserver(Protocol):
 
 
 class LoopCheck(Protocol):
-    """Lets the caller of native code stop inner loops."""
+    """Lets the caller of native code, and what it calls, stop it."""
 
     def emit_check(self, body: Block) -> None:
         """Emit the check at the beginning of each iteration of an inner loop with that body."""
+
+    def emit_stop(self, condition: ir.Value) -> None:
+        """Emit the end of the native code where a condition holds."""
 
 
 class Emitter:
@@ -234,6 +239,10 @@ class Emitter:
     def allocates(self, type: Type) -> bool:
         """Whether operations allocate their results of a type."""
         return False
+
+    def allocates_result(self, value: IrValue) -> bool:
+        """Whether the operation that computes a value allocates its memory."""
+        return isinstance(value.owner, Operation) and self.allocates(value.type)
 
     def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
         """Emit a scalar body for the given elements and return its results."""
@@ -379,7 +388,7 @@ def check_operation(operation: Operation, mode: Mode, updates_in_place: bool = F
         # Its regions may update large arrays, which are then results.
         return check_types(operation, updates_in_place) or check_regions(operation, mode, updates_in_place)
     is_update = updates_in_place and memory_of(operation) is Memory.UPDATES
-    return check_types(operation, is_update) or rule.check(operation, mode)
+    return check_types(operation, is_update or rule.takes_any_size) or rule.check(operation, mode)
 
 
 def check_regions(operation: Operation, mode: Mode, updates_in_place: bool = False) -> str | None:

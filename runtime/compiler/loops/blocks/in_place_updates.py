@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....program.ir import Block, Operation, Value
+from ....program.ir import Block, Operation, Value, captured_values
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....types import Type
@@ -19,6 +19,16 @@ def memory_of(operation: Operation) -> Memory:
     return declaration_of(operation).memory
 
 
+def _allocates_results(operation: Operation) -> bool:
+    """Whether code of blocks allocates the memory of an operation's results, if they are arrays.
+
+    Constants are part of the code, and a slice at dynamic indices may lie within an array that nothing
+    updates.
+    """
+    is_window = memory_of(operation) is Memory.STRIDED_VIEW and declaration_of(operation).movement is None
+    return memory_of(operation) is not Memory.CREATES and not is_window
+
+
 def role_of(operation: Operation) -> RegionRole:
     """What an operation's regions are for."""
     return declaration_of(operation).region_role
@@ -30,7 +40,11 @@ def _is_in_memory(type: Type) -> bool:
 
 
 def check_in_place_updates(
-    block: Block, own: Sequence[Value], is_in_place: IsInPlace = _is_in_memory, are_copied: bool = False
+    block: Block,
+    own: Sequence[Value],
+    is_in_place: IsInPlace = _is_in_memory,
+    are_copied: bool = False,
+    copying: set[Operation] | None = None,
 ) -> str | None:
     """Why the arrays that a block uses cannot be updated in place; None if they can.
 
@@ -40,12 +54,17 @@ def check_in_place_updates(
             the block may not update anything.
         is_in_place: whether tensors of a type are updated in place.
         are_copied: whether the block and its loops may return arrays in other memory, which are copied.
+        copying: receives the updates of arrays that must be copied before: the others can be in place then.
     """
-    homes = {value: value for value in own if is_in_place(value.type)}
-    checker = _AliasChecker(homes, set(own), is_in_place, are_copied)
-    reason = checker.check_block(block)
-    if reason is not None:
-        return reason
+    while True:
+        homes = {value: value for value in own if is_in_place(value.type)}
+        checker = _AliasChecker(homes, set(own), is_in_place, are_copied, copying or set())
+        reason = checker.check_block(block)
+        if reason is None:
+            break
+        if copying is None or checker.culprit is None or checker.culprit in copying:
+            return reason
+        copying.add(checker.culprit)
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
         home = checker.home_of(value)
         if is_in_place(value.type) and home is not expected and not (are_copied and home not in own):
@@ -60,17 +79,28 @@ class _AliasChecker:
         homes: for each array the value that owns its memory.
         writable: the values whose memory may be written.
         stale: values whose memory holds a later version.
+        updates: for each value that an update made stale, that update.
         are_copied: whether loops may copy arrays, unless these are too large for a block to allocate.
+        copying: the updates that write to a copy of their operand.
+        culprit: the update that is to write to a copy, so that the reason for which a check failed is gone.
     """
 
     def __init__(
-        self, homes: dict[Value, Value], writable: set[Value], is_in_place: IsInPlace, are_copied: bool
+        self,
+        homes: dict[Value, Value],
+        writable: set[Value],
+        is_in_place: IsInPlace,
+        are_copied: bool,
+        copying: set[Operation],
     ) -> None:
         self.is_in_place = is_in_place
         self.are_copied = are_copied
+        self.copying = copying
         self.homes = homes
         self.writable = writable
         self.stale: set[Value] = set()
+        self.updates: dict[Value, Operation] = {}
+        self.culprit: Operation | None = None
 
     def home_of(self, value: Value) -> Value:
         """The value that owns the memory of an array; a captured array owns its own."""
@@ -85,6 +115,7 @@ class _AliasChecker:
         for operation in block.operations:
             for operand in operation.operands:
                 if operand in self.stale:
+                    self.culprit = self.updates.get(operand)
                     return "an array is used after its update"
             reason = self.check_operation(operation)
             if reason is not None:
@@ -103,20 +134,27 @@ class _AliasChecker:
             return self.fusion(operation)
         elif role_of(operation) is RegionRole.BRANCHES:
             return self.branches(operation)
+        elif _allocates_results(operation):
+            self.writable.update(operation.results)
         # Other regions work on elements: they neither use nor update arrays from outside.
         return None
 
     def update(self, operation: Operation) -> str | None:
         """The result overwrites the first operand."""
         operand, result = operation.operands[0], operation.results[0]
-        if not self.is_in_place(operand.type):
+        if not self.is_in_place(operand.type) or operation in self.copying:
+            self.writable.add(result)
             return None
         home = self.home_of(operand)
+        self.culprit = operation
         if home not in self.writable:
             return "updates an array that is not the loop's own"
         if any(self.homes.get(other) is home for other in operation.operands[1:]):
             return "updates an array by itself"
-        self.stale.update(value for value, value_home in self.homes.items() if value_home is home)
+        self.culprit = None
+        replaced = {value for value, value_home in self.homes.items() if value_home is home}
+        self.updates.update(dict.fromkeys(replaced - self.stale, operation))
+        self.stale |= replaced
         self.homes[result] = home
         return None
 
@@ -167,6 +205,10 @@ class _AliasChecker:
             self.writable = writable
             if reason is not None:
                 return reason
+            for value in captured_values(operation.regions):
+                if value in self.stale:
+                    self.culprit = self.updates.get(value)
+                    return "an inner loop reads an array that it updates"
         kept = self.homes_in_place(body.arguments)
         for value, home in zip(body.terminator.operands, kept, strict=True):
             if home is None or self.home_of(value) is home:

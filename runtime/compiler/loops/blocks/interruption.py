@@ -66,9 +66,13 @@ class Interruption:
             builder.store(interval, count)
             check = builder.load(self.monitor, typ=_CHECK.as_pointer())
             outcome = builder.call(check, [self.monitor, interval])
-            continues = builder.append_basic_block("continues")
-            builder.cbranch(builder.icmp_signed("==", outcome, I64(0)), continues, self.stopped)
-            builder.position_at_end(continues)
+            self.emit_stop(builder.icmp_signed("!=", outcome, I64(0)))
+
+    def emit_stop(self, condition: ir.Value) -> None:
+        """Generate a return of `STOPPED` where a condition holds."""
+        continues = self.builder.append_basic_block("continues")
+        self.builder.cbranch(condition, self.stopped, continues)
+        self.builder.position_at_end(continues)
 
 
 def _computed_elements(block: Block) -> int:

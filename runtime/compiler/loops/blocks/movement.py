@@ -8,17 +8,21 @@ from typing import Final
 import numpy as np
 from llvmlite import ir
 
+from ....kernels.launch.cache_files import digest
 from ....program.ir import DenseElementsAttribute, Operation, tensor_type
 from ....program.ir import Value as IrValue
 from ....program.ir.affine import row_major_offset
 from ....program.ops.framework.declaration import Op
 from ....program.ops.shape.movement import MovementOp
 from ....types import Array, TensorType
-from ..llvm.functions import opaque
+from ..llvm.functions import opaque, outside_address
 from ..llvm.values import I8, I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
 from .emitter import Binding, EmitRule, Emitter, Registers, accept_always
+
+MAX_CONSTANT_BYTES = 1 << 18
+"""Maximum bytes of a constant that becomes part of the code. Code refers to others by symbols."""
 
 
 def is_splat(operation: Operation) -> bool:
@@ -27,9 +31,21 @@ def is_splat(operation: Operation) -> bool:
     return value is not None and value.is_splat
 
 
+def outside_constant(operation: Operation) -> tuple[str, Array] | None:
+    """The symbol and the elements of a constant that is too large for the code; None for other operations."""
+    value = operation.constant_value
+    if value is None or value.array.nbytes <= MAX_CONSTANT_BYTES:
+        return None
+    array = np.ascontiguousarray(value.array)
+    return f"constant_{digest(array.tobytes()).hex()[:32]}", array
+
+
 def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     attribute = operation.attributes["value"]
     assert isinstance(attribute, DenseElementsAttribute)
+    outside = outside_constant(operation)
+    if outside is not None:
+        return [Storage(tensor_type(operation.result), outside_address(emitter.builder, outside[0]))]
     return [constant_tensor(emitter, tensor_type(operation.result), attribute.array)]
 
 
@@ -84,7 +100,7 @@ def _results(operation: Operation) -> Sequence[IrValue]:
     return operation.results
 
 
-CONSTANT: Final = EmitRule(accept_always, _emit_constant, _results, is_outlined=False)
+CONSTANT: Final = EmitRule(accept_always, _emit_constant, _results, is_outlined=False, takes_any_size=True)
 IOTA: Final = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
 ALIAS: Final = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
 FORWARD: Final = EmitRule(accept_always, _emit_alias, is_outlined=False)

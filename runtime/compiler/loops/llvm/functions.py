@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
-from .values import I64, POINTER
+from .values import I8, I64, POINTER
 
 
 def outlined_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
@@ -57,6 +57,13 @@ class Variable:
 
     def set(self, value: ir.Value) -> None:
         self.builder.store(value, self.pointer)
+
+
+def outside_address(builder: ir.IRBuilder, symbol: str) -> ir.Value:
+    """The address of data outside of the module, which a symbol stands for."""
+    module = builder.module
+    data = module.globals.get(symbol) or ir.GlobalVariable(module, ir.ArrayType(I8, 1), symbol)
+    return opaque(builder.gep(data, [I64(0), I64(0)], inbounds=True))
 
 
 def opaque(pointer: ir.Value) -> ir.Value:

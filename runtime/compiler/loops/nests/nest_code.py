@@ -11,7 +11,7 @@ from ....program.ir.affine import Box
 from ....program.ops.elementwise.base import is_elementwise
 from ....program.ops.framework.declaration import declaration_of
 from ...cost_model import BYTES_PER_SECOND, estimate
-from ...implementation import OverwritePairs, Runnable
+from ...implementation import NoCode, OverwritePairs, Runnable
 from ..block_cache import BlockCache
 from ..native_code import NativeCode
 
@@ -77,6 +77,14 @@ class NestCode(NativeCode):
 
         nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
         return nests, tuple([key_of(nest_description(nest)) for nest in nests])
+
+    @property
+    def has_code(self) -> bool:
+        """Whether the block does not need too many nests."""
+        try:
+            return bool(self.nests_and_keys)
+        except NoCode:
+            return False
 
     @property
     def key(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ....options import Ordering
 from ....program.ir import Operation, Value, captured_values
 from ....program.ir.record import Record
 from ....program.ops.control.control import While
@@ -16,10 +17,12 @@ from ....types import TensorType
 from ... import cost_model
 from ...implementation import Implementation, ImplementationKind, Replaceable
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
+from ...specialize.utils.operation_classes import has_no_effect
 from ..tiering.background import BACKGROUND, Job
 
 if TYPE_CHECKING:
     from ....kernels.launch.native_loop import LoopShards, NativeWhile
+    from ...loops.arrays import ImplementationOf
 
 _MAX_SCALAR_ELEMENTS = 16
 """Maximum elements of a value that is not an array."""
@@ -38,6 +41,9 @@ _PLAN_SECONDS = 0.02
 
 _MAX_SERIAL_MULTIPLICATIONS = 1 << 23
 """Maximum multiplications of an iteration on one thread; blocked matrix products are faster for more."""
+_MAX_LAUNCHED_WORK_PER_OPERATION = 1 << 22
+"""Maximum work of the launches of an iteration, in multiplications and bytes, for each operation: more takes
+0.1 ms and more for each, and a step 2 us."""
 _MIN_SHARD_WORK = 1 << 15
 """Minimum work of an iteration of a shard, in multiplications."""
 _MAX_REDUNDANT_WORK = 1.25
@@ -55,10 +61,12 @@ class LoopToCompile(Record):
     Attributes:
         operation: the loop to generate.
         shard: the shard that `operation` computes; None: all of the loop.
+        launches: the number of operations that its code launches.
     """
 
     operation: Operation
     shard: LoopShard | None = None
+    launches: int = 0
 
     @property
     def count(self) -> int:
@@ -73,11 +81,14 @@ class LoopToCompile(Record):
         return values if first is None else [*values, first]
 
 
-def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
+def loop_to_compile(
+    view: While, threads: int | None, may_launch: bool = False
+) -> LoopToCompile | str:
     """The loop to compile for a `while`, itself or one shard of it, or the reason why nothing is compiled.
 
     Args:
         threads: maximum number of threads; None: all.
+        may_launch: whether native code may launch operations, which are fused then.
     """
     from ....kernels.launch.threads import chosen_threads
     from ...loops import while_function
@@ -92,10 +103,35 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
     if loop is not None:
         return loop
     max_multiplications = _MAX_SERIAL_MULTIPLICATIONS if count == 1 else None
-    return (
-        while_function.check_while_function(unsharded.operation, unsharded.captured, max_multiplications)
-        or unsharded
+    reason = while_function.check_while_function(
+        unsharded.operation, unsharded.captured, max_multiplications
     )
+    if reason is None:
+        return unsharded
+    return (_with_launches(view, threads) if may_launch else None) or reason
+
+
+def _with_launches(view: While, threads: int | None) -> LoopToCompile | str | None:
+    """The loop with launches, or why native code cannot compute what is not launched; None if launches would
+    change what the loop does.
+
+    Products that are not launched are so small that threads would not share them, however many there are.
+    """
+    from ...loops import while_function
+    from ...loops.arrays import launched_operations, launched_work, with_launches
+    from .launched_code import may_launch
+
+    if not has_no_effect(view.operation) or view.ordering != Ordering():
+        return None
+    operation = with_launches(view.operation, may_launch, threads)
+    loop = LoopToCompile(operation, launches=len(launched_operations([operation])))
+    operations = while_function.operations_within(view.operation)
+    if launched_work(operation) > _MAX_LAUNCHED_WORK_PER_OPERATION * operations:
+        return f"its {operations} operations take so long that their steps cost little beside"
+    reason = while_function.check_while_function(
+        operation, loop.captured, _MAX_SERIAL_MULTIPLICATIONS, has_launches=True
+    )
+    return reason or loop
 
 
 def _sharded(unsharded: LoopToCompile, max_shards: int, max_multiplications: int) -> LoopToCompile | None:
@@ -141,19 +177,25 @@ def _iteration_work(loop: LoopToCompile) -> int:
     return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
 
 
-def is_long(view: While) -> bool:
-    """Whether a loop is known to run long enough to be compiled first."""
+def is_long(view: While, launches: int = 0) -> bool:
+    """Whether a loop with so many launches is known to run long enough to be compiled first."""
     from ...loops.blocks import count_limit
 
     count = count_limit(view.operation) or 0
     if count < cost_model.MIN_EAGER_ITERATIONS:
         return False
     operations = sum(1 for region in view.operation.regions for _ in region.walk())
-    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(view) / 2
+    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(view, launches) / 2
 
 
-def blocking_wait_seconds(view: While) -> float:
+def blocking_wait_seconds(view: While, launches: int = 0) -> float:
     """Seconds that a loop may run by its plan before a call waits for its native code."""
+    wait = cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(view, launches)
+    return wait * cost_model.LAUNCHING_LOOP_WAIT_FACTOR if launches else wait
+
+
+def _compile_seconds(view: While, launches: int) -> float:
+    """The estimated time of compiling a loop and what it launches, in seconds."""
     result_types = [
         value.type
         for region in view.operation.regions
@@ -161,8 +203,8 @@ def blocking_wait_seconds(view: While) -> float:
         for value in operation.results
     ]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
-    seconds = cost_model.LOOP_COMPILE_SECONDS + cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays
-    return cost_model.THRESHOLDS["loop"].blocking_wait * seconds
+    launched = cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH * launches
+    return cost_model.LOOP_COMPILE_SECONDS + cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays + launched
 
 
 class NativeLoop(Replaceable):
@@ -177,21 +219,31 @@ class NativeLoop(Replaceable):
         loop: what is compiled of it.
         threads: maximum number of threads; None: all.
         is_native_at_once: whether it runs in native code from the first iteration on.
+        implementation_of: the implementations of the operations that its code launches.
     """
 
     def __init__(
-        self, view: While, loop: LoopToCompile, threads: int | None, is_native_at_once: bool
+        self,
+        view: While,
+        loop: LoopToCompile,
+        threads: int | None,
+        is_native_at_once: bool,
+        implementation_of: ImplementationOf,
     ) -> None:
         super().__init__()
         self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
+        if loop.launches:
+            reason = f"a native loop that launches {loop.launches} operations"
         self.reason = reason if is_native_at_once else f"{reason}, after warm-up"
         self.view, self.loop, self.threads = view, loop, threads
+        self.implementation_of = implementation_of
         self.capture_positions = _capture_positions(view, loop)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
-        self.blocking_wait = blocking_wait_seconds(view)
-        self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.blocking_wait
+        self.blocking_wait = blocking_wait_seconds(view, loop.launches)
+        background_start = cost_model.THRESHOLDS["loop"].background_start
+        self.background_start = background_start * _compile_seconds(view, loop.launches)
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
         self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
         self.job: Job | None = None
@@ -311,12 +363,13 @@ class NativeLoop(Replaceable):
     def prepare(self) -> NativeWhile:
         from ....kernels.launch.native_loop import NativeWhile
         from ...loops import while_function
-        from ...loops.arrays import library_symbols
+        from ...loops.arrays import launch_symbols, library_symbols
         from ...loops.blocks import count_limit
         from ...loops.llvm import machine
 
         loop = self.loop
         symbols = library_symbols([loop.operation])
+        symbols.update(launch_symbols(loop.operation, self.implementation_of))
         names = (while_function.NAME, while_function.WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(
             self.key, names, self._text, self.fast_compile, symbols
@@ -354,11 +407,12 @@ def _shard_stride(kind: CarriedSharding, type: Any) -> int | None:
 
 
 def _capture_positions(view: While, loop: LoopToCompile) -> list[int] | None:
-    """The positions of the captured values that a shard's native code uses; None for a whole loop."""
-    if loop.shard is None:
+    """The positions of the captured values that the native code uses; None for those of the loop itself."""
+    if loop.operation is view.operation:
         return None
     captured = captured_values(view.operation.regions)
-    return [captured.index(value) for value in loop.captured[:-1]]
+    used = loop.captured if loop.shard is None else loop.captured[:-1]
+    return [captured.index(value) for value in used]
 
 
 def _unchanged(view: While) -> tuple[bool, ...]:

@@ -67,7 +67,7 @@ _NAMES: Final = {
         "stablehlo": "while if case return optimization_barrier after_all create_token",
         "func": "call return",
     },
-    "internal.fusion": {"nimblehlo": "fusion row_fusion reduction_fusion step_fusion"},
+    "internal.fusion": {"nimblehlo": "fusion row_fusion reduction_fusion step_fusion launched"},
     "control.composite": {"stablehlo": "composite"},
     "shape.tuples": {"stablehlo": "tuple get_tuple_element"},
     "batch_norm.batch_norm": {"stablehlo": "batch_norm_inference batch_norm_training batch_norm_grad"},

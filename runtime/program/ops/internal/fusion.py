@@ -16,6 +16,7 @@ FUSION: Final = "nimblehlo.fusion"
 ROW_FUSION: Final = "nimblehlo.row_fusion"
 REDUCTION_FUSION: Final = "nimblehlo.reduction_fusion"
 STEP_FUSION: Final = "nimblehlo.step_fusion"
+LAUNCHED: Final = "nimblehlo.launched"
 
 
 class _FusionBase(Op):
@@ -66,3 +67,11 @@ class StepFusion(_FusionBase, name=STEP_FUSION):
 
     region_role = RegionRole.STEPS
     block_rule = "blocks.control.ROW_FUSION"
+
+
+class Launched(_FusionBase, name=LAUNCHED):
+    """Runs `body`, one operation, by a call of that operation's own code: native loops contain it."""
+
+    memory = Memory.COPY
+    region_role = RegionRole.COMPUTATION
+    block_rule = "arrays.launches.LAUNCHED"

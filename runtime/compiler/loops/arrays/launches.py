@@ -1,0 +1,244 @@
+"""Operations of native loops that are launched: the loop calls the operation's own code.
+
+Inline code runs on one thread. An operation with so much work that threads could share it, or for which there
+is no inline code, becomes the body of a `Launched` operation. The code of the loop calls it like a routine of
+linear algebra (`library_calls`), with the addresses of its operands and results, which do not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any, Final
+
+from llvmlite import ir
+
+from ....kernels.launch.cache_files import digest
+from ....program.ir import Block, Builder, IntegerAttribute, Operation, Value, captured_values, tensor_type
+from ....program.ir.builder import CopyOperation, copy_region
+from ....program.ops.framework.declaration import declaration_of
+from ....program.ops.framework.traits import Memory, RegionRole
+from ....program.ops.internal.fusion import LAUNCHED as LAUNCHED_NAME
+from ....types import ELEMENT_TYPES, TensorType
+from ...implementation import Implementation
+from ...specialize.utils.operation_classes import has_no_effect
+from ...specialize.utils.rewriter import dimensions
+from ..blocks import Binding, Mode, is_plain
+from ..blocks.elements import element_count, is_large
+from ..blocks.emitter import EmitRule, accept_always, check_operation, emit_rule_of
+from ..blocks.in_place_updates import memory_of, role_of
+from ..description import operations_description
+from ..llvm.functions import outside_address
+from ..llvm.values import I64, POINTER
+from .control import updates_to_copy
+from .emitter import ArrayEmitter
+from .library_calls import pointer_array, solver_function
+
+MAX_INLINE_MULTIPLICATIONS = 1 << 18
+"""Maximum multiplications of an operation that is not launched: products of more are on threads."""
+MAX_INLINE_BYTES = 1 << 16
+"""Maximum bytes of what such an operation computes or reduces: launches of 128 KB have two tasks."""
+
+_SOLVE_TYPE = ir.FunctionType(I64, [POINTER] * 3)
+"""The type of `int64 solve(call, operands, results)`: 0, or 1 with an exception of Python's set."""
+
+ImplementationOf = Callable[[Operation], Implementation]
+"""The implementation that a loop calls for an operation."""
+
+_calls: dict[str, Any] = {}
+"""Maps symbols to prepared calls, which are never freed because loaded code has their addresses."""
+
+
+def with_launches(
+    loop: Operation, may_launch: Callable[[Operation], bool], threads: int | None
+) -> Operation:
+    """A copy of a `while` in which what its inline code should not compute is launched.
+
+    Updates that cannot be in place follow a copy of their array.
+
+    Args:
+        may_launch: whether there is code that a loop can call.
+        threads: maximum number of threads of a launch; None: all.
+    """
+
+    def copy(builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
+        if role_of(operation) in (RegionRole.LOOP, RegionRole.BRANCHES):
+            _copy_with_regions(builder, operation, values, copy)
+        elif _should_launch(operation) and may_launch(operation):
+            _launch(builder, operation, values, threads)
+        else:
+            builder.copy(operation, values)
+
+    return _with_copies(_copied(loop, copy), threads)
+
+
+def _copy_with_regions(
+    builder: Builder, operation: Operation, values: MutableMapping[Value, Value], copy: CopyOperation
+) -> None:
+    """Append the copy of an operation; a function copies the operations of its regions."""
+    operands = tuple([values.get(operand, operand) for operand in operation.operands])
+    copied = operation.clone(operands, [copy_region(region, values, copy) for region in operation.regions])
+    builder.block.operations.append(copied)
+    values.update(zip(operation.results, copied.results, strict=True))
+
+
+def _copied(loop: Operation, copy: CopyOperation) -> Operation:
+    """A `while` whose operations a function has copied."""
+    return loop.clone(loop.operands, [copy_region(region, {}, copy) for region in loop.regions])
+
+
+def _with_copies(loop: Operation, threads: int | None) -> Operation:
+    """A `while` whose code can update all large arrays in place, because some are copied before."""
+    copying = updates_to_copy(loop)
+    if not copying:
+        return loop
+
+    def copy(builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
+        if role_of(operation).is_block:
+            _copy_with_regions(builder, operation, values, copy)
+            return
+        copied = builder.copy(operation, values)
+        if operation in copying:
+            builder.block.operations.pop()
+            array = _copy_of(copied.operands[0], threads)
+            builder.block.operations.append(array)
+            copied.operands = (array.result, *copied.operands[1:])
+            builder.block.operations.append(copied)
+
+    return _copied(loop, copy)
+
+
+def _copy_of(value: Value, threads: int | None) -> Operation:
+    """An operation that copies an array, which threads share if it is large."""
+    type = tensor_type(value)
+    builder = Builder(Block([]))
+    every = dimensions(broadcast_dimensions=range(type.rank))
+    copied = builder.create("stablehlo.broadcast_in_dim", [value], [type], every)
+    if is_large(type):
+        _launch(builder, copied, {}, threads)
+    return builder.block.operations[-1]
+
+
+def _launch(
+    builder: Builder, operation: Operation, values: MutableMapping[Value, Value], threads: int | None
+) -> None:
+    """Append a `Launched` operation that runs `operation`."""
+    operands = list(dict.fromkeys(operation.operands))
+    inner = Builder(Block([operand.type for operand in operands]))
+    copied = inner.copy(operation, dict(zip(operands, inner.block.arguments, strict=True)))
+    launched = builder.create(
+        LAUNCHED_NAME,
+        [values.get(operand, operand) for operand in operands],
+        [result.type for result in operation.results],
+        {"threads": IntegerAttribute(threads or 0, ELEMENT_TYPES["i64"])},
+        [inner.region(copied.results)],
+        operation.location,
+    )
+    values.update(zip(operation.results, launched.results, strict=True))
+
+
+def _should_launch(operation: Operation) -> bool:
+    """Whether inline code cannot compute an operation, or threads could share its work."""
+    declaration = declaration_of(operation)
+    if declaration.is_terminator or memory_of(operation) is Memory.CREATES:
+        return False
+    tensors = [value.type for value in (*operation.operands, *operation.results)]
+    if not all(is_plain(type) and element_count(type) for type in tensors):
+        return False
+    if role_of(operation) is RegionRole.PROCESSES or not has_no_effect(operation):
+        return False
+    if captured_values(operation.regions):
+        return False
+    if check_operation(operation, Mode.ARRAYS, updates_in_place=True) is not None:
+        return True
+    inner = list(_operations_on_tensors(operation))
+    if any(memory_of(one) is Memory.UPDATES for one in inner):
+        # Inline code updates an array in place, whatever its size.
+        return False
+    multiplications = sum(emit_rule_of(one).multiplications(one) for one in inner)
+    return multiplications > MAX_INLINE_MULTIPLICATIONS or max(map(_bytes, inner)) > MAX_INLINE_BYTES
+
+
+def _operations_on_tensors(operation: Operation) -> Sequence[Operation]:
+    """The operations of a fusion; another operation itself."""
+    if role_of(operation).runs_once:
+        return operation.regions[0].block.operations[:-1]
+    return [operation]
+
+
+def _bytes(operation: Operation) -> int:
+    """The bytes of the largest array that an operation computes, or reduces."""
+    if memory_of(operation).keeps_order or memory_of(operation) is Memory.CREATES:
+        return 0
+    values = operation.results if not declaration_of(operation).reduces else operation.operands
+    types = [value.type for value in values if isinstance(value.type, TensorType)]
+    return max([type.size * type.dtype.itemsize for type in types], default=0)
+
+
+def launched_operations(operations: Sequence[Operation]) -> list[Operation]:
+    """The `Launched` operations among operations and in their regions."""
+    walked = [inner for operation in operations for inner in operation.walk()]
+    return [operation for operation in walked if emit_rule_of(operation) is LAUNCHED]
+
+
+def launched_work(operation: Operation) -> int:
+    """The approximate work of the launches in the regions of an operation, in multiplications and bytes."""
+    total = 0
+    for launched in launched_operations([operation]):
+        inner = launched.regions[0].block.operations[0]
+        total += sum(emit_rule_of(one).multiplications(one) for one in _operations_on_tensors(inner))
+        values = (*launched.operands, *launched.results)
+        types = [value.type for value in values if isinstance(value.type, TensorType)]
+        total += sum(type.size * type.dtype.itemsize for type in types)
+    return total
+
+
+def launch_symbols(loop: Operation, implementation_of: ImplementationOf) -> dict[str, int]:
+    """Maps the symbols that the code of a loop with launches needs to addresses.
+
+    Raises:
+        NoCode: the code of an operation cannot be generated.
+    """
+    from ....kernels.launch.native import LoopCall
+
+    symbols: dict[str, int] = {}
+    for launched in launched_operations([loop]):
+        symbol, solve = _symbols(launched)
+        call = _calls.get(symbol)
+        if call is None:
+            operation = launched.regions[0].block.operations[0]
+            implementation = implementation_of(operation)
+            types = [_arrays(launched.operands), _arrays(launched.results)]
+            positions = [launched.regions[0].block.arguments.index(value) for value in operation.operands]
+            made = LoopCall(implementation, implementation.function, positions, *types)
+            # Another thread may have prepared the same call meanwhile.
+            call = _calls.setdefault(symbol, made)
+        symbols[symbol], symbols[solve] = id(call), call.solver
+    return symbols
+
+
+def _arrays(values: Sequence[Value]) -> list[tuple[tuple[int, ...], Any]]:
+    """The shape and the element type of each value."""
+    types = [value.type for value in values]
+    return [(type.shape, type.dtype) for type in types if isinstance(type, TensorType)]
+
+
+def _symbols(launched: Operation) -> tuple[str, str]:
+    """The symbols of a call and of its solver, which equal operations share."""
+    name = digest(operations_description([launched]).encode()).hex()[:32]
+    return f"launched_{name}", f"launch_{name}"
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
+    builder = emitter.builder
+    sources = [emitter.storage(operand).pointer for operand in operation.operands]
+    targets = [emitter.allocate_result(result) for result in operation.results]
+    symbol, solve_symbol = _symbols(operation)
+    solve = solver_function(builder.module, _SOLVE_TYPE, solve_symbol)
+    arguments = [pointer_array(builder, sources), pointer_array(builder, [one.pointer for one in targets])]
+    outcome = builder.call(solve, [outside_address(builder, symbol), *arguments])
+    assert emitter.interruption is not None
+    emitter.interruption.emit_stop(builder.icmp_signed("!=", outcome, I64(0)))
+    return [emitter.result(target) for target in targets]
+
+
+LAUNCHED: Final = EmitRule(accept_always, _emit, is_outlined=False, takes_any_size=True)

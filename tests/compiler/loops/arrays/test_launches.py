@@ -1,0 +1,174 @@
+"""Native loops that launch operations: the same bits as by steps, whatever their code calls."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import ExecutionError, Options
+from nimblehlo.compiler import cost_model
+from nimblehlo.compiler.loops.blocks.movement import MAX_CONSTANT_BYTES
+from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
+from nimblehlo.compiler.specialize import specialize
+from nimblehlo.program.ops.framework.declaration import Op
+from tests.checks.fuzzing.loops import LARGE_SIDES, random_loop
+from tests.compiler.loops.test_while_function import counted
+from tests.support.running import run_every_way
+
+RNG = np.random.default_rng(17)
+
+
+def launches_of(text: str) -> int | str:
+    """How many operations the only loop of a program launches; why it is not native if it is not."""
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    (loop,) = re.findall(r"stablehlo\.while.*\[(.*)\]", plan)
+    found = re.search(r"a native loop(?: that launches (\d+) operations)?$", loop)
+    return int(found[1] or 0) if found else loop
+
+
+def normal(*shape: int, dtype: Any = np.float32) -> Any:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    ("element", "dtype"), [("f32", np.float32), ("f64", np.float64), ("bf16", ml_dtypes.bfloat16)]
+)
+def test_products_that_threads_share(element: str, dtype: Any) -> None:
+    type = f"tensor<72x72x{element}>"
+    body = f"""%p = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}
+      %y = stablehlo.tanh %p : {type}"""
+    text = counted(20, body, {"x": ("x0", type)}, "%y")
+    assert launches_of(text) == 1
+    run_every_way(text, normal(72, 72, dtype=dtype))
+
+
+@pytest.mark.parametrize("rows", [300, 30_000])
+def test_fusions_and_reductions_in_two_launches(rows: int) -> None:
+    """Tall reductions run in blocks, whose partial sums are scratch; the carried array has two buffers."""
+    type = f"tensor<{rows}x8xf32>"
+    body = f"""%e = stablehlo.exponential %x : {type}
+      %s = stablehlo.reduce(%e init: %zero_f) applies stablehlo.add across dimensions = [0]
+        : ({type}, tensor<f32>) -> tensor<8xf32>
+      %b = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<8xf32>) -> {type}
+      %d = stablehlo.divide %e, %b : {type}
+      %y = stablehlo.add %d, %x : {type}
+      %t = stablehlo.add %total, %s : tensor<8xf32>"""
+    before = "%zero_f = stablehlo.constant dense<0.0> : tensor<f32>"
+    text = counted(20, body, {"x": ("x0", type), "total": ("t0", "tensor<8xf32>")}, "%y, %t", before)
+    assert (rows > 300) == bool(launches_of(text))
+    run_every_way(text, normal(rows, 8), normal(8))
+
+
+@pytest.mark.parametrize("size", [5_000, 70_000])
+def test_arrays_that_others_read_are_copied_before_their_update(size: int) -> None:
+    """A captured array, one that is used again, and a new one: only the new one is updated in place."""
+    type = f"tensor<{size}xf32>"
+    update = f"({type}, tensor<1xf32>, tensor<i32>) -> {type}"
+    body = f"""%v = stablehlo.slice %x [0:1] : ({type}) -> tensor<1xf32>
+      %a = stablehlo.dynamic_update_slice %w, %v, %i : {update}
+      %n = stablehlo.add %x, %a : {type}
+      %b = stablehlo.dynamic_update_slice %n, %v, %i : {update}
+      %c = stablehlo.dynamic_update_slice %b, %v, %one : {update}
+      %y = stablehlo.subtract %c, %b : {type}
+      %z = stablehlo.multiply %y, %c : {type}"""
+    text = counted(20, body, {"x": ("x0", type)}, "%z", more=f"%w : {type}")
+    assert isinstance(launches_of(text), int)
+    run_every_way(text, normal(size), normal(size))
+
+
+def test_an_inner_loop_may_not_update_what_its_next_iteration_reads() -> None:
+    type = "tensor<6000xf32>"
+    body = f"""%n = stablehlo.add %x, %x : {type}
+      %in:2 = stablehlo.while(%j = %zero, %s = %x) : tensor<i32>, {type}
+      cond {{
+        %go2 = stablehlo.compare LT, %j, %limit : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %go2 : tensor<i1>
+      }} do {{
+        %v = stablehlo.dynamic_slice %s, %j, sizes = [1] : ({type}, tensor<i32>) -> tensor<1xf32>
+        %u = stablehlo.dynamic_update_slice %n, %v, %j : ({type}, tensor<1xf32>, tensor<i32>) -> {type}
+        %m = stablehlo.maximum %s, %u : {type}
+        %j1 = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %j1, %m : tensor<i32>, {type}
+      }}"""
+    text = counted(20, body, {"x": ("x0", type)}, "%in#1")
+    run_every_way(text, normal(6000))
+
+
+def test_operations_without_generated_code_are_called_by_the_loop() -> None:
+    """A sort of many elements, a transform and a convolution."""
+    body = """%s = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %lt = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %lt : tensor<i1>
+      }) : (tensor<4096xf32>) -> tensor<4096xf32>
+      %r = stablehlo.reshape %s : (tensor<4096xf32>) -> tensor<1x64x64x1xf32>
+      %c = stablehlo.convolution(%r, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+        : (tensor<1x64x64x1xf32>, tensor<3x3x1x1xf32>) -> tensor<1x64x64x1xf32>
+      %q = stablehlo.reshape %c : (tensor<1x64x64x1xf32>) -> tensor<4096xf32>
+      %z = stablehlo.complex %q, %x : tensor<4096xcomplex<f32>>
+      %f = stablehlo.fft %z, type = FFT, length = [4096]
+        : (tensor<4096xcomplex<f32>>) -> tensor<4096xcomplex<f32>>
+      %re = stablehlo.real %f : (tensor<4096xcomplex<f32>>) -> tensor<4096xf32>
+      %y = stablehlo.tanh %re : tensor<4096xf32>"""
+    more = "%w : tensor<3x3x1x1xf32>"
+    text = counted(20, body, {"x": ("x0", "tensor<4096xf32>")}, "%y", more=more)
+    assert launches_of(text) in (2, 3)
+    run_every_way(text, normal(4096), normal(3, 3, 1, 1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_loops(seed: int) -> None:
+    text, inputs = random_loop(seed, LARGE_SIDES[seed % len(LARGE_SIDES)])
+    run_every_way(text, *inputs)
+
+
+@pytest.mark.parametrize("mode", ["eager", "auto"])
+def test_time_limits_hold_within_loops_that_launch(mode: Any) -> None:
+    type = "tensor<128x128xf32>"
+    body = f"""%p = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}
+      %y = stablehlo.tanh %p : {type}"""
+    text = counted(2**31 - 1, body, {"x": ("x0", type)}, "%y")
+    assert launches_of(text) == 1
+    executable = nimblehlo.compile(text, options=Options(compile=mode, timeout=0.5))
+    with pytest.raises(ExecutionError, match="timeout"):
+        executable(normal(128, 128))
+
+
+def test_loops_of_long_operations_keep_their_steps() -> None:
+    """`_MAX_LAUNCHED_WORK_PER_OPERATION`."""
+    type = "tensor<600x600xf32>"
+    body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}"
+    assert "operations take so long" in str(launches_of(counted(20, body, {"x": ("x0", type)}, "%y")))
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_constants_of_bodies_become_code(is_large: bool) -> None:
+    """Up to `MAX_CONSTANT_BYTES`; the code refers to larger ones."""
+    count = MAX_CONSTANT_BYTES + is_large
+    values = RNG.integers(-9, 9, count).astype(np.int8).tobytes().hex()
+    type = f"tensor<{count}xi8>"
+    body = f"""%k = stablehlo.constant dense<"0x{values}"> : {type}
+      %v = stablehlo.dynamic_slice %k, %i, sizes = [1] : ({type}, tensor<i32>) -> tensor<1xi8>
+      %y = stablehlo.add %x, %v : tensor<1xi8>"""
+    text = counted(20, body, {"x": ("x0", "tensor<1xi8>")}, "%y")
+    assert launches_of(text) == 0
+    run_every_way(text, np.zeros(1, np.int8))
+
+
+def test_loops_with_launches_wait_longer() -> None:
+    """By `LAUNCHING_LOOP_WAIT_FACTOR`, since their plan launches the same code."""
+    type = "tensor<128x128xf32>"
+    body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}"
+    function = specialize(nimblehlo.load(counted(20, body, {"x": ("x0", type)}, "%y")), "main")
+    assert function.body is not None
+    (loop,) = [one for one in function.body.block.operations if one.name == "stablehlo.while"]
+    view: Any = Op.of(loop)
+    factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR
+    assert blocking_wait_seconds(view, 1) > factor * blocking_wait_seconds(view)
+    assert not is_long(view, 1)
