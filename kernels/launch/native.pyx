@@ -34,6 +34,7 @@ cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
     ctypedef bint (*StopCheck "PoolStopCheck")() noexcept
     bint pool_is_available()
+    int64_t pool_nanoseconds()
     void pool_wake_ahead()
     void pool_assume_processors(int processors)
     enum:
@@ -134,12 +135,49 @@ cdef bint is_interrupted() noexcept nogil:
         return PyErr_CheckSignals() != 0
 
 
+# Where launches are recorded: None, or a list.
+cdef list _launches = None
+
+
+def record_launches(list launches):
+    """Run the tasks of all launches one after the other on their callers' threads, and note how long each took.
+
+    Args:
+        launches: a tuple is appended for each launch: nanoseconds of the monotonic clock at its start, the number of
+            threads that it might use, whether its tasks begin in order, its estimated seconds on one thread, and an
+            int64 array of the nanoseconds of each task; None: launches run as usual again.
+    """
+    global _launches
+    _launches = launches
+
+
+cdef int record_launch(
+    Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds, bint in_order
+) except -1:
+    """Run all tasks on this thread, and append the launch to the record."""
+    cdef cnp.npy_intp size = tasks
+    cdef cnp.ndarray durations = cnp.PyArray_EMPTY(1, &size, cnp.NPY_INT64, 0)
+    cdef int64_t *nanoseconds = <int64_t *>cnp.PyArray_DATA(durations)
+    cdef int64_t start = pool_nanoseconds(), now = start, end
+    cdef Py_ssize_t task
+    with nogil:
+        for task in range(tasks):
+            function(task, closure)
+            end = pool_nanoseconds()
+            nanoseconds[task] = end - now
+            now = end
+    _launches.append((start, threads, bool(in_order), seconds, durations))
+    return 0
+
+
 cdef int run_pooled(
     Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds, bint in_order
 ) except -1:
     """Run all tasks by the pool; raise what a signal handler raised meanwhile, or LaunchStopped."""
     cdef bint is_stopped
     cdef StopCheck stop_check = is_interrupted
+    if _launches is not None:
+        return record_launch(function, closure, tasks, threads, seconds, in_order)
     if seconds < LONG_SECONDS:
         stop_check = NULL
     with nogil:

@@ -63,6 +63,7 @@ runtime/compiler/plan/implementations/ufunc_programs.py:_ALIGNMENT
 runtime/inspection/profiling/chrome_trace.py:*
 runtime/inspection/profiling/measuring.py:*
 runtime/inspection/profiling/work.py:[_m]*
+runtime/inspection/profiling/thread_simulation.py:_MIX
 kernels/rates/rates.h:RATE_[CPVW]*
 runtime/types.py:*
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, read_entry, write_entry
 from ...kernels.launch.processor import level
-from ...kernels.launch.threads import chosen_threads
+from ...kernels.launch.threads import chosen_threads, usable_processors
 from .machine import Machine, cache_sizes, processor_name
 from .measuring import figures_of, thread_counts
 
@@ -61,15 +61,20 @@ def better(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str,
 
 
 def _measure() -> Machine:
-    threads = chosen_threads(None)
+    threads = _threads()
     caches = cache_sizes()
     counts = thread_counts(threads)
     return Machine(threads, counts, caches, figures_of(counts, caches))
 
 
+def _threads() -> int:
+    """The number of threads that can run at the same time."""
+    return min(chosen_threads(None), usable_processors())
+
+
 def stored_path() -> Path | None:
     """The file of this machine's figures, which may not exist yet; None if nothing is kept on disk."""
-    described = (platform.machine(), processor_name(), level(), chosen_threads(None), cache_sizes())
+    described = (platform.machine(), processor_name(), level(), _threads(), cache_sizes())
     sources = Path(__file__).resolve().parent
     try:
         sources_digest = digest_of_sources(sources / "machine.py", sources / "measuring.py")

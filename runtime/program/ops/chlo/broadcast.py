@@ -40,7 +40,7 @@ def broadcast_type_shapes(*shapes: Sequence[int]) -> tuple[int, ...] | None:
 
 _FACTS_OF_ELEMENTS: Final = (
     "accuracy", "any_order_on", "cost", "depends_on_digits", "finiteness", "float_identity", "interval",
-    "rounding", "wider",
+    "rounding", "wider", "work",
 )  # fmt: skip
 """Facts that do not depend on shapes."""
 
@@ -194,6 +194,7 @@ class BroadcastSelect(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     cost = costs.SELECTION
+    work = costs.Work.ELEMENTS
 
     pred = Operand(BOOLEAN)
     on_true = Operand(PLAIN)

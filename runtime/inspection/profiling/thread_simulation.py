@@ -1,0 +1,269 @@
+"""Predicts how long a call takes on more threads than this machine has, from its tasks on one thread.
+
+`record` runs a program's launches on one thread and notes how long each task takes. `simulate` shares the
+tasks of each launch among threads as the pool does (`kernels/launch/task_pool.h`): consecutive ones for each
+thread, which then takes what others have left. What lies between launches runs on one thread. The costs of
+waking threads, of launches and tasks, and the bandwidth that the threads share are the machine's
+(`machine.py`), beyond its own number of threads by the rules of `shared_bandwidth`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ...kernels.launch.native import record_launches
+from .machine import Machine
+from .profile import Profile
+
+_MIX: Final = 0.5
+"""The share of the reads in the bytes of a launch."""
+
+SOCKET_THREADS: Final = 64
+"""Processors that share one memory, in the simulation."""
+SOCKET_BYTES_PER_SECOND: Final = 460e9
+"""The bandwidth of one memory: 12 channels of DDR5-4800, as of servers with Zen 4 or Zen 5."""
+AWAKE_SECONDS: Final = 5e-5
+"""Threads poll for so long after a launch, then they sleep (POOL_SPINS of task_pool.h)."""
+SOON_SECONDS: Final = 3e-5
+"""Short launches wake threads if they follow so soon on others (POOL_SOON_NANOSECONDS)."""
+LONG_SECONDS: Final = 3e-4
+"""Longer launches always wake threads (LONG_SECONDS of native.pyx)."""
+
+
+class RecordedLaunch(NamedTuple):
+    """A launch of a call, recorded on one thread.
+
+    Attributes:
+        step: the path of its step in the plan; empty: unknown.
+        operation: that step's operation.
+        before: seconds from the end of the launch before it, or from the call's begin.
+        threads: the number of threads that it may use.
+        in_order: whether tasks begin in order.
+        estimate: seconds on one thread that the plan expected.
+        tasks: seconds of each task.
+        bytes: bytes that it moves, at least.
+    """
+
+    step: str
+    operation: str
+    before: float
+    threads: int
+    in_order: bool
+    estimate: float
+    tasks: tuple[float, ...]
+    bytes: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all tasks on one thread."""
+        return sum(self.tasks)
+
+
+class RecordedCall(NamedTuple):
+    """A call, recorded on one thread.
+
+    Attributes:
+        launches: in order.
+        after: seconds after the last launch.
+    """
+
+    launches: tuple[RecordedLaunch, ...]
+    after: float
+
+    @property
+    def serial_seconds(self) -> float:
+        """Seconds outside of launches, or in launches for one thread."""
+        alone = sum([one.seconds for one in self.launches if not is_shared(one)])
+        return self.after + sum([one.before for one in self.launches]) + alone
+
+    @property
+    def seconds(self) -> float:
+        """Seconds on one thread."""
+        return self.after + sum([one.before + one.seconds for one in self.launches])
+
+
+def is_shared(launch: RecordedLaunch) -> bool:
+    """Whether several threads may run a launch."""
+    return launch.threads > 1 and len(launch.tasks) > 1
+
+
+def record(profiled: Callable[[], Profile], calls: int) -> RecordedCall:
+    """Record a call: of several calls the least time of each task, and of what lies between launches.
+
+    Args:
+        profiled: makes a profile of one call.
+        calls: how many; those that have other launches than the first do not count.
+    """
+    recorded = [_record_once(profiled) for _ in range(calls)]
+    alike = [one for one in recorded if _shape(one) == _shape(recorded[0])]
+    launches = [
+        one._replace(
+            before=min([call.launches[number].before for call in alike]),
+            tasks=tuple(np.min([call.launches[number].tasks for call in alike], axis=0).tolist()),
+        )
+        for number, one in enumerate(recorded[0].launches)
+    ]
+    return RecordedCall(tuple(launches), min([call.after for call in alike]))
+
+
+def _shape(call: RecordedCall) -> list[int]:
+    return [len(one.tasks) for one in call.launches]
+
+
+def _record_once(profiled: Callable[[], Profile]) -> RecordedCall:
+    noted: list[tuple[int, int, bool, float, Any]] = []
+    record_launches(noted)
+    try:
+        profile = profiled()
+    finally:
+        record_launches(None)
+    now = profile.call_starts[0]
+    end_of_call = now + profile.call_seconds[0]
+    noted = [one for one in noted if now <= one[0] * 1e-9 <= end_of_call]
+    steps = [_step_at(profile, one[0] * 1e-9) for one in noted]
+    totals: dict[int, float] = {}
+    for step, (*_, durations) in zip(steps, noted, strict=True):
+        totals[step] = totals.get(step, 0.0) + float(durations.sum())
+    launches = []
+    for step, (start, threads, in_order, estimate, durations) in zip(steps, noted, strict=True):
+        figures = profile.steps[profile.step_numbers[step]] if step >= 0 else None
+        share = float(durations.sum()) / max(totals[step], 1.0)
+        launches.append(
+            RecordedLaunch(
+                figures.path if figures else "",
+                figures.operation if figures else "",
+                max(0.0, start * 1e-9 - now),
+                threads,
+                in_order,
+                estimate,
+                tuple((durations * 1e-9).tolist()),
+                figures.bytes * share if figures else 0.0,
+            )
+        )
+        now = start * 1e-9 + float(durations.sum()) * 1e-9
+    return RecordedCall(tuple(launches), max(0.0, end_of_call - now))
+
+
+def _step_at(profile: Profile, time: float) -> int:
+    """The run of a step during which a time lies, the innermost one; -1 if there is none."""
+    starts, seconds = profile.step_times[:, 0], profile.step_times[:, 1]
+    inside = np.flatnonzero((starts <= time) & (time <= starts + seconds))
+    return int(inside[np.argmin(seconds[inside])]) if inside.size else -1
+
+
+def shared_bandwidth(machine: Machine, size: float, threads: int) -> float:
+    """Bytes a second at which some threads move so many bytes together.
+
+    Up to the machine's own number of threads it is what was measured. More threads add what each of these
+    moves, up to the bandwidth of the memories for what no cache holds: `SOCKET_THREADS` have a cache of the
+    third level for each group of the machine's own, and share one memory.
+    """
+    known = min(threads, machine.measured_threads[-1])
+    groups = threads / known
+    rate = (
+        size / machine.moving_seconds(_MIX * size, (1 - _MIX) * size, known) * groups
+        if size
+        else float("inf")
+    )
+    caches = groups * (sum(machine.cache_bytes[:2]) * known + machine.cache_bytes[2])
+    if size <= caches or threads == known:
+        return rate
+    memories = -(-threads // SOCKET_THREADS)
+    return min(rate, memories * SOCKET_BYTES_PER_SECOND * size / (size - caches))
+
+
+class SimulatedLaunch(NamedTuple):
+    """A launch on some threads.
+
+    Attributes:
+        seconds: from its begin to its end.
+        by_tasks: seconds that the tasks take, were memory as fast as for one thread.
+        by_memory: seconds that its bytes take at the bandwidth that the threads share.
+        woken: whether threads had to be woken.
+    """
+
+    seconds: float
+    by_tasks: float
+    by_memory: float
+    woken: bool
+
+
+def simulate(call: RecordedCall, machine: Machine, threads: int) -> tuple[float, list[SimulatedLaunch]]:
+    """Seconds of a call on some threads, and its launches."""
+    total, idle = call.after, float("inf")
+    launches = []
+    for launch in call.launches:
+        idle += launch.before
+        done = _simulated(launch, machine, threads, idle)
+        if is_shared(launch) and threads > 1:
+            idle = 0.0
+        else:
+            idle += done.seconds
+        total += launch.before + done.seconds
+        launches.append(done)
+    return total, launches
+
+
+def _simulated(launch: RecordedLaunch, machine: Machine, threads: int, idle: float) -> SimulatedLaunch:
+    """A launch that begins when threads have been idle for so long."""
+    count = min(threads, len(launch.tasks))
+    if not is_shared(launch) or count < 2:
+        return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False)
+    most = machine.measured_threads[-1]
+    join = machine.rate("seconds launch", most)
+    is_asleep = idle > AWAKE_SECONDS
+    wakes = launch.estimate > LONG_SECONDS or idle < SOON_SECONDS
+    if is_asleep and not wakes:
+        return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False)
+    delay = machine.rate("seconds wake", most) if is_asleep else join
+    by_tasks = join + makespan(
+        launch.tasks,
+        [0.0] + [delay] * (count - 1),
+        machine.rate("seconds task", 1),
+        machine.rate("seconds steal", most),
+        in_order=launch.in_order,
+    )
+    by_memory = launch.bytes / shared_bandwidth(machine, launch.bytes, count)
+    return SimulatedLaunch(max(by_tasks, by_memory), by_tasks, by_memory, is_asleep)
+
+
+def makespan(
+    tasks: Sequence[float],
+    begins: Sequence[float],
+    task_seconds: float,
+    steal_seconds: float,
+    *,
+    in_order: bool,
+) -> float:
+    """Seconds until all tasks have ended, as the pool shares them.
+
+    Args:
+        tasks: seconds of each task.
+        begins: for each thread when it begins; the first is the caller, which begins with task 0.
+        task_seconds: what it costs to begin a task of one's own share.
+        steal_seconds: what it costs to begin one of another's share, or of a share that all have.
+        in_order: whether all tasks are one share.
+    """
+    count, total = len(begins), len(tasks)
+    shares = 1 if in_order else count
+    nexts = [total * number // shares if number else 1 for number in range(shares)]
+    ends = [total * (number + 1) // shares for number in range(shares)]
+    ready = [(begin + (tasks[0] if number == 0 else 0.0), number) for number, begin in enumerate(begins)]
+    heapq.heapify(ready)
+    last = tasks[0] + begins[0]
+    while ready:
+        now, thread = heapq.heappop(ready)
+        for distance in range(shares):
+            share = (thread + distance) % shares
+            if nexts[share] < ends[share]:
+                cost = task_seconds if distance == 0 and shares > 1 else steal_seconds
+                now += cost + tasks[nexts[share]]
+                nexts[share] += 1
+                last = max(last, now)
+                heapq.heappush(ready, (now, thread))
+                break
+    return last
