@@ -23,7 +23,7 @@ def table() -> str:
     for name, function in conversions().items():
         operation, _, overload = name.removeprefix("aten.").rpartition(".")
         modules[function.__module__.rpartition(".")[2]].add(
-            operation if overload == "default" else f"{operation}.{overload}"
+            operation if overload == "default" else f"{operation}.{overload}".removeprefix(".")
         )
     count = len(conversions())
     sections = [

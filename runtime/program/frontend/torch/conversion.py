@@ -5,6 +5,7 @@ Source: PyTorch, "torch.export IR specification" and "Core ATen IR".
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....errors import NimbleError, UnsupportedError
-from ....types import TensorType
+from ....errors import (
+    INTERNAL_ERROR,
+    REPORT_IT,
+    ExecutionError,
+    NimbleError,
+    UnsupportedError,
+    failure_reason,
+)
+from ....types import Array, TensorType
 from ...ir import (
     UNKNOWN,
     Block,
@@ -28,25 +36,14 @@ from ...ir import (
     Value,
     tensor_type,
 )
+from .conversions.control import CHECKS, is_token
 from .element_types import array_of, tensor_type_of
 from .emitter import UI64
-from .table import NodeEmitter, conversions
+from .table import Conversion, NodeEmitter, conversions
 
 _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 _KEY_STEP: Final = 0x9E3779B97F4A7C15
 """The distance of the keys of a program's random operations: 2^64 over the golden ratio, an odd number."""
-
-_WITHOUT_RESULT: Final = frozenset(
-    {
-        "aten._assert_async.msg",
-        "aten._assert_async.default",
-        "aten._assert_scalar.default",
-        "aten._assert_tensor_metadata.default",
-        "aten.sym_constrain_range.default",
-        "aten.sym_constrain_range_for_size.default",
-    }
-)
-"""Operations that check what PyTorch assumes of sizes and values; the conversion takes these as they are."""
 
 _INLINED: Final = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}
 """Operations that call a graph, and the position of that graph among their arguments."""
@@ -137,7 +134,7 @@ class GraphConversion:
         self._root = graph_module
         self._sizes = sizes
         self._block = Block()
-        self._emitter = NodeEmitter(self._block, self._next_key)
+        self._emitter = NodeEmitter(self._block, self._next_key, self._run)
         self._seed: Value | None = None
         self._keys = 0
         self._table = conversions()
@@ -152,7 +149,9 @@ class GraphConversion:
         operands: list[Any] = []
         for number, node in enumerate(self._root.graph.find_nodes(op="placeholder")):
             value = node.meta.get("val")
-            if is_tensor(value):
+            if is_token(node):
+                operands.append(None)
+            elif is_tensor(value):
                 inputs.append(number)
                 operands.append(self._argument(self._type_of(value, node)))
             else:
@@ -201,7 +200,8 @@ class GraphConversion:
             if node.op == "placeholder":
                 values[node] = next(arguments)
             elif node.op == "output":
-                return list(self._arguments(node.args[0], values))
+                returned = self._arguments(node.args[0], values)
+                return list(returned) if isinstance(returned, (list, tuple)) else [returned]
             elif node.op == "get_attr":
                 values[node] = self._attribute(graph_module, node)
             else:
@@ -219,21 +219,21 @@ class GraphConversion:
         if not is_tensor(attribute):
             return attribute
         type = self._type_of(attribute, node)
-        return self._emitter.dense(array_of(attribute), type.plain_element_type)
+        return self._emitter.dense(_constant_array(attribute), type.plain_element_type)
 
     def _call(self, graph_module: Any, node: Any, values: Mapping[Any, Any]) -> Any:
         name = operation_name(node.target)
         arguments = self._arguments(node.args, values)
         if node.target is operator.getitem:
             return arguments[0][arguments[1]]
-        if name in _WITHOUT_RESULT:
+        if name in CHECKS:
             return None
         if name in _INLINED:
             graph, *operands = arguments[_INLINED[name] :]
             return self._run(graph, operands)
         result = node.meta.get("val")
         if _is_number(result):
-            return self._number(result, node)
+            return self._number(result, node) if node.users else None
         return self._convert(name, node, arguments, self._arguments(node.kwargs, values))
 
     def _number(self, number: Any, node: Any) -> Any:
@@ -258,29 +258,56 @@ class GraphConversion:
         ]
         e.used = used_results(node)
         e.is_contiguous = _is_contiguous(node)
-        converted = _typed(conversion, node, name, e, arguments, named)
+        converted = converted_node(conversion, node, name, e, arguments, named)
         for value, type in zip(converted if is_sequence else [converted], e.types, strict=True):
             if isinstance(value, Value) and type is not None and tensor_type(value) != type:
-                raise UnsupportedError(
-                    f"was converted to {value.type}, but PyTorch says {type}",
-                    operation=name,
-                    location=e.location,
+                reason = f"was converted to {value.type}, but PyTorch says {type}"
+                raise ExecutionError(
+                    f"{INTERNAL_ERROR} ({reason}): {REPORT_IT}", operation=name, location=e.location
                 )
         e.location = UNKNOWN
         return converted
 
 
-def _typed(
-    conversion: Callable[..., Any], node: Any, name: str, e: NodeEmitter, arguments: Any, named: Any
+def converted_node(
+    conversion: Conversion, node: Any, name: str, e: NodeEmitter, arguments: Any, named: Any
 ) -> Any:
-    """What a conversion gives; what it does not expect is an UnsupportedError."""
+    """The values to which a node is converted.
+
+    Raises:
+        UnsupportedError: the conversion does not serve the arguments, or PyTorch has others in this version.
+        ExecutionError: the conversion failed: a defect, whose cause the error names.
+    """
+    mismatch = argument_mismatch(conversion, (e, *arguments), named)
+    if mismatch is not None:
+        reason = f"has no conversion for these arguments ({mismatch})"
+        raise UnsupportedError(reason, operation=name, location=model_location(node))
     try:
         return conversion(e, *arguments, **named)
     except NimbleError as error:
         raise _located(error, node) from error
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        reason = f"has no conversion for these arguments: {error}"
-        raise UnsupportedError(reason, operation=name, location=model_location(node)) from error
+    except Exception as error:
+        location = model_location(node)
+        raise ExecutionError(failure_reason(error), operation=name, location=location) from error
+
+
+def _constant_array(tensor: Any) -> Array:
+    """The elements of a constant of a graph; while torch.compile traces, tensors have none by default."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        return array_of(tensor)
+
+
+def argument_mismatch(
+    conversion: Conversion, arguments: Sequence[Any], named: Mapping[str, Any]
+) -> str | None:
+    """How arguments differ from a conversion's parameters, which are those of one version of PyTorch."""
+    try:
+        inspect.signature(conversion).bind(*arguments, **named)
+    except TypeError as error:
+        return str(error)
+    return None
 
 
 def _located(error: NimbleError, node: Any) -> NimbleError:

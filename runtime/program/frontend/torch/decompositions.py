@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
+from .fast_paths import FAST_PATHS
 from .table import conversions
 
 _KEPT: Final = frozenset({"aten._local_scalar_dense.default"})
@@ -42,12 +43,14 @@ def export_decompositions() -> Any:
 @functools.cache
 def graph_decompositions() -> dict[Any, Any]:
     """The decompositions of a graph that torch.compile makes: all of PyTorch's without a conversion here."""
+    import torch
     from torch._decomp import decomposition_table
     from torch.export import default_decompositions
 
     known = conversions()
     # The default decompositions come second: they call what an operation of other operations stands for.
     tables = {**decomposition_table, **default_decompositions()}
+    tables |= {getattr(torch.ops.aten, name).default: function for name, function in FAST_PATHS.items()}
     return {
         target: function
         for target, function in tables.items()

@@ -8,7 +8,21 @@ from typing import Any, Final
 import numpy as np
 
 from ....types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, Array, ElementType, TensorType, storage_range
-from ...ir import UNKNOWN, Block, Builder, DenseElementsAttribute, Location, Region, Value, tensor_type
+from ...ir import (
+    UNKNOWN,
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    DictionaryAttribute,
+    IntegerAttribute,
+    Location,
+    Region,
+    Value,
+    tensor_type,
+)
+from ...ops.custom_calls.lapack import ROUTINES, column_major_layout, routine_name
+from ...ops.custom_calls.lapack import Shape as RoutineShape
+from ...ops.custom_calls.view import TYPED_FFI
 from ...ops.framework.encoding import encode_attributes
 from ...ops.reduction.bodies import extreme, identity
 
@@ -21,6 +35,9 @@ I64: Final = ELEMENT_TYPES["i64"]
 F32: Final = ELEMENT_TYPES["f32"]
 F64: Final = ELEMENT_TYPES["f64"]
 UI64: Final = ELEMENT_TYPES["ui64"]
+
+_LETTERS: Final = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z"}
+"""The letters of element types in the names of LAPACK's routines."""
 
 
 def shape_of(value: Value) -> Shape:
@@ -52,6 +69,16 @@ def real_type(type: ElementType) -> ElementType:
 def positive(dim: int, rank: int) -> int:
     """A dimension that may count from the end."""
     return dim + max(rank, 1) if dim < 0 else dim
+
+
+def _layouts(types: Sequence[TensorType], shapes: Sequence[RoutineShape]) -> tuple[tuple[int, ...], ...]:
+    """The layouts in which a routine of LAPACK takes or gives values: matrices column by column."""
+    return tuple(
+        [
+            tuple(column_major_layout(len(type.shape), shape))
+            for type, shape in zip(types, shapes, strict=True)
+        ]
+    )
 
 
 class Emitter:
@@ -275,6 +302,17 @@ class Emitter:
         inner._builder.create("stablehlo.return", results, location=self.location)
         return Region([block])
 
+    def while_loop(
+        self,
+        initial: Sequence[Value],
+        condition: Callable[[Emitter, Sequence[Value]], Value],
+        body: Callable[[Emitter, Sequence[Value]], Sequence[Value]],
+    ) -> tuple[Value, ...]:
+        """The values after `body` was applied to them as long as `condition` holds."""
+        types = [tensor_type(value) for value in initial]
+        regions = [self.region(types, lambda e, values: [condition(e, values)]), self.region(types, body)]
+        return self.create("stablehlo.while", initial, types, regions)
+
     def combiner(self, name: str, type: ElementType) -> Region:
         """A region that applies an operation to two scalars; ``"second"`` returns the second one."""
         scalar = TensorType((), type)
@@ -308,6 +346,32 @@ class Emitter:
     def keep_dims(self, reduced: Value, sizes: Shape, dims: Sequence[int]) -> Value:
         """A reduced value whose reduced dimensions have size 1."""
         return self.reshape(reduced, [1 if d in dims else size for d, size in enumerate(sizes)])
+
+    # Routines of LAPACK
+
+    def routine(
+        self, name: str, operands: Sequence[Value], types: Sequence[TensorType], **parameters: int | str
+    ) -> tuple[Value, ...]:
+        """A custom call of a routine of LAPACK, by the name of its target without the element type's letter.
+
+        A parameter that is a letter is passed by its code.
+        """
+        numbers = {key: ord(n) if isinstance(n, str) else int(n) for key, n in parameters.items()}
+        configuration = {key: IntegerAttribute(n, ELEMENT_TYPES["ui8"]) for key, n in numbers.items()}
+        target = routine_name(_LETTERS[element_type(operands[0]).name], name)
+        attributes = {
+            "call_target_name": target,
+            "api_version": TYPED_FFI,
+            "operand_layouts": _layouts(
+                [tensor_type(value) for value in operands], ROUTINES[target].operands
+            ),
+            "result_layouts": _layouts(types, ROUTINES[target].results),
+        }
+        encoded = encode_attributes("stablehlo.custom_call", attributes)
+        encoded["backend_config"] = DictionaryAttribute(configuration)
+        return self._builder.create(
+            "stablehlo.custom_call", operands, types, encoded, location=self.location
+        ).results
 
     # Products
 

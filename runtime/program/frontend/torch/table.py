@@ -10,13 +10,14 @@ Source: PyTorch, "Core ATen IR", and the schemas of ``torch.ops.aten``.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from ....errors import UnsupportedError
 from ....types import COMPLEX, ELEMENT_TYPES, FLOAT, ElementType, TensorType
-from ...ir import Block, Value
+from ...ir import Block, Builder, Region, Value
 from .element_types import element_type_of, torch_type_of
 from .emitter import F32, I1, I64, Emitter, Number, element_type, shape_of, wider
 
@@ -27,20 +28,28 @@ AnyConversion = TypeVar("AnyConversion", bound=Conversion)
 _MODULES: Final = (
     "attention",
     "contractions",
+    "control",
     "convolutions",
     "creation",
     "elementwise",
+    "factorizations",
     "fourier",
     "indexing",
     "linear_algebra",
+    "matrix_functions",
+    "maximum_windows",
     "movement",
     "pooling",
     "prims",
     "random",
     "reductions",
     "resampling",
+    "sampling",
     "scatters",
+    "searching",
+    "segments",
     "sorting",
+    "special",
 )
 """The modules that declare conversions."""
 
@@ -68,7 +77,7 @@ def declared(name: str) -> Conversion:
 def conversions() -> dict[str, Conversion]:
     """All conversions by the operation's name and overload."""
     for module in _MODULES:
-        importlib.import_module(f".{module}", __package__)
+        importlib.import_module(f".conversions.{module}", __package__)
     return _CONVERSIONS
 
 
@@ -79,15 +88,66 @@ class NodeEmitter(Emitter):
         types: the types of the node's results; None for a result that is no tensor, or that is not there.
         used: the numbers of the results that other nodes use.
         is_contiguous: whether PyTorch stores the first operand in row-major order.
-        seed: gives the key of the random bits of the next operation that needs some.
+        run: appends the operations of a graph that the node calls; returns the graph's results.
     """
 
-    def __init__(self, block: Block, seed: Callable[[], Value]) -> None:
+    def __init__(
+        self,
+        block: Block,
+        seed: Callable[[], Value],
+        run: Callable[[Any, Sequence[Any]], list[Any]] | None = None,
+    ) -> None:
         super().__init__(block)
         self.types: Sequence[TensorType | None] = ()
         self.used: frozenset[int] = frozenset()
         self.is_contiguous = True
-        self.seed = seed
+        self._seed = seed
+        self._repeats: str | None = None
+        self._run = run
+
+    def seed(self) -> Value:
+        """The key of the random bits of the next operation that needs some.
+
+        Raises:
+            UnsupportedError: the operation is in a loop, whose passes would all get the same bits.
+        """
+        if self._repeats is not None:
+            raise unsupported(f"{self._repeats} cannot draw random numbers")
+        return self._seed()
+
+    @contextlib.contextmanager
+    def without_random_numbers(self, where: str) -> Iterator[None]:
+        """Refuse random numbers, in what is called `where`."""
+        before, self._repeats = self._repeats, where
+        try:
+            yield
+        finally:
+            self._repeats = before
+
+    def run(self, graph: Any, operands: Sequence[Any]) -> list[Any]:
+        """Append the operations of a graph that the node calls.
+
+        Returns:
+            The graph's results.
+        """
+        assert self._run is not None
+        types, location = self.types, self.location
+        results = self._run(graph, operands)
+        self.types, self.location = types, location
+        return results
+
+    def nested(
+        self, types: Sequence[TensorType], body: Callable[[Sequence[Value]], Sequence[Value]]
+    ) -> Region:
+        """A region that returns what `body`, which appends by this emitter, makes of its arguments."""
+        block = Block(types)
+        outer, self._builder = self._builder, Builder(block)
+        try:
+            results = body(block.arguments)
+            self._builder.create("stablehlo.return", results, location=self.location)
+        finally:
+            self._builder = outer
+        return Region([block])
 
     @property
     def type(self) -> TensorType:
@@ -133,6 +193,13 @@ class NodeEmitter(Emitter):
     def finish(self, value: Value) -> Value:
         """A value in the type of the node's result."""
         return self.reshape(self.convert(value, self.element), self.type.shape)
+
+    def reshaped(self, values: Sequence[Value]) -> list[Value]:
+        """Values in the shapes of the node's results."""
+        return [
+            value if type is None else self.reshape(value, type.shape)
+            for value, type in zip(values, self.types, strict=True)
+        ]
 
 
 def unsupported(reason: str) -> UnsupportedError:

@@ -212,13 +212,13 @@ class Routine:
         """The functions that convert the layouts of the operands and of the results."""
         enter = [
             _layout_conversion(
-                _layout(view.operand_layouts, position, type.rank), _column_major_layout(type.rank, shape)
+                _layout(view.operand_layouts, position, type.rank), column_major_layout(type.rank, shape)
             )
             for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
         ]
         leave = [
             _layout_conversion(
-                _column_major_layout(type.rank, shape), _layout(view.result_layouts, position, type.rank)
+                column_major_layout(type.rank, shape), _layout(view.result_layouts, position, type.rank)
             )
             for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
         ]
@@ -271,7 +271,7 @@ def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -
     return range(rank)[::-1] if layouts is None else layouts[position]
 
 
-def _column_major_layout(rank: int, shape: Shape) -> Sequence[int]:
+def column_major_layout(rank: int, shape: Shape) -> Sequence[int]:
     """The layout of a batch of matrices or vectors in LAPACK."""
     order = list(range(rank))[::-1]
     if len(shape.letters) == 2:

@@ -40,6 +40,24 @@ TOLERANCES = {
 CHOICES = {"topk": 1, "kthvalue": 1, "median": 1, "mode": 1, "nanmedian": 1}
 """Operators that may give the index of any of equal elements, and the number of results that are compared."""
 
+
+def _product(*factors: Any) -> Any:
+    import functools
+
+    return functools.reduce(lambda x, y: x @ y, factors)
+
+
+DETERMINED: dict[str, Callable[..., list[Any]]] = {
+    "linalg.svd": lambda u, s, vh: [
+        s,
+        _product(u[..., : s.shape[-1]] * s[..., None, :], vh[..., : s.shape[-1], :]),
+    ],
+    "svd": lambda u, s, v: [s, _product(u[..., : s.shape[-1]] * s[..., None, :], v[..., : s.shape[-1]].mH)],
+    "linalg.eigh": lambda w, v: [w, _product(v * w[..., None, :].to(v.dtype), v.mH)],
+    "linalg.eig": lambda w, v: [w, (v * v.conj()).sum(-2)],
+}
+"""What is the same for all correct results of factorizations whose vectors have any phase."""
+
 RANDOM = (
     "bernoulli",
     "dropout",
@@ -51,6 +69,8 @@ RANDOM = (
     "exponential",
     "geometric",
     "log_normal",
+    "rrelu",
+    "fractional_max_pool",
 )
 """Parts of the names of operators with random results."""
 
@@ -85,8 +105,31 @@ def compiled(function: Callable[..., Any], options: nimblehlo.Options) -> Callab
     return differentiated  # type: ignore[no-any-return]
 
 
-def flat_function(operator: Any, sample: Any, limit: int | None) -> tuple[Callable[..., Any], list[Any]]:
-    """A sample as a function of its tensors alone, which returns its first `limit` results."""
+def traced(function: Callable[..., Any], options: nimblehlo.Options) -> Callable[..., Any]:
+    """A function compiled as a graph: of operations, or where PyTorch cannot trace these, by TorchDynamo."""
+    import torch
+
+    def run(*inputs: Any) -> Any:
+        try:
+            return compiled(function, options)(*inputs)
+        except NimbleError:
+            raise
+        except Exception:
+            # Constant tensors in a function, and loops over numbers, are TorchDynamo's alone.
+            torch._dynamo.reset()
+            settings = {"compile": options.compile, "reference": options.reference}
+            return torch.compile(function, backend="nimblehlo", fullgraph=True, options=settings)(*inputs)
+
+    return run
+
+
+def flat_function(
+    operator: Any, sample: Any, limit: int | None, determined: Callable[..., list[Any]] | None = None
+) -> tuple[Callable[..., Any], list[Any]]:
+    """A sample as a function of its tensors alone, which returns its first `limit` results.
+
+    `determined` gives what is compared in their place.
+    """
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -99,6 +142,8 @@ def flat_function(operator: Any, sample: Any, limit: int | None) -> tuple[Callab
             replaced[position] = tensor.clone()
         args, kwargs = tree_unflatten(replaced, spec)
         results, _ = tree_flatten(operator(*args, **kwargs))
+        if determined is not None:
+            results = determined(*results)
         return [result.clone() for result in results[:limit] if isinstance(result, torch.Tensor)]
 
     return function, [leaves[position] for position in positions]
@@ -130,6 +175,7 @@ def compare_sample(
     options: nimblehlo.Options,
     limit: int | None = None,
     *,
+    determined: Callable[..., list[Any]] | None = None,
     values: bool = True,
     gradients: bool = False,
 ) -> str | None:
@@ -138,11 +184,11 @@ def compare_sample(
     Raises:
         UnsupportedError: an operation has no conversion.
     """
-    function, inputs = flat_function(operator, sample, limit)
+    function, inputs = flat_function(operator, sample, limit, determined)
     with without_onednn():
         pairs = [
             gradients_of(run, inputs) if gradients else run(*inputs)
-            for run in (compiled(function, options), function)
+            for run in (traced(function, options), function)
         ]
     reasons = (difference(*pair, values=values) for pair in zip(*pairs, strict=True))
     return next((reason for reason in reasons if reason), None)
@@ -178,8 +224,9 @@ def outcome_of(
     for sample in itertools.islice(info.sample_inputs("cpu", dtype), samples):
         count += 1
         known = defined and not sample.kwargs.get("dropout_p")
+        determined = DETERMINED.get(info.full_name)
         status, reason = _outcome_of_sample(
-            info.op, sample, options, limit, values=known, gradients=gradients
+            info.op, sample, options, limit, values=known, gradients=gradients, determined=determined
         )
         if status != "passed":
             break
@@ -187,7 +234,7 @@ def outcome_of(
 
 
 def _outcome_of_sample(
-    operator: Any, sample: Any, options: nimblehlo.Options, limit: int | None, **settings: bool
+    operator: Any, sample: Any, options: nimblehlo.Options, limit: int | None, **settings: Any
 ) -> tuple[str, str]:
     try:
         reason = compare_sample(operator, sample, options, limit, **settings)
@@ -196,8 +243,18 @@ def _outcome_of_sample(
     except NimbleError as error:
         return "failed", f"{type(error).__name__}: {error}"
     except Exception as error:  # PyTorch does not trace the operator, or does not run it
+        cause = _nimble_cause(error)
+        if cause is not None:
+            return "unsupported" if isinstance(cause, UnsupportedError) else "failed", str(cause)
         return "untraced", f"{type(error).__name__}: {error}"
     return ("passed", "") if reason is None else ("failed", reason)
+
+
+def _nimble_cause(error: BaseException | None) -> NimbleError | None:
+    """The error of this runtime that TorchDynamo reports as its own."""
+    while error is not None and not isinstance(error, NimbleError):
+        error = error.__cause__ or getattr(error, "inner_exception", None) or error.__context__
+    return error
 
 
 def operators(names: Sequence[str], dtypes: Sequence[str]) -> Iterator[tuple[Any, Any]]:

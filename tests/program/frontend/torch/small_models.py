@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -11,15 +12,22 @@ from torch.nn import functional
 _LIBRARY: list[Any] = []
 
 
-def define_torchvision_operators() -> None:
-    """Let torchvision be imported beside a build of PyTorch that cannot load its native library."""
-    if _LIBRARY:
-        return
+def import_torchvision() -> Any:
+    """The package torchvision, also beside a build of PyTorch that cannot load its native library.
+
+    Models need none of its operators, but the package does not import while they are not declared.
+    """
+    with contextlib.suppress(RuntimeError):
+        import torchvision
+
+        return torchvision
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
-        if not hasattr(torch.ops.torchvision, name):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _LIBRARY.append(library)
+    import torchvision
+
+    return torchvision
 
 
 class FirstOutput(nn.Module):

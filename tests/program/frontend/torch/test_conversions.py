@@ -4,78 +4,27 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import nimblehlo
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.frontend.torch import table
-from nimblehlo.program.frontend.torch.resampling import cubic_weights, linear_weights
-from nimblehlo.program.frontend.torch.table import NodeEmitter, conversions
-from nimblehlo.program.ir import Block, Builder, Function, Module, Region, Value
-from nimblehlo.program.loading import load
-from nimblehlo.program.ops.framework.verify import verify
-from nimblehlo.types import Array, TensorType, element_type_of
+from nimblehlo.program.frontend.torch.conversions.resampling import cubic_weights, linear_weights
+from nimblehlo.program.frontend.torch.table import conversions
+from nimblehlo.types import Array
+from tests.program.frontend.torch.calling import converted
+
+HIGHER_ORDER = {"cond", "while_loop", "with_effects"}
+"""Operations that take graphs or operations, which have neither a namespace nor overloads."""
 
 RANDOM = np.random.default_rng(7)
 
 
-def no_seed() -> Value:
-    raise AssertionError("the operation takes no random bits")
-
-
-def converted(
-    name: str,
-    arguments: Sequence[Any],
-    results: Sequence[Array],
-    *,
-    used: Sequence[int] = (0, 1),
-    **named: Any,
-) -> list[Array]:
-    """Run an operation.
-
-    Args:
-        name: the operation.
-        arguments: an array stands for a tensor; arrays may be in lists.
-        results: arrays of the results' types and shapes.
-        used: the results that others use.
-        named: keyword arguments.
-    """
-    inputs: list[Array] = []
-    block = Block()
-
-    def as_value(argument: Any) -> Any:
-        if isinstance(argument, list):
-            return [as_value(each) for each in argument]
-        if not isinstance(argument, np.ndarray):
-            return argument
-        value = Value(_type(argument), block, len(inputs))
-        inputs.append(argument)
-        block.arguments = (*block.arguments, value)
-        return value
-
-    e = NodeEmitter(block, no_seed)
-    e.types, e.used = [_type(result) for result in results], frozenset(used)
-    given = conversions()[name](e, *map(as_value, arguments), **{k: as_value(v) for k, v in named.items()})
-    values = list(given) if isinstance(given, (list, tuple)) else [given]
-    assert [value.type for value in values] == list(e.types)
-    Builder(block).create("func.return", values)
-    region = Region([block])
-    module = Module([Function("main", region.type, region)])
-    verify(module)
-    return nimblehlo.execute(load(module), inputs, options=nimblehlo.Options(compile="never"))
-
-
-def _type(array: Array) -> TensorType:
-    return TensorType(array.shape, element_type_of(array.dtype))
-
-
 def test_the_table_names_overloads_and_lists_its_modules() -> None:
-    folder = Path(table.__file__).parent
+    folder = Path(table.__file__).parent / "conversions"
     declaring = {
         path.stem
         for path in folder.glob("*.py")
@@ -83,7 +32,7 @@ def test_the_table_names_overloads_and_lists_its_modules() -> None:
     }
     assert declaring == set(table._MODULES)
     for name in conversions():
-        assert re.fullmatch(r"(aten|prims)\.\w+\.\w+", name), name
+        assert re.fullmatch(r"(aten|prims)\.\w+\.\w+", name) or name in HIGHER_ORDER, name
 
 
 def test_a_second_conversion_of_an_operation_is_an_error() -> None:

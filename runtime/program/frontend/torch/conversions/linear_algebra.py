@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from ....types import ELEMENT_TYPES
-from ...ir import Value
-from .emitter import I64, Emitter, element_type, shape_of
-from .table import NodeEmitter, converts
+from .....types import ELEMENT_TYPES
+from ....ir import Value
+from ..emitter import I64, Emitter, element_type, is_complex, shape_of
+from ..table import NodeEmitter, converts
 
 _I32 = ELEMENT_TYPES["i32"]
 
 
-def triangle(e: Emitter, x: Value, *, lower: bool) -> Value:
-    """The elements of matrices in one triangle, 0 elsewhere."""
+def triangle(e: Emitter, x: Value, *, lower: bool, offset: int = 0) -> Value:
+    """The elements of matrices up to a diagonal, by its distance from the main one; 0 elsewhere."""
     rank = len(shape_of(x))
     row, column = e.iota(shape_of(x), rank - 2, I64), e.iota(shape_of(x), rank - 1, I64)
-    return e.select(e.compare("GE" if lower else "LE", row, column), x, e.like(x, 0))
+    diagonal = e.add(row, e.like(row, offset)) if offset else row
+    return e.select(e.compare("GE" if lower else "LE", diagonal, column), x, e.like(x, 0))
+
+
+def identity_like(e: Emitter, x: Value) -> Value:
+    """Matrices of the shape of others, with 1 on the diagonal."""
+    rank = len(shape_of(x))
+    row, column = e.iota(shape_of(x), rank - 2, I64), e.iota(shape_of(x), rank - 1, I64)
+    return e.select(e.compare("EQ", row, column), e.like(x, 1), e.like(x, 0))
+
+
+def adjoint(e: Emitter, x: Value) -> Value:
+    """The conjugate transposes of matrices."""
+    rank = len(shape_of(x))
+    transposed = e.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+    return e.unary("chlo.conj", transposed) if is_complex(element_type(x)) else transposed
 
 
 def factor(e: Emitter, x: Value, *, lower: bool) -> Value:
@@ -73,3 +88,25 @@ def cholesky_solve(e: NodeEmitter, b: Value, a: Value, upper: bool = False) -> V
     for transposed in steps:
         b = solve(e, a, b, lower=not upper, left=True, unit=False, transposed=transposed)
     return b
+
+
+@converts("aten.cholesky_inverse.default")
+def cholesky_inverse(e: NodeEmitter, a: Value, upper: bool = False) -> Value:
+    return cholesky_solve(e, identity_like(e, a), a, upper)
+
+
+@converts("aten.triangular_solve.default")
+def triangular_solve(
+    e: NodeEmitter,
+    b: Value,
+    a: Value,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> list[Value]:
+    """The solution, and the operand A, broadcast to the batch."""
+    batch = e.type.shape[:-2]
+    a = e.broadcast(a, (*batch, *shape_of(a)[-2:]))
+    b = e.broadcast(b, (*batch, *shape_of(b)[-2:]))
+    kind = "TRANSPOSE" if transpose else "NO_TRANSPOSE"
+    return [solve(e, a, b, lower=not upper, left=True, unit=unitriangular, transposed=kind), a]

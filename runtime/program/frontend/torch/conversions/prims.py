@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ....types import ELEMENT_TYPES
-from ...ir import Value
+from .....types import ELEMENT_TYPES
+from ....ir import Value
+from ..emitter import element_type, shape_of
+from ..table import NodeEmitter, Operand, converts, declared
 from . import creation, elementwise, movement, random, reductions, scatters  # noqa: F401
-from .emitter import element_type, shape_of
-from .table import NodeEmitter, Operand, converts, declared
 
 _SAME: Final = {
     "Tensor": "add sub mul eq ne ge gt le lt bitwise_and bitwise_or bitwise_xor remainder fmod",

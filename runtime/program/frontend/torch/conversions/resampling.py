@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ....types import Array
-from ...ir import Value
-from .emitter import Emitter, element_type, shape_of, wider
-from .table import NodeEmitter, converts
+from .....types import Array
+from ....ir import Value
+from ..emitter import Emitter, element_type, shape_of, wider
+from ..table import NodeEmitter, converts
 
 
 def adaptive_weights(size: int, result: int) -> Array:

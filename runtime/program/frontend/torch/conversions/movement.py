@@ -9,9 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from ...ir import Value
-from .emitter import Shape, element_type, positive, shape_of
-from .table import NodeEmitter, converts, unsupported
+from .....types import Array
+from ....ir import Value
+from ..emitter import Shape, element_type, positive, shape_of
+from ..table import NodeEmitter, converts, unsupported
 
 _END: Final = (1 << 63) - 1
 """PyTorch's limit of a slice without one."""
@@ -237,16 +238,27 @@ def as_strided(
     e: NodeEmitter, x: Value, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Value:
     """The elements at regular addresses of a value in row-major order."""
+    indices = strided_indices(e, x, size, stride, storage_offset or 0)
+    flat = e.reshape(x, (math.prod(shape_of(x)),))
+    return take(e, flat, e.dense(indices.reshape(-1, 1)), size)
+
+
+def strided_indices(
+    e: NodeEmitter, x: Value, size: Sequence[int], stride: Sequence[int], offset: int
+) -> Array:
+    """The numbers, in row-major order, of the elements of a value at regular addresses.
+
+    Raises:
+        UnsupportedError: the value is not stored in row-major order, or addresses lie outside of it.
+    """
     if not e.is_contiguous:
         raise unsupported("as_strided reads an operand that is not stored in row-major order")
-    indices = np.full(tuple(size), storage_offset or 0, np.int64)
+    indices = np.full(tuple(size), offset, np.int64)
     for dim, (count, step) in enumerate(zip(size, stride, strict=True)):
         indices += step * np.arange(count).reshape([-1 if d == dim else 1 for d in range(len(size))])
-    count = math.prod(shape_of(x))
-    if indices.size and not 0 <= indices.min() <= indices.max() < count:
+    if indices.size and not 0 <= indices.min() <= indices.max() < math.prod(shape_of(x)):
         raise unsupported("as_strided reads elements outside of its operand")
-    flat = e.reshape(x, (count,))
-    return take(e, flat, e.dense(indices.reshape(-1, 1)), size)
+    return indices
 
 
 def take(e: NodeEmitter, flat: Value, indices: Value, shape: Sequence[int]) -> Value:

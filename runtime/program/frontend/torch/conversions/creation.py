@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir import Value
-from .emitter import I64, Number, is_float
-from .table import NodeEmitter, Operand, converts
+from ....ir import Value
+from ..emitter import I64, Number, is_float
+from ..table import NodeEmitter, Operand, converts
 
 
 @converts(

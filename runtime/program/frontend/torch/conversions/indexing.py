@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...ir import Value
-from ...ops.numerics.broadcast_shapes import broadcast_shapes
-from .emitter import I1, I64, Emitter, Shape, element_type, positive, shape_of
+from ....ir import Value
+from ....ops.numerics.broadcast_shapes import broadcast_shapes
+from ..emitter import I1, I64, Emitter, Shape, element_type, positive, shape_of
+from ..table import NodeEmitter, converts, unsupported
 from .movement import take
-from .table import NodeEmitter, converts, unsupported
 
 
 class IndexVectors(NamedTuple):
@@ -66,6 +66,23 @@ def index_vectors(e: Emitter, x: Value, indices: Sequence[Value | None]) -> Inde
     return IndexVectors(e.concatenate(columns, len(shape)), dims, shape, dims[0] if adjacent else 0)
 
 
+def take_rows(e: Emitter, x: Value, indices: Value) -> Value:
+    """The rows of a matrix at indices of shape [n]."""
+    vectors = index_vectors(e, x, [indices])
+    columns = shape_of(x)[1]
+    return e.one(
+        "stablehlo.gather",
+        [x, vectors.vectors],
+        (shape_of(indices)[0], columns),
+        element_type(x),
+        offset_dims=(1,),
+        collapsed_slice_dims=(0,),
+        start_index_map=(0,),
+        index_vector_dim=1,
+        slice_sizes=(1, columns),
+    )
+
+
 @converts("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def index(e: NodeEmitter, x: Value, indices: Sequence[Value | None]) -> Value:
     vectors = index_vectors(e, x, indices)
@@ -114,20 +131,17 @@ def take_flat(e: NodeEmitter, x: Value, indices: Value) -> Value:
     return take(e, e.reshape(x, (count,)), vectors, shape_of(indices))
 
 
-@converts("aten.gather.default")
-def gather(e: NodeEmitter, x: Value, dim: int, indices: Value, *, sparse_grad: bool = False) -> Value:
+def take_along(e: Emitter, x: Value, dim: int, indices: Value) -> Value:
     """Element ``x[i, ..., indices[i, ..., k], ..., j]`` at ``[i, ..., k, ..., j]``."""
-    if not shape_of(x):
-        return e.broadcast(x, shape_of(indices))
-    if not shape_of(indices):
-        indices = e.reshape(indices, (1,) * len(shape_of(x)))
     shape = shape_of(indices)
+    if not math.prod(shape):
+        return e.full(0, shape, element_type(x))
     dim = positive(dim, len(shape))
     others = tuple([d for d in range(len(shape)) if d != dim])
     for other in others:
         x = e.slice(x, other, 0, shape[other])
     vectors = from_start(e, indices, shape_of(x)[dim])
-    taken = e.one(
+    return e.one(
         "stablehlo.gather",
         [x, e.reshape(vectors, (*shape, 1))],
         shape,
@@ -139,4 +153,12 @@ def gather(e: NodeEmitter, x: Value, dim: int, indices: Value, *, sparse_grad: b
         index_vector_dim=len(shape),
         slice_sizes=(1,) * len(shape),
     )
-    return e.reshape(taken, e.type.shape)
+
+
+@converts("aten.gather.default")
+def gather(e: NodeEmitter, x: Value, dim: int, indices: Value, *, sparse_grad: bool = False) -> Value:
+    if not shape_of(x):
+        return e.broadcast(x, shape_of(indices))
+    if not shape_of(indices):
+        indices = e.reshape(indices, (1,) * len(shape_of(x)))
+    return e.reshape(take_along(e, x, dim, indices), e.type.shape)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from ...ir import Value
-from .emitter import I64, element_type, shape_of, wider
+from ....ir import Value
+from ..emitter import I64, element_type, shape_of, wider
+from ..table import NodeEmitter, converts, unsupported
 from .reductions import total
-from .table import NodeEmitter, converts, unsupported
 
 _BATCH = ([0, 1], [0, 1])
 

@@ -9,13 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from ....types import INTEGER
-from ...ir import Value
-from .emitter import I1, I64, Emitter, Number, element_type, positive, shape_of, wider
+from .....types import INTEGER
+from ....ir import Value
+from ..emitter import I1, I64, Emitter, Number, element_type, positive, shape_of, wider
+from ..table import NodeEmitter, Operand, converts, unsupported
 from .indexing import from_start, index_vectors
-from .movement import take
+from .movement import strided_indices, take
 from .reductions import cumulative
-from .table import NodeEmitter, Operand, converts, unsupported
 
 ASSIGN: Final = "second"
 """The combination that keeps the update."""
@@ -118,6 +118,22 @@ def scatter_along(e: Emitter, name: str, x: Value, dim: int, indices: Value, upd
         inserted_window_dims=every,
         scatter_dims_to_operand_dims=every,
         index_vector_dim=len(shape),
+    )
+
+
+def scatter_rows(e: Emitter, name: str, x: Value, rows: Value, updates: Value) -> Value:
+    """Combine each ``updates[k]`` with ``x[rows[k]]``; rows that are out of bounds are dropped."""
+    (count,), rank = shape_of(rows), len(shape_of(x))
+    return e.one(
+        "stablehlo.scatter",
+        [x, e.reshape(rows, (count, 1)), updates],
+        shape_of(x),
+        element_type(x),
+        [e.combiner(name, element_type(x))],
+        update_window_dims=tuple(range(1, rank)),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+        index_vector_dim=1,
     )
 
 
@@ -240,3 +256,19 @@ def diagonal_scatter(
     others = [d for d in range(rank) if d not in (first, second)]
     mapped = e.transpose(rows, [*sorted(range(rank - 1), key=[*others, first].__getitem__)])
     return e.select(on_diagonal, e.broadcast_in_dim(mapped, shape, sorted([*others, first])), x)
+
+
+@converts("aten.as_strided_scatter.default", "prims.as_strided_scatter.default")
+def as_strided_scatter(
+    e: NodeEmitter,
+    x: Value,
+    source: Value,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Value:
+    """The operand with other elements at regular addresses."""
+    indices = strided_indices(e, x, size, stride, storage_offset or 0)
+    count = math.prod(shape_of(x))
+    rows, updates = e.dense(indices.reshape(-1)), e.reshape(source, (indices.size,))
+    return e.reshape(scatter_rows(e, ASSIGN, e.reshape(x, (count,)), rows, updates), shape_of(x))

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from ....types import ELEMENT_TYPES
-from ...ir import Value
-from .emitter import Emitter, element_type, positive, real_type, shape_of
-from .table import NodeEmitter, converts
+from .....types import ELEMENT_TYPES
+from ....ir import Value
+from ..emitter import Emitter, element_type, positive, real_type, shape_of
+from ..table import NodeEmitter, converts
 
 _COMPLEX: Final = {name: ELEMENT_TYPES[f"complex<{name}>"] for name in ("f32", "f64")}
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ....types import TensorType
-from ...ir import Value
-from .emitter import I1, I32, I64, Emitter, element_type, is_float, positive, shape_of
-from .table import NodeEmitter, converts
+from .....types import TensorType
+from ....ir import Value
+from ..emitter import I1, I32, I64, Emitter, element_type, is_float, positive, shape_of
+from ..table import NodeEmitter, converts
+from .indexing import take_along
 
 
 def sort_with_indices(e: Emitter, x: Value, dim: int, *, descending: bool) -> tuple[Value, Value]:
@@ -80,27 +82,59 @@ def topk(
     return [e.transpose(values, order), e.convert(e.transpose(indices, order), I64)]
 
 
+def _at_position(e: Emitter, x: Value, dim: int, position: int) -> list[Value]:
+    """The element at a position of the sorted values along a dimension, and its index; both without it."""
+    if not shape_of(x):
+        return [x, e.full(0, (), I64)]
+    shape, dim = shape_of(x), positive(dim, len(shape_of(x)))
+    rest = shape[:dim] + shape[dim + 1 :]
+    results = sort_with_indices(e, x, dim, descending=False)
+    return [e.reshape(e.slice(each, dim, position, position + 1), rest) for each in results]
+
+
+def _median(e: Emitter, x: Value, dim: int) -> list[Value]:
+    """The lower one of two medians, and its index. A NaN is the median: the last one in the order."""
+    size = shape_of(x)[dim] if shape_of(x) else 1
+    middle = _at_position(e, x, dim, (size - 1) // 2)
+    if not is_float(element_type(x)) or not shape_of(x):
+        return middle
+    last = _at_position(e, x, dim, size - 1)
+    has_nan = e.is_nan(last[0])
+    return [e.select(has_nan, *pair) for pair in zip(last, middle, strict=True)]
+
+
+def _nanmedian(e: Emitter, x: Value, dim: int) -> list[Value]:
+    """The median of the values other than NaN, which sort as the largest."""
+    if not is_float(element_type(x)) or not shape_of(x):
+        return _median(e, x, dim)
+    shape, dim = shape_of(x), positive(dim, len(shape_of(x)))
+    counts = e.reduce("stablehlo.add", e.convert(e.negated(e.is_nan(x)), I64), [dim], keep=True)
+    one = e.like(counts, 1)
+    before = e.binary("stablehlo.maximum", e.subtract(counts, one), e.like(counts, 0))
+    middle = e.binary("stablehlo.shift_right_logical", before, one)
+    results = sort_with_indices(e, x, dim, descending=False)
+    return [e.reshape(take_along(e, each, dim, middle), shape[:dim] + shape[dim + 1 :]) for each in results]
+
+
 @converts("aten.kthvalue.default")
 def kthvalue(e: NodeEmitter, x: Value, k: int, dim: int = -1, keepdim: bool = False) -> list[Value]:
-    results = sort(e, x, dim)
-    if shape_of(x):
-        dim = positive(dim, len(shape_of(x)))
-        results = [e.slice(value, dim, k - 1, k) for value in results]
-    return [e.reshape(value, type.shape) for value, type in zip(results, e.types, strict=True) if type]
+    return e.reshaped(_at_position(e, x, dim, k - 1))
 
 
-@converts("aten.median.default")
-def median_of_all(e: NodeEmitter, x: Value) -> Value:
-    return median(e, e.reshape(x, (math.prod(shape_of(x)),)), 0)[0]
+def _of_all(along: Callable[[Emitter, Value, int], list[Value]]) -> Any:
+    def convert(e: NodeEmitter, x: Value) -> Value:
+        return along(e, e.reshape(x, (math.prod(shape_of(x)),)), 0)[0]
+
+    return convert
 
 
-@converts("aten.median.dim")
-def median(e: NodeEmitter, x: Value, dim: int, keepdim: bool = False) -> list[Value]:
-    size = shape_of(x)[dim] if shape_of(x) else 1
-    values, indices = kthvalue(e, x, (size + 1) // 2, dim)
-    if not is_float(element_type(x)) or not shape_of(x):
-        return [values, indices]
-    # A NaN is the median: the last one of those that sort as the largest.
-    last = kthvalue(e, x, size, dim)
-    has_nan = e.is_nan(last[0])
-    return [e.select(has_nan, last[0], values), e.select(has_nan, last[1], indices)]
+def _of_dim(along: Callable[[Emitter, Value, int], list[Value]]) -> Any:
+    def convert(e: NodeEmitter, x: Value, dim: int, keepdim: bool = False) -> list[Value]:
+        return e.reshaped(along(e, x, dim))
+
+    return convert
+
+
+for _name, _function in {"median": _median, "nanmedian": _nanmedian}.items():
+    converts(f"aten.{_name}.default")(_of_all(_function))
+    converts(f"aten.{_name}.dim")(_of_dim(_function))

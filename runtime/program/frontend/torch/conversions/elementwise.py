@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from ....types import BOOLEAN, ELEMENT_TYPES, SIGNED, UNSIGNED
-from ...ir import Value
-from .emitter import F64, I1, Number, element_type, is_complex, is_float, real_type, shape_of, wider
-from .table import NodeEmitter, Operand, converts
+from .....types import BOOLEAN, ELEMENT_TYPES, SIGNED, UNSIGNED
+from ....ir import Value
+from ..emitter import F64, I1, Number, element_type, is_complex, is_float, real_type, shape_of, wider
+from ..table import NodeEmitter, Operand, converts
 
 _UNARY: Final = {
     "acos": "chlo.acos",
@@ -438,6 +438,13 @@ def view_as_complex(e: NodeEmitter, x: Value) -> Value:
 @converts("aten.complex.default")
 def make_complex(e: NodeEmitter, real: Value, imag: Value) -> Value:
     return e.one("stablehlo.complex", list(e.operands(real, imag)), e.type.shape, e.element)
+
+
+@converts("aten.polar.default")
+def polar(e: NodeEmitter, magnitude: Value, angle: Value) -> Value:
+    x, angle = e.operands(magnitude, angle)
+    components = [e.multiply(x, e.unary(f"stablehlo.{name}", angle)) for name in ("cosine", "sine")]
+    return e.one("stablehlo.complex", components, e.type.shape, e.element)
 
 
 @converts("aten.real.default", "prims.real.default")

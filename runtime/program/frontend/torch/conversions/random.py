@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ....types import ELEMENT_TYPES, ElementType, TensorType
-from ...ir import Value
-from .emitter import F32, F64, I64, UI64, Number, element_type, is_complex, real_type, shape_of
+from .....types import ELEMENT_TYPES, ElementType, TensorType
+from ....ir import Value
+from ..emitter import F32, F64, I64, UI64, Number, element_type, is_complex, real_type, shape_of
+from ..table import NodeEmitter, converts, unsupported
+from .reductions import cumulative
+from .searching import positions
 from .sorting import sort_with_indices
-from .table import NodeEmitter, converts, unsupported
 
 _UI32 = ELEMENT_TYPES["ui32"]
 
@@ -134,3 +136,56 @@ def native_dropout(e: NodeEmitter, x: Value, p: float, train: bool | None) -> li
 def _without_generator(options: object) -> None:
     if isinstance(options, dict) and options.get("generator") is not None:
         raise unsupported("takes a torch.Generator of its own; use the default one and torch.manual_seed")
+
+
+@converts("prims.normal.default")
+def prims_normal(
+    e: NodeEmitter, shape: Sequence[int], *, mean: Number, std: Number, **options: object
+) -> Value:
+    _without_generator(options)
+    values = normal_floats(e, shape, e.element)
+    return e.add(e.multiply(values, e.like(values, std)), e.like(values, mean))
+
+
+@converts("aten.multinomial.default")
+def multinomial(
+    e: NodeEmitter, x: Value, num_samples: int, replacement: bool = False, **options: object
+) -> Value:
+    """Indices drawn by weights along the last dimension: by cumulated weights, or by exponential races."""
+    _without_generator(options)
+    weights = e.convert(x, F64)
+    last, shape = len(shape_of(x)) - 1, shape_of(x)
+    if replacement:
+        cumulated = cumulative(e, "stablehlo.add", weights, last)
+        total = e.broadcast_in_dim(
+            e.slice(cumulated, last, shape[last] - 1, shape[last]), e.type.shape, range(last + 1)
+        )
+        drawn = e.multiply(uniform_floats(e, e.type.shape, F64), total)
+        return positions(e, cumulated, drawn, right=True)
+    uniform = uniform_floats(e, shape, F64)
+    times = e.unary(
+        "stablehlo.negate", e.unary("stablehlo.log_plus_one", e.unary("stablehlo.negate", uniform))
+    )
+    order = sort_with_indices(e, e.divide(times, weights), last, descending=False)[1]
+    return e.slice(order, last, 0, num_samples)
+
+
+@converts("aten.rrelu_with_noise_functional.default")
+def rrelu(
+    e: NodeEmitter,
+    x: Value,
+    noise: Value,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: object = None,
+) -> list[Value]:
+    """Negative elements times random slopes, which are the second result."""
+    _without_generator({"generator": generator})
+    slope = e.like(x, (lower + upper) / 2)
+    is_negative = e.compare("LE", x, e.like(x, 0))
+    if training:
+        drawn = uniform_floats(e, shape_of(x), element_type(x))
+        slope = e.add(e.multiply(drawn, e.like(x, upper - lower)), e.like(x, lower))
+        noise = e.select(is_negative, slope, e.like(x, 1))
+    return [e.select(is_negative, e.multiply(x, slope), x), noise]

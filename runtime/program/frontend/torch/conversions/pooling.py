@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....types import Array, TensorType
-from ...ir import Value
+from .....types import Array, TensorType
+from ....ir import Value
+from ..emitter import I64, Emitter, Shape, element_type, shape_of, wider
+from ..table import NodeEmitter, converts
 from .convolutions import per_dim
-from .emitter import I64, Emitter, Shape, element_type, shape_of, wider
 from .reductions import picker
 from .scatters import scatter_along
-from .table import NodeEmitter, converts
 
 
 class Windows(NamedTuple):
@@ -124,7 +124,11 @@ def _max_pool_backward(rank: int) -> Any:
 
 
 for _rank in (2, 3):
-    converts(f"aten.max_pool{_rank}d_with_indices_backward.default")(_max_pool_backward(_rank))
+    converts(
+        f"aten.max_pool{_rank}d_with_indices_backward.default",
+        f"aten.adaptive_max_pool{_rank}d_backward.default",
+        f"aten.fractional_max_pool{_rank}d_backward.default",
+    )(_max_pool_backward(_rank))
 
 
 def _divisors(windows: Windows, count_include_pad: bool, divisor_override: int | None) -> Array:

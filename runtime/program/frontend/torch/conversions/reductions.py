@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....types import ELEMENT_TYPES, TensorType
-from ...ir import Value
-from .emitter import I1, I64, Emitter, Number, element_type, is_complex, is_float, positive, shape_of, wider
-from .table import NodeEmitter, converts
+from .....types import ELEMENT_TYPES, TensorType
+from ....ir import Value
+from ..emitter import I1, I64, Emitter, Number, element_type, is_complex, is_float, positive, shape_of, wider
+from ..table import NodeEmitter, converts
 
 Dims = Sequence[int] | int | None
 
@@ -185,7 +185,7 @@ def _with_index(direction: str) -> Any:
         if not shape_of(x):
             return [x, e.full(0, (), I64)]
         results = extreme_with_index(e, x, positive(dim, len(shape_of(x))), direction)
-        return [e.reshape(value, type.shape) for value, type in zip(results, e.types, strict=True) if type]
+        return e.reshaped(results)
 
     return convert
 
@@ -271,3 +271,22 @@ converts("aten.cummin.default")(_running_extreme("LT"))
 def count_nonzero(e: NodeEmitter, x: Value, dim: Dims = None) -> Value:
     counted = e.convert(e.convert(x, I1), I64)
     return e.finish(total(e, counted, dims_of(x, dim)))
+
+
+@converts("aten._weight_norm_interface_backward.default")
+def weight_norm_backward(
+    e: NodeEmitter, gradient: Value, v: Value, g: Value, norms: Value, dim: int
+) -> list[Value]:
+    """The gradients of a direction and of a length, from that of ``v * g / norm(v)``."""
+    type, shape = wider(element_type(v)), shape_of(v)
+    gradient, v, g, norms = (e.convert(each, type) for each in (gradient, v, g, norms))
+    dims = [d for d in range(len(shape)) if d != positive(dim, len(shape))]
+    product = total(e, e.multiply(gradient, v), dims, keep=True)
+    length, norm = (e.reshape(each, shape_of(product)) for each in (g, norms))
+    of_length = e.divide(product, norm)
+    along = e.multiply(v, e.broadcast(e.divide(of_length, norm), shape))
+    of_direction = e.multiply(e.broadcast(e.divide(length, norm), shape), e.subtract(gradient, along))
+    return [
+        e.convert(value, e.element_of(number))
+        for number, value in enumerate((of_direction, e.reshape(of_length, shape_of(g))))
+    ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...ir import Value
-from .emitter import Emitter, element_type, shape_of
+from ....ir import Value
+from ..emitter import Emitter, element_type, shape_of
+from ..table import NodeEmitter, converts
 from .reductions import total
-from .table import NodeEmitter, converts
 
 
 class Geometry(NamedTuple):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ...ir import Value
-from .emitter import I1, Number, element_type, shape_of, wider
-from .table import NodeEmitter, converts
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....ir import Value
+from ..emitter import I1, Emitter, Number, element_type, shape_of, wider
+from ..table import NodeEmitter, converts
+from .indexing import take_rows
 
 
-def product(e: NodeEmitter, x: Value, y: Value) -> Value:
+def product(e: Emitter, x: Value, y: Value) -> Value:
     """The product of matrices, or of batches of matrices."""
     batch = tuple(range(len(shape_of(x)) - 2))
     first, second = len(batch) + 1, len(batch)
@@ -74,14 +79,50 @@ def cdist(e: NodeEmitter, x: Value, y: Value, p: float, compute_mode: int | None
     first = e.broadcast_in_dim(x, shape, [*batch, rank - 3, rank - 1])
     second = e.broadcast_in_dim(y, shape, [*batch, rank - 2, rank - 1])
     distances = e.unary("stablehlo.abs", e.subtract(first, second))
-    last = [rank - 1]
+    return e.finish(_norm(e, distances, rank - 1, p))
+
+
+@converts("aten._pdist_forward.default")
+def pdist(e: NodeEmitter, x: Value, p: float = 2.0) -> Value:
+    """The distance of each row from those after it."""
+    rows, columns = np.triu_indices(shape_of(x)[0], 1)
+    pairs = [take_rows(e, x, e.dense(index.astype(np.int64))) for index in (rows, columns)]
+    return e.finish(_norm(e, e.unary("stablehlo.abs", e.subtract(*pairs)), 1, p))
+
+
+def _norm(e: Emitter, magnitudes: Value, dim: int, p: float) -> Value:
+    """The norm of order p along a dimension."""
     if p == 0:
-        return e.finish(e.reduce("stablehlo.add", e.convert(e.convert(distances, I1), e.element), last))
+        counted = e.convert(e.convert(magnitudes, I1), element_type(magnitudes))
+        return e.reduce("stablehlo.add", counted, [dim])
     if p == float("inf"):
-        initial = e.broadcast(e.like(e.reduce("stablehlo.add", distances, last), 0), e.type.shape)
-        return e.binary("stablehlo.maximum", initial, e.reduce("stablehlo.maximum", distances, last))
-    powers = e.binary("stablehlo.power", distances, e.like(distances, p)) if p != 2 else None
-    summed = e.reduce("stablehlo.add", powers or e.multiply(distances, distances), last)
+        largest = e.reduce("stablehlo.maximum", magnitudes, [dim])
+        return e.binary("stablehlo.maximum", largest, e.like(largest, 0))
+    powers = e.binary("stablehlo.power", magnitudes, e.like(magnitudes, p)) if p != 2 else None
+    summed = e.reduce("stablehlo.add", powers or e.multiply(magnitudes, magnitudes), [dim])
     if p == 2:
         return e.unary("stablehlo.sqrt", summed)
     return e.binary("stablehlo.power", summed, e.like(summed, 1 / p))
+
+
+@converts("aten._trilinear.default")
+def trilinear(
+    e: NodeEmitter,
+    i1: Value,
+    i2: Value,
+    i3: Value,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Value:
+    """The sum, along some dimensions, of products of three operands that get new dimensions."""
+    operands = []
+    for x, added in zip((i1, i2, i3), (expand1, expand2, expand3), strict=True):
+        sizes = iter(shape_of(x))
+        rank = len(shape_of(x)) + len(added)
+        operands.append(e.reshape(x, [1 if d in added else next(sizes) for d in range(rank)]))
+    shape = [max(sizes) if min(sizes) else 0 for sizes in zip(*map(shape_of, operands), strict=True)]
+    first, second, third = (e.broadcast_in_dim(x, shape, range(len(shape))) for x in operands)
+    return e.finish(e.reduce("stablehlo.add", e.multiply(e.multiply(first, second), third), list(sumdim)))

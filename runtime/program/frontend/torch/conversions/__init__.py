@@ -1,0 +1,1 @@
+"""The conversions of PyTorch's operations, a module for each family."""

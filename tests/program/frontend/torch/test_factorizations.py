@@ -1,0 +1,115 @@
+"""Factorizations of PyTorch, called without PyTorch: their factors multiply to the operand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nimblehlo.errors import UnsupportedError
+from nimblehlo.types import Array
+from tests.program.frontend.torch.calling import converted
+
+RANDOM = np.random.default_rng(11)
+SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 4)]
+DTYPES = [np.float32, np.complex128]
+
+
+def matrices(shape: tuple[int, ...], dtype: type) -> Array:
+    values = RANDOM.normal(size=shape)
+    return (values + 1j * RANDOM.normal(size=shape) if dtype is np.complex128 else values).astype(dtype)
+
+
+def close(actual: Array, expected: Array) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def adjoint(x: Array) -> Array:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def empty(shape: tuple[int, ...], dtype: type) -> Array:
+    return np.empty(shape, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_factors_multiply_to_the_operand(shape: tuple[int, ...], dtype: type) -> None:
+    x = matrices(shape, dtype)
+    *batch, m, n = shape
+    k = min(m, n)
+    exchanges, lower, upper = converted(
+        "aten.linalg_lu.default",
+        [x],
+        [empty((*batch, *sizes), dtype) for sizes in ((m, m), (m, k), (k, n))],
+    )
+    close(exchanges @ lower @ upper, x)
+    np.testing.assert_array_equal(lower, np.tril(lower))
+    np.testing.assert_array_equal(upper, np.triu(upper))
+    for mode, width in (("reduced", k), ("complete", m)):
+        results = [empty((*batch, m, width), dtype), empty((*batch, width, n), dtype)]
+        q, r = converted("aten.linalg_qr.default", [x, mode], results)
+        close(q @ r, x)
+        close(adjoint(q) @ q, np.broadcast_to(np.eye(width), (*batch, width, width)))
+        np.testing.assert_array_equal(r, np.triu(r))
+    real = np.zeros(0, dtype).real.dtype.type
+    results = [empty((*batch, m, m), dtype), empty((*batch, k), real), empty((*batch, n, n), dtype)]
+    u, singular, vh = converted("aten._linalg_svd.default", [x, True], results)
+    close((u[..., :k] * singular[..., None, :]) @ vh[..., :k, :], x)
+    close(singular, np.linalg.svd(x, compute_uv=False))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eigenvalues_and_their_vectors(dtype: type) -> None:
+    x = matrices((2, 4, 4), dtype)
+    hermitian = x + adjoint(x)
+    real = x.real.dtype.type
+    values, vectors = converted(
+        "aten._linalg_eigh.default", [np.tril(hermitian), "L"], [empty((2, 4), real), x]
+    )
+    close((vectors * values[..., None, :]) @ adjoint(vectors), hermitian)
+    wide = np.result_type(dtype, np.complex64).type
+    values, vectors = converted("aten.linalg_eig.default", [x], [empty((2, 4), wide), empty((2, 4, 4), wide)])
+    close(x @ vectors, vectors * values[..., None, :])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_systems_inverses_and_determinants(dtype: type) -> None:
+    x, b = matrices((2, 4, 4), dtype), matrices((2, 4, 3), dtype)
+    factors, pivots, info = x, empty((2, 4), np.int32), empty((2,), np.int32)
+    solution, *_ = converted("aten._linalg_solve_ex.default", [x, b], [b, factors, pivots, info])
+    close(x @ solution, b)
+    row = adjoint(b)
+    solution, *_ = converted(
+        "aten._linalg_solve_ex.default", [x, row], [row, factors, pivots, info], left=False
+    )
+    close(solution @ x, row)
+    inverse, _ = converted("aten.linalg_inv_ex.default", [x], [x, info])
+    close(inverse @ x, np.broadcast_to(np.eye(4), x.shape))
+    determinant, *_ = converted("aten._linalg_det.default", [x], [empty((2,), dtype), x, pivots])
+    close(determinant, np.linalg.det(x))
+    real = x.real.dtype.type
+    sign, logarithm, *_ = converted(
+        "aten._linalg_slogdet.default", [x], [empty((2,), dtype), empty((2,), real), x, pivots]
+    )
+    close(sign * np.exp(logarithm), np.linalg.det(x))
+
+
+def test_pseudoinverses_leave_out_small_singular_values() -> None:
+    x = matrices((5, 2), np.float32) @ matrices((2, 4), np.float32)
+    (result,) = converted("aten.linalg_pinv.atol_rtol_tensor", [x], [x.T], rtol=np.array(1e-3, np.float32))
+    close(result, np.linalg.pinv(x, rcond=1e-3))
+
+
+def test_exponentials_of_matrices_of_all_sizes() -> None:
+    """A rotation by an angle, which is small, or many turns."""
+    angles = np.array([1e-4, 2.0, 40.0])
+    x = angles[:, None, None] * np.array([[0.0, -1.0], [1.0, 0.0]])
+    (result,) = converted("aten.linalg_matrix_exp.default", [x], [x])
+    np.testing.assert_allclose(result[:, 0, 0], np.cos(angles), rtol=1e-10)
+    np.testing.assert_allclose(result[:, 1, 0], np.sin(angles), rtol=1e-10)
+
+
+def test_types_that_lapack_lacks_are_told() -> None:
+    x = np.eye(2, dtype=np.float16)
+    with pytest.raises(UnsupportedError, match="LAPACK has no routine for f16"):
+        converted("aten.linalg_qr.default", [x], [x, x])
