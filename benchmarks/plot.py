@@ -29,6 +29,7 @@ from nimblehlo.inspection.profiling.bound import WON
 from .measuring import figures
 from .peers import bound_share, first_result_ratio, ratios
 from .programs import PROGRAMS, SIZES, representatives
+from .summary_picture import summary_picture
 
 DOCUMENTS = Path(__file__).resolve().parent.parent / "docs"
 FIGURES = DOCUMENTS / "performance.json"
@@ -135,56 +136,9 @@ def write_table(found: dict[str, Any]) -> None:
 
 
 def draw(found: dict[str, Any]) -> None:
-    """Write the plot."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    # Equal figures give equal files: a fixed salt for ids, and no date.
-    matplotlib.rcParams["svg.hashsalt"] = "nimblehlo"
-    metadata = {"Date": None}
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
-
-    rows: Figures = found["programs"]
-    figure, (left, right) = pyplot.subplots(
-        1, 2, figsize=(9.5, 0.165 * len(rows) + 1.2), sharey=True, width_ratios=(3, 1), layout="constrained"
-    )
-    positions = np.arange(len(rows))[::-1]
-    styles = {
-        f"xla {LARGEST}": ("o", "#1f6fb4"),
-        f"xla {SMALLEST}": ("|", "#1f6fb4"),
-        f"first {SMALLEST}": ("x", "#9b3f8c"),
-        f"numpy {LARGEST}": ("d", "#d98b1f"),
-    }
-    for key, (marker, colour) in styles.items():
-        average = formatted(mean(row.get(key) for row in rows.values()))
-        points(left, rows, positions, key, marker, colour, f"{COLUMNS[key]} (mean {average})")
-    key = f"interpreter {SMALLEST}"
-    average = formatted(mean(row.get(key) for row in rows.values()))
-    points(right, rows, positions, key, "s", "#4b8f3c", f"{COLUMNS[key]}\n(mean {average})")
-    families = [PROGRAMS[name].family if name in PROGRAMS else "" for name in rows]
-    for axes in (left, right):
-        axes.set_xscale("log")
-        axes.axvline(1, color="#444444", linewidth=0.8)
-        axes.grid(axis="x", linewidth=0.3)
-        axes.set_axisbelow(True)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.03), fontsize=7, frameon=False, ncols=3)
-        for position, family, above in zip(positions, families, [families[0], *families], strict=False):
-            if family != above:
-                axes.axhline(position + 0.5, color="#cccccc", linewidth=0.6)
-        axes.tick_params(labelsize=7)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    left.set_yticks(positions, list(rows), fontsize=7)
-    left.set_ylim(-0.8, len(rows) - 0.2)
-    figure.suptitle("How many times as fast as others NimbleHLO is (right of 1: faster)", fontsize=10)
-    PLOT.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PLOT, metadata=metadata)
-
-
-def points(axes: Any, rows: Figures, positions: Any, key: str, marker: str, colour: str, label: str) -> None:
-    """One mark for each program that has the figure."""
-    values = [math.nan if (value := row.get(key)) is None else value for row in rows.values()]
-    axes.plot(values, positions, marker, color=colour, markersize=5, markeredgewidth=1.4, label=label)
+    """Write the picture."""
+    families = {name: program.family for name, program in PROGRAMS.items()}
+    summary_picture(found, families).save(PLOT)
 
 
 def main() -> None:

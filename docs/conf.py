@@ -5,13 +5,22 @@ import nimblehlo
 project = "NimbleHLO"
 author = "the NimbleHLO developers"
 version = release = nimblehlo.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+myst_enable_extensions = ["colon_fence"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"NimbleHLO {nimblehlo.__version__}"
 # Pages are readable without a network: no fonts, scripts or pictures come from elsewhere.
 html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 default_role = "code"

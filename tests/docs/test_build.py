@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs import browser
+from tests.support import browser
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +18,8 @@ def html(project_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_parser")
     pytest.importorskip("furo")
+    pytest.importorskip("sphinx_design")
+    pytest.importorskip("sphinx_copybutton")
     folder = tmp_path_factory.mktemp("docs")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     made = subprocess.run(
@@ -37,6 +39,7 @@ def test_pages_are_built(html: Path) -> None:
     assert "search.html" in {page.name for page in pages}
 
 
+@browser.needs_browser
 @pytest.mark.parametrize("name", ["index", "api", "findings", "performance"])
 def test_pages_run_in_a_browser(html: Path, name: str) -> None:
     page = browser.opened(html / f"{name}.html")
@@ -44,12 +47,20 @@ def test_pages_run_in_a_browser(html: Path, name: str) -> None:
     assert 'class="theme-toggle' in page.text
 
 
+@browser.needs_browser
+def test_nothing_is_cut_off(html: Path) -> None:
+    names = ("index", "performance", "profiling", "how_to/work_in_a_notebook")
+    assert not browser.faults([html / f"{name}.html" for name in names])
+
+
+@browser.needs_browser
 def test_the_search_finds_pages_without_a_network(html: Path) -> None:
     page = browser.opened(html / "search.html", "q=scatter")
     assert not page.messages
     assert '<a href="operations.html' in page.text
 
 
+@browser.needs_browser
 def test_an_error_of_a_script_is_seen(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<script>document.body; absent()</script>")
     page = browser.opened(tmp_path / "page.html")

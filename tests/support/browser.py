@@ -1,4 +1,4 @@
-"""Measures pages in a headless browser, where one is installed.
+"""Opens and measures pages in a headless browser, where one is installed, without a network.
 
 `python -m tests.support.browser PAGE.html ...` prints what cannot be read at a width, light or dark.
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape, unescape
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +29,7 @@ MIN_FONT_PIXELS: Final = 11 * 96 / 72
 
 _FINDINGS: Final = ("small", "outside", "cut")
 
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
+_NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 
 # What is measured of a document: each finding is a text that names the element.
 _MEASURE: Final = """
@@ -49,7 +50,8 @@ function measured(frame) {
     const style = view.getComputedStyle(one), bounds = one.getBoundingClientRect();
     if (bounds.width <= 2 || bounds.height <= 2 || bounds.right <= 0) continue;
     const hasText = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (hasText && parseFloat(style.fontSize) < MIN_FONT - 0.01) small.push(`${style.fontSize} ${name(one)}`);
+    const size = parseFloat(style.fontSize); // 0: links that are as large as their card have no letters
+    if (hasText && size && size < MIN_FONT - 0.01) small.push(`${style.fontSize} ${name(one)}`);
     const isWide = hasText || ["TABLE", "IMG"].includes(one.tagName);
     if (isWide && bounds.right > width + 1 && !scrolls(one))
       outside.push(`${Math.round(bounds.right)} ${name(one)}`);
@@ -117,7 +119,7 @@ def measure(
         page.write_text(
             f"<!doctype html><meta charset=utf-8>{frames}<script>{script}</script>", encoding="utf-8"
         )
-        shown = _run([f"--user-data-dir={folder}/profile", *_scheme(dark), "--dump-dom", page.as_uri()])
+        shown = _run([f"--user-data-dir={folder}/profile", *_scheme(dark), page.as_uri()]).stdout
     (text,) = re.findall(r"<pre>(.*?)</pre>", shown, re.DOTALL)
     figures = json.loads(unescape(text))
     assert isinstance(figures, list), figures
@@ -141,21 +143,52 @@ def faults(paths: Sequence[Path], widths: Sequence[int] = WIDTHS) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A page after its scripts ran.
+
+    Attributes:
+        text: its elements as HTML.
+        messages: what its scripts printed on the console, errors among them.
+    """
+
+    text: str
+    messages: list[str]
+
+
+def opened(page: Path, query: str = "") -> Opened:
+    """Open a page.
+
+    Args:
+        page: the file.
+        query: what follows the question mark of its address.
+    """
+    ran = _run([page.resolve().as_uri() + (f"?{query}" if query else "")])
+    return Opened(ran.stdout, re.findall(r":CONSOLE[^\]]*\] (.*)", ran.stderr))
+
+
 def _scheme(dark: bool) -> list[str]:
     return [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
 
 
-def _run(arguments: list[str]) -> str:
-    """The standard output of the browser."""
-    command = [
-        str(browser()),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--allow-file-access-from-files",
-    ]
-    command += ["--window-size=1500,1000", "--virtual-time-budget=4000", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+_OPTIONS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--enable-logging=stderr",
+    "--allow-file-access-from-files",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--window-size=1500,1000",
+    # Timers run at once, for so many milliseconds of the page's time.
+    "--virtual-time-budget=5000",
+    "--dump-dom",
+)
+
+
+def _run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """What the browser prints."""
+    command = [str(browser()), *_OPTIONS, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
 
 
 if __name__ == "__main__":
