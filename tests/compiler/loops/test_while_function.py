@@ -244,7 +244,7 @@ READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i
         (READ_AFTER_UPDATE, {"a": ("x0", "tensor<5000xi32>")}, "%z", "used after its update"),
         (
             "",
-            {"a": ("x0", "tensor<5000xi32>"), "b": ("x1", "tensor<5000xi32>")},
+            {"a": ("x0", "tensor<70000xi32>"), "b": ("x1", "tensor<70000xi32>")},
             "%b, %a",
             "at another position",
         ),

@@ -67,7 +67,8 @@ def check_in_place_updates(
         copying.add(checker.culprit)
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
         home = checker.home_of(value)
-        if is_in_place(value.type) and home is not expected and not (are_copied and home not in own):
+        is_copied = are_copied and (home not in own or not is_large(value.type))
+        if is_in_place(value.type) and home is not expected and not is_copied:
             return "returns an array at another position"
     return None
 
@@ -169,7 +170,8 @@ class _AliasChecker:
         return reason
 
     def branches(self, operation: Operation) -> str | None:
-        """Each branch may update arrays; the values that branches return at a position must share memory."""
+        """Each branch may update arrays. The values that branches return at a position must share memory, or
+        may be copied to memory of the operation."""
         before, after = set(self.stale), set(self.stale)
         homes: list[list[Value | None]] = []
         for region in operation.regions:
@@ -178,11 +180,17 @@ class _AliasChecker:
             if reason is not None:
                 return reason
             returned = region.block.terminator.operands
-            homes.append(self.homes_in_place(returned))
+            homes.append(
+                [
+                    result if home is not None and self.may_copy(home.type) else home
+                    for result, home in zip(operation.results, self.homes_in_place(returned), strict=True)
+                ]
+            )
             after |= self.stale - set(returned)
         if any(other != homes[0] for other in homes):
             return "branches return different arrays"
         self.stale = after
+        self.writable.update(set(operation.results) & set(homes[0]))
         self.alias_results(operation, homes[0])
         return None
 
@@ -213,7 +221,7 @@ class _AliasChecker:
         for value, home in zip(body.terminator.operands, kept, strict=True):
             if home is None or self.home_of(value) is home:
                 continue
-            if not self.may_copy(value.type) or self.home_of(value) in kept:
+            if not self.may_copy(value.type):
                 return "an inner loop returns an array at another position"
         for k, (value, is_copied) in enumerate(zip(operation.operands, copied, strict=True)):
             if is_copied:

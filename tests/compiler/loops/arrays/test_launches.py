@@ -24,9 +24,9 @@ RNG = np.random.default_rng(17)
 
 
 def launches_of(text: str) -> int | str:
-    """How many operations the only loop of a program launches; why it is not native if it is not."""
+    """How many operations the outer loop of a program launches; why it is not native if it is not."""
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
-    (loop,) = re.findall(r"stablehlo\.while.*\[(.*)\]", plan)
+    loop, *_ = re.findall(r"stablehlo\.while.*\[(.*)\]", plan)
     found = re.search(r"a native loop(?: that launches (\d+) operations)?$", loop)
     return int(found[1] or 0) if found else loop
 
@@ -97,6 +97,32 @@ def test_an_inner_loop_may_not_update_what_its_next_iteration_reads() -> None:
       }}"""
     text = counted(20, body, {"x": ("x0", type)}, "%in#1")
     run_every_way(text, normal(6000))
+
+
+def test_branches_and_loops_may_exchange_arrays() -> None:
+    """Each branch returns another array, one of them updated; an inner loop and the loop exchange theirs."""
+    type = "tensor<6000xf32>"
+    body = f"""%v = stablehlo.slice %x [2:3] : ({type}) -> tensor<1xf32>
+      %odd = stablehlo.and %i, %one : tensor<i32>
+      %b:2 = "stablehlo.case"(%odd) ({{
+        %u = stablehlo.dynamic_update_slice %x, %v, %i : ({type}, tensor<1xf32>, tensor<i32>) -> {type}
+        stablehlo.return %u, %y : {type}, {type}
+      }}, {{
+        %s = stablehlo.subtract %y, %x : {type}
+        stablehlo.return %s, %s : {type}, {type}
+      }}) : (tensor<i32>) -> ({type}, {type})
+      %in:3 = stablehlo.while(%j = %zero, %p = %b#0, %q = %b#1) : tensor<i32>, {type}, {type}
+      cond {{
+        %go2 = stablehlo.compare LT, %j, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %go2 : tensor<i1>
+      }} do {{
+        %r = stablehlo.maximum %p, %q : {type}
+        %j1 = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %j1, %q, %r : tensor<i32>, {type}, {type}
+      }}"""
+    text = counted(20, body, {"x": ("x0", type), "y": ("y0", type)}, "%in#2, %in#1")
+    assert launches_of(text) == 0
+    run_every_way(text, normal(6000), normal(6000))
 
 
 def test_operations_without_generated_code_are_called_by_the_loop() -> None:
