@@ -1665,6 +1665,16 @@ module {
   }
 }
 // -----
+// stablehlo.scatter C5, with others: 0 < size(inputs) = size(updates)
+module {
+  func.func @main(%arg0: tensor<4xi32>) {
+    "stablehlo.scatter"(%arg0) ({
+      "stablehlo.return"() : () -> ()
+    }) {indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], input_batching_dims = [], scatter_indices_batching_dims = [], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false} : (tensor<4xi32>) -> ()
+    "func.return"() : () -> ()
+  }
+}
+// -----
 // stablehlo.scatter C6: element_type(updates...) = element_type(inputs...)
 module {
   func.func @main(%arg0: tensor<4x3xf16>, %arg1: tensor<4x3xf32>, %arg2: tensor<3xi32>, %arg3: tensor<3x3xf32>, %arg4: tensor<3x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
@@ -3844,10 +3854,26 @@ module {
   }
 }
 // -----
+// stablehlo.custom_call I7: aliases name components of one type; a buffer operand has at most one, a buffer result one
+module {
+  func.func @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+    %0 = "stablehlo.custom_call"(%arg0) {api_version = 1 : i32, call_target_name = "Sharding", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 1, operand_tuple_indices = []>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    "func.return"(%0) : (tensor<2x3xf32>) -> ()
+  }
+}
+// -----
 // stablehlo.custom_call I8_I9: layouts are given for all operands and results or for none, each a permutation of the dimensions
 module {
   func.func @main(%arg0: tensor<2x3x1xf32>) -> tensor<2x3xf32> {
     %0 = "stablehlo.custom_call"(%arg0) {api_version = 1 : i32, call_target_name = "Sharding", operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x3x1xf32>) -> tensor<2x3xf32>
+    "func.return"(%0) : (tensor<2x3xf32>) -> ()
+  }
+}
+// -----
+// stablehlo.custom_call I10: result_tilings has a list of tiles for each result, or none at all (StableHLO 1.18)
+module {
+  func.func @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+    %0 = "stablehlo.custom_call"(%arg0) {api_version = 1 : i32, call_target_name = "Sharding", result_tilings = [[dense<[2, 3]> : tensor<2xindex>], [dense<[2, 3]> : tensor<2xindex>]]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     "func.return"(%0) : (tensor<2x3xf32>) -> ()
   }
 }
@@ -4673,6 +4699,19 @@ module {
       "stablehlo.return"(%1, %1) : (tensor<2xf32>, tensor<2xf32>) -> ()
     }) {dimension = 1 : i64, is_reverse = false} : (tensor<2x5xf32>, tensor<2xf32>) -> (tensor<2x5xf64>, tensor<2xf32>)
     "func.return"(%0#0, %0#1) : (tensor<2x5xf64>, tensor<2xf32>) -> ()
+  }
+}
+// -----
+// chlo.scan C7: type(carries...) = type(inits...)
+module {
+  func.func @main(%arg0: tensor<2x5xf32>, %arg1: tensor<2xf32>) -> (tensor<2x5xf32>, tensor<2xf64>) {
+    %0:2 = "chlo.scan"(%arg0, %arg1) ({
+    ^bb0(%arg2: tensor<2xf32>, %arg3: tensor<2xf32>):
+      %1 = "stablehlo.add"(%arg2, %arg3) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      %2 = "stablehlo.convert"(%1) : (tensor<2xf32>) -> tensor<2xf64>
+      "stablehlo.return"(%1, %2) : (tensor<2xf32>, tensor<2xf64>) -> ()
+    }) {dimension = 1 : i64, is_reverse = false} : (tensor<2x5xf32>, tensor<2xf32>) -> (tensor<2x5xf32>, tensor<2xf64>)
+    "func.return"(%0#0, %0#1) : (tensor<2x5xf32>, tensor<2xf64>) -> ()
   }
 }
 // -----

@@ -101,6 +101,11 @@ def _put(value: complex) -> Callable[[Array, TensorType], Any]:
     return change
 
 
+def _infinite_ends(numbers: Array, type: TensorType) -> Any:
+    """The first and the last element are infinite, those beside them are not."""
+    return np.where(np.arange(type.size) % max(type.size - 1, 1) == 0, np.inf, 1.0)
+
+
 def _zeros(numbers: Array, type: TensorType) -> Any:
     """Zeros of both signs."""
     return np.where(np.arange(type.size) % 2, 0.0, -0.0)
@@ -127,6 +132,7 @@ def _whole_numbers(index: int, type: TensorType) -> Any:
 _FLOATS: Final = {
     "nan": _put(np.nan),
     "infinity": _put(np.inf),
+    "infinite_ends": _infinite_ends,
     "zeros": _zeros,
     "close": _close,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.checks.conformance.fault_campaign import outcomes
 from tests.checks.conformance.faults import faults
+from tests.checks.conformance.without_effect import reason
 
 
 def main() -> int:
@@ -30,13 +31,20 @@ def main() -> int:
         print(f"{len(chosen)} faults")
         return 0
     counts: Counter[str] = Counter()
+    unexplained = 0
     for one in outcomes(chosen, options.level, options.seconds, options.journal):
         counts[one.state] += 1
+        why = reason(one.operation, one.kind) if one.state == "without effect" else ""
+        unexplained += one.state == "without effect" and not why
         if not one.found_by:
-            print(one, flush=True)
+            print(f"{one}{f': {why}' if why else ''}", flush=True)
     total = sum(counts.values())
     print(f"{total} of {len(chosen)} faults tried: {', '.join(f'{n} {kind}' for kind, n in counts.items())}")
-    return int(counts["missed"] > 0)
+    effective = counts["found"] + counts["missed"]
+    print(
+        f"{counts['found']} of {effective} with an effect found; {unexplained} without effect lack a reason"
+    )
+    return int(counts["missed"] > 0 or unexplained > 0)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 from nimblehlo import NimbleError
 from nimblehlo.checks.conformance.suite import FULL, Program, legal_programs
 from nimblehlo.checks.conformance.verdicts import FAILURES, Judge, verdict_on
-from nimblehlo.checks.error_bounds.ulps import equal_elements
+from nimblehlo.checks.error_bounds.ulps import equal_elements, is_inexact
 from nimblehlo.checks.json_lines import JsonLines
 from tests.checks.conformance.faults import Fault, FaultyReferences
 
@@ -24,14 +24,19 @@ class Outcome:
     Attributes:
         operation: the operation that has the fault.
         kind: the fault.
-        found_by: the id of the first program whose verdict is a failure or a refusal; empty: it is missed.
-        changed: the id of the first program of which the fault changes a bit of a result; empty: of none.
+        found_by: the id of the first program whose verdict is a failure or a refusal; empty: there is none.
+        changed: the id of the first program of which the fault changes a value within finite bounds; else of
+            the first one of which it changes only elements that may have any value; empty: of none.
+        is_open: whether only elements that may have any value change.
+        is_called: whether the wrong reference is called at all.
     """
 
     operation: str
     kind: str
     found_by: str
     changed: str
+    is_open: bool = False
+    is_called: bool = True
 
     def __str__(self) -> str:
         program = self.found_by or self.changed
@@ -42,7 +47,9 @@ class Outcome:
         """What became of the fault."""
         if self.found_by:
             return "found"
-        return "missed" if self.changed else "without effect"
+        if self.changed:
+            return "open" if self.is_open else "missed"
+        return "without effect" if self.is_called else "never called"
 
 
 def outcomes(
@@ -78,7 +85,7 @@ def outcomes(
 
 def outcome(fault: Fault, judges: Sequence[tuple[Program, Judge]]) -> Outcome:
     """Run programs on a fault until one finds it."""
-    backend, changed = FaultyReferences(fault), ""
+    backend, changed, is_open = FaultyReferences(fault), "", True
     for program, judge in judges:
         allowed = judge.allowed  # computed before the fault is put into the references
         try:
@@ -88,14 +95,21 @@ def outcome(fault: Fault, judges: Sequence[tuple[Program, Judge]]) -> Outcome:
         signs = program.has_signed_zeros
         if verdict_on(allowed, results, has_signed_zeros=signs)[0] in FAILURES:
             return Outcome(fault.operation, fault.kind, program.id, program.id)
-        pairs = zip(results, allowed.results, strict=True)
-        if not changed and not all(_same(np.asarray(one), bound.value) for one, bound in pairs):
-            changed = program.id
-    return Outcome(fault.operation, fault.kind, "", changed)
+        for one, bound in zip(results, allowed.results, strict=True):
+            differs = _differs(np.asarray(one), bound.value)
+            if not differs.any():
+                continue
+            may_be_any = bool((bound.may_vary | np.isinf(bound.bound))[differs].all())
+            if not changed or (is_open and not may_be_any):
+                changed = program.id
+            is_open = is_open and may_be_any
+    return Outcome(fault.operation, fault.kind, "", changed, bool(changed) and is_open, backend.calls > 0)
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two results have the same values, and zeros of the same sign."""
-    return one.tobytes() == other.tobytes() or (
-        bool(equal_elements(one, other).all()) and one[one == 0].tobytes() == other[other == 0].tobytes()
-    )
+def _differs(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Which elements have other values, or are zeros of the other sign."""
+    values = ~equal_elements(one, other)
+    if not is_inexact(one.dtype) or one.dtype.kind == "c":
+        return values
+    signs = [np.signbit(array.astype(np.float64)) for array in (one, other)]
+    return np.asarray(values | ((one == 0) & (other == 0) & (signs[0] != signs[1])))

@@ -56,7 +56,17 @@ class FaultyReferences(Backend):
 
     def __init__(self, fault: Fault) -> None:
         self.name = f"{fault.operation} with {fault.kind}"
-        self._fault = fault
+        self.calls = 0
+        self._fault = Fault(fault.operation, fault.kind, lambda right: self._counted(fault.wrap(right)))
+
+    def _counted(self, wrong: Call) -> Call:
+        """The wrong reference, whose calls are counted: an operation may be replaced before it runs."""
+
+        def counted(view: Op, *operands: Any, **regions: Any) -> Any:
+            self.calls += 1
+            return wrong(view, *operands, **regions)
+
+        return counted
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         options = Options(reference=True, timeout=_TIMEOUT)

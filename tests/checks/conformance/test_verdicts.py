@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from nimblehlo.checks.conformance.verdicts import section_of
 from nimblehlo.program.ir import Module
 from tests.checks.conformance.fault_campaign import outcomes
 from tests.checks.conformance.faults import Fault, FaultyReferences, faults
+from tests.checks.conformance.without_effect import REASONS, reason
 
 Array = np.ndarray[Any, Any]
 
@@ -150,6 +152,27 @@ def test_a_fault_is_found(operation: str, kind: str) -> None:
     chosen: list[Fault] = [one for one in faults() if (one.operation, one.kind) == (operation, kind)]
     (outcome,) = outcomes(chosen, "smoke")
     assert outcome.found_by.startswith(f"{operation}/"), outcome
+
+
+def test_what_a_fault_that_is_not_found_changes() -> None:
+    """Integers have no NaN; a dynamic convolution of constants is replaced; the last of NaNs is open."""
+    kinds = {
+        ("chlo.broadcast_and", "NaN lost"): "without effect",
+        ("stablehlo.get_dimension_size", "off by one"): "never called",
+        ("chlo.polygamma", "NaN of n lost"): "open",
+    }
+    chosen = [one for one in faults() if (one.operation, one.kind) in kinds]
+    found = {(one.operation, one.kind): one.state for one in outcomes(chosen, "smoke")}
+    assert found == kinds
+
+
+def test_each_reason_is_of_a_fault() -> None:
+    listed = [(one.operation.partition(".")[2], one.kind) for one in faults()]
+    for operations, kinds, text in REASONS:
+        matching = [one for one in listed if re.fullmatch(operations, one[0]) and re.fullmatch(kinds, one[1])]
+        assert matching, text
+    assert reason("stablehlo.add", "swapped operands").startswith("the operation is commutative")
+    assert not reason("stablehlo.subtract", "swapped operands")
 
 
 def test_there_are_many_faults() -> None:

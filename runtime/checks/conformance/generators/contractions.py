@@ -28,6 +28,7 @@ _PRODUCTS: Final[Sequence[tuple[str, tuple[int, ...], tuple[int, ...], Sequence[
     ("no_rows", (0, 3), (3, 2), ([], [], [1], [0])),
     ("one", (1, 1), (1, 1), ([], [], [1], [0])),
     ("odd", (17, 33), (33, 9), ([], [], [1], [0])),
+    ("square", (3, 3), (3, 3), ([], [], [1], [0])),
     ("rank_6", (2, 3, 1, 2, 1, 2), (2, 1, 3, 2), ([0], [0], [1, 3], [2, 3])),
     ("edges", (9, 1), (1, 12), ([], [], [1], [0])),
     ("sums_of_edges", (9, 2), (2, 5), ([], [], [1], [0])),
@@ -124,6 +125,7 @@ def _einsum(element_type: AnyElementType) -> Iterator[Template]:
         ("ij,jk->ik", (3, 5), (5, 4), (3, 4)),
         ("bij,bjk->bik", (2, 3, 5), (2, 5, 4), (2, 3, 4)),
         ("ij,ij->ij", (2, 3), (2, 3), (2, 3)),
+        ("ij,kj->ik", (3, 3), (3, 3), (3, 3)),
         ("i,i->", (7,), (7,), ()),
     ):
         yield make(
@@ -341,8 +343,8 @@ def _triangular_solve(element_type: AnyElementType) -> Iterator[Template]:
         unit_diagonal=False,
         transpose_a=Transpose.NO_TRANSPOSE,
     )
-    for size in (0, 1):
-        types = [tensor(element_type, size, size), tensor(element_type, size, 2)]
+    for size, columns in ((0, 2), (1, 2), (3, 3)):
+        types = [tensor(element_type, size, size), tensor(element_type, size, columns)]
         yield make(
             "stablehlo.triangular_solve",
             f"order_{size}",
@@ -406,7 +408,8 @@ def _batch_norm_grad(element_type: AnyElementType) -> Iterator[Template]:
 def _batch_norm(
     name: str, element_type: AnyElementType, vectors: int, returned: int, grad: bool = False
 ) -> Iterator[Template]:
-    for shape, feature in (((4, 3), 1), ((3, 4), 0), ((2, 3, 2), 1), ((1, 1), 1), ((2, 3, 1, 2, 1, 2), 1)):
+    shapes = (((4, 3), 1), ((3, 4), 0), ((2, 3, 2), 1), ((1, 1), 1), ((2, 3, 1, 2, 1, 2), 1), ((5,), 0))
+    for shape, feature in shapes:
         operand, vector = tensor(element_type, *shape), tensor(element_type, shape[feature])
         operands = [operand, *[vector] * vectors, *[operand] * grad]
         # The last vector is the variance, which is positive; training computes it.

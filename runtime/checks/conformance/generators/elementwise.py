@@ -190,6 +190,11 @@ def _quantize(element_type: AnyElementType) -> Iterator[Template]:
             [tensor(PER_TENSOR, *shape)],
             is_basic=shape == (7,),
         )
+    # On and beside the middle of two multiples of the scale, and beyond the range.
+    halves = (np.arange(-3, 4) + 0.5) / 2
+    numbers = np.concatenate([halves, halves + 2.0**-13, halves - 2.0**-13, [1e3, -1e3]])
+    types = [tensor(element_type, numbers.size)], [tensor(PER_TENSOR, numbers.size)]
+    yield make("stablehlo.uniform_quantize", "halfway", *types, inputs={0: numbers})
 
 
 @templates_of("stablehlo.uniform_dequantize")

@@ -52,6 +52,7 @@ WINDOWS: Final = (
     Windows("vectors_first", (3, 4), [[0, 2], [3, 1]], (2, 2), (2,), (1, 1), (), (0, 1), (0, 1), 0),
     Windows("windows", (5, 6), [[0, 0], [4, 5], [2, 1]], (3, 2), (2, 3, 3), (2, 3), (0, 2), (), (0, 1), 1),
     Windows("no_indices", (4, 3), [], (0,), (0, 3), (1, 3), (1,), (0,), (0,), 1),
+    Windows("of_one_shape", (3,), [1, 1, 0], (3,), (3,), (1,), (), (0,), (0,), 1),
     Windows("one_window", (5,), [3], (1,), (2,), (2,), (0,), (), (0,), 0),
     Windows("no_index_map", (3, 2), [[], []], (2, 0), (2, 3, 2), (3, 2), (1, 2), (), (), 1),
     Windows(
@@ -190,6 +191,7 @@ def _torch_index_select(element_type: AnyElementType) -> Iterator[Template]:
         ("clamped", (4,), (3,), [9, -1, 2], 0, 0, (3,)),
         ("batching", (2, 3, 4), (2, 2), [[0, 2], [1, 1]], 1, 1, (2, 2, 4)),
         ("nothing", (4,), (0,), [], 0, 0, (0,)),
+        ("of_one_shape", (3,), (3,), [1, 1, 0], 0, 0, (3,)),
     ):
         yield make(
             "stablehlo.torch_index_select",
