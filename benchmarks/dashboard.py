@@ -2,8 +2,9 @@
 
     python -m benchmarks.dashboard
 
-asv's page loads scripts from other servers. If npm is installed, these scripts are stored beside the page,
-which then opens without a network.
+`overview.html` says what is better or worse than at the last release, needs no network, and links to asv's
+pages and to the text and the plan of each program. asv's page loads scripts from other servers. If npm is
+installed, these scripts are stored beside the page, which then opens without a network.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import nimblehlo
+
+from .overview import changes, overview_page, reference_of, stored_runs
+from .programs import PROGRAMS, SIZES
 
 CONFIGURATION = Path(__file__).parent / "asv.conf.json"
 PAGES = Path(__file__).resolve().parent.parent / ".asv" / "html"
@@ -86,10 +92,44 @@ def store_scripts(pages: Path) -> bool:
     return len(local) == len(urls)
 
 
+def write_overview(results: Path, pages: Path) -> None:
+    """Write ``overview.html``, and ``plans/NAME.html`` for each program that changed.
+
+    Args:
+        results: the folder of asv's results.
+        pages: the folder of the pages.
+    """
+    settings = {}
+    for setting, runs in stored_runs(results).items():
+        reference = reference_of(runs, releases())
+        names = {name for run in runs for name, _ in run.figures}
+        is_speed = {name: name.startswith("ratios.") for name in names}
+        settings[setting] = (reference, runs, changes(runs, reference, is_speed))
+    changed = {one for _, _, found in settings.values() for change in found for one in change.parameters}
+    (pages / "plans").mkdir(parents=True, exist_ok=True)
+    for name in changed & PROGRAMS.keys():
+        program = PROGRAMS[name]
+        lowered = program.lowered(program.inputs(SIZES[0]))
+        page = nimblehlo.compile(lowered).explain(html=True)
+        (pages / "plans" / f"{name}.html").write_text(page, encoding="utf-8")
+    page = overview_page(settings, changed & PROGRAMS.keys())
+    (pages / "overview.html").write_text(page, encoding="utf-8")
+
+
+def releases() -> list[str]:
+    """The commits of the tags ``v*``."""
+    command = ["git", "for-each-ref", "refs/tags/v*", "--format=%(*objectname) %(objectname)"]
+    listed = subprocess.run(command, capture_output=True, text=True, cwd=CONFIGURATION.parent)
+    # An annotated tag names its commit first.
+    return [line.split()[0] for line in listed.stdout.splitlines()]
+
+
 def main() -> int:
     """asv's exit status."""
     command = [sys.executable, "-m", "asv", "publish", "--config", str(CONFIGURATION)]
     status = subprocess.run(command).returncode
+    if status == 0:
+        write_overview(PAGES.parent / "results", PAGES)
     if status == 0 and not store_scripts(PAGES):
         print("the page loads scripts from other servers: npm could not store them beside it")
     return status

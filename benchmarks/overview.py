@@ -1,0 +1,179 @@
+"""The first page of the dashboard: better or worse than at the last release, and since which commit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+CHANGE: Final = 1.1
+"""The factor from which figures of two commits count as different: asv's own limit for regressions."""
+
+_STYLE: Final = """
+:root { color-scheme: light dark; }
+body { margin: 0 auto; max-width: 60rem; padding: 1rem; font: 16px/1.5 system-ui;
+  background: light-dark(#ffffff, #15171b); color: light-dark(#1b1d21, #e6e7ea); }
+div.table { overflow-x: auto; } table { border-collapse: collapse; }
+td, th { text-align: left; padding: .15rem .9rem .15rem 0; white-space: nowrap;
+  border-bottom: 1px solid #8884; }
+.number { text-align: right; } .worse { color: light-dark(#c5221f, #ff8a80); }
+.better { color: light-dark(#188038, #81c995); } a { color: light-dark(#0b57d0, #8ab4f8); }
+"""
+
+
+class Change(NamedTuple):
+    """A figure that is not what it was.
+
+    Attributes:
+        benchmark: asv's name of the benchmark.
+        parameters: those of the figure, as asv prints them.
+        before, after: the figure at the reference and now.
+        factor: how many times as good it is now: less than 1 is worse.
+        commit: the commit with the largest step in that direction.
+    """
+
+    benchmark: str
+    parameters: tuple[str, ...]
+    before: float
+    after: float
+    factor: float
+    commit: str
+
+
+class Run(NamedTuple):
+    """The figures of a commit.
+
+    Attributes:
+        commit: its hash.
+        date: asv's date of the commit, in milliseconds.
+        figures: by the benchmark and its parameters.
+    """
+
+    commit: str
+    date: float
+    figures: Mapping[tuple[str, tuple[str, ...]], float]
+
+
+def stored_runs(results: Path) -> dict[str, list[Run]]:
+    """The runs of each machine and environment in the order of their commits.
+
+    Args:
+        results: the folder of asv's results.
+
+    Source: asv, "Benchmark result files" (version 2).
+    """
+    runs: dict[str, list[Run]] = {}
+    for path in sorted(results.glob("*/*.json")):
+        if path.name in ("machine.json", "benchmarks.json"):
+            continue
+        stored = json.loads(path.read_text())
+        setting = f"{path.parent.name}, {stored.get('env_name', '')}".rstrip(", ")
+        run = Run(stored["commit_hash"], stored.get("date", 0), dict(_figures(stored)))
+        runs.setdefault(setting, []).append(run)
+    for listed in runs.values():
+        listed.sort(key=lambda run: run.date)
+    return runs
+
+
+def _figures(stored: Mapping[str, Any]) -> Iterator[tuple[tuple[str, tuple[str, ...]], float]]:
+    columns = stored["result_columns"]
+    for benchmark, row in stored["results"].items():
+        fields = dict(zip(columns, row, strict=False))
+        combinations = itertools.product(*fields.get("params") or [])
+        for parameters, value in zip(combinations, fields.get("result") or [], strict=False):
+            if isinstance(value, (int, float)) and math.isfinite(value) and value > 0:
+                yield (benchmark, tuple(text.strip("'") for text in parameters)), float(value)
+
+
+def reference_of(runs: Sequence[Run], releases: Sequence[str]) -> Run:
+    """The run of the last release that has one; the first run if none has.
+
+    Args:
+        runs: in the order of their commits.
+        releases: the commits of releases.
+    """
+    return next((run for run in reversed(runs[:-1]) if run.commit in releases), runs[0])
+
+
+def changes(runs: Sequence[Run], reference: Run, is_speed: Mapping[str, bool]) -> list[Change]:
+    """The figures of the last run that differ from the reference by `CHANGE`, the worst first.
+
+    Args:
+        runs: in the order of their commits, of which the last one is compared.
+        reference: one of them.
+        is_speed: by benchmark whether more is better; False where it is not listed.
+    """
+    last, found = runs[-1], []
+    for key, after in last.figures.items():
+        before = reference.figures.get(key)
+        if before is None:
+            continue
+        more_is_better = is_speed.get(key[0], False)
+        factor = after / before if more_is_better else before / after
+        if max(factor, 1 / factor) >= CHANGE:
+            between = runs[runs.index(reference) :]
+            commit = _largest_step(between, key, rises=after > before)
+            found.append(Change(key[0], key[1], before, after, factor, commit))
+    return sorted(found, key=lambda change: change.factor)
+
+
+def _largest_step(runs: Sequence[Run], key: tuple[str, tuple[str, ...]], rises: bool) -> str:
+    """The commit at which a figure changed most in a direction."""
+    measured = [run for run in runs if key in run.figures]
+    steps = [
+        (later.figures[key] / earlier.figures[key], later.commit)
+        for earlier, later in itertools.pairwise(measured)
+    ]
+    return (max if rises else min)(steps)[1]
+
+
+def overview_page(
+    settings: Mapping[str, tuple[Run, Sequence[Run], Sequence[Change]]], plans: set[str]
+) -> str:
+    """The page as HTML that loads nothing.
+
+    Args:
+        settings: for each machine and environment the reference, its runs and the changes.
+        plans: the programs that have a page with their text and plan, ``plans/NAME.html``.
+    """
+    sections = "".join(_section(setting, *parts, plans) for setting, parts in settings.items())
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>NimbleHLO: better or worse</title><style>{_STYLE}</style></head><body>"
+        "<h1>Better or worse since the last release</h1>"
+        '<p><a href="index.html">All figures over the commits</a></p>'
+        f"{sections or '<p>There are no figures.</p>'}</body></html>\n"
+    )
+
+
+def _section(
+    setting: str, reference: Run, runs: Sequence[Run], found: Sequence[Change], plans: set[str]
+) -> str:
+    worse = sum(change.factor < 1 for change in found)
+    same = len(runs[-1].figures.keys() & reference.figures.keys()) - len(found)
+    rows = "".join(_row(change, plans) for change in found)
+    heads = "".join(f"<th>{name}</th>" for name in ("", "benchmark", "before", "now", "since", "plan"))
+    table = f'<div class="table"><table><tr>{heads}</tr>{rows}</table></div>' if found else ""
+    return (
+        f"<h2>{escape(setting)}</h2><p>{escape(runs[-1].commit[:8])} against {escape(reference.commit[:8])}: "
+        f"{worse} worse, {len(found) - worse} better, {same} within {CHANGE:g} times.</p>{table}"
+    )
+
+
+def _row(change: Change, plans: set[str]) -> str:
+    kind = "worse" if change.factor < 1 else "better"
+    times = change.factor if change.factor >= 1 else 1 / change.factor
+    name = f"{change.benchmark}({', '.join(change.parameters)})"
+    program = next((one for one in change.parameters if one in plans), None)
+    link = "" if program is None else f'<a href="plans/{escape(program)}.html">text and plan</a>'
+    return (
+        f'<tr><td class="{kind}">{times:.2f} times {kind}</td>'
+        f'<td><a href="index.html#{escape(change.benchmark)}">{escape(name)}</a></td>'
+        f'<td class="number">{change.before:.3g}</td><td class="number">{change.after:.3g}</td>'
+        f"<td>{escape(change.commit[:8])}</td><td>{link}</td></tr>"
+    )
