@@ -66,7 +66,8 @@ def _line_html(line: str, folded: list[tuple[str, str]]) -> str:
         elif int(match["number"]) < len(folded):
             brief, whole = folded[int(match["number"])]
             shown.append(
-                '<details style="display: inline"><summary style="display: inline; cursor: pointer">'
+                '<details style="display: inline-block; vertical-align: top; white-space: pre-wrap; '
+                'overflow-wrap: anywhere"><summary style="display: inline; cursor: pointer">'
                 f"<u>{escape(brief)}</u></summary>{escape(whole)}</details>"
             )
     return "".join(shown) + escape(line[end:])
