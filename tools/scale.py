@@ -20,6 +20,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo import Grid, GridExecutable, Options, load
+from nimblehlo.execution.mpi.halved_exchange import MAX_DIRECT_RANKS
+from nimblehlo.execution.mpi.halving import Traffic as RankTraffic
+from nimblehlo.execution.mpi.halving import traffic_of
+from nimblehlo.execution.mpi.idle_reports import FAN_OUT
 from nimblehlo.execution.program import Placement, Program
 from nimblehlo.program.ir import Function
 from nimblehlo.types import TensorType
@@ -81,9 +85,11 @@ def all_reduce_costs(count: int, size: int) -> Iterator[Algorithm]:
     """The algorithms, for a number of processes that need be no power of two."""
     levels = (count - 1).bit_length()
     halves = 2 * size * (count - 1) // count
-    yield Algorithm("ranges, directly (`mpi/transport.py`)", 2 * (count - 1), 2, halves, True)
+    yield Algorithm("ranges, directly", 2 * (count - 1), 2, halves, True)
     yield Algorithm("ring", 2 * (count - 1), 2 * (count - 1), halves, False)
-    yield Algorithm("recursive halving and doubling of neighbours", 2 * levels, 2 * levels, halves, True)
+    sent = traffic_of(count, 0, size, doubles=True)
+    name = "recursive halving and doubling of neighbours (`mpi/halving.py`)"
+    yield Algorithm(name, sent.messages, sent.depth, sent.elements, True)
     yield Algorithm("tree to one process and back", levels, 2 * levels, levels * size, True)
 
 
@@ -160,6 +166,22 @@ def table(traffic: Counter[Traffic], layers: int, scale: int) -> list[str]:
     return rows
 
 
+def halving_table(counts: tuple[int, ...], size: int) -> list[str]:
+    """For each number of ranks what they send of `size` bytes, counted rank by rank."""
+    rows = [
+        "| ranks | messages, median | at most | depth | bytes sent, mean | at most | directly |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for count in counts:
+        sent: list[RankTraffic] = [traffic_of(count, rank, size, doubles=True) for rank in range(count)]
+        messages, moved = [one.messages for one in sent], [one.elements for one in sent]
+        rows.append(
+            f"| {count:,} | {np.median(messages):.0f} | {max(messages)} | {sent[0].depth} "
+            f"| {np.mean(moved) / size:.3f} | {max(moved) / size:.3f} | {2 * (count - 1):,} |"
+        )
+    return rows
+
+
 TEXT = """# Communication of a thousand processes
 
 <!-- Written by tools/scale.py, which runs the programs and counts. -->
@@ -168,8 +190,8 @@ The messages and bytes of a training step if each process has its own machine. T
 programs were counted on grids of {data} and {both} processes, simulated in one process of the operating
 system, at width {width}; the table states bytes at width {real}. Of the arithmetic, the programs have only
 what computes the operands of the collectives. Messages, rounds and bytes of each algorithm are computed by
-its formula from the counted groups and sizes; recursive halving sends slightly more if the number of
-processes is not a power of two. All figures are for one process.
+its formula from the counted groups and sizes, those of recursive halving by the code that sends them.
+All figures are for one process, of halving for the first one.
 
 ## Data-parallel step, {data} processes
 
@@ -184,17 +206,28 @@ process's weights, 12 x {real} x {real} / {columns} of the layer's, over {rows}.
 
 {second}
 
+## Many ranks
+
+What each rank sends in an `all_reduce` of 1 MiB by halving and doubling, counted for every rank by the code
+that sends the messages (`traffic_of` of `mpi/halving.py`); bytes are multiples of the operand's. The last
+ranks send more messages where the number of ranks is no power of two: blocks of few ranks have as many ranges
+as full ones. The last column has the messages of one rank in the direct algorithm.
+
+{many}
+
+`reduce_scatter` has the first half of these steps. The tests let simulated ranks exchange values, and run
+programs on 16 ranks in both ways.
+
 ## Limits
 
-- **Messages.** In `nimblehlo.mpi`, each rank sends one range to every other rank. This takes two rounds and
-  the minimum of bytes, but 2 (n - 1) messages for each process. It suits some tens of ranks; at a thousand,
-  the latency of a message counts {direct} times. Recursive halving and doubling would send {halving} messages
-  with the same bytes.
+- **Messages.** In `nimblehlo.mpi`, up to {limit} ranks send one range to every other rank, in two rounds.
+  More ranks halve and double, if each has as many processes of the group as the others, a power of two, in
+  the order of the group; otherwise each sends 2 (n - 1) messages. Other collectives send n - 1.
 - **Bits.** Recursive halving between neighbours (ranks that differ in the lowest bit first) combines adjacent
-  pairs level by level, which is the [documented tree](grid.md), so it could replace the direct algorithm
-  without changing bits. A ring starts the sum of each range at a different process, which changes bits.
-- **Deadlock detection.** An idle rank sends one message to rank 0 for each wait. Thousands of ranks would
-  need a tree of ranks.
+  pairs level by level, which is the [documented tree](grid.md). A ring starts the sum of each range at a
+  different process, which changes bits.
+- **Deadlock detection.** Idle ranks report along a tree in which each has {fan_out} children, whose
+  reports it joins. An error names every waiting process, so that its text is long.
 - **Groups in the text.** `replica_groups` lists all ids in each collective; axes of a mesh
   (`#stablehlo.replica_group_mesh_axes`) take one line.
 - **One process of the operating system.** The {data} processes of a grid take turns in one thread, which is
@@ -223,8 +256,9 @@ def main() -> None:
         columns=columns,
         first="\n".join(table(first, LAYERS, scale)),
         second="\n".join(table(shards, LAYERS, scale)),
-        direct=2 * (everyone - 1),
-        halving=2 * (everyone - 1).bit_length(),
+        many="\n".join(halving_table((17, 32, 100, 1000, 1024, 10_000), 1 << 20)),
+        limit=MAX_DIRECT_RANKS,
+        fan_out=FAN_OUT,
     )
     DOCUMENT.write_text(text, encoding="utf-8")
 

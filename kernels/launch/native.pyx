@@ -137,6 +137,7 @@ cdef bint is_interrupted() noexcept nogil:
 
 # Where launches are recorded: None, or a list.
 cdef list _launches = None
+cdef bint _is_recording = False
 
 
 def record_launches(list launches):
@@ -147,8 +148,9 @@ def record_launches(list launches):
             threads that it might use, whether its tasks begin in order, its estimated seconds on one thread, and an
             int64 array of the nanoseconds of each task; None: launches run as usual again.
     """
-    global _launches
+    global _launches, _is_recording
     _launches = launches
+    _is_recording = launches is not None
 
 
 cdef int record_launch(
@@ -777,6 +779,10 @@ cdef bint run_launch(LaunchFields *launch, char **data) noexcept nogil:
     memcpy(closure, launch.template, launch.arg_count * sizeof(int64_t))
     for index in range(launch.pointers):
         closure[index] += <int64_t>data[launch.arrays[index]]
+    if _is_recording:
+        with gil:
+            record_launch(launch.function, closure, launch.tasks, launch.threads, launch.seconds, False)
+        return False
     if launch.seconds < LONG_SECONDS:
         stop_check = NULL
     return pool_run(

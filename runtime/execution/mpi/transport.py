@@ -7,17 +7,20 @@ elements cuts them into one range for each rank: each rank combines the values o
 result to the others, which receive it directly into their results. Partial results follow the nodes of
 the one tree, so that the bits are those of any other transport.
 
-THE END OF A RUN. An idle rank reports to rank 0, with the numbers of messages that it has sent and received.
-Once all ranks are idle and no message is in transit, rank 0 asks all of them again: if the numbers are still
-the same, either all processes have ended, or none can go on. A rank that fails tells all others, which fail
-with its error.
+Beyond `MAX_DIRECT_RANKS` ranks, `all_reduce` and `reduce_scatter` halve and double between neighbours
+(`halving.py`), where each rank has as many processes, a power of two, in the order of the group.
+
+THE END OF A RUN. An idle rank reports, with the numbers of messages that it has sent and received, along a
+tree of ranks to rank 0 (`idle_reports.py`). Once all ranks are idle and no message is in transit, rank 0 asks
+all of them again: if the numbers are still the same, either all processes have ended, or none can go on. A
+rank that fails tells all others, which fail with its error.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,6 +32,9 @@ from ...program.ops.collectives.process_grid import Grid, ProcessId
 from ...program.ops.collectives.reduction import AllReduce, Node, own_nodes
 from ...types import Array
 from ..grid.transport import LocalTransport, Rendezvous, Values, deadlock_text, description_of
+from .halved_exchange import halving_of, is_halved
+from .halving import Halving, Message
+from .idle_reports import Idle, children_of, joined, parent_of
 from .messages import ArrayType, Mailbox, Messenger, new_arrays
 
 MIN_RANGED_BYTES: Final = 1 << 16
@@ -50,23 +56,6 @@ _POLLS_BETWEEN_CHECKS: Final = 50
 """Polls between two checks whether a rank has died: at most 0.05 s."""
 
 
-class _Idle(NamedTuple):
-    """The state that an idle rank reports.
-
-    Attributes:
-        sent, received: numbers of messages.
-        waits: the waiting processes and their operations; None if all processes have ended.
-        unreceived: the error for values that were sent and not received, or "".
-        round: in answer to which question; 0: to none.
-    """
-
-    sent: int
-    received: int
-    waits: tuple[str, ...] | None
-    unreceived: str
-    round: int
-
-
 class _Exchange:
     """A collective that this rank executes with others.
 
@@ -76,6 +65,8 @@ class _Exchange:
         payloads: by rank, what it has sent, in each of the rounds.
         ranges: for each rank its number among those that take part.
         results: of `all_reduce` in ranges: the arrays that are being filled.
+        order: the ranks in the order of the group.
+        halving, finish: the state of halving and doubling, and a function that returns its results.
     """
 
     def __init__(self, rendezvous: Rendezvous, positions: Mapping[int, list[int]]) -> None:
@@ -84,6 +75,9 @@ class _Exchange:
         self.payloads: list[dict[int, Values]] = [{}, {}]
         self.ranges = {rank: index for index, rank in enumerate(sorted(positions))}
         self.results: list[Array] = []
+        self.order = sorted(positions, key=lambda rank: positions[rank][0])
+        self.halving: Halving | None = None
+        self.finish: Callable[[], Sequence[Values]] = list
         self.view: GroupOperation = next(iter(rendezvous.members.values()))[0]
 
     def range_of(self, rank: int, array: Array) -> Array:
@@ -122,11 +116,13 @@ class MPITransport(LocalTransport):
         self._executed: dict[Hashable, int] = {}
         self._exchanges: dict[Hashable, _Exchange] = {}
         self._early: dict[Hashable, list[tuple[int, int, str, Values]]] = {}
-        self._idle: dict[int, _Idle] = {}
-        self._asked: dict[int, _Idle] = {}
+        self._idle: dict[int, Idle] = {}
+        self._asked: dict[int, Idle] = {}
         self._round = 0
         self._question = 0
-        self._last_report: _Idle | None = None
+        self._last_report: Idle | None = None
+        self._sent_report: Idle | None = None
+        self._children = children_of(self.rank, self.ranks)
         self._has_finished = False
 
     def is_ready(self, rendezvous: Rendezvous) -> bool:
@@ -145,12 +141,35 @@ class MPITransport(LocalTransport):
         number = self._executed[name] = self._executed.get(name, 0) + 1
         identity = *name, number
         self._exchanges[identity] = exchange
-        if self._is_ranged(exchange):
+        if is_halved(exchange.view, positions, len(rendezvous.group)):
+            self._start_halving(identity, exchange)
+        elif self._is_ranged(exchange):
             self._send_ranges(identity, exchange)
         else:
             self._send_payloads(identity, exchange)
         for source, step, description, values in self._early.pop(identity, ()):
             self._enter(identity, exchange, source, step, description, values)
+
+    def _start_halving(self, identity: Hashable, exchange: _Exchange) -> None:
+        """Send the first halves of this rank's node of the tree."""
+        positions, size = exchange.positions[self.rank], len(exchange.rendezvous.group)
+        computation = exchange.rendezvous.regions["computation"]
+        operands = {position: self._operands(exchange, position) for position in positions}
+        rank = exchange.order.index(self.rank)
+        exchange.halving, exchange.finish = halving_of(
+            exchange.view, computation, operands, rank, len(exchange.order), size
+        )
+        self._send_halves(identity, exchange, exchange.halving.start())
+
+    def _send_halves(self, identity: Hashable, exchange: _Exchange, messages: Sequence[Message]) -> None:
+        """Send messages of halving and doubling; continue once it has ended."""
+        description = self._described(exchange)
+        for step, receiver, arrays in messages:
+            self.mailbox.send(exchange.order[receiver], ("exchange", identity, step, description), arrays)
+        assert exchange.halving is not None
+        if exchange.halving.has_ended:
+            del self._exchanges[identity]
+            self._complete(exchange, exchange.finish())
 
     def _is_ranged(self, exchange: _Exchange) -> bool:
         operands = exchange.rendezvous.members[self._first_member(exchange)][1]
@@ -250,6 +269,10 @@ class MPITransport(LocalTransport):
                 operation=operation.name,
                 location=operation.location,
             )
+        if exchange.halving is not None:
+            sender = exchange.order.index(source)
+            self._send_halves(identity, exchange, exchange.halving.receive(step, sender, values))
+            return
         payloads = exchange.payloads[step]
         payloads[source] = values
         if len(payloads) < len(exchange.positions):
@@ -357,10 +380,10 @@ class MPITransport(LocalTransport):
         elif kind == "idle":
             self._record_report(source, details[0])
         elif kind == "question":
-            self._question = details[0]
-            self._last_report = None
+            self._ask(details[0])
         elif kind == "finish":
             self._has_finished = True
+            self._tell_children("finish")
         else:
             error_class, reason, operation, label, location = details
             raise getattr(errors, error_class)(reason, operation=operation, label=label, location=location)
@@ -411,39 +434,45 @@ class MPITransport(LocalTransport):
         return False
 
     def _report_idle(self, waits: tuple[str, ...] | None) -> None:
-        """Report to rank 0 that this rank is idle, if the report differs from the last one."""
+        """Report that this rank is idle, if the report differs from the last one."""
         unreceived = ""
         if waits is None:
             try:
                 self.require_received()
             except ExecutionError as error:
                 unreceived = str(error)
-        idle = _Idle(self.mailbox.sent, self.mailbox.received, waits, unreceived, self._question)
+        idle = Idle(self.mailbox.sent, self.mailbox.received, waits, unreceived, self._question)
         if idle == self._last_report:
             return
         self._last_report = idle
-        if self.rank:
-            self.mailbox.send(0, ("idle", idle), is_counted=False)
-        else:
-            self._record_report(0, idle)
+        self._record_report(self.rank, idle)
 
-    def _record_report(self, rank: int, idle: _Idle) -> None:
-        """On rank 0: record a rank's state, and decide whether the run has ended.
+    def _record_report(self, rank: int, idle: Idle) -> None:
+        """Record the report of this rank or of a child, and report to the parent, or decide on rank 0.
 
         Raises:
-            ExecutionError: it has ended in a deadlock, or values were not received.
+            ExecutionError: the run has ended in a deadlock, or values were not received.
         """
         self._idle[rank] = idle
-        reports = self._idle.values()
-        sent, received = sum(each.sent for each in reports), sum(each.received for each in reports)
-        if len(self._idle) < self.ranks or sent != received:
+        if len(self._idle) <= len(self._children):
+            return
+        total = joined(self._idle.values())
+        if self.rank == 0:
+            self._judge(total)
+        elif total.round >= self._question and total != self._sent_report:
+            self._sent_report = total
+            self.mailbox.send(parent_of(self.rank), ("idle", total), is_counted=False)
+
+    def _judge(self, total: Idle) -> None:
+        """On rank 0: decide whether the run has ended, from the reports about all ranks."""
+        if total.ranks < self.ranks or total.sent != total.received:
             return
         if self._round == 0:
             self._request_reports()
-        elif all(each.round == self._round for each in reports):
+        elif all(each.round == self._round for each in self._idle.values()):
             asked = {rank: each._replace(round=self._round) for rank, each in self._asked.items()}
             if asked == self._idle:
-                self._finish_run(list(reports))
+                self._finish_run(total)
             else:
                 self._request_reports()
 
@@ -451,22 +480,26 @@ class MPITransport(LocalTransport):
         """Request a new report from all ranks, whether they are still idle."""
         self._asked = dict(self._idle)
         self._round += 1
-        self._question = self._round
-        self._last_report = None
-        for rank in range(1, self.ranks):
-            self.mailbox.send(rank, ("question", self._round), is_counted=False)
+        self._ask(self._round)
 
-    def _finish_run(self, reports: Sequence[_Idle]) -> None:
+    def _ask(self, question: int) -> None:
+        """Answer a question with the next report, and have the ranks below this one answer it."""
+        self._question = question
+        self._last_report = None
+        self._tell_children("question", question)
+
+    def _tell_children(self, *content: object) -> None:
+        for rank in self._children:
+            self.mailbox.send(rank, content, is_counted=False)
+
+    def _finish_run(self, total: Idle) -> None:
         """End the run, because all ranks are idle and no message is in transit."""
-        waits = [text for each in reports for text in each.waits or ()]
-        unreceived = [each.unreceived for each in reports if each.unreceived]
-        if waits:
-            raise ExecutionError(deadlock_text(waits, self.grid.size))
-        if unreceived:
-            raise ExecutionError(unreceived[0])
+        if total.waits:
+            raise ExecutionError(deadlock_text(list(total.waits), self.grid.size))
+        if total.unreceived:
+            raise ExecutionError(total.unreceived)
         self._has_finished = True
-        for rank in range(1, self.ranks):
-            self.mailbox.send(rank, ("finish",), is_counted=False)
+        self._tell_children("finish")
 
     def fail(self, error: NimbleError) -> None:
         if self._has_finished:

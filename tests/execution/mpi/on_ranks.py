@@ -19,7 +19,9 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Grid, HostQueues, NimbleError, mpi
-from tests.execution.mpi.programs import PROGRAMS, inputs_of
+from nimblehlo.execution.mpi import halved_exchange, idle_reports
+from tests.execution.grid.programs import groups
+from tests.execution.mpi.programs import FAILING, MANY_RANKS, PROGRAMS, inputs_of
 
 
 def rank() -> int:
@@ -47,6 +49,30 @@ def models() -> Any:
     for name, (text, _, inputs) in stored.items():
         executable = mpi.compile(text)
         told[name] = executable([inputs] * len(executable.processes))
+    return told
+
+
+def halving() -> Any:
+    """The results of programs by direct messages and by halving, and what a deadlock's error says.
+
+    Reports of idle ranks go along a tree of several levels.
+    """
+    idle_reports.FAN_OUT = 2  # type: ignore[misc]
+    told: dict[str, Any] = {}
+    for limit in (1000, 1):
+        halved_exchange.MAX_DIRECT_RANKS = limit  # type: ignore[misc]
+        for name, program in MANY_RANKS.items():
+            executable = mpi.compile(program.text, grid=program.grid)
+            results = executable([inputs_of(program, process) for process in executable.processes])
+            told[f"{name} {limit}"] = [[r.tobytes() for r in of_process] for of_process in results]
+    start = time.monotonic()
+    try:
+        everyone = groups([list(range(16))])
+        mpi.execute(
+            FAILING["deadlock"].replace(groups([[0, 1]]), everyone), [[np.ones(5, np.float32)]], grid=Grid(16)
+        )
+    except NimbleError as error:
+        told["deadlock"] = str(error), time.monotonic() - start
     return told
 
 
@@ -156,7 +182,7 @@ def speed() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
-    case.__name__: case for case in (every_program, models, failures, killed, left_alone, speed)
+    case.__name__: case for case in (every_program, models, halving, failures, killed, left_alone, speed)
 }
 
 if __name__ == "__main__":

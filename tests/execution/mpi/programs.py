@@ -191,3 +191,40 @@ FAILING = {
     ),
 }
 """Programs that fail on two ranks of one process each."""
+
+
+def _many(type: str, shape: tuple[int, ...], dtype: str, per_rank: int = 1) -> Program:
+    """The sum over all processes of 16 ranks."""
+    count = 16 * per_rank
+    return Program(_reducing(type, groups([list(range(count))])), Grid(count), shape, dtype)
+
+
+_SIXTEEN = groups([list(range(16))])
+MANY_RANKS = {
+    "sum": _many("tensor<1003xf32>", (1003,), "float32"),
+    "few": _many(V, (5,), "float32"),
+    "large": _many(f"tensor<{LONG}xf32>", (LONG,), "float32"),
+    "bf16": _many("tensor<999xbf16>", (999,), "bfloat16"),
+    "two on each": _many("tensor<1003xf32>", (1003,), "float32", per_rank=2),
+    "three on each": _many("tensor<103xf32>", (103,), "float32", per_rank=3),
+    "thirteen": Program(
+        _reducing("tensor<1003xbf16>", groups([[*range(13)], [13, 14, 15, *[-1] * 10]])),
+        Grid(16),
+        (1003,),
+        "bfloat16",
+    ),
+    "reduce_scatter": Program(
+        function(
+            "%x: tensor<3x32xf32>",
+            all_reduce(
+                "tensor<3x32xf32>", f"scatter_dimension = 1 : i64, {_SIXTEEN}", to="tensor<3x2xf32>"
+            ).replace("all_reduce", "reduce_scatter")
+            + "\n return %r : tensor<3x2xf32>",
+            "tensor<3x2xf32>",
+        ),
+        Grid(16),
+        (3, 32),
+        "float32",
+    ),
+}
+"""Programs of 16 ranks."""

@@ -22,7 +22,7 @@ from nimblehlo.execution.mpi import messages
 from nimblehlo.execution.mpi.transport import MPITransport, _Exchange
 from nimblehlo.kernels.launch.mpi_launcher import launched_ranks
 from nimblehlo.program.ops.collectives.reduction import own_nodes
-from tests.execution.mpi.programs import PROGRAMS, inputs_of
+from tests.execution.mpi.programs import MANY_RANKS, PROGRAMS, inputs_of
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed")
 
@@ -85,6 +85,20 @@ def test_the_bits_are_those_of_one_process(
         for rank in range(ranks):
             own = expected[share * rank : share * (rank + 1)]
             assert told[rank][name] == own + own, (name, rank)
+
+
+def test_many_ranks_halve_and_double_with_the_same_bits(tmp_path: Path) -> None:
+    """16 ranks, oversubscribed: by direct messages, by halving, and in one process."""
+    all_told = run_case(16, "halving", tmp_path)
+    for name, program in MANY_RANKS.items():
+        inputs = [inputs_of(program, process) for process in program.grid.processes]
+        results = nimblehlo.execute(program.text, inputs, grid=program.grid)
+        expected = [[r.tobytes() for r in of_process] for of_process in results]
+        for way in (1000, 1):
+            assert [one for told in all_told for one in told[f"{name} {way}"]] == expected, (name, way)
+    for told in all_told:
+        text, seconds = told["deadlock"]
+        assert "deadlock" in text and seconds < 20
 
 
 def test_an_error_ends_the_run_on_every_rank(tmp_path: Path, on_one_rank: Mapping[str, list[Any]]) -> None:
