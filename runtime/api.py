@@ -296,6 +296,7 @@ class Executable(DirectCall):
             self._entry,
             types,
             evaluate=integers_by_reference if reference else None,
+            rounds_correctly=self.options.functions == "correctly_rounded",
             drops_windows=self._out_of_bounds.granularity == "window",
             outlines_subgraphs=outlines_subgraphs and self._outlines_subgraphs,
             last_pass=LAST_WITHOUT_REWRITES if reference else self.options.last_pass,

@@ -13,6 +13,7 @@ REDUCTION_TREES: Final = ("blocked", "balanced", "left", "right")
 SCATTER_SCHEDULES: Final = ("lexicographic", "reverse")
 ACCUMULATIONS: Final = ("wide", "declared", "float64")
 OUT_OF_BOUNDS: Final = ("auto", "element", "window")
+FUNCTIONS: Final = ("fast", "correctly_rounded")
 LINEAR_ALGEBRA: Final = ("reproducible", "library")
 CHECKS: Final = (
     "unique_indices",
@@ -48,8 +49,9 @@ class Ordering(NamedTuple):
 class Options:
     """The options with which a program is compiled and run.
 
-    Results depend on `seed`, and, where the specification leaves an order open, on `scatter_schedule`,
-    `reduction_tree` and `accumulate`: results that differ between two of these settings are equally valid.
+    Results depend on `seed`; where the specification leaves an order open, on `scatter_schedule`,
+    `reduction_tree` and `accumulate`; and where it leaves the accuracy open, on `functions`: results that
+    differ between two of these settings are equally valid.
     docs/numerics.md says for each operation what they decide.
 
     Attributes:
@@ -87,6 +89,9 @@ class Options:
             attributes of the dialects `jax`, `mhlo` or `tf` on the module, a function, an argument or a
             result; as the specification for all others. `Executable.explain` shows which rule applies, and
             why.
+        functions: how operations whose `result_accuracy` is DEFAULT, or that have none, compute functions of
+            f32: ``"fast"``: those that docs/numerics.md lists in f32, with errors of at most 1 ulp;
+            ``"correctly_rounded"``: as HIGHEST. The bits of each are the same on every processor.
         linear_algebra: what computes decompositions and solves triangular systems: ``"reproducible"``:
             kernels whose bits are the same on every processor, where there are some; ``"library"``: LAPACK
             and BLAS, whose bits depend on the processor, and which are faster for some sizes;
@@ -136,6 +141,7 @@ class Options:
     reduction_tree: Tree = "blocked"
     accumulate: Accumulation = "wide"
     scatter_out_of_bounds: Literal["auto", "element", "window"] = "auto"
+    functions: Literal["fast", "correctly_rounded"] = "fast"
     linear_algebra: Literal["reproducible", "library"] = "reproducible"
     sanitize: bool | str | Collection[str] = False
     sanitize_action: Literal["raise", "warn", "collect"] = "raise"
@@ -190,6 +196,7 @@ class Options:
     def _check_names(self) -> None:
         for name, names in (
             ("scatter_out_of_bounds", OUT_OF_BOUNDS),
+            ("functions", FUNCTIONS),
             ("linear_algebra", LINEAR_ALGEBRA),
             ("sanitize_action", SANITIZE_ACTIONS),
         ):

@@ -1,5 +1,7 @@
 """Measure the errors of the transcendental functions, and write the table of docs/numerics.md.
 
+They are those of the most accurate implementations, which `Options(functions="correctly_rounded")` takes.
+
     python tools/accuracy.py [--write | FUNCTION ...]
 
 True values are mpmath's, with 300 bits or more. The error is in ulps of the true value's place in the type;
@@ -186,7 +188,7 @@ def runtime_values(function: Function, element: str, operands: Sequence[Array]) 
         f'  %r = "{function.name}"({", ".join(names)}) : ({", ".join([type] * len(names))}) -> {type}\n'
         f"  return %r : {type}\n}}"
     )
-    return nimblehlo.execute(text, operands)[0]
+    return nimblehlo.execute(text, operands, options=nimblehlo.Options(functions="correctly_rounded"))[0]
 
 
 def _exact(value: Any) -> Any:

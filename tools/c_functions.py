@@ -1,6 +1,6 @@
 """Print functions of `loops/mathematics` as C: `kernels/math/elementary_functions.h`.
 
-They are those of f64, and of f32 in the arithmetic of f64 (`f64/singles.py`).
+They are those of f64, of f32 in the arithmetic of f64 (`f64/singles.py`), and of f32 in that of f32 (`f32/`).
 
     python tools/c_functions.py            # print the header
     python tools/c_functions.py --write    # write it
@@ -26,10 +26,14 @@ from llvmlite import ir
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nimblehlo.compiler.loops.llvm.values import BIT, F64, I64
+from nimblehlo.compiler.loops.llvm.values import BIT, F32, F64, I32, I64
 from nimblehlo.compiler.loops.mathematics import exponential as exponential_of_f32
 from nimblehlo.compiler.loops.mathematics import reals, roots
 from nimblehlo.compiler.loops.mathematics.coefficients import HALF_PI, SHORT_LOG_OF_2
+from nimblehlo.compiler.loops.mathematics.f32 import error_functions as fast_error_functions
+from nimblehlo.compiler.loops.mathematics.f32 import exponential as fast_exponential
+from nimblehlo.compiler.loops.mathematics.f32 import logarithm as fast_logarithm
+from nimblehlo.compiler.loops.mathematics.f32 import trigonometry as fast_trigonometry
 from nimblehlo.compiler.loops.mathematics.f64 import (
     arithmetic,
     error_functions,
@@ -45,10 +49,10 @@ LINE_LENGTH, EXPRESSION_LENGTH = 118, 70
 """Characters of a line of C, and of an expression that gets no name of its own."""
 
 HEADER = """\
-/* Functions of f64, and of f32 in the arithmetic of f64. Written by tools/c_functions.py from the functions
-   of these names in runtime/compiler/loops/mathematics, which say how they are computed. Each operation is
-   rounded as written, a fused multiply-add once: results have the same bits on every processor and for every
-   vector width. */
+/* Functions of f64, and of f32 in the arithmetic of f64 and of f32. Written by tools/c_functions.py from the
+   functions of these names in runtime/compiler/loops/mathematics, which say how they are computed. Each
+   operation is rounded as written, a fused multiply-add once: results have the same bits on every processor
+   and for every vector width. */
 
 #ifndef NIMBLEHLO_ELEMENTARY_FUNCTIONS_H
 #define NIMBLEHLO_ELEMENTARY_FUNCTIONS_H
@@ -127,9 +131,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The functions that are printed, by their names in C."""
 
+FAST_FUNCTIONS: dict[str, Callable[[Real], Real]] = {
+    "fast_exponential": lambda x: fast_exponential.exp(x, reals.scaled_by_factors),
+    "fast_exponential_minus_one": fast_exponential.expm1,
+    "fast_tanh": fast_exponential.tanh,
+    "fast_logarithm": fast_logarithm.log,
+    "fast_log_plus_one": fast_logarithm.log1p,
+    "fast_erf": fast_error_functions.erf,
+    "fast_sine": fast_trigonometry.sin,
+    "fast_cosine": fast_trigonometry.cos,
+}
+"""The functions of f32 in the arithmetic of f32."""
+
 _OPERATORS = {
     "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/",
-    "add": "+", "and": "&", "or": "|", "xor": "^", "shl": "<<", "lshr": ">>",
+    "add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "shl": "<<", "lshr": ">>",
 }  # fmt: skip
 _RELATIONS = {"oeq": "==", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=", "uno": "!="}
 _FUNCTIONS_OF_C = {
@@ -137,10 +153,15 @@ _FUNCTIONS_OF_C = {
     "llvm.fabs.f64": "fabs",
     "llvm.sqrt.f64": "sqrt",
     "llvm.copysign.f64": "copysign",
+    "llvm.fma.f32": "FUSED_MULTIPLY_ADD_FLOATS",
+    "llvm.fabs.f32": "fabsf",
+    "llvm.copysign.f32": "copysignf",
     # Its addend is read from memory where LLVM compiles it, and a constant in C.
     "fma": "FUSED_MULTIPLY_ADD",
 }
-_TYPES = {F64: "double", I64: "uint64_t", BIT: "int"}
+_TYPES = {F64: "double", I64: "uint64_t", F32: "float", I32: "uint32_t", BIT: "int"}
+_CASTS = {I64: "bits_of", F64: "double_from_bits", I32: "bits_of_float", F32: "float_from_bits"}
+_BLENDS = {F64: "blend", F32: "blend_floats"}
 
 
 def kind_of(annotation: Any) -> Any:
@@ -155,18 +176,18 @@ def fields_of(structure: Any) -> dict[str, Any]:
     return {name: kind_of(annotation) for name, annotation in typing.get_type_hints(structure).items()}
 
 
-def c_type(kind: Any) -> str:
-    """The name of a type in C."""
-    return str(kind.__name__) if kind in STRUCTURES else "double" if kind is Real else "uint64_t"
+def c_type(kind: Any, real: ir.Type = F64) -> str:
+    """The name of a type in C; `real` is that of a `Real`."""
+    return str(kind.__name__) if kind in STRUCTURES else _TYPES[real if kind is Real else I64]
 
 
-def components(kind: Any, name: str) -> Iterator[tuple[ir.Type, str]]:
+def components(kind: Any, name: str, real: ir.Type) -> Iterator[tuple[ir.Type, str]]:
     """The LLVM types of the numbers that a value consists of, and their names in C."""
     if kind in STRUCTURES:
         for field, kind_of_field in fields_of(kind).items():
-            yield from components(kind_of_field, f"{name}.{field}")
+            yield from components(kind_of_field, f"{name}.{field}", real)
     else:
-        yield (F64 if kind is Real else I64), name
+        yield (real if kind is Real else I64), name
 
 
 def assembled(kind: Any, values: Iterator[ir.Value], builder: ir.IRBuilder) -> Any:
@@ -202,13 +223,14 @@ def structure_definition(structure: Any) -> str:
 def constant(value: ir.Constant) -> str:
     """A number in C."""
     number = value.constant
-    if value.type != F64:
-        return f"UINT64_C({number % (1 << 64):#x})" if number else "0"
+    if value.type not in (F32, F64):
+        width = value.type.width
+        return f"UINT{width}_C({number % (1 << width):#x})" if number else "0"
     if math.isnan(number):
         return "NAN"
     if math.isinf(number):
         return "INFINITY" if number > 0 else "-INFINITY"
-    return repr(number)
+    return repr(number) + ("f" if value.type == F32 else "")
 
 
 def bare(expression: str) -> str:
@@ -270,28 +292,33 @@ class Statements:
         if opname == "fneg":
             return f"-{operands[0]}"
         if opname == "bitcast":
-            return f"{'bits_of' if instruction.type == I64 else 'double_from_bits'}({bare(operands[0])})"
+            return f"{_CASTS[instruction.type]}({bare(operands[0])})"
         if opname == "trunc" and instruction.type == BIT:
             return f"(int)({operands[0]} & 1)"
-        if opname == "select" and instruction.type == F64:
-            return f"blend({', '.join(map(bare, operands))})"
+        if opname in ("fpext", "fptrunc", "trunc"):
+            return f"({_TYPES[instruction.type]}){operands[0]}"
+        if opname == "select":
+            return f"{_BLENDS[instruction.type]}({', '.join(map(bare, operands))})"
         if opname == "fcmp":
             # A number differs from itself if it is NaN.
             assert instruction.op != "uno" or values[0] is values[1]
             return f"({operands[0]} {_RELATIONS[instruction.op]} {operands[1]})"
-        if opname in ("shl", "lshr"):
+        if opname in ("shl", "lshr", "ashr"):
             operands[1] = str(values[1].constant)
+        if opname == "ashr":
+            # A negative number keeps its sign; C leaves that to the compiler, and every compiler does it.
+            return f"(uint32_t)((int32_t){operands[0]} >> {operands[1]})"
         if opname == "xor" and instruction.type == BIT and isinstance(values[1], ir.Constant):
             return f"!{operands[0]}"
         return f"({operands[0]} {_OPERATORS[opname]} {operands[1]})"
 
 
-def function_definition(name: str, function: Callable[..., Any]) -> str:
-    """The definition of a function, with the first paragraph of its text."""
+def function_definition(name: str, function: Callable[..., Any], real: ir.Type = F64) -> str:
+    """The definition of a function of numbers of a type, with the first paragraph of its text."""
     hints = typing.get_type_hints(function)
     kinds = {each: kind_of(hints.get(each, Real)) for each in inspect.signature(function).parameters}
-    numbers = [number for each, kind in kinds.items() for number in components(kind, each)]
-    llvm = ir.Function(ir.Module(), ir.FunctionType(F64, [type for type, _ in numbers]), name)
+    numbers = [number for each, kind in kinds.items() for number in components(kind, each, real)]
+    llvm = ir.Function(ir.Module(), ir.FunctionType(real, [type for type, _ in numbers]), name)
     builder = ir.IRBuilder(llvm.append_basic_block())
     arguments = iter(llvm.args)
     result = function(*[assembled(kind, arguments, builder) for kind in kinds.values()])
@@ -302,8 +329,8 @@ def function_definition(name: str, function: Callable[..., Any]) -> str:
         returned = f"({type(result).__name__}){returned}"
     lines = [_folded(line) for line in (*statements.lines, f"return {returned};")]
     said = (inspect.getdoc(function) or "").partition("\n\n")[0]
-    parameters = ", ".join(f"{c_type(kind)} {each}" for each, kind in kinds.items())
-    head = f"REAL_INLINE {c_type(type(result))} {name}({parameters}) {{"
+    parameters = ", ".join(f"{c_type(kind, real)} {each}" for each, kind in kinds.items())
+    head = f"REAL_INLINE {c_type(type(result), real)} {name}({parameters}) {{"
     return "\n".join([*([comment(said)] if said else []), head, *lines, "}\n"])
 
 
@@ -325,6 +352,7 @@ def header() -> str:
     numbers = "\n".join(f"#define {name} {value!r}" for name, value in NUMBERS.items())
     structures = [structure_definition(structure) for structure in STRUCTURES]
     functions = [function_definition(name, function) for name, function in FUNCTIONS.items()]
+    functions += [function_definition(name, function, F32) for name, function in FAST_FUNCTIONS.items()]
     return "\n".join([HEADER, f"{numbers}\n", *structures, *functions, "#endif\n"])
 
 

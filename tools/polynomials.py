@@ -27,7 +27,7 @@ TARGET = ROOT / "runtime" / "compiler" / "loops" / "mathematics" / "coefficients
 HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 
 Errors are those of exact evaluation, relative to the largest absolute value in the interval; for quotients
-relative to each value.
+relative to each value. Those of FAST_... are relative to the values of the functions that they serve.
 """
 
 from typing import Final
@@ -48,6 +48,7 @@ class Approximation(NamedTuple):
         interval: where.
         degree, divisor_degree: of the polynomial, or of dividend and divisor, whose constant term is 1.
         is_single: whether coefficients are rounded to f32, not f64.
+        weight: the effect of an error on the function for which it serves; None: the same everywhere.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Approximation(NamedTuple):
     degree: int
     divisor_degree: int = 0
     is_single: bool = False
+    weight: Callable[[Any], Any] | None = None
 
 
 def _inverse_root(m: Any) -> Any:
@@ -99,6 +101,79 @@ def _digamma_remainder(w: Any) -> Any:
 def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
     """A function whose value near 0, where its formula divides by 0, is `limit`."""
     return lambda t: limit if abs(t) < mpf(10) ** -30 else start(t)
+
+
+def _fast_approximations() -> Sequence[tuple[str, str, Any, tuple[Any, Any], int, Any]]:
+    """What `loops/mathematics/f32` approximates, and the effect of errors on the functions' values."""
+    log_of_2, margin = mpmath.log(2), mpf(2) ** -12
+    return (
+        (
+            "FAST_EXP",
+            "(exp(r) - 1 - r) / r^2",
+            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            (-log_of_2 / 2 - margin, log_of_2 / 2 + margin),
+            4,
+            lambda r: r**2 / mpmath.exp(r),
+        ),
+        (
+            "FAST_EXPM1",
+            "(exp(r) - 1 - r - r^2 / 2) / r^3",
+            _series(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
+            (mpmath.log(mpf(3) / 4) - margin, mpmath.log(mpf(3) / 2) + margin),
+            4,
+            lambda r: r**3 / mpmath.expm1(r),
+        ),
+        (
+            "FAST_LOG",
+            "(log(1 + f) - f + f^2 / 2) / f^3",
+            _series(lambda f: (mpmath.log1p(f) - f + f**2 / 2) / f**3, mpf(1) / 3),
+            (mpmath.sqrt(mpf(1) / 2) - 1, mpmath.sqrt(mpf(2)) - 1),
+            7,
+            lambda f: f**3 / mpmath.log1p(f),
+        ),
+        (
+            "FAST_SIN",
+            "(sin(r) / r - 1) / z, where z = r^2",
+            _series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
+            (mpf(0), mpf("0.81")),
+            3,
+            lambda z: z * mpmath.sqrt(z) / mpmath.sin(mpmath.sqrt(z)),
+        ),
+        (
+            "FAST_COS",
+            "((cos(r) - 1) / z + 1 / 2) / z, where z = r^2",
+            _series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
+            (mpf(0), mpf("0.81")),
+            3,
+            lambda z: z**2 / mpmath.cos(mpmath.sqrt(z)),
+        ),
+        (
+            "FAST_TANH",
+            "(tanh(x) / x - 1) / z, where z = x^2",
+            _series(lambda z: (mpmath.tanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
+            (mpf(0), mpf("0.975") ** 2),
+            6,
+            lambda z: z * mpmath.sqrt(z) / mpmath.tanh(mpmath.sqrt(z)),
+        ),
+        (
+            "FAST_ERF",
+            "erf(x) / x - 1, where z = x^2",
+            _series(
+                lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1, 2 / mpmath.sqrt(mpmath.pi) - 1
+            ),
+            (mpf(0), mpf(1)),
+            6,
+            lambda z: mpmath.sqrt(z) / mpmath.erf(mpmath.sqrt(z)),
+        ),
+        (
+            "FAST_LOG_ERFC",
+            "log(erfc(x))",
+            lambda x: mpmath.log(mpmath.erfc(x)),
+            (mpf(1), mpf("3.95")),
+            6,
+            lambda x: mpmath.erfc(x) / mpmath.erf(x),
+        ),
+    )
 
 
 def _arctangent(name: str, limit: Any, degree: int) -> Approximation:
@@ -354,6 +429,10 @@ with mpmath.workdps(80):
             9,
             is_single=True,
         ),
+        *[
+            Approximation(name, text, function, interval, degree, is_single=True, weight=weight)
+            for name, text, function, interval, degree, weight in _fast_approximations()
+        ],
         Approximation(
             "NARROW_ERF",
             "erf(x) / x, where z = x^2",
@@ -380,6 +459,8 @@ def chebyshev_nodes(interval: tuple[Any, Any], count: int) -> list[Any]:
 
 def fit(wanted: Approximation) -> tuple[list[float], list[float]]:
     """The coefficients of the dividend and of the divisor."""
+    if wanted.weight is not None:
+        return weighted_fit(wanted, wanted.weight), []
     count = wanted.degree + 1 + wanted.divisor_degree
     points = chebyshev_nodes(wanted.interval, count)
     values = [wanted.function(point) for point in points]
@@ -393,6 +474,29 @@ def fit(wanted: Approximation) -> tuple[list[float], list[float]]:
     return found[: wanted.degree + 1], found[wanted.degree + 1 :]
 
 
+def weighted_fit(wanted: Approximation, weight: Callable[[Any], Any]) -> list[float]:
+    """The coefficients of f32 with the least sum of weighted squares of errors.
+
+    They are rounded one after another; those that follow make up for the rounding errors.
+    """
+    points = chebyshev_nodes(wanted.interval, 6 * wanted.degree)
+    weights = [weight(point) for point in points]
+    rest = [wanted.function(point) for point in points]
+    coefficients: list[float] = []
+    for first in range(wanted.degree + 1):
+        rows = [
+            [w * point**k for k in range(first, wanted.degree + 1)]
+            for w, point in zip(weights, points, strict=True)
+        ]
+        values = [w * value for w, value in zip(weights, rest, strict=True)]
+        solution = mpmath.lu_solve(mpmath.matrix(rows), mpmath.matrix(values))
+        coefficients.append(float(np.float32(solution[0])))
+        rest = [
+            value - mpf(coefficients[-1]) * point**first for value, point in zip(rest, points, strict=True)
+        ]
+    return coefficients
+
+
 def error(wanted: Approximation, dividend: Sequence[float], divisor: Sequence[float]) -> float:
     """The largest error of the approximation on a grid."""
     worst, scale = mpf(0), mpf(0)
@@ -401,6 +505,9 @@ def error(wanted: Approximation, dividend: Sequence[float], divisor: Sequence[fl
         bottom = mpmath.polyval([*map(mpf, reversed(divisor)), mpf(1)], point)
         true = wanted.function(point)
         difference = abs(top / bottom - true)
+        if wanted.weight is not None:
+            worst, scale = max(worst, difference * abs(wanted.weight(point))), mpf(1)
+            continue
         worst = max(worst, difference / abs(true) if divisor else difference)
         scale = max(scale, abs(true))
     return float(worst if divisor else worst / scale)

@@ -19,7 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from nimblehlo.kernels.math import real_functions
 from tools.generated_functions import different, unary_arguments
 
-FUNCTIONS = [name for name, value in vars(real_functions).items() if isinstance(value, np.ufunc)]
+FUNCTIONS = [
+    name
+    for name, value in vars(real_functions).items()
+    if isinstance(value, np.ufunc) and any(types.endswith("d") for types in value.types)
+]
+"""Those of f64; fast ones have none."""
 
 
 def differences(name: str, stride: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-/* Functions of blocks of f64, and of f32, which are computed in f64 and rounded.
+/* Functions of blocks of f64, and of f32, which are computed in f64 and rounded; fast ones are computed in f32.
 
    Loops are free of branches, so that compilers make them loops of vectors; where all numbers of a block allow it, they
    take a shorter function. Values do not depend on the numbers beside them. */
@@ -128,5 +128,20 @@ REAL_INLINE double single_logistic_in_range(double x) { return 1 / (1 + single_e
 
 OF_SINGLE_EXPONENTS(exponential, single_exp_without_table)
 OF_SINGLE_EXPONENTS(logistic, single_logistic_in_range)
+
+/* The same of a function in the arithmetic of f32. */
+#define OF_FLOATS(name)                                                                \
+    REAL_INLINE void name##_of_singles(float *to, const float *from, intptr_t count) { \
+        for (intptr_t i = 0; i < count; i++) to[i] = name(from[i]);                    \
+    }
+
+OF_FLOATS(fast_erf)
+OF_FLOATS(fast_exponential)
+OF_FLOATS(fast_exponential_minus_one)
+OF_FLOATS(fast_logarithm)
+OF_FLOATS(fast_log_plus_one)
+OF_FLOATS(fast_tanh)
+OF_FLOATS(fast_sine)
+OF_FLOATS(fast_cosine)
 
 #endif

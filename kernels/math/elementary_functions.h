@@ -1,7 +1,7 @@
-/* Functions of f64, and of f32 in the arithmetic of f64. Written by tools/c_functions.py from the functions
-   of these names in runtime/compiler/loops/mathematics, which say how they are computed. Each operation is
-   rounded as written, a fused multiply-add once: results have the same bits on every processor and for every
-   vector width. */
+/* Functions of f64, and of f32 in the arithmetic of f64 and of f32. Written by tools/c_functions.py from the
+   functions of these names in runtime/compiler/loops/mathematics, which say how they are computed. Each
+   operation is rounded as written, a fused multiply-add once: results have the same bits on every processor
+   and for every vector width. */
 
 #ifndef NIMBLEHLO_ELEMENTARY_FUNCTIONS_H
 #define NIMBLEHLO_ELEMENTARY_FUNCTIONS_H
@@ -1272,6 +1272,232 @@ REAL_INLINE double single_tanh(double x) {
     double v11 = double_from_bits((bits_of(v2) + UINT64_C(0x3ff)) << 52);
     double v12 = FUSED_MULTIPLY_ADD(v11, FUSED_MULTIPLY_ADD(v4 * v4, v10, v4), v11 - 1.0);
     return copysign(v12 / (v12 + 2.0), x);
+}
+
+REAL_INLINE float fast_exponential(float x) {
+    float v0 = blend_floats(x > 89.0f, 89.0f, x);
+    float v1 = blend_floats(v0 < -105.0f, -105.0f, v0);
+    float v2 = FUSED_MULTIPLY_ADD_FLOATS(v1, 1.4426950216293335f, 12582912.0f);
+    float v3 = v2 - 12582912.0f;
+    float v4 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 0.693145751953125f, v1);
+    float v5 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 1.428606765330187e-06f, v4);
+    float v6 = v4 + 1.0f;
+    float v7 = v5 * v5;
+    float v8 = FUSED_MULTIPLY_ADD_FLOATS(0.008368955925107002f, v7, 0.166665181517601f);
+    float v9 = FUSED_MULTIPLY_ADD_FLOATS(0.001374508603475988f, v7, 0.04166965186595917f);
+    float v10 = FUSED_MULTIPLY_ADD_FLOATS(v8, v5, FUSED_MULTIPLY_ADD_FLOATS(v9, v7, 0.49999988079071045f));
+    float v11 = FUSED_MULTIPLY_ADD_FLOATS(v5 * v5, v10, ((1.0f - v6) + v4) + (-v3 * 1.428606765330187e-06f));
+    uint32_t v12 = bits_of_float(v2) - bits_of_float(12582912.0f);
+    uint32_t v13 = (uint32_t)((int32_t)v12 >> 1);
+    float v14 = ((v11 + v6) * float_from_bits((v13 + UINT32_C(0x7f)) << 23)) * float_from_bits(((v12 - v13) +
+        UINT32_C(0x7f)) << 23);
+    return v14;
+}
+
+/* exp(x) - 1 as 2 (2^(k - 1) (1 + p) - 1 / 2), which does not overflow before the last step; error 0.81. */
+REAL_INLINE float fast_exponential_minus_one(float x) {
+    float v0 = blend_floats(x > 89.0f, 89.0f, x);
+    float v1 = blend_floats(v0 < -18.0f, -18.0f, v0);
+    float v2 = FUSED_MULTIPLY_ADD_FLOATS(v1 - 0.05889151617884636f, 1.4426950216293335f, 12582912.0f);
+    float v3 = v2 - 12582912.0f;
+    float v4 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 0.693145751953125f, v1);
+    float v5 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 1.428606765330187e-06f, v4);
+    float v6 = v5 * v5;
+    float v7 = v5 * v5;
+    float v8 = FUSED_MULTIPLY_ADD_FLOATS(0.0013919200282543898f, v7, 0.04166657477617264f);
+    float v9 = FUSED_MULTIPLY_ADD_FLOATS(0.00020946668519172817f, v7, 0.008332020603120327f);
+    float v10 = FUSED_MULTIPLY_ADD_FLOATS(v8, v5, FUSED_MULTIPLY_ADD_FLOATS(v9, v7, 0.16666670143604279f));
+    float v11 = FUSED_MULTIPLY_ADD_FLOATS(v6 * v5, v10, FUSED_MULTIPLY_ADD_FLOATS(v6, 0.5f, -v3 *
+        1.428606765330187e-06f));
+    float v12 = float_from_bits(((bits_of_float(v2) - UINT32_C(0x1)) + UINT32_C(0x7f)) << 23);
+    float v13 = v12 + -0.5f;
+    float v14 = v12 * v4;
+    float v15 = v13 + v14;
+    float v16 = FUSED_MULTIPLY_ADD_FLOATS(v12, v11, ((v13 - v15) + v14) + ((v12 - v13) + -0.5f));
+    float v17 = blend_floats(fabsf(x) < 2.9802322387695312e-08f, x, (v15 + v16) * 2.0f);
+    return v17;
+}
+
+/* The hyperbolic tangent; error 0.91. */
+REAL_INLINE float fast_tanh(float x) {
+    float v0 = fabsf(x);
+    float v1 = blend_floats(v0 > 10.0f, 10.0f, v0);
+    float v2 = v1 * v1;
+    float v3 = FUSED_MULTIPLY_ADD_FLOATS(-0.0003772155032493174f, v2, 0.002359371166676283f);
+    float v4 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v3, v2, -0.008015559986233711f), v2,
+        0.02152705192565918f);
+    float v5 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v4, v2, -0.05389146879315376f), v2,
+        0.13332495093345642f);
+    float v6 = FUSED_MULTIPLY_ADD_FLOATS(v1, v2 * FUSED_MULTIPLY_ADD_FLOATS(v5, v2, -0.33333301544189453f), v1);
+    float v7 = v1 * 2.0f;
+    float v8 = FUSED_MULTIPLY_ADD_FLOATS(v7, 1.4426950216293335f, 12582912.0f);
+    float v9 = v8 - 12582912.0f;
+    float v10 = FUSED_MULTIPLY_ADD_FLOATS(-v9, 1.428606765330187e-06f, FUSED_MULTIPLY_ADD_FLOATS(-v9,
+        0.693145751953125f, v7));
+    float v11 = float_from_bits((bits_of_float(v8) + UINT32_C(0x7f)) << 23);
+    float v12 = v10 * v10;
+    float v13 = FUSED_MULTIPLY_ADD_FLOATS(0.008368955925107002f, v12, 0.166665181517601f);
+    float v14 = FUSED_MULTIPLY_ADD_FLOATS(0.001374508603475988f, v12, 0.04166965186595917f);
+    float v15 = FUSED_MULTIPLY_ADD_FLOATS(v13, v10, FUSED_MULTIPLY_ADD_FLOATS(v14, v12, 0.49999988079071045f));
+    float v16 = FUSED_MULTIPLY_ADD_FLOATS(v11, FUSED_MULTIPLY_ADD_FLOATS(v10 * v10, v15, v10), v11 + 1.0f);
+    return copysignf(blend_floats(v1 < 0.975f, v6, 1.0f - (2.0f / v16)), x);
+}
+
+/* The natural logarithm; error 0.86. */
+REAL_INLINE float fast_logarithm(float x) {
+    int v0 = x < 1.1754943508222875e-38f;
+    uint32_t v1 = bits_of_float(blend_floats(v0, x * 16777216.0f, x)) + UINT32_C(0x4afb0d);
+    float v2 = float_from_bits((v1 >> 23) | UINT32_C(0x4b000000)) - 8388735.0f;
+    float v3 = blend_floats(v0, v2 - 24.0f, v2);
+    float v4 = float_from_bits((v1 & UINT32_C(0x7fffff)) + UINT32_C(0x3f3504f3)) - 1.0f;
+    float v5 = v3 * 0.693145751953125f;
+    float v6 = v5 + v4;
+    float v7 = v4 * v4;
+    float v8 = v4 * v4;
+    float v9 = FUSED_MULTIPLY_ADD_FLOATS(-0.07353802770376205f, v8, -0.13203458487987518f);
+    float v10 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v9, v8, -0.16621315479278564f), v8,
+        -0.2500085234642029f);
+    float v11 = FUSED_MULTIPLY_ADD_FLOATS(0.12615187466144562f, v8, 0.14228099584579468f);
+    float v12 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v11, v8, 0.1999976634979248f), v8,
+        0.3333335518836975f);
+    float v13 = FUSED_MULTIPLY_ADD_FLOATS(v7 * v4, FUSED_MULTIPLY_ADD_FLOATS(v10, v4, v12),
+        FUSED_MULTIPLY_ADD_FLOATS(v3, 1.428606765330187e-06f, (v5 - v6) + v4));
+    float v14 = blend_floats(x == 0.0f, -INFINITY, v6 + FUSED_MULTIPLY_ADD_FLOATS(v7, -0.5f, v13));
+    float v15 = blend_floats(x == INFINITY, INFINITY, blend_floats(x >= 0.0f, v14, NAN));
+    return v15;
+}
+
+/* log(1 + x); error 0.87. With 1 + x = (1 + f) * 2^k, f = x * 2^-k + (2^-k - 1). */
+REAL_INLINE float fast_log_plus_one(float x) {
+    uint32_t v0 = ((bits_of_float(x + 1.0f) + UINT32_C(0x4afb0d)) >> 23) | UINT32_C(0x4b000000);
+    float v1 = float_from_bits(v0) - 8388735.0f;
+    float v2 = FUSED_MULTIPLY_ADD_FLOATS(float_from_bits(bits_of_float((1.0f - v1) + 12583039.0f) << 23), 0.5f,
+        -1.0f);
+    uint32_t v3 = bits_of_float(x) + ((bits_of_float(12582912.0f) - bits_of_float(v1 + 12582912.0f)) << 23);
+    float v4 = float_from_bits(v3);
+    float v5 = v2 + v4;
+    float v6 = v5 - v2;
+    float v7 = (v2 - (v5 - v6)) + (v4 - v6);
+    float v8 = v1 * 0.693145751953125f;
+    float v9 = v8 + v5;
+    float v10 = FUSED_MULTIPLY_ADD_FLOATS(v1, 1.428606765330187e-06f, (v8 - v9) + v5) + FUSED_MULTIPLY_ADD_FLOATS(-v7,
+        v5, v7);
+    float v11 = v5 * v5;
+    float v12 = v5 * v5;
+    float v13 = FUSED_MULTIPLY_ADD_FLOATS(-0.07353802770376205f, v12, -0.13203458487987518f);
+    float v14 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v13, v12, -0.16621315479278564f), v12,
+        -0.2500085234642029f);
+    float v15 = FUSED_MULTIPLY_ADD_FLOATS(0.12615187466144562f, v12, 0.14228099584579468f);
+    float v16 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v15, v12, 0.1999976634979248f), v12,
+        0.3333335518836975f);
+    float v17 = FUSED_MULTIPLY_ADD_FLOATS(v11 * v5, FUSED_MULTIPLY_ADD_FLOATS(v14, v5, v16), v10);
+    float v18 = blend_floats(x == -1.0f, -INFINITY, v9 + FUSED_MULTIPLY_ADD_FLOATS(v11, -0.5f, v17));
+    float v19 = blend_floats(x == INFINITY, INFINITY, blend_floats(x >= -1.0f, v18, NAN));
+    return blend_floats(x == 0.0f, x, v19);
+}
+
+/* The error function; error 0.992. */
+REAL_INLINE float fast_erf(float x) {
+    float v0 = fabsf(x);
+    float v1 = blend_floats(v0 > 4.0f, 4.0f, v0);
+    float v2 = v1 * v1;
+    float v3 = FUSED_MULTIPLY_ADD_FLOATS(7.842288323445246e-05f, v2, -0.0008006793214008212f);
+    float v4 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v3, v2, 0.005187962669879198f), v2,
+        -0.026853643357753754f);
+    float v5 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v4, v2, 0.1128358244895935f), v2,
+        -0.3761262595653534f);
+    float v6 = FUSED_MULTIPLY_ADD_FLOATS(v1, FUSED_MULTIPLY_ADD_FLOATS(v5, v2, 0.12837916612625122f), v1);
+    float v7 = FUSED_MULTIPLY_ADD_FLOATS(0.0001872797147370875f, v1, -0.0029562225099653006f);
+    float v8 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v7, v1, 0.021871311590075493f), v1,
+        -0.10317423194646835f);
+    float v9 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v8, v1, -0.6380692720413208f), v1,
+        -1.1271334886550903f);
+    float v10 = FUSED_MULTIPLY_ADD_FLOATS(v9, v1, -0.0003308913728687912f);
+    float v11 = FUSED_MULTIPLY_ADD_FLOATS(v10, 1.4426950216293335f, 12582912.0f);
+    float v12 = v11 - 12582912.0f;
+    float v13 = FUSED_MULTIPLY_ADD_FLOATS(-v12, 1.428606765330187e-06f, FUSED_MULTIPLY_ADD_FLOATS(-v12,
+        0.693145751953125f, v10));
+    float v14 = float_from_bits((bits_of_float(v11) + UINT32_C(0x7f)) << 23);
+    float v15 = v13 * v13;
+    float v16 = FUSED_MULTIPLY_ADD_FLOATS(0.008368955925107002f, v15, 0.166665181517601f);
+    float v17 = FUSED_MULTIPLY_ADD_FLOATS(0.001374508603475988f, v15, 0.04166965186595917f);
+    float v18 = FUSED_MULTIPLY_ADD_FLOATS(v16, v13, FUSED_MULTIPLY_ADD_FLOATS(v17, v15, 0.49999988079071045f));
+    float v19 = FUSED_MULTIPLY_ADD_FLOATS(-v14, FUSED_MULTIPLY_ADD_FLOATS(v13 * v13, v18, v13), 1.0f - v14);
+    return copysignf(blend_floats(v1 < 1.0f, v6, v19), x);
+}
+
+/* The sine; error 0.86. */
+REAL_INLINE float fast_sine(float x) {
+    double v0 = (double)fabsf(x);
+    int v1 = v0 >= 1.8014398509481984e+16;
+    int v2 = v0 >= 9.671406556917033e+24;
+    double v3 = blend(v2, 2.2760100671971816e-18, blend(v1, 1.4681663246252086e-09, 0.636619770899415));
+    double v4 = blend(v2, 5.8812147387730434e-27, blend(v1, 2.2760100671971816e-18, 1.4681663246252086e-09));
+    double v5 = blend(v2, 1.0346868700836215e-35, blend(v1, 5.8812147387730434e-27, 2.2760100671971816e-18));
+    double v6 = blend(v2, 3.783256351091319e-45, blend(v1, 1.0346868700836215e-35, 5.8812147387730434e-27));
+    int v7 = v0 >= 5.192296858534828e+33;
+    double v8 = v0 * blend(v7, 5.8812147387730434e-27, v3);
+    double v9 = v0 * blend(v7, 1.0346868700836215e-35, v4);
+    double v10 = FUSED_MULTIPLY_ADD(v8, 0.0625, 6755399441055744.0) - 6755399441055744.0;
+    double v11 = FUSED_MULTIPLY_ADD(-v10, 16.0, v8);
+    double v12 = FUSED_MULTIPLY_ADD(v9, 0.0625, 6755399441055744.0) - 6755399441055744.0;
+    double v13 = FUSED_MULTIPLY_ADD(-v12, 16.0, v9);
+    double v14 = FUSED_MULTIPLY_ADD(v11 + v13, 1.0, 6755399441055744.0);
+    double v15 = ((v11 - (v14 - 6755399441055744.0)) + v13) + (v0 * blend(v7, 3.783256351091319e-45, v5));
+    double v16 = (v15 + (v0 * blend(v7, 3.720474878517739e-53, v6))) * 1.5707963267948966;
+    float v17 = (float)v16;
+    float v18 = (float)(v16 - (double)v17);
+    uint32_t v19 = (uint32_t)bits_of(v14);
+    float v20 = v17 * v17;
+    float v21 = v20 * 0.5f;
+    float v22 = 1.0f - v21;
+    float v23 = FUSED_MULTIPLY_ADD_FLOATS(2.746302470768569e-06f, v20, -0.00019844637427013367f);
+    float v24 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v23, v20, 0.008333359844982624f), v20,
+        -0.1666666716337204f);
+    float v25 = FUSED_MULTIPLY_ADD_FLOATS(-2.7762942522713274e-07f, v20, 2.4810226022964343e-05f);
+    float v26 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v25, v20, -0.0013888949761167169f), v20,
+        0.0416666679084301f);
+    float v27 = FUSED_MULTIPLY_ADD_FLOATS(v20 * v20, v26, FUSED_MULTIPLY_ADD_FLOATS(-v17, v18, (1.0f - v22) - v21));
+    float v28 = blend_floats((int)(v19 & 1), v22 + v27, v17 + FUSED_MULTIPLY_ADD_FLOATS(v17 * v20, v24, v18));
+    uint32_t v29 = bits_of_float(v28) ^ (((v19 >> 1) << 31) ^ (bits_of_float(x) & UINT32_C(0x80000000)));
+    return blend_floats(x == 0.0f, x, float_from_bits(v29));
+}
+
+/* The cosine; error 0.88. */
+REAL_INLINE float fast_cosine(float x) {
+    double v0 = (double)fabsf(x);
+    int v1 = v0 >= 1.8014398509481984e+16;
+    int v2 = v0 >= 9.671406556917033e+24;
+    double v3 = blend(v2, 2.2760100671971816e-18, blend(v1, 1.4681663246252086e-09, 0.636619770899415));
+    double v4 = blend(v2, 5.8812147387730434e-27, blend(v1, 2.2760100671971816e-18, 1.4681663246252086e-09));
+    double v5 = blend(v2, 1.0346868700836215e-35, blend(v1, 5.8812147387730434e-27, 2.2760100671971816e-18));
+    double v6 = blend(v2, 3.783256351091319e-45, blend(v1, 1.0346868700836215e-35, 5.8812147387730434e-27));
+    int v7 = v0 >= 5.192296858534828e+33;
+    double v8 = v0 * blend(v7, 5.8812147387730434e-27, v3);
+    double v9 = v0 * blend(v7, 1.0346868700836215e-35, v4);
+    double v10 = FUSED_MULTIPLY_ADD(v8, 0.0625, 6755399441055744.0) - 6755399441055744.0;
+    double v11 = FUSED_MULTIPLY_ADD(-v10, 16.0, v8);
+    double v12 = FUSED_MULTIPLY_ADD(v9, 0.0625, 6755399441055744.0) - 6755399441055744.0;
+    double v13 = FUSED_MULTIPLY_ADD(-v12, 16.0, v9);
+    double v14 = FUSED_MULTIPLY_ADD(v11 + v13, 1.0, 6755399441055744.0);
+    double v15 = ((v11 - (v14 - 6755399441055744.0)) + v13) + (v0 * blend(v7, 3.783256351091319e-45, v5));
+    double v16 = (v15 + (v0 * blend(v7, 3.720474878517739e-53, v6))) * 1.5707963267948966;
+    float v17 = (float)v16;
+    float v18 = (float)(v16 - (double)v17);
+    uint32_t v19 = (uint32_t)bits_of(v14);
+    float v20 = v17 * v17;
+    float v21 = v20 * 0.5f;
+    float v22 = 1.0f - v21;
+    float v23 = FUSED_MULTIPLY_ADD_FLOATS(2.746302470768569e-06f, v20, -0.00019844637427013367f);
+    float v24 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v23, v20, 0.008333359844982624f), v20,
+        -0.1666666716337204f);
+    float v25 = FUSED_MULTIPLY_ADD_FLOATS(-2.7762942522713274e-07f, v20, 2.4810226022964343e-05f);
+    float v26 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v25, v20, -0.0013888949761167169f), v20,
+        0.0416666679084301f);
+    float v27 = FUSED_MULTIPLY_ADD_FLOATS(v20 * v20, v26, FUSED_MULTIPLY_ADD_FLOATS(-v17, v18, (1.0f - v22) - v21));
+    float v28 = blend_floats((int)(v19 & 1), v17 + FUSED_MULTIPLY_ADD_FLOATS(v17 * v20, v24, v18), v22 + v27);
+    float v29 = float_from_bits(bits_of_float(v28) ^ (((v19 + UINT32_C(0x1)) >> 1) << 31));
+    return v29;
 }
 
 #endif

@@ -12,9 +12,11 @@
 #ifdef __GNUC__
 #define REAL_INLINE static inline __attribute__((always_inline))
 #define FUSED_MULTIPLY_ADD(a, b, c) __builtin_fma(a, b, c)
+#define FUSED_MULTIPLY_ADD_FLOATS(a, b, c) __builtin_fmaf(a, b, c)
 #else
 #define REAL_INLINE static inline
 #define FUSED_MULTIPLY_ADD(a, b, c) fma(a, b, c)
+#define FUSED_MULTIPLY_ADD_FLOATS(a, b, c) fmaf(a, b, c)
 #endif
 
 /* Attributes of code for AVX-512, and for AVX2 with fused multiply-add. */
@@ -52,6 +54,24 @@ REAL_INLINE double double_from_bits(uint64_t bits) {
 REAL_INLINE double blend(int is_first, double first, double second) {
     uint64_t mask = -(uint64_t)is_first;
     return double_from_bits((bits_of(first) & mask) | (bits_of(second) & ~mask));
+}
+
+REAL_INLINE uint32_t bits_of_float(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+REAL_INLINE float float_from_bits(uint32_t bits) {
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* `blend` of numbers of f32. */
+REAL_INLINE float blend_floats(int is_first, float first, float second) {
+    uint32_t mask = -(uint32_t)is_first;
+    return float_from_bits((bits_of_float(first) & mask) | (bits_of_float(second) & ~mask));
 }
 
 typedef struct {

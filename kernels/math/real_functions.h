@@ -1,5 +1,5 @@
-/* Ufunc inner loops of functions of f64, and of f32, which are computed in f64 and rounded, for each instruction
-   set; and the functions of f64 on a vector in a register, for generated code. */
+/* Ufunc inner loops of functions of f64, and of f32, which are computed in f64 and rounded, or those called fast in
+   f32, for each instruction set; and the functions of f64 on a vector in a register, for generated code. */
 
 #ifndef NIMBLEHLO_REAL_FUNCTIONS_H
 #define NIMBLEHLO_REAL_FUNCTIONS_H
@@ -15,7 +15,11 @@
     DO(REAL, exponential_minus_one, level, code) DO(REAL, tangent, level, code) DO(REAL, sinh, level, code) \
     DO(REAL, cosh, level, code) DO(REAL, asin, level, code) DO(REAL, acos, level, code)                     \
     DO(REAL, atan, level, code) DO(REAL, asinh, level, code) DO(REAL, acosh, level, code)                   \
-    DO(REAL, atanh, level, code) DO(BINARY, power, level, code) DO(BINARY, atan2, level, code)
+    DO(REAL, atanh, level, code) DO(BINARY, power, level, code) DO(BINARY, atan2, level, code)              \
+    DO(FAST, fast_erf, level, code) DO(FAST, fast_exponential, level, code)                                 \
+    DO(FAST, fast_exponential_minus_one, level, code) DO(FAST, fast_logarithm, level, code)                 \
+    DO(FAST, fast_log_plus_one, level, code) DO(FAST, fast_tanh, level, code)                               \
+    DO(FAST, fast_sine, level, code) DO(FAST, fast_cosine, level, code)
 
 /* The number of each function in tables. */
 #define NUMBER_OF(kind, name, level, code) REAL_##name,
@@ -27,7 +31,8 @@ enum { REAL_FUNCTION_BLOCK = 256, VECTOR_WIDTHS = 4 };
 /* NumPy's signature of an inner loop. */
 typedef void (*RealLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
 
-/* `of_lanes[n]` is the function from vectors of 2^n f64 to one, as the platform passes vectors, or NULL. */
+/* `of_f64` is NULL for a function of f32 alone. `of_lanes[n]` is the function from vectors of 2^n f64 to one, as the
+   platform passes vectors, or NULL. */
 typedef struct {
     RealLoop of_f32, of_f64;
     void *of_lanes[VECTOR_WIDTHS];
@@ -145,10 +150,14 @@ REAL_COPIES(double)
     SINGLE_LOOP(name, level, code) REAL_LOOP(name, level, code, double) LANES_OF_##level(UNARY_LANES, name)
 #define BINARY_LOOPS(name, level, code) \
     BINARY_LOOP(name, level, code, float) BINARY_LOOP(name, level, code, double) LANES_OF_##level(BINARY_LANES, name)
-#define REAL_FUNCTION(name, level) { name##_##level##_float, name##_##level##_double, LANE_TABLE_##level(name) }
+#define FAST_LOOPS(name, level, code) SINGLE_LOOP(name, level, code)
+#define REAL_ENTRY(name, level) { name##_##level##_float, name##_##level##_double, LANE_TABLE_##level(name) }
+#define SINGLE_ENTRY(name, level) REAL_ENTRY(name, level)
+#define BINARY_ENTRY(name, level) REAL_ENTRY(name, level)
+#define FAST_ENTRY(name, level) { name##_##level##_float, NULL, { NULL } }
 
 #define DEFINE_LOOPS(kind, name, level, code) kind##_LOOPS(name, level, code)
-#define TABLE_ENTRY(kind, name, level, code) REAL_FUNCTION(name, level),
+#define TABLE_ENTRY(kind, name, level, code) kind##_ENTRY(name, level),
 #define REAL_FUNCTIONS(level, code)               \
     EACH_REAL_FUNCTION(DEFINE_LOOPS, level, code) \
     static const RealFunction level##_functions[] = {EACH_REAL_FUNCTION(TABLE_ENTRY, level, code)};

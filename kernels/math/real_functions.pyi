@@ -25,3 +25,11 @@ acosh: np.ufunc
 atanh: np.ufunc
 power: np.ufunc
 atan2: np.ufunc
+fast_erf: np.ufunc
+fast_exponential: np.ufunc
+fast_exponential_minus_one: np.ufunc
+fast_logarithm: np.ufunc
+fast_log_plus_one: np.ufunc
+fast_tanh: np.ufunc
+fast_sine: np.ufunc
+fast_cosine: np.ufunc

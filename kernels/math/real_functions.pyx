@@ -2,7 +2,7 @@
 """Ufuncs of f64 that have the same bits on every processor: see `real_functions.h`.
 
 On arrays of f32 they give the values of f64, rounded; those of the kind SINGLE compute the same bits by a shorter
-algorithm.
+algorithm. Those that are called fast are computed in f32, with errors of at most 1 ulp.
 """
 
 cimport numpy as cnp
@@ -34,6 +34,14 @@ cdef extern from "real_functions.h":
         REAL_atanh
         REAL_power
         REAL_atan2
+        REAL_fast_erf
+        REAL_fast_exponential
+        REAL_fast_exponential_minus_one
+        REAL_fast_logarithm
+        REAL_fast_log_plus_one
+        REAL_fast_tanh
+        REAL_fast_sine
+        REAL_fast_cosine
         VECTOR_WIDTHS
     ctypedef void (*RealLoop)(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
     ctypedef struct RealFunction:
@@ -54,7 +62,7 @@ _unary_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
 _binary_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
 
 VECTOR_FUNCTIONS = {}
-"""For the name of each ufunc the addresses of its function on vectors of f64 in registers, by their lanes.
+"""For the name of each ufunc of f64 the addresses of its function on vectors of f64 in registers, by their lanes.
 
 The functions take and return vectors as C does; one lane is a `double`. A processor's registers limit the lanes.
 """
@@ -65,13 +73,15 @@ cdef object ufunc(int number, const char *name, const char *text, int operands=1
     cdef const RealFunction *function = &real_functions()[number]
     cdef char *types = &_unary_types[0] if operands == 1 else &_binary_types[0]
     cdef int width
+    cdef int type_count = 1 if function.of_f64 == NULL else 2
     _loops[2 * number] = <cnp.PyUFuncGenericFunction>function.of_f32
     _loops[2 * number + 1] = <cnp.PyUFuncGenericFunction>function.of_f64
-    VECTOR_FUNCTIONS[name.decode()] = {
-        1 << width: <intptr_t>function.of_lanes[width] for width in range(VECTOR_WIDTHS) if function.of_lanes[width]
-    }
+    if type_count == 2:
+        VECTOR_FUNCTIONS[name.decode()] = {
+            1 << width: <intptr_t>function.of_lanes[width] for width in range(VECTOR_WIDTHS) if function.of_lanes[width]
+        }
     return cnp.PyUFunc_FromFuncAndData(
-        &_loops[2 * number], _data, types, 2, operands, 1, cnp.PyUFunc_None, name, text, 0
+        &_loops[2 * number], _data, types, type_count, operands, 1, cnp.PyUFunc_None, name, text, 0
     )
 
 
@@ -98,3 +108,13 @@ acosh = ufunc(REAL_acosh, "acosh", "The inverse hyperbolic cosine of f64.")
 atanh = ufunc(REAL_atanh, "atanh", "The inverse hyperbolic tangent of f64.")
 power = ufunc(REAL_power, "power", "x to the power of y of f64.", 2)
 atan2 = ufunc(REAL_atan2, "atan2", "The angle of the point (x2, x1) of f64.", 2)
+fast_erf = ufunc(REAL_fast_erf, "fast_erf", "The error function of f32.")
+fast_exponential = ufunc(REAL_fast_exponential, "fast_exponential", "e to the power of x of f32.")
+fast_exponential_minus_one = ufunc(
+    REAL_fast_exponential_minus_one, "fast_exponential_minus_one", "exp(x) - 1 of f32."
+)
+fast_logarithm = ufunc(REAL_fast_logarithm, "fast_logarithm", "The natural logarithm of f32.")
+fast_log_plus_one = ufunc(REAL_fast_log_plus_one, "fast_log_plus_one", "log(1 + x) of f32.")
+fast_tanh = ufunc(REAL_fast_tanh, "fast_tanh", "The hyperbolic tangent of f32.")
+fast_sine = ufunc(REAL_fast_sine, "fast_sine", "The sine of f32.")
+fast_cosine = ufunc(REAL_fast_cosine, "fast_cosine", "The cosine of f32.")

@@ -22,8 +22,9 @@ def add(commands: Any) -> None:
         nargs="+",
         action="extend",
         metavar="BACKEND",
-        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, iree, nimblehlo, nimblehlo:eager, "
-        "nimblehlo:never or nimblehlo:reference (default: nimblehlo)",
+        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, iree, nimblehlo, "
+        "nimblehlo:correctly_rounded, nimblehlo:eager, nimblehlo:never or nimblehlo:reference (default: "
+        "nimblehlo)",
     )
     command.add_argument(
         "--operations", nargs="+", action="extend", metavar="NAME", help="the operations (default: all)"

@@ -12,7 +12,7 @@ from typing import Any
 from ..api import Executable, load
 from ..errors import ExecutionError, NimbleError, counted
 from ..execution.array_files import load_inputs, random_inputs
-from ..options import LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
+from ..options import FUNCTIONS, LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from ..program.ir import Module
 
 
@@ -65,6 +65,12 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--threads", type=int, metavar="N", help="maximum number of threads (default: all processors)"
+    )
+    command.add_argument(
+        "--functions",
+        choices=FUNCTIONS,
+        default="fast",
+        help="functions of f32 in f32, with errors of at most 1 ulp, or rounded correctly (default: fast)",
     )
     command.add_argument(
         "--linear-algebra",
@@ -122,6 +128,7 @@ def options_of(options: argparse.Namespace) -> Options:
             sanitize=_checks(options.sanitize),
             sanitize_action=options.sanitize_action,
             scatter_out_of_bounds=options.scatter_out_of_bounds,
+            functions=options.functions,
             linear_algebra=options.linear_algebra,
             reference=options.reference,
         )

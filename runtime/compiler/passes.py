@@ -70,6 +70,14 @@ PASSES: Final = (
         is_required=True,
     ),
     Pass(
+        "round-correctly",
+        "bind",
+        "specialize.stages.round_correctly",
+        needs="one function",
+        promises="functions of f32 are rounded correctly, if the options ask for that",
+        is_required=True,
+    ),
+    Pass(
         "convert-explicitly",
         "bind",
         "specialize.stages.convert_explicitly",

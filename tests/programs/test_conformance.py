@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nimblehlo import Options
 from nimblehlo.checks.checking import check_files
 from tools.conformance import DOCUMENT, RECORD, document, errors
+from tools.fast_functions import DECLARATIONS
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +51,23 @@ def test_public_programs_do_as_recorded(conformance_dir: Path, record: dict[str,
     }
     assert found == expected
     assert len(cases) > len(found)
+
+
+def test_public_programs_do_the_same_with_correctly_rounded_functions(
+    conformance_dir: Path, record: dict[str, Any]
+) -> None:
+    """The programs with functions that have a fast form."""
+    files = [
+        path
+        for path in sorted(conformance_dir.rglob("*.mlir"))
+        if path.parent.name != "dynamic"
+        and any(re.search(rf"{re.escape(name)}\b", path.read_text()) for name in DECLARATIONS)
+    ]
+    options = Options(functions="correctly_rounded")
+    cases = [case for results in check_files(list(map(str, files)), 2, options) for case in results]
+    failed = {Path(case.file).name for case in cases if case.status != "passed"}
+    assert failed == {path.name for path in files} & {Path(name).name for name in record["failed"]}
+    assert len(cases) > len(failed)
 
 
 def test_errors_are_measured_as_recorded(conformance_dir: Path, record: dict[str, Any]) -> None:

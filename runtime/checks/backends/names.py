@@ -12,6 +12,7 @@ from .isolation import IsolatedBackend
 
 _MODES: Final = {
     "": None,
+    "correctly_rounded": Options(functions="correctly_rounded"),
     "eager": Options(compile="eager"),
     "never": Options(compile="never"),
     "reference": Options(reference=True),
@@ -26,8 +27,9 @@ def backend(name: str | Backend | Runnable) -> Backend:
         name: ``"jax:cpu"`` or ``"jax:"`` and any other platform of JAX; ``"pjrt:"`` and the path of a PJRT
             plugin's library; ``"interpreter"``, the reference interpreter of jaxlib; ``"iree"``, or
             ``"iree:"`` and a target, ``llvm-cpu`` or ``vmvx``; ``"nimblehlo"``, or ``"nimblehlo:"`` and when
-            it compiles or that it runs references (``eager``, ``never``, ``reference``); or a function that
-            takes a module and inputs. A Backend is returned as it is.
+            it compiles, that it runs references, or that it rounds functions correctly (``eager``, ``never``,
+            ``reference``, ``correctly_rounded``); or a function that takes a module and inputs. A Backend is
+            returned as it is.
 
     Raises:
         UnsupportedError: there is no such backend, or a package that it needs is missing.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ...program.ir import Operation, Value, plain_element_type
 from ...program.ops.framework.costs import CHAIN_COST, FUNCTION_COST, LONG_FUNCTION_COST
 from ...program.ops.framework.declaration import declaration_of
-from .elementwise.emitted_operations import is_narrow_function
+from .elementwise.emitted_operations import is_function_in_f32
 
 _INTERLEAVE_COUNT, _INTERLEAVE_COUNT_IN_F32, _INTERLEAVE_COUNT_OF_SPILLING = 4, 8, 2
 _MAX_COST_OF_SPILLING = 45
@@ -66,9 +66,7 @@ def _chain_cost(operations: Sequence[Operation]) -> int:
 def _is_in_f32(operations: Sequence[Operation]) -> bool:
     """Whether no function among these is computed in f64."""
     functions = [one for one in operations if declaration_of(one).emit.function]
-    return all(
-        is_narrow_function(declaration_of(one).emit, plain_element_type(one.result)) for one in functions
-    )
+    return all(is_function_in_f32(one, plain_element_type(one.result)) for one in functions)
 
 
 def cost_of(operation: Operation) -> int:

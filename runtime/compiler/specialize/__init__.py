@@ -37,6 +37,7 @@ def specialize(
     argument_types: Sequence[Type] | None = None,
     *,
     evaluate: Evaluate | None = None,
+    rounds_correctly: bool = False,
     drops_windows: bool = False,
     outlines_subgraphs: bool = False,
     last_pass: str | None = None,
@@ -49,6 +50,8 @@ def specialize(
         entry: name of the function to run.
         argument_types: the argument types, with known sizes; None: the declared types.
         evaluate: folds constants; see `Budget`.
+        rounds_correctly: whether functions of f32 are rounded correctly, as
+            `Options(functions="correctly_rounded")` asks.
         drops_windows: whether scatters drop all of a window that is partly out of bounds, as
             `Options(scatter_out_of_bounds="window")` asks.
         outlines_subgraphs: whether repeated subgraphs become calls of functions, which are the `callees` of
@@ -65,6 +68,7 @@ def specialize(
         entry_function(module, entry),
         argument_types,
         Budget(evaluate=evaluate),
+        rounds_correctly=rounds_correctly,
         drops_windows=drops_windows,
         outlines_subgraphs=outlines_subgraphs,
     )
@@ -76,18 +80,29 @@ def specialize(
 
 
 def bind(
-    module: Module, entry: str, argument_types: Sequence[Type] | None = None, budget: Budget | None = None
+    module: Module,
+    entry: str,
+    argument_types: Sequence[Type] | None = None,
+    budget: Budget | None = None,
+    *,
+    rounds_correctly: bool = False,
 ) -> Function:
     """Inline the calls of the function `entry`, propagate sizes and constants, and remove nothing.
 
     Args:
-        module, entry, argument_types: those of `specialize`.
+        module, entry, argument_types, rounds_correctly: those of `specialize`.
         budget: for folding constants.
 
     Raises:
         NimbleError, ExecutionError: as `specialize`.
     """
-    state = Specialization(module, entry_function(module, entry), argument_types, budget or Budget())
+    state = Specialization(
+        module,
+        entry_function(module, entry),
+        argument_types,
+        budget or Budget(),
+        rounds_correctly=rounds_correctly,
+    )
     passes.run("bind", state, None)
     return state.function
 

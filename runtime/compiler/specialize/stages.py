@@ -34,7 +34,7 @@ class Specialization:
         function: the function as it stands; before `inline`, that of the module.
         argument_types: the argument types with known sizes; None: the declared types.
         budget: for folding constants.
-        drops_windows, outlines_subgraphs: those of `specialize`.
+        rounds_correctly, drops_windows, outlines_subgraphs: those of `specialize`.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Specialization:
         argument_types: Sequence[Type] | None,
         budget: Budget,
         *,
+        rounds_correctly: bool = False,
         drops_windows: bool = False,
         outlines_subgraphs: bool = False,
     ) -> None:
@@ -51,6 +52,7 @@ class Specialization:
         self.function = function
         self.argument_types = argument_types
         self.budget = budget
+        self.rounds_correctly = rounds_correctly
         self.drops_windows = drops_windows
         self.outlines_subgraphs = outlines_subgraphs
 
@@ -74,6 +76,14 @@ def inline(state: Specialization) -> None:
     """Inline calls, and composites for which no function is registered."""
     state.function = inline_calls(state.module, state.function)
     require_addressable_arguments(state.function)
+
+
+def round_correctly(state: Specialization) -> None:
+    """Keep functions from being fast, if the options ask for that."""
+    if state.rounds_correctly:
+        from ...program.ops.numerics import result_accuracy
+
+        result_accuracy.round_correctly(state.body.walk())
 
 
 def convert_explicitly(state: Specialization) -> None:

@@ -175,7 +175,13 @@ def trace(
     Raises:
         NimbleError: the run failed.
     """
-    function = bind(module, entry, types, Budget(evaluate=lambda operation, operands: None))
+    function = bind(
+        module,
+        entry,
+        types,
+        Budget(evaluate=lambda operation, operands: None),
+        rounds_correctly=options.functions == "correctly_rounded",
+    )
     tracer = _Tracer(only, max_elements, max_records)
     program = run(function, replace(options, compile="never", sanitize=False), tracer.choose)
     results = program.run(arguments)

@@ -75,7 +75,13 @@ class Sanitizer:
             NimbleError: see `nimblehlo.compiler.specialize.bind`.
         """
         try:
-            return bind(module, entry, types, Budget(evaluate=self._on_constants))
+            return bind(
+                module,
+                entry,
+                types,
+                Budget(evaluate=self._on_constants),
+                rounds_correctly=self.options.functions == "correctly_rounded",
+            )
         except ExecutionError as error:
             if _is_mismatch(error, None):
                 self._report_mismatch(error, ())

@@ -13,9 +13,9 @@ from nimblehlo.compiler.loops.elementwise.emitted_operations import emits
 from nimblehlo.compiler.loops.elementwise.rules import emit
 from nimblehlo.compiler.loops.mathematics import error_functions, exponential, function_of, reals, roots
 from nimblehlo.kernels.launch import processor
-from nimblehlo.program.ops import lookup
 from nimblehlo.program.ops.elementwise.arithmetic import Rsqrt
-from nimblehlo.program.ops.framework.declaration import declarations
+from nimblehlo.program.ops.framework.declaration import Op, declarations
+from nimblehlo.program.ops.numerics.result_accuracy import is_fast, round_correctly
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.compiler.loops.elementwise.test_elementwise import operation_of
 from tests.compiler.loops.loops import looped
@@ -35,14 +35,22 @@ EDGES = np.concatenate([EDGES, -EDGES])
 
 
 def check(name, type, *arrays):
-    """Compare on arrays; a difference in one bit is one."""
+    """Compare on arrays, by fast functions too; a difference in one bit is one."""
     operation = operation_of(name, [type] * len(arrays), type)
+    check_operation(operation, type, *arrays)
+    if is_fast(operation, type):
+        round_correctly([operation])
+        check_operation(operation, type, *arrays)
+
+
+def check_operation(operation, type, *arrays):
+    """Compare what an operation does."""
     assert emits(operation)
     got = looped(lambda builder, *values: emit(builder, operation, values), [type] * len(arrays), type)(
         *arrays
     )
     with np.errstate(all="ignore"):
-        want = lookup(name).function_of(type)(*arrays)
+        want = Op.of(operation).plain_function(type)(*arrays)
     if not same_bits(got, want):
         bits = f"u{got.dtype.itemsize}"
         nan = np.isnan(got.astype(np.float32)) & np.isnan(want.astype(np.float32))

@@ -13,6 +13,7 @@ from typing import Final
 from ....program.ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.emitters import Emit
+from ....program.ops.numerics.result_accuracy import is_fast
 from ....types import COMPLEX, ElementType, TensorType
 
 MAX_NARROW_SIGNIFICANT_BITS: Final = 8
@@ -45,8 +46,13 @@ def element_types(operation: Operation) -> list[ElementType] | None:
 
 
 def is_narrow_function(emit: Emit, type: ElementType) -> bool:
-    """Whether a function of floats is computed in f32."""
+    """Whether there is a function of floats with few significant bits, which is computed in f32."""
     return bool(emit.narrow_function) and _significant_bits(type) <= MAX_NARROW_SIGNIFICANT_BITS
+
+
+def is_function_in_f32(operation: Operation, type: ElementType) -> bool:
+    """Whether an operation's function of floats is computed in f32."""
+    return is_fast(operation, type) or is_narrow_function(declaration_of(operation).emit, type)
 
 
 def _significant_bits(type: ElementType) -> int:

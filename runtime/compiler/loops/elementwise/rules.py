@@ -17,6 +17,7 @@ from ....program.ir import Operation
 from ....program.ops.elementwise.comparison import Maximum, Minimum
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.emitters import Emit
+from ....program.ops.numerics.result_accuracy import is_fast
 from ....types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..llvm.values import F32, F64, Value, constant, rounded
 from ..mathematics import Function, function_of
@@ -39,6 +40,8 @@ def _rule(operation: Operation) -> Rule:
     assert types is not None
     *operands, result = types
     emit = declaration_of(operation).emit
+    if is_fast(operation, result):
+        return _in_f32(function_of(emit.fast_function), result)
     if not emit.by_attributes:
         return _plain_rule(emit, operands[-1])
     return BY_ATTRIBUTES[emit.by_attributes](operation, operands, result)

@@ -3,7 +3,8 @@
 Most are straight-line arithmetic on `double` for arguments that f32 holds, and right once their values are
 rounded to f32 or a narrower type: what lies beyond the range of f32 need not be exact. They call no
 library. The errors that are stated are in ulps of f64; tools/generated_functions.py measures them.
-Functions of f64 are calls of `kernels/math`.
+Functions of f64 are calls of `kernels/math`. The modules of `f32` have functions in the arithmetic of f32,
+whose errors may be 1 ulp.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 from llvmlite import ir
 
-from . import error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry
+from . import error_functions, exponential, f32, gamma_functions, logarithm, narrow, roots, trigonometry
 from .library import library_function
 from .reals import Real
 
@@ -22,20 +23,23 @@ Function = Callable[..., ir.Value]
 
 
 def _on_values(function: Callable[..., Real]) -> Function:
-    """A function of a builder and `double` values that returns a `double` value."""
+    """A function of a builder and numbers of a type that returns one."""
     return lambda builder, *operands: function(*[Real(builder, operand) for operand in operands]).value
 
 
 @functools.cache
 def function_of(name: str) -> Function:
     """The emitter of a function, by its module in this folder and its name, as declarations state it."""
-    module, _, function = name.partition(".")
+    module, _, function = name.rpartition(".")
     if module == "library":
         return library_function(function)
     return _on_values(getattr(_MODULES[module], function))
 
 
 _MODULES: Final = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry)
+    module.__name__.removeprefix(f"{__name__}."): module
+    for module in (
+        *(error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry),
+        *(f32.error_functions, f32.exponential, f32.logarithm, f32.trigonometry),
+    )
 }

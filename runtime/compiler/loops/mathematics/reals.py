@@ -132,6 +132,11 @@ class Real:
             value = where(value.compare("<", low), low, value)
         return value
 
+    def as_type(self, type: ir.Type) -> Real:
+        """The value in the other type, rounded if that is `float`."""
+        convert = self.builder.fpext if type == F64 else self.builder.fptrunc
+        return Real(self.builder, convert(self.value, type))
+
     def bits(self) -> ir.Value:
         """Its bits as an integer."""
         return self.builder.bitcast(self.value, self.layout.bits)
@@ -248,13 +253,19 @@ def times_power(x: Real, exponent: ir.Value) -> Real:
 def scaled(x: Real, exponent: ir.Value) -> Real:
     """x * 2^exponent, rounded once, for normal x and an integer of at most twice the range of exponents.
 
-    Where no instruction does it the power is multiplied in two factors, the first of them without rounding.
+    Where no instruction does it x is multiplied by two factors, without rounding by the first of them.
     """
     builder = x.builder
     if has_scalef():
         types = [x.value.type, exponent.type]
         function = builder.module.declare_intrinsic("llvm.ldexp", types, ir.FunctionType(types[0], types))
         return Real(builder, builder.call(function, [x.value, exponent]))
+    return scaled_by_factors(x, exponent)
+
+
+def scaled_by_factors(x: Real, exponent: ir.Value) -> Real:
+    """`scaled` without the instruction."""
+    builder = x.builder
     half = builder.ashr(exponent, integer(exponent.type, 1))
     return x * power_of_two(x, half) * power_of_two(x, builder.sub(exponent, half))
 

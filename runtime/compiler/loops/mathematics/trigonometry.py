@@ -33,17 +33,8 @@ _CHUNK_BITS = 29
 
 
 def _reduced(x: Real) -> tuple[Real, Real, ir.Value]:
-    """|x| as k * pi / 2 + (r + tail), |r| <= pi / 4; the lowest bits of the third are those of k.
-
-    Digits of 2 / pi whose product with x is a multiple of 4 do not count, and of the others 116 bits do. With
-    the 24 bits of x each product of a chunk of 29 bits is exact.
-    """
-    a = abs(x)
-    chunks = [a.like(TWO_OVER_PI[j]) for j in range(4)]
-    for skipped in (1, 2, 3):
-        large = a.compare(">=", 2.0 ** (25 + _CHUNK_BITS * skipped))
-        chunks = [where(large, TWO_OVER_PI[j + skipped], chunk) for j, chunk in enumerate(chunks)]
-    first, second, third, fourth = (a * chunk for chunk in chunks)
+    """|x| as k * pi / 2 + (r + tail), |r| <= pi / 4; the lowest bits of the third are those of k."""
+    first, second, third, fourth = products_with_two_over_pi(abs(x))
     first, second = (p - (p * 0.25).rint() * 4.0 for p in (first, second))
     high, low = exact_sum(first, second)
     k, exponent = rounded_to_integer(high + third, 1.0)
@@ -53,6 +44,19 @@ def _reduced(x: Real) -> tuple[Real, Real, ir.Value]:
     angle_low = angle_low + turns.fma(HALF_PI[1], low * HALF_PI[0])
     r, tail = exact_sum_ordered(angle, angle_low)
     return r, tail, exponent
+
+
+def products_with_two_over_pi(a: Real) -> list[Real]:
+    """Numbers whose sum is a * 2 / pi, up to a multiple of 4, for a that f32 holds and is not negative.
+
+    Digits of 2 / pi whose product with a is a multiple of 4 do not count, and of the others 116 bits do. With
+    the 24 bits of a each product of a chunk of 29 bits is exact.
+    """
+    chunks = [a.like(TWO_OVER_PI[j]) for j in range(4)]
+    for skipped in (1, 2, 3):
+        large = a.compare(">=", 2.0 ** (25 + _CHUNK_BITS * skipped))
+        chunks = [where(large, TWO_OVER_PI[j + skipped], chunk) for j, chunk in enumerate(chunks)]
+    return [a * chunk for chunk in chunks]
 
 
 def _sine_and_cosine(r: Real, tail: Real) -> tuple[Real, Real]:

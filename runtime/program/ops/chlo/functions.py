@@ -149,7 +149,12 @@ class Erf(ChloRealFunction, name="chlo.erf", functions={FLOAT: real_functions.er
     """The error function."""
 
     wider = "mpmath.erf"
-    emit = Emit(function="error_functions.erf", narrow_function="narrow.erf", f64_function="library.erf")
+    emit = Emit(
+        function="error_functions.erf",
+        fast_function="f32.error_functions.erf",
+        narrow_function="narrow.erf",
+        f64_function="library.erf",
+    )
 
 
 class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}):

@@ -30,7 +30,7 @@ from ..framework.declaration import Attribute, Op, Operand, Result, declaration_
 from ..numerics import element_types
 from ..numerics.element_types import ArrayFunction
 from ..numerics.real_functions import MathFunction, RealFunction
-from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, tolerance_violation
+from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, is_fast, tolerance_violation
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """The element types of most mathematical functions."""
@@ -103,6 +103,9 @@ class Elementwise(
 
     def plain_function(self, element_type: ElementType) -> ArrayFunction:
         """`function_of`, with this operation's attributes applied."""
+        function = self.functions.get(FLOAT)
+        if isinstance(function, RealFunction) and is_fast(self.operation, element_type):
+            return function.fast.ufunc
         return self.function_of(element_type)
 
     def bind(self) -> Callable[..., Any]:

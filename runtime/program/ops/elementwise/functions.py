@@ -37,7 +37,9 @@ class Cosine(
     cost = costs.LONG_FUNCTION
     wider = "mpmath.cos"
     finiteness = Finiteness.KEPT
-    emit = Emit(function="trigonometry.cos", f64_function="library.cosine")
+    emit = Emit(
+        function="trigonometry.cos", fast_function="f32.trigonometry.cos", f64_function="library.cosine"
+    )
 
 
 class Exponential(
@@ -52,6 +54,7 @@ class Exponential(
         complex64="exponential",
         complex128="exponential",
         function="exponential.exp",
+        fast_function="f32.exponential.exp",
         narrow_function="narrow.exp",
         f64_function="library.exponential",
     )
@@ -68,6 +71,7 @@ class ExponentialMinusOne(
     wider = "mpmath.expm1"
     emit = Emit(
         function="exponential.expm1",
+        fast_function="f32.exponential.expm1",
         narrow_function="narrow.expm1",
         f64_function="library.exponential_minus_one",
     )
@@ -85,6 +89,7 @@ class Log(
     emit = Emit(
         complex64="log",
         function="logarithm.log",
+        fast_function="f32.logarithm.log",
         narrow_function="narrow.log",
         f64_function="library.logarithm",
     )
@@ -101,7 +106,10 @@ class LogPlusOne(
     accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15)
     wider = "mpmath.log1p"
     emit = Emit(
-        function="logarithm.log1p", narrow_function="narrow.log1p", f64_function="library.log_plus_one"
+        function="logarithm.log1p",
+        fast_function="f32.logarithm.log1p",
+        narrow_function="narrow.log1p",
+        f64_function="library.log_plus_one",
     )
 
 
@@ -130,7 +138,9 @@ class Sine(
     cost = costs.LONG_FUNCTION
     wider = "mpmath.sin"
     finiteness = Finiteness.KEPT
-    emit = Emit(function="trigonometry.sin", f64_function="library.sine")
+    emit = Emit(
+        function="trigonometry.sin", fast_function="f32.trigonometry.sin", f64_function="library.sine"
+    )
 
 
 class Tan(
@@ -154,4 +164,9 @@ class Tanh(
 
     wider = "mpmath.tanh"
     finiteness = Finiteness.KEPT
-    emit = Emit(function="exponential.tanh", narrow_function="narrow.tanh", f64_function="library.tanh")
+    emit = Emit(
+        function="exponential.tanh",
+        fast_function="f32.exponential.tanh",
+        narrow_function="narrow.tanh",
+        f64_function="library.tanh",
+    )

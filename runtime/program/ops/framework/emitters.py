@@ -24,6 +24,8 @@ class Emit(Record):
         complex_numbers: the function there for complex numbers.
         complex64, complex128: the functions of the modules of these names for complex numbers of this width.
         function: the module and function of `compiler/loops/mathematics/` for floats narrower than f64.
+        fast_function: the same for f32 where an error of 1 ulp is allowed, which it computes in f32. The
+            ufunc of `kernels/math/real_functions.pyx` with the prefix ``fast_`` gives the same bits.
         narrow_function: the same for those with few significant bits, which it computes in f32.
         f64_function: the same for f64, with the reference's bits: it calls `kernels/math`, or is emitted.
         by_attributes: if the code depends on attributes or on more than one element type, the key of two
@@ -40,6 +42,7 @@ class Emit(Record):
     complex64: str = ""
     complex128: str = ""
     function: str = ""
+    fast_function: str = ""
     narrow_function: str = ""
     f64_function: str = ""
     by_attributes: str = ""

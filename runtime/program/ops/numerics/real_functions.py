@@ -50,6 +50,11 @@ class RealFunction(MathFunction):
         """Whether rounding through f32 gives the same values of this type as rounding from f64."""
         return element_type.category == FLOAT and element_type.width <= 32 and element_type.name != "f16"
 
+    @functools.cached_property
+    def fast(self) -> RealFunction:
+        """The function in the arithmetic of f32, whose errors are at most 1 ulp, if there is one."""
+        return RealFunction(f"fast_{self.name}")
+
 
 erf = RealFunction("erf")
 erfc = RealFunction("erfc")

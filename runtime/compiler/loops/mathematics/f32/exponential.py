@@ -1,0 +1,91 @@
+"""exp and functions based on it, in f32. The errors stated are in ulps of f32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from llvmlite import ir
+
+from ...llvm.values import integer
+from ..coefficients import FAST_EXP, FAST_EXPM1, FAST_TANH, NARROW_LOG_OF_2
+from ..reals import (
+    Real,
+    by_horner,
+    exact_sum_ordered,
+    polynomial,
+    power_of_two,
+    rounded_to_integer,
+    scaled,
+    where,
+)
+
+_INVERSE_LOG_OF_2 = float(np.float32(1 / math.log(2)))
+_MIN_EXPONENT, _MAX_EXPONENT = -105.0, 89.0
+"""exp of smaller arguments, and of these, is zero or infinite."""
+_MINUS_ONE_EXPONENT = -18.0
+"""exp(x) - 1 is -1 below it."""
+_EXPM1_SHIFT = float(np.float32(math.log(1.5) - math.log(2) / 2))
+"""Intervals of exp(x) - 1 end at log(3 / 4) and log(3 / 2), where its value is a power of two: errors of the
+reduction count most in values just below one."""
+_TINY_EXPONENT = 2.0**-25
+"""exp(x) - 1 of smaller arguments is x."""
+_TANH_NEAR_END = 0.975
+"""Arguments up to which a polynomial gives tanh: 1 - 2 / (exp(2 x) + 1) loses less digits beyond."""
+_TANH_SATURATION = 10.0
+"""tanh of larger arguments is 1."""
+
+
+def _reduced(x: Real, center: float = 0.0) -> tuple[Real, Real, Real, ir.Value]:
+    """t, rest, r = t + rest, and k in the lowest bits.
+
+    x = t + rest + k * log(2) with an exact t, where |x - center - k * log(2)| <= log(2) / 2.
+    """
+    high, low = NARROW_LOG_OF_2
+    k, shifted = rounded_to_integer(x - center if center else x, _INVERSE_LOG_OF_2)
+    t = (-k).fma(high, x)
+    return t, -k * low, (-k).fma(low, t), shifted
+
+
+def _signed_exponent(x: Real, shifted: ir.Value) -> ir.Value:
+    """The integer whose lowest bits `rounded_to_integer` gave."""
+    return x.builder.sub(shifted, x.like(x.layout.magic).bits())
+
+
+def exp(x: Real, scale: Callable[[Real, ir.Value], Real] = scaled) -> Real:
+    """exp(x); error 0.80. The sum of 1 and t is exact, as a sum of two."""
+    t, rest, r, shifted = _reduced(x.within(_MIN_EXPONENT, _MAX_EXPONENT))
+    high, low = exact_sum_ordered(1.0, t)
+    value = (r * r).fma(polynomial(r, FAST_EXP), low + rest) + high
+    return scale(value, _signed_exponent(x, shifted))
+
+
+def expm1(x: Real) -> Real:
+    """exp(x) - 1 as 2 (2^(k - 1) (1 + p) - 1 / 2), which does not overflow before the last step; error 0.81.
+    """
+    builder = x.builder
+    t, rest, r, shifted = _reduced(x.within(_MINUS_ONE_EXPONENT, _MAX_EXPONENT), _EXPM1_SHIFT)
+    z = r * r
+    p = (z * r).fma(polynomial(r, FAST_EXPM1), z.fma(0.5, rest))
+    scale = power_of_two(x, builder.sub(shifted, integer(shifted.type, 1)))
+    difference, lost = exact_sum_ordered(scale, -0.5)
+    high, low = exact_sum_ordered(difference, scale * t)
+    value = (high + scale.fma(p, low + lost)) * 2.0
+    return where(abs(x).compare("<", _TINY_EXPONENT), x, value)
+
+
+def scale_and_expm1(x: Real) -> tuple[Real, Real]:
+    """2^k and p of exp(x) = 2^k (1 + p), which is a normal number."""
+    _, _, r, shifted = _reduced(x)
+    return power_of_two(x, shifted), (r * r).fma(polynomial(r, FAST_EXP), r)
+
+
+def tanh(x: Real) -> Real:
+    """The hyperbolic tangent; error 0.91."""
+    a = abs(x).within(None, _TANH_SATURATION)
+    z = a * a
+    near = a.fma(z * by_horner(z, FAST_TANH), a)
+    scale, p = scale_and_expm1(a * 2.0)
+    far = 1.0 - 2.0 / scale.fma(p, scale + 1.0)
+    return where(a.compare("<", _TANH_NEAR_END), near, far).with_sign_of(x)
