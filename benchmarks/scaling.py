@@ -46,7 +46,7 @@ MODELS = (
 """The large models among the programs of libraries, which need these libraries."""
 JUDGED_THREADS = 16
 """The number of threads at which programs are judged by `--held`."""
-LARGE_SECONDS = 5e-3
+LARGE_SECONDS = 2e-3
 """A call of a large program takes at least so long on one thread."""
 _WARM_UP_SECONDS, _RECORDED_SECONDS, _TIMED_SECONDS = 2.0, 1.0, 0.6
 _MIN_RECORDED, _MAX_RECORDED = 5, 40

@@ -27,16 +27,6 @@ static RATE_CODE void NAME(instructions)(int64_t repeats) {
     (void)factor;
 }
 
-/* Additions that wait for each other. */
-static RATE_CODE void NAME(chain)(int64_t repeats) {
-    VECTOR sum = {0}, term = BROADCAST((ITEM)3);
-    for (int64_t repeat = 0; repeat < repeats; repeat++)
-        UNROLL for (int link = 0; link < RATE_CHAINS; link++) {
-            sum += term;
-            KEEP(sum);
-        }
-}
-
 #ifndef HAS_INTEGER_ITEMS
 
 /* A function of `degree` multiply-adds of each element, in place. */

@@ -11,7 +11,7 @@
 
 #include "simd/processor_level.h"
 
-enum { RATE_READ, RATE_TRIAD, RATE_COPY, RATE_WRITE, RATE_INSTRUCTIONS, RATE_CHAIN, RATE_FUNCTIONS, RATE_GATHER };
+enum { RATE_READ, RATE_TRIAD, RATE_COPY, RATE_WRITE, RATE_INSTRUCTIONS, RATE_FUNCTIONS, RATE_GATHER };
 enum { RATE_FLOAT, RATE_DOUBLE, RATE_INTEGER, RATE_BF16, RATE_INT8 };
 
 /* CHAINS: independent sums, so that no instruction waits for the one before. VECTORS: vectors of an iteration.
@@ -115,8 +115,6 @@ static void rate_run_loop(const RateLoop *loop, char *memory) {
         RATE_BY_WIDTH(width, double_functions(memory, loop->moved_bytes, loop->degree, repeats));
     else if (loop->kind == RATE_FUNCTIONS)
         RATE_BY_WIDTH(width, float_functions(memory, loop->moved_bytes, loop->degree, repeats));
-    else if (loop->kind == RATE_CHAIN && loop->element == RATE_INTEGER) RATE_BY_WIDTH(width, uint32_chain(repeats));
-    else if (loop->kind == RATE_CHAIN) RATE_BY_WIDTH(width, float_chain(repeats));
     else if (loop->kind != RATE_INSTRUCTIONS)
         RATE_BY_WIDTH(width, uint64_moves((int)loop->kind, (int)loop->variant, memory, loop->moved_bytes, repeats));
     else if (loop->element == RATE_FLOAT) RATE_BY_WIDTH(width, float_instructions(repeats));

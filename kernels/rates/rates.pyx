@@ -15,7 +15,6 @@ cdef extern from "rates.h" nogil:
         RATE_COPY
         RATE_WRITE
         RATE_INSTRUCTIONS
-        RATE_CHAIN
         RATE_FUNCTIONS
         RATE_GATHER
         RATE_FLOAT
@@ -40,13 +39,13 @@ cdef extern from "rates.h" nogil:
 
 KINDS = {
     "read": RATE_READ, "triad": RATE_TRIAD, "copy": RATE_COPY, "write": RATE_WRITE,
-    "instructions": RATE_INSTRUCTIONS, "chain": RATE_CHAIN, "functions": RATE_FUNCTIONS, "gather": RATE_GATHER,
+    "instructions": RATE_INSTRUCTIONS, "functions": RATE_FUNCTIONS, "gather": RATE_GATHER,
 }
 """What a loop does."""
 ELEMENTS = {"f32": RATE_FLOAT, "f64": RATE_DOUBLE, "i32": RATE_INTEGER, "bf16": RATE_BF16, "i8": RATE_INT8}
 """The element types of loops."""
 CHAINS = RATE_CHAINS
-"""Instructions of a repetition of the kinds ``instructions`` and ``chain``."""
+"""Instructions of a repetition of the kind ``instructions``."""
 STEP_BYTES = RATE_VECTORS * 64
 """Arrays that a loop moves are multiples of this."""
 MAX_THREADS = RATE_MAX_THREADS

@@ -49,14 +49,12 @@ def test_a_function_has_its_multiply_adds(element: str, dtype: Any) -> None:
     assert (memory.view(dtype) == (0.5 * 3 + 0.5) * 3 + 0.5).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "element"),
-    [("instructions", "f32"), ("instructions", "f64"), ("instructions", "i32"), ("chain", "f32")],
-)
-def test_no_iteration_is_left_out(kind: str, element: str) -> None:
+@pytest.mark.parametrize("element", ["f32", "f64", "i32"])
+def test_no_iteration_is_left_out(element: str) -> None:
     """Ten times the repetitions take about ten times as long."""
     once, ten = [
-        best(kind, element, width=rates.vector_bytes(), repeats=repeats) for repeats in (3000, 30000)
+        best("instructions", element, width=rates.vector_bytes(), repeats=repeats)
+        for repeats in (3000, 30000)
     ]
     assert 4 < ten / once < 25
 
