@@ -81,6 +81,25 @@ def test_nothing_is_cut_off(tmp_path: Path) -> None:
 
 
 @browser.needs_browser
+def test_a_click_shows_the_slowest_step_and_the_peak(tmp_path: Path) -> None:
+    page = page_with_runs()
+    path = tmp_path / "plan.html"
+    path.write_text(page, encoding="utf-8")
+    script = """["slowest", "peak"].map((button) => {
+      view.document.getElementById(button).click();
+      return view.document.getElementById("details").textContent;
+    })"""
+    (figures,) = browser.measure([path], [1300], expression=script)
+    slowest, peak = figures["script"]
+    (plan,) = data_of(page)["plans"]
+    own = plan["runs"][0]["own"]
+    assert f"Step {plan['path'][own.index(max(own))]}: " in slowest
+    number = plan["peaks"].index(max(plan["peaks"]))
+    alive = [one for one in plan["allocations"] if one[2] <= number <= one[3]]
+    assert f"Step {plan['path'][number]}: " in peak and f"In memory during it: {len(alive)} value" in peak
+
+
+@browser.needs_browser
 def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
     path = tmp_path / "plan.html"
     path.write_text(page_with_runs(), encoding="utf-8")
