@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tools.pictures import FONT, WIDTH, Colour, Picture
+from .pictures import FONT, WIDTH, Colour, Picture
 
 RIVALS: Final[tuple[tuple[str, str, Colour], ...]] = (
     ("xla large", "XLA:CPU", "ours"),

@@ -22,8 +22,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import nimblehlo
+from benchmarks.pictures import WIDTH, Colour, Picture
 from nimblehlo.differences import find_faulty_operation
-from tools.pictures import WIDTH, Colour, Picture
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.pictures import FONT, WIDTH, Picture
 from benchmarks.summary_picture import summary_picture
-from tools.pictures import FONT, WIDTH, Picture
 
 IMAGES = ("calls", "difference", "order", "performance")
 

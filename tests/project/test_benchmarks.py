@@ -266,7 +266,9 @@ def test_the_short_set_is_some_of_each_kind() -> None:
     assert not short.left_out("   gather_rows    n/a    failed   n/a \n")
 
 
-def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_shows_programs_and_the_picture_families(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     document = tmp_path / "performance.md"
     document.write_text(f"before\n{plot.BEGIN}old\n{plot.END}after\n")
     monkeypatch.setattr(plot, "TABLE", document)
@@ -282,11 +284,10 @@ def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: p
     assert "| `gather_rows` | 2.0 | 0.50 | - |" in text and "| **4.0** | **0.50** |" in text
     assert "2 of 2 programs when large, 0 when small" in text
 
-    pytest.importorskip("matplotlib")
     monkeypatch.setattr(plot, "PLOT", tmp_path / "images" / "performance.svg")
     plot.draw({"date": "2026-11-22", "machine": "a machine", "programs": rows})
     drawn = plot.PLOT.read_text()
-    assert "gather_rows" in drawn and "top_k_rows" in drawn
+    assert ">gather<" in drawn and ">top_k<" in drawn and ">sort<" not in drawn
 
 
 def test_means_leave_out_what_is_not_there() -> None:
