@@ -50,6 +50,12 @@ SYMMETRIC: Final = QuantizedType(ELEMENT_TYPES["i8"], -128, 127, ELEMENT_TYPES["
 """The same with the zero point that the right factors of products must have."""
 
 
+def per_axis(axis: int) -> QuantizedType:
+    """An element type that is quantized along an axis of two slices, whose scales and zero points differ."""
+    first = PER_TENSOR
+    return QuantizedType(first.storage, -128, 127, first.expressed, (0.5, 0.125), (-3, 7), axis)
+
+
 @dataclass(frozen=True)
 class Template:
     """An operation and the values of its operands.

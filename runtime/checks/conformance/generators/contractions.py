@@ -11,7 +11,7 @@ from ....program.ops.contraction.matmul import Precision
 from ....program.ops.fft.fft import FftType
 from ....program.ops.linalg.linalg import Transpose
 from ....program.ops.reduction.window_geometry import Window
-from ....types import COMPLEX, AnyElementType, Array, ElementType
+from ....types import COMPLEX, AnyElementType, Array, ElementType, QuantizedType
 from ..template import PER_TENSOR, SYMMETRIC, Template, constant, make, templates_of, tensor
 
 _PRODUCTS: Final[Sequence[tuple[str, tuple[int, ...], tuple[int, ...], Sequence[Sequence[int]]]]] = (
@@ -58,6 +58,17 @@ def _dot_general(element_type: AnyElementType) -> Iterator[Template]:
                 is_basic=variant in ("matrices", "two_contracted", "edges") and precision is None,
                 **config,
             )
+    if element_type == PER_TENSOR:
+        right = QuantizedType(SYMMETRIC.storage, -127, 127, SYMMETRIC.expressed, (0.5, 0.125), (0, 0), 1)
+        yield make(
+            "stablehlo.dot_general",
+            "right_per_axis",
+            [tensor(element_type, 3, 5), tensor(right, 5, 2)],
+            [tensor(element_type, 3, 2)],
+            lhs_contracting_dimensions=(1,),
+            rhs_contracting_dimensions=(0,),
+            is_basic=True,
+        )
     yield make(
         "stablehlo.dot_general",
         "algorithm",

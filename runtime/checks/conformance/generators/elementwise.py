@@ -23,7 +23,7 @@ from ....types import (
     QuantizedType,
     TensorType,
 )
-from ..template import PER_TENSOR, Generate, Template, constant, make, templates_of, tensor
+from ..template import PER_TENSOR, Generate, Template, constant, make, per_axis, templates_of, tensor
 from ..values import common_numbers, crossed, edge_pool
 
 SHAPES: Final = ((), (0,), (1,), (7,), (2, 0, 3), (1, 1), (3, 5), (2, 3, 1, 2, 1, 2))
@@ -190,6 +190,9 @@ def _quantize(element_type: AnyElementType) -> Iterator[Template]:
             [tensor(PER_TENSOR, *shape)],
             is_basic=shape == (7,),
         )
+    for axis in range(2):
+        types = [tensor(element_type, 2, 2)], [tensor(per_axis(axis), 2, 2)]
+        yield make("stablehlo.uniform_quantize", f"axis_{axis}", *types)
     # On and beside the middle of two multiples of the scale, and beyond the range.
     halves = (np.arange(-3, 4) + 0.5) / 2
     numbers = np.concatenate([halves, halves + 2.0**-13, halves - 2.0**-13, [1e3, -1e3]])
@@ -208,6 +211,10 @@ def _dequantize(element_type: AnyElementType) -> Iterator[Template]:
             [tensor("f32", *shape)],
             is_basic=shape == (7,),
         )
+    if element_type == PER_TENSOR:
+        for axis in range(2):
+            types = [tensor(per_axis(axis), 2, 2)], [tensor("f32", 2, 2)]
+            yield make("stablehlo.uniform_dequantize", f"axis_{axis}", *types)
 
 
 @templates_of("stablehlo.reduce_precision")

@@ -68,6 +68,21 @@ def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -
     return np.asarray(integers)
 
 
+def key_integers(array: Array, element_type: AnyElementType, key: SortKey) -> list[Array]:
+    """The integers of a key in the order in which they decide.
+
+    Complex numbers are compared by their real parts, then by their imaginary parts; those with a NaN are
+    behind all others.
+    """
+    if element_type.category != COMPLEX or key.component != "value":
+        return [ordered_integers(array, element_type, key)]
+    components = [SortKey(key.operand, one, key.descending, key.order) for one in ("real", "imag")]
+    return [
+        np.isnan(array).astype(np.int8),
+        *[ordered_integers(array, element_type, one) for one in components],
+    ]
+
+
 def merge_sort(count: int, is_less: Callable[[int, int], bool]) -> list[int]:
     """The stable order of `count` elements, by merging runs of 1, 2, 4, ... elements.
 
@@ -210,6 +225,8 @@ class Sort(Op, name="stablehlo.sort"):
             return merge_sort(count, comparator_together)
         types = [type.element_type for type in self.inputs]
         keys = [
-            ordered_integers(inputs_together[key.operand], types[key.operand], key) for key in self.keys or ()
+            integers
+            for key in self.keys or ()
+            for integers in key_integers(inputs_together[key.operand], types[key.operand], key)
         ]
         return sorted(range(count), key=lambda number: tuple([int(key[number]) for key in keys]))

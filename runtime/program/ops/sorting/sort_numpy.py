@@ -16,7 +16,7 @@ from ....types import FLOAT, AnyElementType, Array
 from ..framework.declaration import Evaluate
 from ..reduction.bodies import Order, SortKey, vectorize_region
 from ..reduction.reducer import Arrays
-from .sort import Sort, ordered_integers
+from .sort import Sort, key_integers
 
 Less = Callable[[Arrays, Arrays], Array]
 
@@ -85,7 +85,11 @@ def sorted_positions(
     inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
 ) -> Array:
     """The positions of the sorted elements along an axis before sorting."""
-    key_arrays = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
+    key_arrays = [
+        integers
+        for key in keys
+        for integers in key_integers(inputs[key.operand], element_types[key.operand], key)
+    ]
     if len(key_arrays) == 1:
         return np.argsort(key_arrays[0], axis=axis, kind="stable")
     return np.lexsort(key_arrays[::-1], axis=axis)

@@ -26,6 +26,7 @@ from tests.program.ops.rejections import (
     rows,
 )
 from tests.program.ops.texts import PER_TENSOR, elements, tensor
+from tests.support.running import run_every_way
 
 Array = np.ndarray[Any, Any]
 F32 = "tensor<f32>"
@@ -293,3 +294,27 @@ def test_elements_are_moved_together() -> None:
     order = np.argsort(keys, axis=0, kind="stable")
     np.testing.assert_array_equal(found, np.take_along_axis(keys, order, 0))
     np.testing.assert_array_equal(moved, np.take_along_axis(values, order, 0))
+
+
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+def test_complex_numbers_are_ordered_by_real_then_imaginary_parts(direction: str) -> None:
+    """Parts that differ by less than one; NaN in a part is behind all others, in either direction."""
+    parts = [0.5, 0.25, -np.inf, 1.0, np.nan]
+    numbers = [complex(real, imag) for real in parts for imag in parts]
+    text = (
+        f"func.func @main(%a: tensor<25xcomplex<f32>>) -> tensor<25xcomplex<f32>> {{\n"
+        f'  %0 = "stablehlo.sort"(%a) ({{\n'
+        f"  ^bb0(%l: tensor<complex<f32>>, %r: tensor<complex<f32>>):\n"
+        f"    %1 = stablehlo.compare {direction}, %l, %r : (tensor<complex<f32>>, tensor<complex<f32>>)"
+        f" -> tensor<i1>\n"
+        f"    stablehlo.return %1 : tensor<i1>\n"
+        f"  }}) {{dimension = 0 : i64, is_stable = true}} : (tensor<25xcomplex<f32>>)"
+        f" -> tensor<25xcomplex<f32>>\n"
+        f"  return %0 : tensor<25xcomplex<f32>>\n}}"
+    )
+    array = np.array(numbers, np.complex64)
+    (result,) = run_every_way(text, array)
+    ordered = [one for one in numbers if not np.isnan(one)]
+    ordered.sort(key=lambda one: (one.real, one.imag), reverse=direction == "GT")
+    assert np.array_equal(result[: len(ordered)], np.array(ordered, np.complex64))
+    assert np.isnan(result[len(ordered) :]).all()
