@@ -207,6 +207,7 @@ MODELS: dict[str, Callable[[], tuple[Any, Inputs]]] = {
 def model_of(name: str) -> tuple[Any, Inputs]:
     """A model with random weights, also where its library starts with zeros, and its inputs."""
     torch.manual_seed(0)
+    torch._dynamo.config.allow_rnn = True
     model, inputs = MODELS[name]()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -256,7 +257,6 @@ def training_errors(
     model.train()
     other, exact = copy.deepcopy(model), copy.deepcopy(model).double()
     torch._dynamo.reset()
-    torch._dynamo.config.allow_rnn = True
     actual = losses(model, torch.compile(model, backend=backend, fullgraph=True), inputs, steps)
     expected = losses(other, other, inputs, steps)
     wide = [each.double() if torch.is_tensor(each) and each.is_floating_point() else each for each in inputs]
@@ -354,10 +354,10 @@ def line_of(outcome: Mapping[str, Any]) -> str:
 
 
 def _cells(times: Sequence[float | None]) -> list[str]:
-    """This runtime's time, and its ratio to the others'."""
+    """This runtime's time, and its ratio to the others'; nothing where it was not measured."""
     own, *others = times
     if own is None:
-        return ["fails", "", ""]
+        return ["", "", ""]
     return [f"{own:.3g} ms", *("fails" if other is None else f"{own / other:.2f}" for other in others)]
 
 
@@ -369,10 +369,9 @@ def table(outcomes: Sequence[Mapping[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for each in outcomes:
-        if "training_times" not in each:
-            continue
-        cells = [each["model"], f"{each['inference']:.1e}", *_cells(each["inference_times"])]
-        cells += [f"{each['training']:.1e}", f"{each['own']:.1e}", *_cells(each["training_times"])]
+        times = [each.get(f"{kind}_times", (None, None, None)) for kind in ("inference", "training")]
+        cells = [each["model"], f"{each['inference']:.1e}", *_cells(times[0])]
+        cells += [f"{each['training']:.1e}", f"{each['own']:.1e}", *_cells(times[1])]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n" + "\n".join(rows) + "\n\n"
 
