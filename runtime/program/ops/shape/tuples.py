@@ -24,6 +24,7 @@ class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
     wider = "carrier"
     finiteness = Finiteness.MOVED
     memory = Memory.FORWARDS
+    takes_stored_values = True
 
     val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
     result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
@@ -53,6 +54,7 @@ class GetTupleElement(
     wider = "carrier"
     finiteness = Finiteness.MOVED
     memory = Memory.FORWARDS
+    takes_stored_values = True
 
     operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)

@@ -16,6 +16,7 @@ from tests.program.ops.rejections import (
     rows,
 )
 from tests.program.ops.texts import declaration
+from tests.support.running import run_every_way
 
 F, N, TOKEN = "tensor<2xf32>", "tensor<i64>", "!stablehlo.token"
 NESTED = f"tuple<{F}, tuple<{N}, {F}>>"
@@ -88,3 +89,16 @@ def test_each_label_has_a_rejected_program() -> None:
 
 def test_inputs() -> None:
     assert_inputs_rejected(get(NESTED, 0, F))
+
+
+def test_quantized_elements_stay_as_they_are_stored() -> None:
+    quantized = "tensor<3x!quant.uniform<i8:f32, 0.5:-3>>"
+    text = (
+        f"func.func @main(%a: {quantized}, %b: tensor<2xi32>) -> {quantized} {{\n"
+        f"  %0 = stablehlo.tuple %a, %b : tuple<{quantized}, tensor<2xi32>>\n"
+        f"  %1 = stablehlo.get_tuple_element %0[0] : (tuple<{quantized}, tensor<2xi32>>) -> {quantized}\n"
+        f"  return %1 : {quantized}\n}}"
+    )
+    stored = np.array([-128, 0, 10], np.int8)
+    (result,) = run_every_way(text, stored, np.array([1, 2], np.int32))
+    assert np.array_equal(result, stored)
