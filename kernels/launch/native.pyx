@@ -753,7 +753,7 @@ cdef int64_t solve_call(LoopCall call, char **operands, char **results) noexcept
     """See `LoopCall.solver`."""
     cdef char *data[MAX_KERNEL_ARGS]
     cdef Py_ssize_t index
-    if not call.launches:
+    if not call.launches or _is_recording:
         with gil:
             try:
                 call.call_function(operands, results)

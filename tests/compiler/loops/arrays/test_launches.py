@@ -15,6 +15,7 @@ from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.loops.blocks.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
 from nimblehlo.compiler.specialize import specialize
+from nimblehlo.kernels.launch.native import record_launches
 from nimblehlo.program.ops.framework.declaration import Op
 from tests.checks.fuzzing.loops import LARGE_SIDES, random_loop
 from tests.compiler.loops.test_while_function import counted
@@ -198,3 +199,23 @@ def test_loops_with_launches_wait_longer() -> None:
     factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR
     assert blocking_wait_seconds(view, 1) > factor * blocking_wait_seconds(view)
     assert not is_long(view, 1)
+
+
+def test_launches_within_loops_are_recorded() -> None:
+    type = "tensor<300x300xf32>"
+    body = f"""%e = stablehlo.exponential %x : {type}
+      %t = stablehlo.transpose %e, dims = [1, 0] : ({type}) -> {type}
+      %s = stablehlo.add %e, %t : {type}
+      %y = stablehlo.tanh %s : {type}"""
+    text = counted(20, body, {"x": ("x0", type)}, "%y")
+    count = launches_of(text)
+    assert isinstance(count, int) and count > 0
+    executable, operand = nimblehlo.compile(text, options=Options(compile="eager")), normal(300, 300)
+    (expected,) = executable(operand)
+    launches: list[Any] = []
+    record_launches(launches)
+    try:
+        (result,) = executable(operand)
+    finally:
+        record_launches(None)
+    assert len(launches) >= 20 * count and np.array_equal(result, expected)
