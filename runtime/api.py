@@ -14,8 +14,8 @@ from .compiler.lru_cache import LRUCache
 from .compiler.passes import Observe, require_pass
 from .compiler.plan import MemoryEstimate
 from .compiler.specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
+from .compiler.specialize.framework.constants import integers_by_reference
 from .compiler.specialize.scatter_granularity import ScatterGranularity, scatter_granularity
-from .compiler.specialize.utils.constants import integers_by_reference
 from .errors import ExecutionError, UnsupportedError, counted
 from .execution.boundary import DirectCall
 from .execution.inputs import convert_input

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..program.frontend import jax_names as compatibility
 from .lowering import PLATFORM
-from .pjrt.program import LoadedProgram, loaded_program
+from .pjrt.compilation import LoadedProgram, loaded_program
 
 Shardings = tuple[Sequence[Any], Sequence[Any]]
 

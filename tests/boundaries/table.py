@@ -29,7 +29,7 @@ kernels/simd/lane_pairs.py:LANE_BLOCK_BYTES
 kernels/sorting/sort.py:_KEY_BITS
 kernels/*.py:_ALIGNMENT
 runtime/compiler/loops/*.py:_ALIGNMENT
-runtime/compiler/loops/blocks/interruption.py:STOPPED
+runtime/compiler/loops/scalars/interruption.py:STOPPED
 runtime/execution/mpi/messages.py:_*_TAG
 runtime/program/ops/collectives/replica_groups.py:_NO_ID
 runtime/compiler/loops/elementwise/complex64.py:_EXP_REACH
@@ -57,7 +57,7 @@ runtime/program/ops/test_dialects/array_files.py:_NUMPY_OWN
 runtime/program/ops/custom_calls/view.py:TYPED_FFI
 runtime/program/ops/numerics/result_accuracy.py:*
 runtime/program/ops/numerics/special_functions.py:_SPLIT
-runtime/program/ops/internal/partial_windows.py:OUT_OF_BOUNDS_START
+runtime/program/ops/intermediate/partial_windows.py:OUT_OF_BOUNDS_START
 runtime/program/ops/numerics/element_types.py:_MIN_SCALE
 runtime/compiler/plan/implementations/ufunc_programs.py:_ALIGNMENT
 runtime/inspection/profiling/chrome_trace.py:*
@@ -72,7 +72,7 @@ runtime/types.py:*
 LIMITS = """
 kernels/simd/vectors.py:_MAX_LANES
 runtime/compiler/loops/arrays/*.py:MAX_*
-runtime/compiler/loops/blocks/*.py:MAX_*
+runtime/compiler/loops/scalars/*.py:MAX_*
 runtime/compiler/loops/reductions/row_tiling.py:MAX_ROW_BUFFER_BYTES
 runtime/compiler/loops/nests/loop_schedule.py:MAX_*
 runtime/compiler/loops/reductions/reduction_tiling.py:MAX_*

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import binding, ir
 
 from nimblehlo.compiler.loops.arrays.emitter import ArrayEmitter
-from nimblehlo.compiler.loops.blocks import Storage
+from nimblehlo.compiler.loops.scalars import Storage
 from nimblehlo.types import TensorType
 
 ADDRESS = 0x6E0000000000

@@ -16,7 +16,7 @@ import numpy as np
 from ...api import Executable
 from ...compiler.implementation import ImplementationKind
 from ...compiler.plan import Implementation, Prepared, choose
-from ...compiler.specialize.utils.operation_classes import has_no_effect
+from ...compiler.specialize.framework.operation_classes import has_no_effect
 from ...execution.inputs import convert_input
 from ...execution.program import Program
 from ...options import Options

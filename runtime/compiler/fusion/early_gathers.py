@@ -16,13 +16,13 @@ from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.indexing.gather import Gather
 from ...program.ops.shape.broadcasting import BroadcastInDim
+from ..specialize.framework.cleanup import remove_dead_code
+from ..specialize.framework.constants import Budget
+from ..specialize.framework.operation_classes import creates, is_broadcast, is_gather, is_reduction
+from ..specialize.framework.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat
 from ..specialize.rewrites.reshaping import broadcast
 from ..specialize.rewrites.slicing import concatenate, sliced
 from ..specialize.stages import Specialization
-from ..specialize.utils.cleanup import remove_dead_code
-from ..specialize.utils.constants import Budget
-from ..specialize.utils.operation_classes import creates, is_broadcast, is_gather, is_reduction
-from ..specialize.utils.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat
 from .elementwise import MIN_LARGE_SIZE
 from .movement_index_map import is_movement_op
 

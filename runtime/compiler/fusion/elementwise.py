@@ -17,8 +17,8 @@ from typing import Final
 from ...program.ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
-from ..specialize.utils.operation_classes import is_control_flow, is_gather, is_view
-from ..specialize.utils.rewriter import has_static_unquantized_types, is_static_unquantized
+from ..specialize.framework.operation_classes import is_control_flow, is_gather, is_view
+from ..specialize.framework.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,
     contiguous_length,

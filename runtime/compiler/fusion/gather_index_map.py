@@ -9,8 +9,8 @@ from ...program.ir import Operation, Value
 from ...program.ir.affine import AffineExpr, Box
 from ...program.ir.record import Record
 from ...program.ops.framework.declaration import Op
-from ..specialize.utils.operation_classes import is_gather
-from ..specialize.utils.rewriter import has_static_unquantized_types
+from ..specialize.framework.operation_classes import is_gather
+from ..specialize.framework.rewriter import has_static_unquantized_types
 from .movement_index_map import copied_element
 
 if TYPE_CHECKING:

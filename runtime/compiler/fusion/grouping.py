@@ -9,8 +9,8 @@ from ...program.ir import Block, Operation, Value, tensor_type, used_values
 from ...program.ir.record import Record
 from ...program.ops.framework.declaration import Op
 from ...types import DYNAMIC, TensorType
-from ..specialize.utils.operation_classes import is_broadcast, is_gather, is_movement, is_reduction
-from ..specialize.utils.rewriter import has_static_unquantized_types
+from ..specialize.framework.operation_classes import is_broadcast, is_gather, is_movement, is_reduction
+from ..specialize.framework.rewriter import has_static_unquantized_types
 from .gather_index_map import gathers_elements
 from .groups import (
     FusionGroup,

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ...program.ir import Block, Builder, Operation, Value, used_values
-from ...program.ops.internal.fusion import FUSION
+from ...program.ops.intermediate.fusion import FUSION
 from ...types import PLAIN
-from ..specialize.utils.operation_classes import is_broadcast, is_iota
+from ..specialize.framework.operation_classes import is_broadcast, is_iota
 from .scheduling import canonical_order, topological_order
 
 OperationPredicate = Callable[[Operation], bool]

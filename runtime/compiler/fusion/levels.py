@@ -7,8 +7,8 @@ which grows along every path from one group to another, and only operations of o
 from __future__ import annotations
 
 from ...program.ir import Block, Operation, Value, used_values
-from ..specialize.utils.disjoint_set import DisjointSet
-from ..specialize.utils.operation_classes import has_no_effect
+from ..specialize.framework.disjoint_set import DisjointSet
+from ..specialize.framework.operation_classes import has_no_effect
 
 
 class LevelGrouping:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 from ...program.ir import Operation, Value, tensor_type
 from ...program.ir.affine import AffineExpr, Box, index_range
 from ...program.ops.framework.declaration import Op
-from ..specialize.utils.operation_classes import is_movement
-from ..specialize.utils.rewriter import has_static_unquantized_types
+from ..specialize.framework.operation_classes import is_movement
+from ..specialize.framework.rewriter import has_static_unquantized_types
 
 if TYPE_CHECKING:
     from ...program.ops.shape.movement import MovementMap, MovementOp

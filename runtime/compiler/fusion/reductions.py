@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from ...program.ir import Block, Operation, Value, captured_values
-from ...program.ops.internal.fusion import REDUCTION_FUSION
+from ...program.ops.intermediate.fusion import REDUCTION_FUSION
 from ...types import TensorType
-from ..specialize.utils.operation_classes import is_broadcast, is_reduction, is_reshape
-from ..specialize.utils.rewriter import has_static_unquantized_types
+from ..specialize.framework.operation_classes import is_broadcast, is_reduction, is_reshape
+from ..specialize.framework.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import FusionGroup, OperationPredicate, is_rematerializable

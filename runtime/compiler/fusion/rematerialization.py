@@ -14,9 +14,9 @@ from typing import Final
 from ...program.ir import Block, Builder, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.memory_limit import bytes_of
-from ...program.ops.internal.fusion import FUSION
+from ...program.ops.intermediate.fusion import FUSION
 from ...types import TensorType
-from ..specialize.utils.operation_classes import (
+from ..specialize.framework.operation_classes import (
     is_broadcast,
     is_control_flow,
     is_fusion,

@@ -9,9 +9,9 @@ from ...program.ir import Operation, Region, Value, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.memory_limit import bytes_of
 from ...program.ops.framework.traits import Memory, RegionRole
-from ...program.ops.internal.fusion import REDUCTION_FUSION
+from ...program.ops.intermediate.fusion import REDUCTION_FUSION
 from ...types import TensorType
-from ..specialize.utils.operation_classes import has_no_effect, is_control_flow, is_reduction
+from ..specialize.framework.operation_classes import has_no_effect, is_control_flow, is_reduction
 
 
 def canonical_order(operations: Iterable[Operation], results: Iterable[Value]) -> list[Operation]:

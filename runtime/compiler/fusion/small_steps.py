@@ -11,9 +11,9 @@ from typing import Final
 
 from ...program.ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
 from ...program.ops.framework.declaration import declaration_of
-from ...program.ops.internal.fusion import STEP_FUSION
+from ...program.ops.intermediate.fusion import STEP_FUSION
 from ...types import TensorType
-from ..specialize.utils.operation_classes import has_no_effect, is_control_flow
+from ..specialize.framework.operation_classes import has_no_effect, is_control_flow
 from .elementwise import MAX_ARRAYS
 from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
 

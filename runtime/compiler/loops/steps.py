@@ -12,10 +12,10 @@ from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
 from .arrays import ArrayEmitter, Workspace, check_block
 from .arrays.emitter import is_in_memory
-from .blocks import Storage, check_interruption
-from .blocks.boxes import copy_all
 from .llvm.tasks import define_task
 from .regions.region_function import FunctionBuilder
+from .scalars import Storage, check_interruption
+from .scalars.boxes import copy_all
 
 NAME = "steps"
 

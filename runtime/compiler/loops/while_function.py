@@ -3,9 +3,9 @@
 The function is `int64 loop(int8 **state, int8 **captured, int64 max_iterations)`. `state` points to the
 memory of each carried value, where the function reads it and leaves its last value. `captured` points to the
 values that the regions capture, then to the workspace, which begins at a cache line, and then to a
-monitor (`blocks.Interruption`). The function runs at most `max_iterations` iterations, so that its caller can
-stop the loop between two calls, and returns 1 while `cond` still holds, otherwise 0; or `STOPPED` where its
-caller stopped an inner loop, or a launch raised an exception. `int64 workspace_bytes()` returns the size of
+monitor (`scalars.Interruption`). The function runs at most `max_iterations` iterations, so that its caller
+can stop the loop between two calls, and returns 1 while `cond` still holds, otherwise 0; or `STOPPED` where
+its caller stopped an inner loop, or a launch raised an exception. `int64 workspace_bytes()` returns the size of
 the workspace.
 
 Source: specification, section "while".
@@ -32,7 +32,9 @@ from .arrays import (
     multiplication_count,
     updated_in_place,
 )
-from .blocks import (
+from .llvm.functions import begin_function
+from .llvm.values import I64, POINTER
+from .scalars import (
     Elements,
     Emitter,
     Interruption,
@@ -44,8 +46,6 @@ from .blocks import (
     is_plain,
     store_elements,
 )
-from .llvm.functions import begin_function
-from .llvm.values import I64, POINTER
 
 FUNCTION_TYPE = ir.FunctionType(I64, [POINTER, POINTER, I64])
 NAME = "loop"

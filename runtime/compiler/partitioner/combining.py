@@ -12,7 +12,7 @@ from ...program.ir import Block, Function, Operation, Value
 from ...program.ir.builder import copy_region, used_values
 from ...program.ops.reduction.bodies import monoid
 from ...types import TensorType
-from ..specialize.utils.operation_classes import has_no_effect
+from ..specialize.framework.operation_classes import has_no_effect
 
 _ALL_REDUCE: Final = "stablehlo.all_reduce"
 

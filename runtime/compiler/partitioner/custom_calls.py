@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ...program.ir import Operation, Value
 from ...program.ops.custom_calls.view import batch_rank
+from ..specialize.framework.operation_classes import has_no_effect
 from ..specialize.inline import without_shardings
-from ..specialize.utils.operation_classes import has_no_effect
 from .axis_shardings import Axes, AxisSharding, CannotPartition, replicated
 from .context import Context, static_tensor_type
 

@@ -14,7 +14,7 @@ from ...program.ops.control.control import While
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.framework.declaration import Op
 from ...program.ops.framework.op_registry import COMMUNICATING
-from ...program.ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
+from ...program.ops.intermediate.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ...program.ops.numerics.quantized_operation import has_quantized_types, on_stored_values
 from ..cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
 from ..implementation import (

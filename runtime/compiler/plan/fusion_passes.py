@@ -8,7 +8,7 @@ from ...options import Options, Ordering
 from ...program.ir import Block, Function, Operation
 from ...program.ops.control.control import While
 from ...program.ops.framework.declaration import Op
-from ...program.ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION
+from ...program.ops.intermediate.fusion import REDUCTION_FUSION, ROW_FUSION
 from .. import passes
 from ..fusion.elementwise import form_fusions, fusible_blocks
 from ..fusion.reductions import form_reduction_fusions
@@ -18,8 +18,8 @@ from ..fusion.scheduling import reduce_early, update_late
 from ..fusion.small_steps import form_step_fusions
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
+from ..specialize.framework.cleanup import remove_dead_code
 from ..specialize.rewrites.registry import split_scatter_indices
-from ..specialize.utils.cleanup import remove_dead_code
 
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)

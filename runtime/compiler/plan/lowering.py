@@ -18,7 +18,7 @@ from ...program.ir import (
 from ...program.ops.control.control import Call, Case, If, While
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import bytes_of
-from ...program.ops.internal.fusion import StepFusion
+from ...program.ops.intermediate.fusion import StepFusion
 from ...types import Type
 from .. import passes
 from ..implementation import UNCOMPILED, Implementation, ImplementationKind, OverwritePairs, operands_of

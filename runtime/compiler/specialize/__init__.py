@@ -9,8 +9,8 @@ from ...errors import NimbleError
 from ...program.ir import Function, Module
 from ...types import FunctionType, Type
 from .. import passes
+from .framework.constants import Budget, Evaluate
 from .stages import Specialization
-from .utils.constants import Budget, Evaluate
 
 LAST_WITHOUT_REWRITES: Final = "remove-unused"
 """The last pass that keeps the program's operations, apart from those that are folded or unused."""

@@ -20,8 +20,8 @@ from ...program.ops.framework.traits import RegionRole
 from ...program.ops.framework.verify import verify_inferred, verify_view
 from ...program.ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ...types import TensorType, Type
+from .framework.constants import Budget, fold
 from .rewrites.identities import asserted_condition, identity_operand, raise_failed_assertion
-from .utils.constants import Budget, fold
 
 
 def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:

@@ -12,14 +12,14 @@ from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ...program.ops.framework.rules import call_target
 from ...program.ops.framework.traits import RegionRole
 from ...types import BOOLEAN, FunctionType, TensorType, Type
+from .framework.cleanup import remove_common_subexpressions, remove_dead_code
+from .framework.constants import Budget
+from .framework.operation_classes import is_reduction
 from .gspmd.annotations import uses_gspmd
 from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.registry import simplify
 from .size_propagation import propagate
-from .utils.cleanup import remove_common_subexpressions, remove_dead_code
-from .utils.constants import Budget
-from .utils.operation_classes import is_reduction
 
 MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few

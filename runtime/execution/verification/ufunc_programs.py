@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...compiler.plan.implementations.ufunc_programs import recorded_program, scratch_bytes
 from ...compiler.plan.implementations.ufunc_recorder import UfuncProgramRecorder
-from ...compiler.specialize.utils.operation_classes import is_fusion
+from ...compiler.specialize.framework.operation_classes import is_fusion
 from ...kernels.launch import ufunc_program
 from ...program.ir import Function
 from .plans import InvalidPlan

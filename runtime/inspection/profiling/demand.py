@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...compiler.specialize.framework.rewriter import splat
 from ...compiler.specialize.rewrites.loops import trip_count
-from ...compiler.specialize.utils.rewriter import splat
 from ...program.ir import Block, Operation, Value
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.framework.declaration import declaration_of

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...compiler.plan import Step
+from ...compiler.specialize.framework.rewriter import splat
 from ...compiler.specialize.rewrites.loops import trip_count
-from ...compiler.specialize.utils.rewriter import splat
 from ...program.ir import Attribute, Block, Operation, StructAttribute
 from ...program.ops.framework.costs import FunctionClass, Work
 from ...program.ops.framework.declaration import Op, declaration_of, lookup

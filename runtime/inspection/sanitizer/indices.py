@@ -16,7 +16,7 @@ from ...program.ops.indexing.dynamic_slice import DynamicSlice, DynamicUpdateSli
 from ...program.ops.indexing.gather import GatherRules
 from ...program.ops.indexing.scatter import Scatter
 from ...program.ops.indexing.scatter_destinations import destinations_of
-from ...program.ops.internal.partial_windows import out_of_bounds_components
+from ...program.ops.intermediate.partial_windows import out_of_bounds_components
 from ...types import Array, TensorType
 from .elements import Inspect, first_index, index_text, number
 from .findings import Violation

@@ -20,7 +20,7 @@ from ...program.ops.custom_calls.custom_call import CustomCall
 from ...program.ops.custom_calls.targets import BUILT_IN
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.indexing.scatter import Scatter
-from ...program.ops.internal.partial_windows import indices_without_partial_windows, may_drop_windows
+from ...program.ops.intermediate.partial_windows import indices_without_partial_windows, may_drop_windows
 from ...program.ops.numerics.quantized_operation import has_quantized_types
 from ...program.ops.reduction.bodies import monoid
 from ...program.ops.shape.run_time_sizes import RunTimeShaped

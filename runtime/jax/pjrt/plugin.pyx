@@ -34,7 +34,7 @@ from .client import (
 )
 from .element_types import DTYPES
 from .failures import describe
-from .program import compile_program, deserialize_program
+from .compilation import compile_program, deserialize_program
 
 cnp.import_array()
 

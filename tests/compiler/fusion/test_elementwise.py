@@ -13,10 +13,10 @@ from nimblehlo.compiler.fusion import elementwise
 from nimblehlo.compiler.loops.nests.nest_operations import has_emitter
 from nimblehlo.compiler.plan.fusion_passes import fuse_operations
 from nimblehlo.compiler.specialize import specialize
-from nimblehlo.compiler.specialize.utils.cleanup import remove_dead_code
+from nimblehlo.compiler.specialize.framework.cleanup import remove_dead_code
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.ir import Function
-from nimblehlo.program.ops.internal.fusion import FUSION
+from nimblehlo.program.ops.intermediate.fusion import FUSION
 from nimblehlo.types import ELEMENT_TYPES
 from tests.support.running import run_every_way
 

@@ -10,7 +10,7 @@ import pytest
 
 from nimblehlo.compiler.plan.fusion_passes import fuse_operations
 from nimblehlo.options import Options
-from nimblehlo.program.ops.internal.fusion import FUSION
+from nimblehlo.program.ops.intermediate.fusion import FUSION
 from nimblehlo.types import ELEMENT_TYPES
 from tests.compiler.specialize.simplified import simplified
 from tests.support.running import run_every_way

@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo.compiler.loops.llvm.vector_variants import library_symbols
 from nimblehlo.kernels.math.real_functions import VECTOR_FUNCTIONS
 from nimblehlo.program.ops.framework.declaration import declarations
-from nimblehlo.program.ops.internal.fusion import FUSION
+from nimblehlo.program.ops.intermediate.fusion import FUSION
 from tests.support.running import run_every_way
 
 BINARY = ("stablehlo.atan2", "stablehlo.power")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.compiler.specialize import inline, specialize
-from nimblehlo.compiler.specialize.utils.constants import MAX_WORK
+from nimblehlo.compiler.specialize.framework.constants import MAX_WORK
 from nimblehlo.errors import ExecutionError, NimbleError, UnsupportedError
 from nimblehlo.program.frontend import parse
 from nimblehlo.program.ir import DenseElementsAttribute, Function

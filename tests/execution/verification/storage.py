@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from nimblehlo.compiler.loops.blocks import Binding, Elements, Emitter, Storage
+from nimblehlo.compiler.loops.scalars import Binding, Elements, Emitter, Storage
 from nimblehlo.execution.verification.plans import InvalidPlan
 from nimblehlo.program.ir import Block, Operation, Value
 
@@ -38,7 +38,7 @@ def verifying_storage() -> Iterator[StorageObserver]:
 
 
 class StorageObserver:
-    """An `EmissionObserver` of `nimblehlo.compiler.loops.blocks.emitter` that follows which values memory
+    """An `EmissionObserver` of `nimblehlo.compiler.loops.scalars.emitter` that follows which values memory
     holds.
 
     Attributes:

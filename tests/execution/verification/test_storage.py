@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nimblehlo.compiler.loops.arrays import ArrayEmitter
-from nimblehlo.compiler.loops.blocks.emitter import emit_rule_of
+from nimblehlo.compiler.loops.scalars.emitter import emit_rule_of
 from nimblehlo.compiler.loops.steps import check_steps, steps_module
 from nimblehlo.compiler.loops.while_function import check_while_function, while_module
 from nimblehlo.execution.verification.plans import InvalidPlan

@@ -11,7 +11,7 @@ import pytest
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.jax.pjrt import plugin
 from nimblehlo.jax.pjrt.client import device_count
-from nimblehlo.jax.pjrt.program import compile_program
+from nimblehlo.jax.pjrt.compilation import compile_program
 from tests.jax.children import run_on_platform
 
 pytest.importorskip("jax")

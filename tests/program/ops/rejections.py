@@ -107,7 +107,7 @@ def assert_complete(rejected: Rejected, *modules: ModuleType) -> None:
     assert declared
     for declaration in declared:
         if declaration.is_internal:
-            # tests/program/ops/internal/test_constraints.py has their programs.
+            # tests/program/ops/intermediate/test_constraints.py has their programs.
             continue
         labels = {constraint.label for constraint in declaration.declared_constraints}
         assert set(rejected.get(declaration, {})) == labels, declaration.name

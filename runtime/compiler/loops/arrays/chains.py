@@ -12,7 +12,7 @@ from ....program.ir import Block, Operation, tensor_type
 from ....program.ir import Value as IrValue
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, Movement
-from ..blocks.in_place_updates import memory_of
+from ..scalars.in_place_updates import memory_of
 
 MAX_FUSED_OPS = 24
 """Maximum operations of a chain, so that all values of an element stay in registers."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ....program.ir import Operation
 from ....program.ops.framework.traits import RegionRole
-from ..blocks import IsInPlace, check_in_place_updates
-from ..blocks.emitter import check_types
-from ..blocks.in_place_updates import role_of
+from ..scalars import IsInPlace, check_in_place_updates
+from ..scalars.emitter import check_types
+from ..scalars.in_place_updates import role_of
 from .emitter import (
     array_bytes,
     check_block,

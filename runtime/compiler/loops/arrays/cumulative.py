@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ....program.ir import Operation
 from ....program.ops.framework.declaration import Op
-from ..blocks import Binding, Mode
-from ..blocks.emitter import EmitRule
-from ..blocks.small_reductions import check_tree, check_types
 from ..llvm.values import I64
 from ..regions.cumulative import ScanFunctions
 from ..regions.region_function import captured_arguments, check_region
+from ..scalars import Binding, Mode
+from ..scalars.emitter import EmitRule
+from ..scalars.small_reductions import check_tree, check_types
 from .emitter import ArrayEmitter
 
 if TYPE_CHECKING:

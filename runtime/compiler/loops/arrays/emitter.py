@@ -1,4 +1,4 @@
-"""Generates blocks of operations on small arrays, by the rules of `loops.blocks` and of this folder."""
+"""Generates blocks of operations on small arrays, by the rules of `loops.scalars` and of this folder."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from ....program.ir import Value as IrValue
 from ....program.ops.framework.costs import FUNCTION_COST
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
-from ....program.ops.internal.fusion import Launched
+from ....program.ops.intermediate.fusion import Launched
 from ....program.ops.shape.movement import MovementOp
 from ....types import TensorType, Type
-from .. import blocks
-from ..blocks import Binding, Emitter, Mode, Storage, check_interruption, is_plain
-from ..blocks.boxes import copy_all
-from ..blocks.elements import element_count, flat, is_large
-from ..blocks.elementwise import ELEMENTWISE, is_view
-from ..blocks.emitter import (
-    Target,
-    check_operation,
-    emit_rule_of,
-)
-from ..blocks.in_place_updates import memory_of, role_of
-from ..blocks.movement import is_splat
+from .. import scalars
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, begin_function, opaque
 from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
+from ..scalars import Binding, Emitter, Mode, Storage, check_interruption, is_plain
+from ..scalars.boxes import copy_all
+from ..scalars.elements import element_count, flat, is_large
+from ..scalars.elementwise import ELEMENTWISE, is_view
+from ..scalars.emitter import (
+    Target,
+    check_operation,
+    emit_rule_of,
+)
+from ..scalars.in_place_updates import memory_of, role_of
+from ..scalars.movement import is_splat
 from .chains import chain, fused_into_users
 from .liveness import Liveness
 from .memory_schedule import order_by_memory
@@ -88,7 +88,7 @@ def check_block(
         return f"has more than {MAX_BLOCK_OPS} operations"
     if max_bytes is not None and array_bytes(block) > max_bytes:
         return f"computes arrays of more than {max_bytes} bytes"
-    reason = blocks.check_block(block, Mode.ARRAYS, updates_in_place)
+    reason = scalars.check_block(block, Mode.ARRAYS, updates_in_place)
     if reason is None and multiplication_count(block) > max_multiplications:
         return f"has more than {max_multiplications} multiplications"
     return reason

@@ -17,18 +17,18 @@ from ....program.ir import Block, Builder, IntegerAttribute, Operation, Value, c
 from ....program.ir.builder import CopyOperation, copy_region
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
-from ....program.ops.internal.fusion import LAUNCHED as LAUNCHED_NAME
+from ....program.ops.intermediate.fusion import LAUNCHED as LAUNCHED_NAME
 from ....types import ELEMENT_TYPES, TensorType
 from ...implementation import Implementation
-from ...specialize.utils.operation_classes import has_no_effect
-from ...specialize.utils.rewriter import dimensions
-from ..blocks import Binding, Mode, is_plain
-from ..blocks.elements import element_count, is_large
-from ..blocks.emitter import EmitRule, accept_always, check_operation, emit_rule_of
-from ..blocks.in_place_updates import memory_of, role_of
+from ...specialize.framework.operation_classes import has_no_effect
+from ...specialize.framework.rewriter import dimensions
 from ..description import operations_description
 from ..llvm.functions import outside_address
 from ..llvm.values import I64, POINTER
+from ..scalars import Binding, Mode, is_plain
+from ..scalars.elements import element_count, is_large
+from ..scalars.emitter import EmitRule, accept_always, check_operation, emit_rule_of
+from ..scalars.in_place_updates import memory_of, role_of
 from .control import updates_to_copy
 from .emitter import ArrayEmitter
 from .library_calls import pointer_array, solver_function

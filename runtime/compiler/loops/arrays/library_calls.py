@@ -15,12 +15,12 @@ from ....kernels.launch.cache_files import digest
 from ....program.ir import Operation
 from ....program.ops.framework.declaration import Op
 from ....types import Array
-from ..blocks import Binding, Mode
-from ..blocks.emitter import EmitRule, emit_rule_of
-from ..blocks.movement import outside_constant
 from ..description import operations_description
 from ..llvm.functions import opaque, outside_address
 from ..llvm.values import I64, POINTER
+from ..scalars import Binding, Mode
+from ..scalars.emitter import EmitRule, emit_rule_of
+from ..scalars.movement import outside_constant
 from .emitter import ArrayEmitter
 
 _SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ....program.ir import Block, Operation, Value, captured_values
-from ..blocks.in_place_updates import memory_of, role_of
+from ..scalars.in_place_updates import memory_of, role_of
 
 
 class Liveness:

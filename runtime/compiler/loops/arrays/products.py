@@ -18,12 +18,12 @@ from ....program.ir import Operation, plain_element_type, tensor_type
 from ....program.ir.affine import AffineExpr, identity_map, row_major_strides
 from ....program.ops.framework.declaration import Op
 from ....types import FLOAT, TensorType
-from ..blocks import Binding, Storage
-from ..blocks.boxes import Side, copy, merged_dimensions, window
-from ..blocks.elements import element_pointer
-from ..blocks.emitter import ElementRule, EmitRule, Mode
 from ..llvm.lanes import splat
 from ..llvm.values import I64, Value, call, stored_type
+from ..scalars import Binding, Storage
+from ..scalars.boxes import Side, copy, merged_dimensions, window
+from ..scalars.elements import element_pointer
+from ..scalars.emitter import ElementRule, EmitRule, Mode
 from .emitter import ArrayEmitter
 from .vector_products import GemvEmitter, MatrixLayout
 

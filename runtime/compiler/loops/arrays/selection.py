@@ -10,12 +10,12 @@ from llvmlite import ir
 from ....program.ir import Operation, plain_element_type
 from ....program.ops.framework.declaration import Op
 from ....types import FLOAT, SIGNED, ElementType
-from ..blocks import Binding, Storage
-from ..blocks.emitter import EmitRule, Mode
 from ..elementwise.floats import total_order
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I32, I64, Value
+from ..scalars import Binding, Storage
+from ..scalars.emitter import EmitRule, Mode
 from .emitter import ArrayEmitter
 
 if TYPE_CHECKING:

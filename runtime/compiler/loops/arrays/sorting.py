@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, cast
 from ....program.ir import Operation
 from ....program.ops.framework.declaration import Op
 from ....types import ELEMENT_TYPES, TensorType
-from ..blocks import Binding, Mode, Storage
-from ..blocks.boxes import Side, copy
-from ..blocks.emitter import EmitRule, Index
 from ..llvm.values import I64
 from ..regions.region_function import captured_arguments, check_region
 from ..regions.sort import MergeSort, SortPlan
+from ..scalars import Binding, Mode, Storage
+from ..scalars.boxes import Side, copy
+from ..scalars.emitter import EmitRule, Index
 from .emitter import ArrayEmitter
 
 if TYPE_CHECKING:

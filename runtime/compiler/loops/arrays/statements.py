@@ -8,8 +8,8 @@ from typing import Protocol
 from ....program.ir import Block, Operation, Value
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....types import TensorType, Type
-from ..blocks.elements import is_large
-from ..blocks.in_place_updates import memory_of, role_of
+from ..scalars.elements import is_large
+from ..scalars.in_place_updates import memory_of, role_of
 from .liveness import Liveness
 from .memory_schedule import Statement
 from .workspace import scratch_bytes

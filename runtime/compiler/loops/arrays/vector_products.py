@@ -13,12 +13,12 @@ from llvmlite import ir
 
 from ....kernels.launch.processor import register_bytes
 from ....program.ir.affine import row_major_strides
-from ..blocks import Storage
-from ..blocks.boxes import merged_dimensions
-from ..blocks.elements import element_pointer
-from ..blocks.emitter import as_value
 from ..llvm.lanes import halves, shuffle_lanes
 from ..llvm.values import I64, call, stored_type
+from ..scalars import Storage
+from ..scalars.boxes import merged_dimensions
+from ..scalars.elements import element_pointer
+from ..scalars.emitter import as_value
 from .emitter import ArrayEmitter
 
 _ROWS = 4

@@ -14,7 +14,7 @@ from ....types import SIGNED
 from ...fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
 from ...fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
 from ...implementation import NoCode
-from ...specialize.utils.operation_classes import is_gather, is_iota, is_movement
+from ...specialize.framework.operation_classes import is_gather, is_iota, is_movement
 from .loop_schedule import merge_interleaved_stores
 from .nest import (
     Access,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ....program.ir import Block, Builder, Operation, Value, tensor_type
 from ....program.ops.elementwise.base import Elementwise, is_elementwise
 from ....program.ops.framework.declaration import Op
-from ....program.ops.internal.fusion import Fusion
+from ....program.ops.intermediate.fusion import Fusion
 from ...cost_model import MIN_SAVED_SECONDS, native_saving_seconds
 from ...fusion.elementwise import MIN_LARGE_SIZE
 from ...fusion.gather_index_map import has_gather_map
-from ...specialize.utils.rewriter import has_static_unquantized_types
+from ...specialize.framework.rewriter import has_static_unquantized_types
 
 
 def is_worth_compiling_alone(operation: Operation) -> bool:

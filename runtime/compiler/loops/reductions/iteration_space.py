@@ -93,7 +93,7 @@ def check_reduction(operation: Operation) -> str | None:
         return "its body has other element types"
     if reducer_name(body.block) is not None and emits(body.block.operations[0]):
         return None
-    from ..blocks import check_block, check_interruption
+    from ..scalars import check_block, check_interruption
 
     return check_interruption(body.block.operations) or check_block(body.block)
 

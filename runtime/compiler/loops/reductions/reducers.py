@@ -14,13 +14,13 @@ from ....kernels.simd.narrow_floats import constant_like
 from ....program.ir import Block, Operation, plain_element_type, tensor_type
 from ....program.ir import Value as IrValue
 from ....types import FLOAT, ElementType
-from ..blocks import Binding, Elements, Emitter
-from ..blocks.emitter import instructions
 from ..llvm.functions import aligned_scratch
 from ..llvm.lanes import halves
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I32, I64, Value, rounded, stored_type, value_types
 from ..regions.region_function import OperandArrays
+from ..scalars import Binding, Elements, Emitter
+from ..scalars.emitter import instructions
 from .iteration_space import accumulator_types, is_order_independent, reducer_declaration
 
 _MAX_UNROLLED_VALUES = 16

@@ -15,7 +15,7 @@ from ..native_code import LoweredLoop
 from ..regions.region_code import RegionCode, check_reducer, converters
 
 if TYPE_CHECKING:
-    from ....program.ops.internal.arg_reduce import ArgReduce
+    from ....program.ops.intermediate.arg_reduce import ArgReduce
     from ....program.ops.reduction.reduce import Reduce
 
 

@@ -22,13 +22,13 @@ from ....program.ir import Block, Operation, plain_element_type
 from ....program.ir import Value as IrValue
 from ....program.ops.framework.declaration import declaration_of
 from ....types import ELEMENT_TYPES
-from ..blocks.emitter import instructions
 from ..element_costs import interleave_count
 from ..llvm.functions import begin_function, internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import BIT, I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays, bind_captured
+from ..scalars.emitter import instructions
 from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Indices
 from .iteration_space import reductions_of, shape_of

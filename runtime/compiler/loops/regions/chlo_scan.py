@@ -16,12 +16,12 @@ from llvmlite import ir
 from ....program.ir import Value as IrValue
 from ....program.ir.affine import row_major_strides
 from ....types import TensorType
-from ..blocks import Binding, Emitter, Storage, all_elements
-from ..blocks.boxes import Side, copy, copy_all, window
-from ..blocks.emitter import Registers
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
+from ..scalars import Binding, Emitter, Storage, all_elements
+from ..scalars.boxes import Side, copy, copy_all, window
+from ..scalars.emitter import Registers
 from .region_function import FunctionBuilder, RegionFunction
 
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ class RegionCode(NativeCode):
 
     def check_loop(self) -> str | None:
         """Any other reason why there is no generated loop; None if there is one."""
-        from ..blocks import check_ordering
+        from ..scalars import check_ordering
         from .region_function import check_region
 
         regions = self.view.operation.regions

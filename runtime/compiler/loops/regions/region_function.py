@@ -13,7 +13,9 @@ from llvmlite import ir
 from ....program.ir import Block, Operation, Region, captured_values, plain_element_type, tensor_type
 from ....program.ir import Value as IrValue
 from ....types import ElementType, TensorType
-from ..blocks import (
+from ..llvm.functions import Variable, aligned_scratch, begin_function, internal_function
+from ..llvm.values import POINTER, Value, load, store, stored_type, value_types
+from ..scalars import (
     Binding,
     Elements,
     Emitter,
@@ -26,10 +28,8 @@ from ..blocks import (
     is_plain,
     is_small,
 )
-from ..blocks.elements import element_count, flat
-from ..blocks.emitter import emit_rule_of, instructions
-from ..llvm.functions import Variable, aligned_scratch, begin_function, internal_function
-from ..llvm.values import POINTER, Value, load, store, stored_type, value_types
+from ..scalars.elements import element_count, flat
+from ..scalars.emitter import emit_rule_of, instructions
 
 MAX_INSTRUCTIONS = 1000
 """Maximum instructions of a region that is compiled; several loops may inline it."""

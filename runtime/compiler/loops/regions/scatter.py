@@ -20,11 +20,11 @@ from ....program.ir import Value as IrValue
 from ....program.ir import plain_element_type
 from ....program.ir.affine import row_major_strides
 from ....types import ElementType
-from ..blocks.elements import as_int64
-from ..blocks.emitter import instructions
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import BIT, I64, stored_type
+from ..scalars.elements import as_int64
+from ..scalars.emitter import instructions
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
 if TYPE_CHECKING:

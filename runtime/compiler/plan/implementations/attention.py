@@ -16,11 +16,11 @@ import numpy as np
 
 from ....program.ir import Operation, Region, Value, tensor_type, use_counts
 from ....program.ir.record import Record
-from ....program.ops.internal.fusion import ROW_FUSION
+from ....program.ops.intermediate.fusion import ROW_FUSION
 from ....types import Array
 from ...implementation import Implementation, Replaceable, Runnable
 from ...loops.reductions.reduction_code import RowCode
-from ...specialize.utils.operation_classes import contraction, is_matmul
+from ...specialize.framework.operation_classes import contraction, is_matmul
 
 if TYPE_CHECKING:
     from ...loops.reductions.row_tiling import RowTilePlan

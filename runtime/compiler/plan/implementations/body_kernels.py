@@ -12,8 +12,8 @@ from .kernel import KernelImplementation, KernelMatch
 
 if TYPE_CHECKING:
     from ....program.ops.indexing.scatter_rules import ScatterRules
-    from ....program.ops.internal.arg_reduce import ArgReduce
-    from ....program.ops.internal.arg_sort import ArgSort
+    from ....program.ops.intermediate.arg_reduce import ArgReduce
+    from ....program.ops.intermediate.arg_sort import ArgSort
     from ....program.ops.reduction.reduce import Reduce
     from ....program.ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
     from ....program.ops.sorting.sort import Sort

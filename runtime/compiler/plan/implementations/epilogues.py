@@ -13,12 +13,12 @@ from collections import Counter
 from typing import Any, Final
 
 from ....program.ir import Operation, Region, Value, use_counts
-from ....program.ops.internal.fusion import Fusion
+from ....program.ops.intermediate.fusion import Fusion
 from ....types import TensorType
 from ...cost_model import estimate
 from ...implementation import Implementation, Replaceable, Runnable
 from ...loops.nests.nest_code import NestCode, may_overwrite
-from ...specialize.utils.operation_classes import contraction, is_matmul
+from ...specialize.framework.operation_classes import contraction, is_matmul
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....program.ir import Operation
 from ....program.ops.framework.declaration import Op
 from ....program.ops.framework.op_registry import COMMUNICATING
-from ....program.ops.internal.fusion import ReductionFusion, RowFusion
+from ....program.ops.intermediate.fusion import ReductionFusion, RowFusion
 from ....program.ops.numerics.quantized_operation import has_quantized_types
 from ...fusion.movement_index_map import is_movement_op
 from ...loops.native_code import NativeCode

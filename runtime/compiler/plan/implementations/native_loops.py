@@ -16,12 +16,12 @@ from ....program.ops.framework.memory_limit import bytes_of
 from ....types import TensorType
 from ... import cost_model
 from ...implementation import Implementation, ImplementationKind, Replaceable
+from ...specialize.framework.operation_classes import has_no_effect
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
-from ...specialize.utils.operation_classes import has_no_effect
 from ..tiering.background import BACKGROUND, Job
 
 if TYPE_CHECKING:
-    from ....kernels.launch.native_loop import LoopShards, NativeWhile
+    from ....kernels.launch.while_loop import LoopShards, NativeWhile
     from ...loops.arrays import ImplementationOf
 
 _MAX_SCALAR_ELEMENTS = 16
@@ -92,7 +92,7 @@ def loop_to_compile(
     """
     from ....kernels.launch.threads import chosen_threads
     from ...loops import while_function
-    from ...loops.blocks import check_ordering
+    from ...loops.scalars import check_ordering
 
     reason = check_ordering(view.operation.regions, view.ordering)
     if reason is not None:
@@ -179,7 +179,7 @@ def _iteration_work(loop: LoopToCompile) -> int:
 
 def is_long(view: While, launches: int = 0) -> bool:
     """Whether a loop with so many launches is known to run long enough to be compiled first."""
-    from ...loops.blocks import count_limit
+    from ...loops.scalars import count_limit
 
     count = count_limit(view.operation) or 0
     if count < cost_model.MIN_EAGER_ITERATIONS:
@@ -361,11 +361,11 @@ class NativeLoop(Replaceable):
         machine.compile_ahead(self.key, self._text, self.fast_compile)
 
     def prepare(self) -> NativeWhile:
-        from ....kernels.launch.native_loop import NativeWhile
+        from ....kernels.launch.while_loop import NativeWhile
         from ...loops import while_function
         from ...loops.arrays import launch_symbols, library_symbols
-        from ...loops.blocks import count_limit
         from ...loops.llvm import machine
+        from ...loops.scalars import count_limit
 
         loop = self.loop
         symbols = library_symbols([loop.operation])
@@ -384,7 +384,7 @@ class NativeLoop(Replaceable):
 
     def _shard_layout(self) -> LoopShards | None:
         """The memory of the shards; None if the loop is not sharded."""
-        from ....kernels.launch.native_loop import LoopShards
+        from ....kernels.launch.while_loop import LoopShards
 
         loop, shard = self.loop, self.loop.shard
         if shard is None:

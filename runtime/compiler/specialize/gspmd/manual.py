@@ -13,7 +13,7 @@ from typing import Final
 from ....errors import UnsupportedError
 from ....program.ir import Operation, Value, used_values
 from ....program.ops.framework.rules import call_target
-from ..utils.disjoint_set import DisjointSet
+from ..framework.disjoint_set import DisjointSet
 
 FULL_TO_SHARD: Final = "SPMDFullToShardShape"
 SHARD_TO_FULL: Final = "SPMDShardToFullShape"

@@ -17,8 +17,8 @@ from ....program.ir.record import Record
 from ....program.ops.elementwise.conversion import converted
 from ....program.ops.framework.declaration import Op
 from ....types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
-from ..utils.operation_classes import has_no_effect
-from ..utils.rewriter import dimensions
+from ..framework.operation_classes import has_no_effect
+from ..framework.rewriter import dimensions
 from .operand_sharding import OperandSharding, operand_sharding
 
 _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])

@@ -18,7 +18,7 @@ from ....program.ops.framework.declaration import Op
 from ....program.ops.shape.layout import Reshape
 from ....program.ops.shape.movement import MovementOp
 from ....program.ops.shape.slicing import Slice
-from ..utils.rewriter import dimensions
+from ..framework.rewriter import dimensions
 
 if TYPE_CHECKING:
     from ....program.ops.contraction.dot_general import DotGeneral

@@ -11,7 +11,7 @@ from typing import Final
 
 from ....program.ir import Block, Builder, Function, Operation, Region, SymbolAttribute, Value, used_values
 from ....program.ops.control.control import Call
-from ..utils.cleanup import OperationKeys, remove_dead_code
+from ..framework.cleanup import OperationKeys, remove_dead_code
 from .repeated_subgraphs import RepeatedSubgraph, is_repeated_by_users, repeated_subgraphs
 
 MAX_FUNCTIONS: Final = 8

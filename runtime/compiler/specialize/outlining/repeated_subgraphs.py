@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from ....program.ir import Operation, Value, captured_values, used_values
 from ....program.ops.framework.declaration import declaration_of
 from ....types import TensorType
-from ..utils.cleanup import OperationKeys
-from ..utils.operation_classes import creates, has_no_effect, is_control_flow, is_view
-from ..utils.rewriter import has_static_unquantized_types
+from ..framework.cleanup import OperationKeys
+from ..framework.operation_classes import creates, has_no_effect, is_control_flow, is_view
+from ..framework.rewriter import has_static_unquantized_types
 
 MIN_REPEATS: Final = 3
 MIN_SUBGRAPH_OPERATIONS: Final = 16

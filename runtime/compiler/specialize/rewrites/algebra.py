@@ -14,7 +14,7 @@ from ....program.ir import Operation, Value, plain_element_type, tensor_type
 from ....program.ops.framework.declaration import Op
 from ....program.ops.numerics.element_types import has_negative_zero
 from ....types import BOOLEAN, FLOAT, INTEGER, SIGNED, storage_range
-from ..utils.rewriter import Rewriter, defined_by, is_splat_of, splat
+from ..framework.rewriter import Rewriter, defined_by, is_splat_of, splat
 
 if TYPE_CHECKING:
     from ....program.ops.elementwise.comparison import Compare

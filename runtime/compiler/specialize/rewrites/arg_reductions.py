@@ -9,8 +9,8 @@ from ....program.ops.framework.attribute_kinds import I64
 from ....program.ops.framework.op_registry import ARG_REDUCE, ARG_SORT
 from ....program.ops.reduction.bodies import arg_reducer, comparator
 from ....program.ops.reduction.reduce import Reduce
-from ..utils.rewriter import Rewriter, dimensions
-from ..utils.unused_results import select_values
+from ..framework.rewriter import Rewriter, dimensions
+from ..framework.unused_results import select_values
 from .index_components import counted_dimension
 
 _MIN_SORTED = 1 << 10

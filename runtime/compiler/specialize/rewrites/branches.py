@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....program.ir import Operation, Region, Value
-from ..utils.rewriter import Rewriter, splat
+from ..framework.rewriter import Rewriter, splat
 
 
 def if_by_constant(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:

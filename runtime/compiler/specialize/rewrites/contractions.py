@@ -12,7 +12,7 @@ from ....program.ir import Operation, StructAttribute, Value, plain_element_type
 from ....program.ops.reduction.bodies import monoid
 from ....program.ops.reduction.reduce import Reduce
 from ....types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, has_static_unquantized_types, is_splat_of, splat
+from ..framework.rewriter import Rewriter, has_static_unquantized_types, is_splat_of, splat
 from .reshaping import broadcast, reshaped
 
 

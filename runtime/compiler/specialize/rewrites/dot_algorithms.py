@@ -10,7 +10,7 @@ from ....program.ops.contraction.dot_algorithm import working_type
 from ....program.ops.contraction.dot_general import DotGeneral
 from ....program.ops.contraction.low_precision_matmul import adds_in_f32_order, supports_sizes, supports_types
 from ....types import ELEMENT_TYPES, FLOAT, INTEGER, TF32, ElementType, TensorType
-from ..utils.rewriter import Rewriter
+from ..framework.rewriter import Rewriter
 
 _BOOLEAN: Final = ELEMENT_TYPES["i1"]
 _I32: Final = ELEMENT_TYPES["i32"]

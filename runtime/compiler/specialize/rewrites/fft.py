@@ -6,7 +6,7 @@ from ....program.ir import Operation, Value, tensor_type
 from ....program.ops.fft.fft import FFT_OF_REAL, Fft, FftType
 from ....program.ops.numerics.element_types import real_type
 from ....types import ElementType
-from ..utils.rewriter import Rewriter, defined_by
+from ..framework.rewriter import Rewriter, defined_by
 
 
 def fft_of_real(operation: Operation, rewriter: Rewriter) -> Value | None:

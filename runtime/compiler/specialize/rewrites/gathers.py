@@ -7,7 +7,7 @@ import math
 from ....program.ir import Operation, Value, tensor_type
 from ....program.ops.indexing.gather import Gather
 from ....program.ops.indexing.index_space import batch_sizes
-from ..utils.rewriter import Rewriter, dimensions
+from ..framework.rewriter import Rewriter, dimensions
 from .index_components import MAX_COMPONENTS
 from .reshaping import reshaped
 from .slicing import sliced

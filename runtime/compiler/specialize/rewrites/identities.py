@@ -7,7 +7,7 @@ from typing import Final
 from ....program.ir import Operation, Value
 from ....program.ops.framework.declaration import Op
 from ....program.ops.framework.rules import call_target, constant_operand
-from ..utils.rewriter import Rewriter
+from ..framework.rewriter import Rewriter
 
 _IDENTITY_IF_SAME_TYPE: Final = frozenset(
     {"stablehlo.convert", "stablehlo.reshape", "stablehlo.slice", "tensor.cast", "arith.index_cast"}

@@ -15,9 +15,9 @@ from ....program.ops.shape.broadcasting import BroadcastInDim
 from ....program.ops.shape.creation import Iota
 from ....program.ops.shape.layout import Concatenate
 from ....types import INTEGER, SIGNED
-from ..utils.constants import MAX_ELEMENTS
-from ..utils.operation_classes import is_view
-from ..utils.rewriter import (
+from ..framework.constants import MAX_ELEMENTS
+from ..framework.operation_classes import is_view
+from ..framework.rewriter import (
     Rewriter,
     constant_array,
     defined_by,

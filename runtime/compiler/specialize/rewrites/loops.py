@@ -14,9 +14,9 @@ from ....program.ir import Block, Builder, Operation, Region, Value, tensor_type
 from ....program.ops.elementwise.comparison import Compare
 from ....program.ops.framework.declaration import declaration_of
 from ....types import INTEGER, ElementType, storage_range
-from ..utils.operation_classes import creates, has_no_effect, is_pure, is_view
-from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat
-from ..utils.unused_results import operands_within
+from ..framework.operation_classes import creates, has_no_effect, is_pure, is_view
+from ..framework.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat
+from ..framework.unused_results import operands_within
 
 MAX_UNROLLED_ITERATIONS: Final = 8
 """Maximum iterations of a loop that is unrolled."""

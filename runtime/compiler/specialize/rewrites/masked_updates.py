@@ -9,7 +9,7 @@ import numpy as np
 
 from ....program.ir import Block, Builder, Operation, Value, tensor_type
 from ....program.ops.shape.broadcasting import BroadcastInDim
-from ..utils.rewriter import Rewriter, defined_by, dimensions
+from ..framework.rewriter import Rewriter, defined_by, dimensions
 
 
 def select_of_update(operation: Operation, rewriter: Rewriter) -> Value | None:

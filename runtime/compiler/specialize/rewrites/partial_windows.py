@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....program.ir import Operation, Region
 from ....program.ops.framework.declaration import Op
-from ....program.ops.internal.partial_windows import (
+from ....program.ops.intermediate.partial_windows import (
     EXCLUDE_PARTIAL_WINDOWS,
     ExcludePartialWindows,
     may_drop_windows,
@@ -15,7 +15,7 @@ from ....program.ops.internal.partial_windows import (
     window_extents,
 )
 from ....types import ELEMENT_TYPES, TensorType
-from ..utils.rewriter import Rewriter, defined_by
+from ..framework.rewriter import Rewriter, defined_by
 
 
 def exclude_partial_windows(region: Region) -> None:

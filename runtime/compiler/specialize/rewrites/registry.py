@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from ....program.ir import Operation, Region
 from ....program.ops.framework.declaration import Op
-from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
-from ..utils.constants import Budget
-from ..utils.operation_classes import is_control_flow
-from ..utils.rewriter import Preparation, Rewrite, Rewriter
+from ..framework.cleanup import remove_common_subexpressions, remove_dead_code
+from ..framework.constants import Budget
+from ..framework.operation_classes import is_control_flow
+from ..framework.rewriter import Preparation, Rewrite, Rewriter
 
 MAX_PASSES: Final = 6
 """Maximum passes over a program, which bounds the time: some 300 programs of the tests, the benchmarks and

@@ -9,7 +9,7 @@ from ....program.ops.shape.broadcasting import BroadcastInDim
 from ....program.ops.shape.layout import Reverse, Transpose
 from ....program.ops.shape.movement import dims_through_reshape
 from ....types import TensorType
-from ..utils.rewriter import Rewriter, constant_array, defined_by, defining_operation, dimensions
+from ..framework.rewriter import Rewriter, constant_array, defined_by, defining_operation, dimensions
 
 
 def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:

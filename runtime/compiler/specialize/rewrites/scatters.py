@@ -10,7 +10,7 @@ from ....program.ops.framework.op_registry import COMPONENT_SCATTER
 from ....program.ops.indexing.index_space import batch_sizes
 from ....program.ops.indexing.scatter import Scatter
 from ....program.ops.reduction.bodies import monoid, overwrites
-from ..utils.rewriter import (
+from ..framework.rewriter import (
     Rewriter,
     constant_array,
     defined_by,

@@ -10,7 +10,7 @@ from ....program.ops.framework.attribute_kinds import I64
 from ....program.ops.shape.broadcasting import BroadcastInDim
 from ....program.ops.shape.layout import Concatenate, Transpose
 from ....program.ops.shape.slicing import Pad, Slice, sliced_shape
-from ..utils.rewriter import (
+from ..framework.rewriter import (
     Rewriter,
     defined_by,
     defining_operation,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ....program.ir import Block, Operation, Region, Value, tensor_type, use_counts
 from ....program.ops.reduction.reduce import Reduce
 from ....program.ops.shape.layout import Transpose
-from ..utils.rewriter import defined_by, dimensions, has_static_unquantized_types
+from ..framework.rewriter import defined_by, dimensions, has_static_unquantized_types
 
 
 class _ReductionOfTranspose(NamedTuple):

@@ -58,7 +58,7 @@ class While(ControlFlow, name="stablehlo.while", assembly="custom(while)"):
 
     unused_results = "loop"
     region_role = RegionRole.LOOP
-    block_rule = "blocks.control.WHILE"
+    block_rule = "scalars.control.WHILE"
 
     operand = Operand(VALUE, variadic=True)
     cond = Region()
@@ -94,7 +94,7 @@ class If(ControlFlow, name="stablehlo.if"):
 
     unused_results = "branches"
     region_role = RegionRole.BRANCHES
-    block_rule = "blocks.control.IF"
+    block_rule = "scalars.control.IF"
 
     pred = Operand(BOOLEAN, rank=0)
     true_branch = Region()
@@ -127,7 +127,7 @@ class Case(ControlFlow, name="stablehlo.case"):
 
     unused_results = "branches"
     region_role = RegionRole.BRANCHES
-    block_rule = "blocks.control.CASE"
+    block_rule = "scalars.control.CASE"
 
     index = Operand(SIGNED, rank=0)
     branches = Region(variadic=True)
@@ -227,7 +227,7 @@ class OptimizationBarrier(
     memory = Memory.FORWARDS
     may_be_folded = False
     may_be_hoisted = False
-    block_rule = "blocks.movement.FORWARD"
+    block_rule = "scalars.movement.FORWARD"
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

@@ -73,7 +73,7 @@ class Facts:
             it. Reductions by such an operation may accumulate in a wider type and round once.
         gathers: whether its result consists of slices of the first operand at index vectors.
         interval: the rule by which bounds of integer operands imply bounds of its result
-            (`compiler/specialize/utils/intervals.py`); empty: they imply none, unless it moves elements.
+            (`compiler/specialize/framework/intervals.py`); empty: they imply none, unless it moves elements.
         is_slow_on_few: whether NumPy and kernels take long for few elements, so that native code pays for it
             alone.
         is_specified: whether the specification has a section on it, if it is StableHLO's. The constraints of
@@ -107,7 +107,7 @@ class Facts:
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
         terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
         unused_results: the rule that removes results that nothing uses
-            (`compiler/specialize/utils/unused_results.py`); empty: they stay.
+            (`compiler/specialize/framework/unused_results.py`); empty: they stay.
         whole_dimension: the attribute or property with the dimension along which results depend on all
             elements, where operands and results have one shape and are independent along all other
             dimensions; empty: the operation is not like that. The rules of that name of `partition` and
@@ -120,7 +120,7 @@ class Facts:
 
     accuracy: ClassVar[Accuracy | None] = None
     any_order_on: ClassVar[int] = 0
-    block_rule: ClassVar[str] = "blocks.elementwise.ELEMENTWISE"
+    block_rule: ClassVar[str] = "scalars.elementwise.ELEMENTWISE"
     copies_strided_operands: ClassVar[bool] = False
     cost: ClassVar[Cost] = costs.UNKNOWN
     counts: ClassVar[bool] = False

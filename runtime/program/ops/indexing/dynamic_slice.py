@@ -37,7 +37,7 @@ class DynamicSlice(
     numpy = "indexing.dynamic_slice_numpy.bind_slice"
     memory = Memory.STRIDED_VIEW
     moved_operands = slice(1)
-    block_rule = "blocks.indexing.DYNAMIC_SLICE"
+    block_rule = "scalars.indexing.DYNAMIC_SLICE"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -84,7 +84,7 @@ class DynamicUpdateSlice(
     numpy = "indexing.dynamic_slice_numpy.bind_update"
     memory = Memory.UPDATES
     moved_operands = slice(2)
-    block_rule = "blocks.indexing.DYNAMIC_UPDATE_SLICE"
+    block_rule = "scalars.indexing.DYNAMIC_UPDATE_SLICE"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -160,7 +160,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
     gathers = True
     cost = costs.GATHER
     numpy = "indexing.gather_numpy.bind"
-    block_rule = "blocks.indexing.GATHER"
+    block_rule = "scalars.indexing.GATHER"
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER)

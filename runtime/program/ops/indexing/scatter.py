@@ -29,7 +29,7 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     rounding = Rounding.BODY
     terms_depend_on_data = True
     wider = "sum"
-    block_rule = "blocks.indexing.SCATTER"
+    block_rule = "scalars.indexing.SCATTER"
     cost = costs.REDUCTION
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)

@@ -91,7 +91,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     loop_sharding = "reduce"
     memory = Memory.MAY_FORWARD
     copies_strided_operands = True
-    block_rule = "blocks.small_reductions.REDUCE"
+    block_rule = "scalars.small_reductions.REDUCE"
 
     takes_stored_values = True
     numpy = "reduction.reduce_numpy.bind"

@@ -39,7 +39,7 @@ class ConstantOp(Op):
     rounding = Rounding.EXACT
     wider = "carrier"
     memory = Memory.CREATES
-    block_rule = "blocks.movement.CONSTANT"
+    block_rule = "scalars.movement.CONSTANT"
 
     takes_stored_values = True
 
@@ -78,7 +78,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     loop_sharding = "iota"
     numpy = "shape.movement_numpy.bind_iota"
     memory = Memory.CREATES
-    block_rule = "blocks.movement.IOTA"
+    block_rule = "scalars.movement.IOTA"
     interval = "iota"
 
     iota_dimension = Attribute(I64)

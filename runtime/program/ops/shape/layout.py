@@ -177,7 +177,7 @@ class Reshape(
     loop_sharding = "reshape"
     memory = Memory.FLAT_VIEW
     movement = Movement.RESHAPE
-    block_rule = "blocks.movement.ALIAS"
+    block_rule = "scalars.movement.ALIAS"
 
     binds_by_types = True
     numpy = "shape.movement_numpy.bind_reshape"

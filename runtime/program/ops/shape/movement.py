@@ -62,7 +62,7 @@ class MovementOp(Op):
     """Base of operations whose result consists of elements of operands, whatever their values."""
 
     moved_operands = slice(1)
-    block_rule = "blocks.movement.MOVE"
+    block_rule = "scalars.movement.MOVE"
 
     def movement_maps(self) -> list[MovementMap] | None:
         """The positions of the result's elements in the operands; None if they are not affine functions.

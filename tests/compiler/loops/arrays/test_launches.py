@@ -12,7 +12,7 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options
 from nimblehlo.compiler import cost_model
-from nimblehlo.compiler.loops.blocks.movement import MAX_CONSTANT_BYTES
+from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.kernels.launch.native import record_launches

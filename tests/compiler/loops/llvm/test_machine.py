@@ -90,7 +90,7 @@ _NO_GENERATORS = (
     "nimblehlo.compiler.fusion",
     "nimblehlo.compiler.implementation",
     "nimblehlo.compiler.lru_cache",
-    "nimblehlo.compiler.specialize.utils",
+    "nimblehlo.compiler.specialize.framework",
     "nimblehlo.kernels.launch.cache_files",
     "nimblehlo.kernels.launch.cache_limit",
     "nimblehlo.kernels.launch.free_memory",

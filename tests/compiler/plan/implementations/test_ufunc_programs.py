@@ -17,7 +17,7 @@ from nimblehlo.compiler.plan.implementations.block_baseline import block_baselin
 from nimblehlo.compiler.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, ufunc_program_of
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.program.ir import Block
-from nimblehlo.program.ops.internal.fusion import FUSION, ROW_FUSION
+from nimblehlo.program.ops.intermediate.fusion import FUSION, ROW_FUSION
 from nimblehlo.types import ELEMENT_TYPES
 
 ADD = """({

@@ -9,8 +9,8 @@ import pytest
 
 from nimblehlo.checks.error_bounds import double_double_program
 from nimblehlo.compiler.partitioner import rules as partition_rules
+from nimblehlo.compiler.specialize.framework import intervals, unused_results
 from nimblehlo.compiler.specialize.loop_sharding import operand_sharding
-from nimblehlo.compiler.specialize.utils import intervals, unused_results
 from nimblehlo.program.ops.elementwise.base import Elementwise
 from nimblehlo.program.ops.framework.declaration import Op, declarations
 from nimblehlo.program.ops.framework.facts import FACTS, named_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nimblehlo.compiler.specialize.utils.intervals import Intervals
+from nimblehlo.compiler.specialize.framework.intervals import Intervals
 from tests.compiler.specialize.simplified import edge_values, function, run, simplified
 
 BOUNDED = {

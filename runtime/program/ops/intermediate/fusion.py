@@ -45,28 +45,28 @@ class _FusionBase(Op):
 class Fusion(_FusionBase, name=FUSION):
     """Runs `body`, which has elementwise and data-movement operations."""
 
-    block_rule = "blocks.control.FUSION"
+    block_rule = "scalars.control.FUSION"
 
 
 class RowFusion(_FusionBase, name=ROW_FUSION):
     """Runs `body`, which computes rows of a tensor, with reductions along the trailing dimensions."""
 
     copies_strided_operands = True
-    block_rule = "blocks.control.ROW_FUSION"
+    block_rule = "scalars.control.ROW_FUSION"
 
 
 class ReductionFusion(_FusionBase, name=REDUCTION_FUSION):
     """Runs `body`, whose results are reductions or are computed elementwise from reductions."""
 
     copies_strided_operands = True
-    block_rule = "blocks.control.ROW_FUSION"
+    block_rule = "scalars.control.ROW_FUSION"
 
 
 class StepFusion(_FusionBase, name=STEP_FUSION):
     """Runs `body`, whose operations are small steps."""
 
     region_role = RegionRole.STEPS
-    block_rule = "blocks.control.ROW_FUSION"
+    block_rule = "scalars.control.ROW_FUSION"
 
 
 class Launched(_FusionBase, name=LAUNCHED):

@@ -32,7 +32,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
     region_loop = "reductions.region_reduction.ArgReduceCode"
     copies_strided_operands = True
     work = costs.Work.COMBINATIONS
-    block_rule = "blocks.small_reductions.ARG_REDUCE"
+    block_rule = "scalars.small_reductions.ARG_REDUCE"
 
     is_internal = True
 

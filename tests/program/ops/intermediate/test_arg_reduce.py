@@ -10,8 +10,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.program.ops.internal import arg_reduce
-from nimblehlo.program.ops.internal.arg_reduce import ArgReduce
+from nimblehlo.program.ops.intermediate import arg_reduce
+from nimblehlo.program.ops.intermediate.arg_reduce import ArgReduce
 
 SEARCH = """
 func.func @main(%x: tensor<{shape}x{type}>, %v: tensor<{type}>) -> (tensor<{kept}{type}>, tensor<{kept}i8>) {{

@@ -112,7 +112,7 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
 def _arg_sort(operation: Operation, used: Container[Value]) -> None:
     """Keep the sorted inputs that are used, and the positions."""
     # Not at the top: only programs that sort import the operation.
-    from ....program.ops.internal.arg_sort import ArgSort
+    from ....program.ops.intermediate.arg_sort import ArgSort
 
     view = ArgSort(operation)
     last = len(view.returned)

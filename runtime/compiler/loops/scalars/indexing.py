@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ....program.ops.indexing.gather import Gather
     from ....program.ops.indexing.scatter import Scatter
     from ....program.ops.indexing.scatter_rules import ScatterRules
-    from ....program.ops.internal.component_scatter import ComponentScatter
+    from ....program.ops.intermediate.component_scatter import ComponentScatter
 
 
 def _window_start(

@@ -19,7 +19,7 @@ from .emitter import Binding, EmitRule, Emitter, Index, Mode, Target, all_values
 from .movement import constant_tensor
 
 if TYPE_CHECKING:
-    from ....program.ops.internal.arg_reduce import ArgReduce
+    from ....program.ops.intermediate.arg_reduce import ArgReduce
     from ....program.ops.reduction.reduce import Reduce
     from ....program.ops.reduction.reduce_window import ReduceWindow
 

@@ -23,7 +23,7 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
     """
 
     kernel = "body_kernels.scatter_kernel"
-    block_rule = "blocks.indexing.COMPONENT_SCATTER"
+    block_rule = "scalars.indexing.COMPONENT_SCATTER"
 
     is_internal = True
 
