@@ -5,8 +5,8 @@ memory of each carried value, where the function reads it and leaves its last va
 values that the regions capture, then to the workspace, which begins at a cache line, and then to a
 monitor (`scalars.Interruption`). The function runs at most `max_iterations` iterations, so that its caller
 can stop the loop between two calls, and returns 1 while `cond` still holds, otherwise 0; or `STOPPED` where
-its caller stopped an inner loop, or a launch raised an exception. `int64 workspace_bytes()` returns the size of
-the workspace.
+its caller stopped an inner loop, or a launch raised an exception. `int64 workspace_bytes()` returns the size
+of the workspace.
 
 Source: specification, section "while".
 """

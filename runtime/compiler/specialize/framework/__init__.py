@@ -1,1 +1,1 @@
-"""Utilities of the passes: effects, constant folding, common subexpressions, dead code."""
+"""What passes are built from: the rewriter, effects, constants, common subexpressions, dead code."""
