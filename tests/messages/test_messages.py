@@ -70,6 +70,7 @@ def test_messages_of_rejected_programs_and_mutants_have_no_faults() -> None:
 NAMES_OF_TYPES = {
     "checks/backends/backend.py": "an exception of another system",
     "cli/__init__.py": "the kind of a NimbleError, which users catch by this name",
+    "cli/notebook.py": "the kind of a NimbleError, as on the command line",
     "errors.py": "an internal error, for its report",
     "program/frontend/loader.py": "the type of the user's own object",
     "checks/fuzzing/campaign.py": "an internal error, for its report",
