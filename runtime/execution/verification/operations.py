@@ -32,7 +32,7 @@ def _verify(operation: Operation) -> None:
     view = Op.of(operation)
     where = f"{operation.name} at {operation.location}"
     for label, rule, reason in view.constraints():
-        if reason is not None and view.promotion_constraint != label:
+        if reason is not None and label not in view.source_constraints:
             raise InvalidOperation(f"{where} violates ({label}), {rule}: {reason}")
     inferred, declared = view.infer(), [result.type for result in operation.results]
     if inferred is not None and not all_types_agree(declared, inferred):

@@ -34,6 +34,22 @@ def test_an_operation_whose_result_has_another_type_is_found() -> None:
         verify_operations(function)
 
 
+def test_a_simplified_body_of_an_asynchronous_operation_is_valid() -> None:
+    sliced = "{start_indices = array<i64: 0>, limit_indices = array<i64: 4>, strides = array<i64: 1>}"
+    text = f"""
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{
+  %future = "stablehlo.async_start"(%a) ({{
+  ^bb0(%x: tensor<4xf32>):
+    %0 = "stablehlo.slice"(%x) {sliced} : (tensor<4xf32>) -> tensor<4xf32>
+    "stablehlo.return"(%0) : (tensor<4xf32>) -> ()
+  }}) : (tensor<4xf32>) -> !stablehlo.future<tensor<4xf32>>
+  %r = "stablehlo.async_done"(%future) : (!stablehlo.future<tensor<4xf32>>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}}
+"""
+    verify_operations(specialize(nimblehlo.load(text), "main"))
+
+
 def operation_of(function: Function, name: str) -> Operation:
     assert function.body is not None
     return next(operation for operation in function.body.walk() if operation.name == name)

@@ -32,6 +32,8 @@ _MAY_BE_ASYNCHRONOUS: Final = frozenset(
 class AsyncStart(CommunicatingOp, name="stablehlo.async_start"):
     """Starts an operation; its results come with `async_done`."""
 
+    source_constraints = ("C1", "C2", "C3")  # the body is simplified like any other
+
     operands = Operand(TENSOR, variadic=True)
     body = Region()
     result: Result[FutureType] = Result(FUTURE)  # type: ignore[assignment]

@@ -95,8 +95,6 @@ class Facts:
             order.
         partition: the rule that makes operations of one device of it (`compiler/partitioner/rules.py`).
         product: which sums of products it computes, if it does.
-        promotion_constraint: the label of the constraint on promotion that does not hold where implicit
-            conversions have been made explicit.
         reduces: whether its region combines the elements of its inputs along some of their dimensions.
         region_loop: the module and the class in `compiler/loops/` of the generated loops around its regions;
             empty: it has none.
@@ -104,6 +102,8 @@ class Facts:
         rounding: where rounding errors of its results come from (`accuracy.py`).
         shaped_like: pairs of the name of each result and of the operand whose shape it has; empty: they have
             other shapes, or `infer` tells.
+        source_constraints: the labels of constraints on the program as written, which need not hold once the
+            specializer has made implicit conversions explicit, or simplified a body.
         takes_modulus: whether it takes the modulus of complex operands, which is a square root.
         terms_depend_on_data: whether its operands tell which terms a result has, and in which order.
         unused_results: the rule that removes results that nothing uses
@@ -144,12 +144,12 @@ class Facts:
     open_order: ClassVar[OpenOrder | None] = None
     partition: ClassVar[str] = "replicate"
     product: ClassVar[Product | None] = None
-    promotion_constraint: ClassVar[str] = ""
     reduces: ClassVar[bool] = False
     region_loop: ClassVar[str] = ""
     region_role: ClassVar[RegionRole] = RegionRole.COMPUTATION
     rounding: ClassVar[Rounding] = Rounding.LIBRARY
     shaped_like: ClassVar[Sequence[tuple[str, str]]] = ()
+    source_constraints: ClassVar[tuple[str, ...]] = ()
     takes_modulus: ClassVar[bool] = False
     terms_depend_on_data: ClassVar[bool] = False
     unused_results: ClassVar[str] = ""

@@ -274,7 +274,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     terms_depend_on_data = True
-    promotion_constraint = "C10"  # the operation converts its operand to the element type of the body
+    source_constraints = ("C10",)  # the operation converts its operand to the element type of the body
 
     takes_stored_values = True
     numpy = "reduction.select_and_scatter_numpy.bind"

@@ -28,7 +28,7 @@ QUESTIONS: Final[dict[str, tuple[type, ...]]] = {
     "moved_operands": (slice, type(None)),
     "movement": (Movement, type(None)),
     "product": (Product, type(None)),
-    "promotion_constraint": (str,),
+    "source_constraints": (tuple,),
     "pure": (bool,),
     "region_role": (RegionRole,),
 }
@@ -61,9 +61,8 @@ RULES: Final[dict[str, Callable[[type[Op]], bool]]] = {
     "a product has two factors": lambda one: (
         one.product is None or {"lhs", "rhs"} <= {operand.name for operand in one.declared_operands}
     ),
-    "the constraint on promotion is declared": lambda one: (
-        not one.promotion_constraint
-        or one.promotion_constraint in {each.label for each in one.declared_constraints}
+    "constraints of the source are declared": lambda one: (
+        {each.label for each in one.declared_constraints}.issuperset(one.source_constraints)
     ),
 }
 
