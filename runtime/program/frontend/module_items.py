@@ -33,7 +33,7 @@ def module_of(items: Sequence[Function | Module | Operation]) -> Module:
 
 def location_names(body: Region | None, names: Mapping[Value, str]) -> Sequence[str | None]:
     """The names of a function's arguments, of the names of all values; empty if none has one."""
-    arguments = () if body is None else body.blocks[0].arguments
+    arguments = body.blocks[0].arguments if body is not None and body.blocks else ()
     return [] if names.keys().isdisjoint(arguments) else [names.get(argument) for argument in arguments]
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nimblehlo.errors import NimbleError, ParseError
+import nimblehlo
+from nimblehlo.errors import NimbleError, ParseError, VerifyError
 from nimblehlo.program.frontend import parse
 
 SAMPLE = """#a = 1 : i32
@@ -195,3 +196,9 @@ def test_long_texts_take_time_in_proportion() -> None:
 
     seconds(100)
     assert min(seconds(4000) for _ in range(3)) < 40 * min(seconds(500) for _ in range(3))
+
+
+@pytest.mark.parametrize("arguments", ["", "%a: tensor<f32>"])
+def test_a_body_without_operations_has_no_terminator(arguments: str) -> None:
+    with pytest.raises(VerifyError, match="must be one block that ends with a terminator"):
+        nimblehlo.load(f"func.func @main({arguments}) {{}}")

@@ -44,13 +44,13 @@ def library_symbols(operations: Sequence[Operation]) -> dict[str, int]:
         if constant is not None:
             symbol, array = constant
             symbols[symbol] = _constants.setdefault(symbol, array).ctypes.data
-        if emit_rule_of(operation) is not LIBRARY_CALL:
+        # An operation without such a call is launched (`launches`).
+        new_call = _native_call(operation) if emit_rule_of(operation) is LIBRARY_CALL else None
+        if new_call is None:
             continue
         symbol, solve = _symbols(operation)
-        call = _calls.get(symbol)
-        if call is None:
-            # Another thread may have prepared the same call meanwhile.
-            call = _calls.setdefault(symbol, _native_call(operation)())
+        # Another thread may prepare the same call meanwhile.
+        call = _calls.get(symbol) or _calls.setdefault(symbol, new_call())
         symbols[symbol], symbols[solve] = id(call), call.solver
     return symbols
 
