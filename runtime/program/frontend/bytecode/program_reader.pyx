@@ -36,6 +36,25 @@ include "byte_cursor.pxi"
 include "entry_tables.pxi"
 
 
+cdef class ValueScope:
+    """The values of a region that are defined already.
+
+    The values of a region are numbered after all values that the region around it states, defined or not.
+    A scope holds defined values only: what a file states takes no memory before it is there.
+    """
+
+    cdef ValueScope outer
+    cdef Py_ssize_t first
+    cdef Py_ssize_t limit
+    cdef list values
+
+    @staticmethod
+    cdef ValueScope create(ValueScope outer, Py_ssize_t first, Py_ssize_t count):
+        cdef ValueScope scope = ValueScope.__new__(ValueScope)
+        scope.outer, scope.first, scope.limit, scope.values = outer, first, first + count, []
+        return scope
+
+
 cdef class ProgramReader:
     """Reads the operations of one file.
 
@@ -51,8 +70,7 @@ cdef class ProgramReader:
     cdef object dialects
     cdef EntryTables tables
     cdef list names
-    cdef list values
-    cdef Py_ssize_t next_value
+    cdef ValueScope scope
     cdef int nesting
     cdef dict upgraded
     cdef readonly dict argument_names
@@ -62,8 +80,7 @@ cdef class ProgramReader:
         self.dialects = dialects
         self.tables = container.tables
         self.names = container.operation_names
-        self.values = []
-        self.next_value = 0
+        self.scope = ValueScope.create(None, 0, 0)
         self.nesting = 0
         self.upgraded = {}
         self.argument_names = {}
@@ -106,13 +123,12 @@ cdef class ProgramReader:
         return 0
 
     cdef int _define(self, ByteCursor cursor, tuple values) except -1:
-        cdef Py_ssize_t first = self.next_value
-        cdef Py_ssize_t index
-        if len(values) > len(self.values) - first:
+        cdef ValueScope scope = self.scope
+        cdef list defined = scope.values
+        if len(values) > scope.limit - scope.first - len(defined):
             cursor.fail("a region defines more values than it states")
-        for index in range(len(values)):
-            self.values[first + index] = values[index]
-        self.next_value = first + len(values)
+        for value in values:
+            defined.append(value)
         return 0
 
     cdef int _skip_use_list_orders(self, ByteCursor cursor, Py_ssize_t values) except -1:
@@ -169,12 +185,14 @@ cdef class ProgramReader:
 
     cdef object _read_operand(self, ByteCursor cursor):
         cdef uint64_t number = cursor.varint()
-        cdef object value = None
-        if number < <uint64_t>len(self.values):
-            value = self.values[<Py_ssize_t>number]
-        if value is None:
+        cdef uint64_t index
+        cdef ValueScope scope = self.scope
+        while number < <uint64_t>scope.first:
+            scope = scope.outer
+        index = number - <uint64_t>scope.first
+        if index >= <uint64_t>len(scope.values):
             cursor.fail(f"value {number} is used before it is defined")
-        return value
+        return scope.values[<Py_ssize_t>index]
 
     cdef tuple _read_attributes(self, ByteCursor cursor, uint64_t number, int mask):
         """The present name of an operation, and its attributes with its properties; operations share them."""
@@ -239,9 +257,9 @@ cdef class ProgramReader:
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             cursor.fail(f"regions are nested deeper than {MAX_NESTING} levels")
-        outer_values, outer_next_value = self.values, self.next_value
+        outer = self.scope
         if is_isolated:
-            self.values, self.next_value = [], 0
+            self.scope = ValueScope.create(None, 0, 0)
         if is_isolated and self.tables.version >= LAZY_REGIONS:
             position = cursor.position
             number, content = cursor.section()
@@ -250,22 +268,17 @@ cdef class ProgramReader:
         regions = tuple([self._read_region(content) for _ in range(count)])
         if content is not cursor and not content.is_empty:
             content.fail("bytes are left after the last region of an operation")
-        self.values, self.next_value = outer_values, outer_next_value
+        self.scope = outer
         self.nesting -= 1
         return regions
 
     cdef object _read_region(self, ByteCursor cursor):
         cdef Py_ssize_t blocks = cursor.count()
-        cdef Py_ssize_t count, first, outer
+        cdef ValueScope outer = self.scope
         region = Region()
         if not blocks:
             return region
-        count = cursor.count()
-        outer = self.next_value
-        first = len(self.values)
-        self.values += [None] * count
-        self.next_value = first
+        self.scope = ValueScope.create(outer, outer.limit, cursor.count())
         region.blocks += [self._read_block(cursor) for _ in range(blocks)]
-        del self.values[first:]
-        self.next_value = outer
+        self.scope = outer
         return region
