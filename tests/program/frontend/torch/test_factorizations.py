@@ -109,6 +109,17 @@ def test_exponentials_of_matrices_of_all_sizes() -> None:
     np.testing.assert_allclose(result[:, 1, 0], np.sin(angles), rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exponentials_of_matrices_that_are_not_finite(dtype: type) -> None:
+    matrix = np.array([[1.0, 2.0], [0.0, 3.0]], dtype)
+    x = np.stack([np.array([[each, 0.0], [0.0, 1.0]], dtype) for each in (np.inf, -np.inf, np.nan)])
+    (result,) = converted(
+        "aten.linalg_matrix_exp.default", [np.stack([*x, matrix])], [np.stack([*x, matrix])]
+    )
+    assert np.isnan(result[:3]).all()
+    close(result[3] / np.e**3, np.array([[np.exp(-2), 1 - np.exp(-2)], [0, 1]], dtype))
+
+
 def test_types_that_lapack_lacks_are_told() -> None:
     x = np.eye(2, dtype=np.float16)
     with pytest.raises(UnsupportedError, match="LAPACK has no routine for f16"):

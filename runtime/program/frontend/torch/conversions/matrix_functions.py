@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from ....ir import Value
 from ..emitter import F32, F64, I64, Emitter, real_type, shape_of
 from ..table import NodeEmitter, converts
@@ -79,6 +81,8 @@ def matrix_exp(e: NodeEmitter, x: Value) -> Value:
     magnitudes = e.one("stablehlo.abs", [x], shape_of(x), real)
     norm = e.reduce("stablehlo.maximum", e.reduce("stablehlo.add", magnitudes, [last]), [last])
     limit = 5.371920351148152
+    # A matrix with an infinity is squared as often as the largest finite one: its exponential is NaN.
+    norm = e.binary("stablehlo.minimum", norm, e.like(norm, float(np.finfo(real.dtype).max)))
     ratio = e.binary("stablehlo.maximum", norm, e.like(norm, limit))
     logarithm = e.unary("stablehlo.log", e.divide(ratio, e.like(ratio, limit)))
     squarings = e.unary("stablehlo.ceil", e.divide(logarithm, e.like(logarithm, 0.6931471805599453)))
