@@ -21,6 +21,13 @@ def test_positions_in_sorted_sequences(n: int, right: bool) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+def test_numbers_between_integers_are_not_truncated() -> None:
+    sequence, position = np.array([1, 5, 6]), np.array(2)
+    for name, arguments in (("searchsorted", [sequence, 5.5]), ("bucketize", [5.5, sequence])):
+        (result,) = converted(f"aten.{name}.Scalar", arguments, [position])
+        assert result == 2
+
+
 def test_rows_are_searched_in_their_sequences() -> None:
     sequences = np.sort(RANDOM.normal(size=(3, 10)), axis=1)
     values = RANDOM.normal(size=(3, 4))

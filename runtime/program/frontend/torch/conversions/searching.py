@@ -6,7 +6,7 @@ import math
 
 from ....ir import Value
 from ..emitter import I32, I64, Emitter, Number, element_type, positive, shape_of
-from ..table import NodeEmitter, Operand, converts, unsupported
+from ..table import NodeEmitter, Operand, converts, promoted, unsupported
 from .indexing import take_along
 from .reductions import cumulative, extreme_with_index
 from .scatters import ASSIGN, scatter_along
@@ -54,8 +54,9 @@ def searchsorted(
 ) -> Value:
     if sorter is not None:
         sequence = take_along(e, sequence, -1, sorter)
-    searched = e.as_value(values, element_type(sequence))
-    return e.finish(positions(e, sequence, searched, right=right or side == "right"))
+    type = promoted((sequence, values))
+    searched = e.as_value(values, type)
+    return e.finish(positions(e, e.convert(sequence, type), searched, right=right or side == "right"))
 
 
 @converts("aten.bucketize.Tensor", "aten.bucketize.Scalar")
