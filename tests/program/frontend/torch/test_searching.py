@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nimblehlo.errors import UnsupportedError
 from nimblehlo.types import Array
 from tests.program.frontend.torch.calling import converted
 
@@ -72,6 +73,14 @@ def test_medians_without_nans() -> None:
     values, indices = converted("aten.nanmedian.dim", [x, 1], [np.zeros(2), np.zeros(2, np.int64)])
     np.testing.assert_array_equal(values, [2.0, np.nan])
     assert indices[0] == 3
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_the_median_of_no_elements_is_nan(name: str) -> None:
+    (result,) = converted(f"aten.{name}.default", [np.zeros((0, 3))], [np.float64(0)])
+    assert np.isnan(result)
+    with pytest.raises(UnsupportedError, match="the median of no elements of i32 is undefined"):
+        converted(f"aten.{name}.default", [np.zeros(0, np.int32)], [np.int32(0)])
 
 
 def test_windows_of_adaptive_pooling_overlap() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from .....types import TensorType
 from ....ir import Value
 from ..emitter import I1, I32, I64, Emitter, element_type, is_float, positive, shape_of
-from ..table import NodeEmitter, converts
+from ..table import NodeEmitter, converts, unsupported
 from .indexing import take_along
 
 
@@ -123,7 +123,10 @@ def kthvalue(e: NodeEmitter, x: Value, k: int, dim: int = -1, keepdim: bool = Fa
 
 def _of_all(along: Callable[[Emitter, Value, int], list[Value]]) -> Any:
     def convert(e: NodeEmitter, x: Value) -> Value:
-        return along(e, e.reshape(x, (math.prod(shape_of(x)),)), 0)[0]
+        count, type = math.prod(shape_of(x)), element_type(x)
+        if not count and not is_float(type):
+            raise unsupported(f"the median of no elements of {type} is undefined")
+        return along(e, e.reshape(x, (count,)), 0)[0] if count else e.full(math.nan, (), type)
 
     return convert
 
