@@ -36,13 +36,29 @@ def test_limits_of_incomplete_gamma_functions() -> None:
 
 def test_incomplete_gamma_functions_of_large_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     """P(a, a) is 1/2 + 1 / (3 sqrt(2 pi a)) but for terms of the order of a^(-3/2)."""
-    monkeypatch.setattr(special, "_MAX_TERMS", 900)
-    a = np.array([1e4, 1e8])
+    a = np.array([1e4, 1e5, 1e7, 1e12, 1e300])
     (lower,) = converted("aten.igamma.default", [a, a], [a])
-    np.testing.assert_allclose(lower[0], 0.5 + 1 / (3 * np.sqrt(2 * np.pi * a[0])), rtol=1e-6)
-    assert np.isnan(lower[1]), "a series that is too long has no result"
-    (upper,) = converted("aten.igammac.default", [a, a * 1.001], [a])
-    assert 0.4 < upper[0] < 0.5
+    np.testing.assert_allclose(lower, 0.5 + 1 / (3 * np.sqrt(2 * np.pi * a)), rtol=1e-8)
+    (upper,) = converted("aten.igammac.default", [a, a], [a])
+    np.testing.assert_allclose(upper, 1 - lower, rtol=1e-14)
+    for factor, expected in ((0.5, 0.0), (2.0, 1.0)):
+        (lower,) = converted("aten.igamma.default", [a, a * factor], [a])
+        np.testing.assert_array_equal(lower, expected)
+    monkeypatch.setattr(special, "_MAX_TERMS", 900)
+    a = np.array([1e4, 9e4])
+    (lower,) = converted("aten.igamma.default", [a, a], [a])
+    np.testing.assert_array_equal(np.isnan(lower), [False, True], "a series that is too long has no result")
+
+
+def test_incomplete_gamma_functions_agree_where_methods_change() -> None:
+    """Q(a + 1, x) - Q(a, x) is x^a exp(-x) / Gamma(a + 1); only the second order has an expansion."""
+    a = np.full(9, special._LARGE - 0.5)
+    x = a + np.sqrt(a) * np.linspace(-6, 6, 9)
+    added = np.exp(a * np.log(x) - x - math.lgamma(a[0] + 1))
+    for name, sign in (("igammac", 1), ("igamma", -1)):
+        (before,) = converted(f"aten.{name}.default", [a, x], [a])
+        (after,) = converted(f"aten.{name}.default", [a + 1, x], [a])
+        np.testing.assert_allclose(after, before + sign * added, rtol=1e-8, atol=1e-15)
 
 
 @pytest.mark.parametrize("scaled", [False, True])

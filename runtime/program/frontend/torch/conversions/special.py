@@ -1,7 +1,7 @@
 """Special functions of PyTorch that neither StableHLO nor CHLO has, composed in double precision.
 
-Source: Numerical Recipes, section 6.2, for the incomplete gamma functions; Abramowitz and Stegun, sections
-7.1 and 9.6, for the others.
+Source: Numerical Recipes, section 6.2, and DLMF, section 8.12, for the incomplete gamma functions; Abramowitz
+and Stegun, sections 7.1 and 9.6, for the others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +19,10 @@ from ....ir import Value
 from ..emitter import F64, I1, I32, Emitter, element_type, shape_of
 from ..table import NodeEmitter, Operand, converts, unsupported
 
+_LARGE: Final = 1e5
+"""The order from which incomplete gamma functions are computed by their asymptotic expansion."""
 _MAX_TERMS: Final = 20_000
-"""The limit of the terms of a series, which suffice for arguments up to a million."""
+"""The limit of the terms of a series; orders below `_LARGE` take fewer than 5,000."""
 _EPSILON: Final = 2.0**-52
 
 
@@ -109,20 +112,76 @@ def _upper_fraction(e: Emitter, a: Value, x: Value, active: Value) -> Value:
     return e.select(is_open, e.like(x, math.nan), result)
 
 
+@functools.cache
+def _temme() -> tuple[tuple[float, ...], ...]:
+    """The coefficients of the powers of eta in c_0, c_1 and c_2.
+
+    With mu = x / a - 1, eta^2 / 2 is mu - log(1 + mu), and c_0 is 1 / mu - 1 / eta. Each further function
+    follows from the one before it by a coefficient of Stirling's series for the gamma function.
+    """
+    count, stirling = 17, (Fraction(1), Fraction(1, 12), Fraction(1, 288))
+    # mu / eta, from mu mu' = eta (1 + mu).
+    ratio = [Fraction(1)]
+    for n in range(2, count + 1):
+        convolution = sum((ratio[i - 1] * (n + 1 - i) * ratio[n - i] for i in range(2, n)), Fraction(0))
+        ratio.append((ratio[-1] - convolution) / (n + 1))
+    inverse = [Fraction(1)]
+    for n in range(1, count):
+        inverse.append(-sum((ratio[i] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
+    rows = [inverse[1:]]
+    for k in (1, 2):
+        pairs = zip(rows[0], enumerate(rows[-1][2:], 2), strict=False)
+        rows.append([(-1) ** k * stirling[k] * first + n * before for first, (n, before) in pairs])
+    return tuple([tuple([float(each) for each in row[:12]]) for row in rows])
+
+
+def _polynomial(e: Emitter, coefficients: Sequence[float], x: Value) -> Value:
+    """A polynomial, by Horner's rule; the first coefficient is the constant one."""
+    result = e.like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        result = e.add(e.multiply(result, x), e.like(x, coefficient))
+    return result
+
+
+def _of_large_order(e: Emitter, a: Value, x: Value, *, upper: bool) -> Value:
+    """P or Q for an order from `_LARGE` on, by Temme's uniform asymptotic expansion (DLMF, section 8.12).
+
+    Where x / a is not within 0.15 of 1, the result is 0 or 1 in double precision, as it is at this bound.
+    """
+    bound, half = e.like(x, 0.15), e.like(x, 0.5)
+    mu = e.binary("stablehlo.minimum", e.divide(e.subtract(x, a), a), bound)
+    mu = e.binary("stablehlo.maximum", mu, e.unary("stablehlo.negate", bound))
+    # The series of 2 (mu - log(1 + mu)) / mu^2, which does not cancel for a small mu.
+    series = _polynomial(e, [2 * (-1) ** k / (k + 2) for k in range(20)], mu)
+    eta = e.multiply(mu, e.unary("stablehlo.sqrt", series))
+    z = e.multiply(eta, e.unary("stablehlo.sqrt", e.multiply(a, half)))
+    sums = [_polynomial(e, row, eta) for row in _temme()]
+    expansion = sums[2]
+    for summed in (sums[1], sums[0]):
+        expansion = e.add(summed, e.divide(expansion, a))
+    gauss = e.unary("stablehlo.exponential", e.unary("stablehlo.negate", e.multiply(z, z)))
+    root = e.unary("stablehlo.sqrt", e.multiply(a, e.like(a, 2 * math.pi)))
+    correction = e.multiply(e.divide(gauss, root), expansion)
+    argument = z if upper else e.unary("stablehlo.negate", z)
+    main = e.multiply(half, e.unary("chlo.erfc", argument))
+    return e.add(main, correction) if upper else e.subtract(main, correction)
+
+
 def _incomplete_gamma(e: NodeEmitter, a: Operand, x: Operand, *, upper: bool) -> Value:
     a, x = (e.as_value(operand, F64, e.type.shape) for operand in (a, x))
     zero, one, nan = e.like(x, 0), e.like(x, 1), e.like(x, math.nan)
     infinity = e.like(x, math.inf)
     finite = e.both(e.compare("LT", x, infinity), e.compare("LT", a, infinity))
     regular = e.both(e.both(e.compare("GT", x, zero), e.compare("GT", a, zero)), finite)
-    by_series = e.compare("LT", x, e.add(a, one))
-    series = _lower_series(e, a, x, e.both(regular, by_series))
-    fraction = _upper_fraction(e, a, x, e.both(regular, e.negated(by_series)))
+    is_large, by_series = e.compare("GE", a, e.like(a, _LARGE)), e.compare("LT", x, e.add(a, one))
+    iterated = e.both(regular, e.negated(is_large))
+    series = _lower_series(e, a, x, e.both(iterated, by_series))
+    fraction = _upper_fraction(e, a, x, e.both(iterated, e.negated(by_series)))
     prefactor = _prefactor(e, a, x)
     lower = e.divide(e.multiply(prefactor, series), a)
     other = e.multiply(prefactor, fraction)
     wanted = (e.subtract(one, lower), other) if upper else (lower, e.subtract(one, other))
-    result = e.select(by_series, *wanted)
+    result = e.select(is_large, _of_large_order(e, a, x, upper=upper), e.select(by_series, *wanted))
     # The limits: P is 0 at x = 0 and 1 at a = 0 and at infinite x.
     is_zero = e.either(e.compare("EQ", x, zero), e.both(e.compare("EQ", a, infinity), _is_finite(e, x)))
     is_one = e.either(e.compare("EQ", a, zero), e.both(e.compare("EQ", x, infinity), _is_finite(e, a)))
