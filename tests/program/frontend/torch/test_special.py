@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.frontend.torch.conversions import special
 from nimblehlo.types import Array
 from tests.program.frontend.torch.calling import converted
@@ -113,6 +114,17 @@ def test_samples_at_the_elements_of_an_image_are_these(mode: int) -> None:
     x = RANDOM.normal(size=(1, 2, 3, 4, 5))
     (result,) = converted("aten.grid_sampler_3d.default", [x, grid_of((3, 4, 5)), mode, 0, True], [x])
     np.testing.assert_allclose(result, x, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["grid_sampler_3d", "grid_sampler_2d_backward"])
+def test_interpolations_without_a_conversion_are_named(name: str) -> None:
+    x, grid = np.zeros((1, 1, 2, 2, 2)), np.zeros((1, 2, 2, 2, 3))
+    arguments = [x, grid, 2, 0, False]
+    if name.endswith("backward"):
+        x, grid = x[..., 0], grid[..., 0, :2]
+        arguments = [x, x, grid, 2, 0, False, [True, True]]
+    with pytest.raises(UnsupportedError, match="the interpolation bicubic is not supported"):
+        converted(f"aten.{name}.default", arguments, [x, grid][: 1 + name.endswith("backward")])
 
 
 @pytest.mark.parametrize("padding", [0, 1, 2])

@@ -19,7 +19,8 @@ from ..emitter import I1, I64, Emitter, element_type, shape_of
 from ..table import NodeEmitter, converts, unsupported
 from .resampling import resampled
 
-_BILINEAR, _NEAREST = 0, 1
+_INTERPOLATIONS: Final = ("bilinear", "nearest", "bicubic")
+_BILINEAR, _NEAREST, _ = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
 """PyTorch's numbers of interpolations and of paddings."""
 
@@ -152,7 +153,7 @@ class _Samples:
         batch, channels, *spatial = shape_of(x)
         rank = len(spatial)
         if mode not in (_BILINEAR, _NEAREST):
-            raise unsupported("the gradient of bicubic samples is not supported")
+            raise unsupported(f"the interpolation {_INTERPOLATIONS[mode]} is not supported")
         self.planes = e.reshape(x, (batch, channels, math.prod(spatial)))
         rows = e.reshape(grid, (batch, math.prod(shape_of(grid)[1:-1]), rank))
         self.shape = shape_of(rows)[:2]
