@@ -36,8 +36,8 @@ F32: Final = ELEMENT_TYPES["f32"]
 F64: Final = ELEMENT_TYPES["f64"]
 UI64: Final = ELEMENT_TYPES["ui64"]
 
-_LETTERS: Final = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z"}
-"""The letters of element types in the names of LAPACK's routines."""
+LAPACK_LETTERS: Final = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z"}
+"""The element types of LAPACK's routines, and the letters of these in the routines' names."""
 
 
 def shape_of(value: Value) -> Shape:
@@ -358,7 +358,7 @@ class Emitter:
         """
         numbers = {key: ord(n) if isinstance(n, str) else int(n) for key, n in parameters.items()}
         configuration = {key: IntegerAttribute(n, ELEMENT_TYPES["ui8"]) for key, n in numbers.items()}
-        target = routine_name(_LETTERS[element_type(operands[0]).name], name)
+        target = routine_name(LAPACK_LETTERS[element_type(operands[0]).name], name)
         attributes = {
             "call_target_name": target,
             "api_version": TYPED_FFI,

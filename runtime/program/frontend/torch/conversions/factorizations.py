@@ -9,17 +9,15 @@ from collections.abc import Sequence
 
 from .....types import ELEMENT_TYPES, ElementType, TensorType
 from ....ir import Value
-from ..emitter import I32, I64, Emitter, element_type, is_complex, real_type, shape_of
+from ..emitter import I32, I64, LAPACK_LETTERS, Emitter, element_type, is_complex, real_type, shape_of
 from ..table import NodeEmitter, converts, unsupported
 from .linear_algebra import adjoint, identity_like, solve, triangle
-
-_LAPACK_TYPES = ("f32", "f64", "complex<f32>", "complex<f64>")
 
 
 def checked(x: Value) -> tuple[tuple[int, ...], int, int, ElementType]:
     """Batch dimensions, rows, columns and element type of matrices that LAPACK takes."""
     type = element_type(x)
-    if type.name not in _LAPACK_TYPES:
+    if type.name not in LAPACK_LETTERS:
         raise unsupported(f"LAPACK has no routine for {type}")
     *batch, rows, columns = shape_of(x)
     return tuple(batch), rows, columns, type
