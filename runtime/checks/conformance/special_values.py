@@ -54,8 +54,8 @@ def _variants(template: Template) -> Iterator[Template]:
     data = dict(_data_operands(template))
     for index, type in data.items():
         changes = _FLOATS if type.category & (FLOAT | COMPLEX) else _INTEGERS
-        given = template.inputs.get(index)
-        numbers = common_numbers(type, index) if given is None else given
+        template_numbers = template.inputs.get(index)
+        numbers = common_numbers(type, index) if template_numbers is None else template_numbers
         has_edges = not np.isfinite(numbers.astype(np.complex128)).all()
         for kind, change in changes.items():
             if has_edges and kind != "close":

@@ -60,22 +60,22 @@ def multi_head_attention(*args: Any, **named: Any) -> tuple[Any, Any]:
     import torch
     from torch.nn import functional
 
-    given = _Attention(*args, **named)
-    q, k, v = given.heads()
-    visible = given.visible()
-    if given.need_weights:
+    attention = _Attention(*args, **named)
+    q, k, v = attention.heads()
+    visible = attention.visible()
+    if attention.need_weights:
         scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
         if visible is not None:
             is_boolean = visible.dtype == torch.bool
             scores = scores.masked_fill(~visible, float("-inf")) if is_boolean else scores + visible
         weights = scores.softmax(-1)
         attended = weights @ v
-        weights = weights.mean(1) if given.average_attn_weights else weights
+        weights = weights.mean(1) if attention.average_attn_weights else weights
     else:
         attended = functional.scaled_dot_product_attention(q, k, v, visible)
-        weights = given.query.new_empty((0,))
+        weights = attention.query.new_empty((0,))
     joined = attended.transpose(1, 2).flatten(2)
-    return functional.linear(joined, given.proj_weight, given.proj_bias), weights
+    return functional.linear(joined, attention.proj_weight, attention.proj_bias), weights
 
 
 class _EncoderLayer(NamedTuple):
@@ -122,16 +122,16 @@ class _EncoderLayer(NamedTuple):
 
 def encoder_layer(*args: Any, **named: Any) -> Any:
     """A layer of an encoder: attention, two linear maps, and a normalization for each."""
-    given = _EncoderLayer(*args, **named)
-    x = given.src
+    layer = _EncoderLayer(*args, **named)
+    x = layer.src
     for block, weight, bias in (
-        (given.attend, given.norm_weight_1, given.norm_bias_1),
-        (given.feed_forward, given.norm_weight_2, given.norm_bias_2),
+        (layer.attend, layer.norm_weight_1, layer.norm_bias_1),
+        (layer.feed_forward, layer.norm_weight_2, layer.norm_bias_2),
     ):
-        if given.norm_first:
-            x = x + block(given.normalize(x, weight, bias))
+        if layer.norm_first:
+            x = x + block(layer.normalize(x, weight, bias))
         else:
-            x = given.normalize(x + block(x), weight, bias)
+            x = layer.normalize(x + block(x), weight, bias)
     return x
 
 

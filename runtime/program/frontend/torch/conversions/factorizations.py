@@ -73,8 +73,8 @@ def permutation(e: Emitter, pivots: Value, rows: int) -> Value:
         """The element at an index along the last dimension, broadcast to all rows."""
         is_there = inner.compare("EQ", inner.iota(shape_of(x), dim), inner.broadcast(index, shape_of(x)))
         chosen = inner.select(is_there, x, inner.like(x, 0))
-        found = inner.reduce("stablehlo.add", chosen, [dim], keep=True)
-        return inner.broadcast_in_dim(found, shape, range(dim + 1))
+        element = inner.reduce("stablehlo.add", chosen, [dim], keep=True)
+        return inner.broadcast_in_dim(element, shape, range(dim + 1))
 
     def body(inner: Emitter, values: Sequence[Value]) -> Sequence[Value]:
         step, current = values

@@ -109,9 +109,9 @@ def _pade(e: Emitter, x: Value) -> Value:
 
 def _squared(e: Emitter, x: Value, counts: Value) -> Value:
     """Each matrix of a batch, squared as many times as its count says."""
-    most = counts
+    max_count = counts
     if shape_of(counts):
-        most = e.reduce("stablehlo.maximum", counts, list(range(len(shape_of(counts)))))
+        max_count = e.reduce("stablehlo.maximum", counts, list(range(len(shape_of(counts)))))
 
     def body(inner: Emitter, values: Sequence[Value]) -> Sequence[Value]:
         step, matrix = values
@@ -121,5 +121,5 @@ def _squared(e: Emitter, x: Value, counts: Value) -> Value:
         return [inner.add(step, inner.full(1, (), I64)), squared]
 
     return e.while_loop(
-        [e.full(0, (), I64), x], lambda inner, values: inner.compare("LT", values[0], most), body
+        [e.full(0, (), I64), x], lambda inner, values: inner.compare("LT", values[0], max_count), body
     )[1]

@@ -76,10 +76,10 @@ def _starts(e: Emitter, sample: Value, size: int, window: int, result: int) -> V
         return last
     # PyTorch computes the ratio in the samples' type, and truncates.
     ratio = e.full((size - window) / (result - 1), shape, type)
-    spread = e.broadcast_in_dim(sample, shape, [0])
+    broadcast_sample = e.broadcast_in_dim(sample, shape, [0])
     index = e.convert(e.iota(shape, 1), type)
-    moved = e.convert(e.multiply(e.add(index, spread), ratio), I64)
-    start = e.subtract(moved, e.convert(e.multiply(spread, ratio), I64))
+    scaled = e.convert(e.multiply(e.add(index, broadcast_sample), ratio), I64)
+    start = e.subtract(scaled, e.convert(e.multiply(broadcast_sample, ratio), I64))
     is_last = e.compare("EQ", e.iota(shape, 1), e.full(result - 1, shape, I64))
     return e.select(is_last, last, start)
 

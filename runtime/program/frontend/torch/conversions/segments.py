@@ -32,7 +32,7 @@ def _segment_of(e: Emitter, offsets: Value, count: int) -> Value:
     return e.subtract(behind, e.like(behind, 1))
 
 
-def _spread(e: Emitter, x: Value, like: Value) -> Value:
+def _broadcast_to_rows(e: Emitter, x: Value, like: Value) -> Value:
     """One value for each row, broadcast to a matrix."""
     return e.broadcast_in_dim(e.convert(x, element_type(like)), shape_of(like), [0])
 
@@ -59,7 +59,7 @@ def embedding_bag(
     target = e.select(counted, bag, e.full(bags, (count,), I64))
     rows = e.convert(take_rows(e, weight, indices), type)
     if per_sample_weights is not None:
-        rows = e.multiply(rows, _spread(e, per_sample_weights, rows))
+        rows = e.multiply(rows, _broadcast_to_rows(e, per_sample_weights, rows))
     sizes = scatter_rows(e, "stablehlo.add", e.full(0, (bags,), I64), target, e.full(1, (count,), I64))
     shape = (bags, shape_of(weight)[1])
     has_rows = e.broadcast_in_dim(e.compare("GT", sizes, e.like(sizes, 0)), shape, [0])
@@ -73,7 +73,7 @@ def embedding_bag(
         largest = None
     if mode == _MEAN:
         divisor = e.binary("stablehlo.maximum", sizes, e.like(sizes, 1))
-        reduced = e.divide(reduced, _spread(e, divisor, reduced))
+        reduced = e.divide(reduced, _broadcast_to_rows(e, divisor, reduced))
     return [e.finish(reduced), *_other_results(e, target if mode == _MAX else bag, sizes, largest)]
 
 
@@ -91,9 +91,9 @@ def _rows_of_maxima(e: Emitter, reduced: Value, target: Value, rows: Value, indi
     flat = e.reshape(first, (bags * columns,))
     chosen = e.binary("stablehlo.minimum", flat, e.full(max(count - 1, 0), shape_of(flat), I64))
     column = e.reshape(e.convert(indices, I64), (count, 1))
-    found = e.reshape(take_rows(e, column, chosen), (bags * columns,))
+    indices_of_maxima = e.reshape(take_rows(e, column, chosen), (bags * columns,))
     has_rows = e.compare("LT", flat, e.full(count, shape_of(flat), I64))
-    return e.reshape(e.select(has_rows, found, e.like(found, 0)), (bags, columns))
+    return e.reshape(e.select(has_rows, indices_of_maxima, e.like(indices_of_maxima, 0)), (bags, columns))
 
 
 def _other_results(e: NodeEmitter, bag: Value, sizes: Value, largest: Value | None) -> list[Value]:
@@ -122,16 +122,16 @@ def segment_reduce(
     initial: Number | None = None,
 ) -> Value:
     """Segments of rows, reduced."""
-    given = lengths if lengths is not None else offsets
-    if axis or indices is not None or given is None or len(shape_of(given)) != 1:
+    lengths_or_offsets = lengths if lengths is not None else offsets
+    if axis or indices is not None or lengths_or_offsets is None or len(shape_of(lengths_or_offsets)) != 1:
         raise unsupported("reduces segments along another axis than the first one")
     count, segments = shape_of(data)[0], e.type.shape[0]
     if offsets is not None:
         starts = e.slice(e.convert(offsets, I64), 0, 0, segments)
         limits = e.slice(e.convert(offsets, I64), 0, 1, segments + 1)
     else:
-        limits = cumulative(e, "stablehlo.add", e.convert(given, I64), 0)
-        starts = e.subtract(limits, e.convert(given, I64))
+        limits = cumulative(e, "stablehlo.add", e.convert(lengths_or_offsets, I64), 0)
+        starts = e.subtract(limits, e.convert(lengths_or_offsets, I64))
     sizes = e.subtract(limits, starts)
     # The segment of an element is the number of segments that end before it.
     segment = positions(e, limits, e.iota((count,), 0), right=True)
@@ -169,10 +169,10 @@ def embedding_bag_backward(
     gradient = e.convert(gradient, wider(own))
     if mode == _MEAN:
         divisor = e.binary("stablehlo.maximum", sizes, e.like(sizes, 1))
-        gradient = e.divide(gradient, _spread(e, divisor, gradient))
+        gradient = e.divide(gradient, _broadcast_to_rows(e, divisor, gradient))
     rows = take_rows(e, gradient, bag)
     if per_sample_weights is not None:
-        rows = e.multiply(rows, _spread(e, per_sample_weights, rows))
+        rows = e.multiply(rows, _broadcast_to_rows(e, per_sample_weights, rows))
     wide = e.convert(indices, I64)
     counted = e.compare("NE", wide, e.full(padding_idx, (count,), I64))
     target = e.select(counted, wide, e.full(num_weights, (count,), I64))

@@ -349,8 +349,8 @@ def frexp(e: NodeEmitter, x: Value) -> list[Value]:
     stored = e.both(shifted, e.like(bits, 2 * bias + 1))
     offset = e.select(is_subnormal, e.like(bits, bias - 1 + fraction), e.like(bits, bias - 1))
     exponent = e.convert(e.subtract(stored, offset), I32)
-    kept = e.both(bits, e.like(bits, ~((2 * bias + 1) << fraction)))
-    mantissa_bits = e.either(kept, e.like(bits, (bias - 1) << fraction))
+    sign_and_fraction = e.both(bits, e.like(bits, ~((2 * bias + 1) << fraction)))
+    mantissa_bits = e.either(sign_and_fraction, e.like(bits, (bias - 1) << fraction))
     mantissa = e.one("stablehlo.bitcast_convert", [mantissa_bits], shape_of(x), type)
     without = e.either(e.compare("EQ", x, e.like(x, 0)), e.negated(_is_finite(e, x)))
     return [e.select(without, x, mantissa), e.select(without, e.like(exponent, 0), exponent)]
