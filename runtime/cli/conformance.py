@@ -29,9 +29,7 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--operations", nargs="+", action="extend", metavar="NAME", help="the operations (default: all)"
     )
-    command.add_argument(
-        "--level", choices=("smoke", "full"), default="full", help="how many programs (default: full)"
-    )
+    command.add_argument("--level", choices=("smoke", "full"), help="how many programs (default: full)")
     command.add_argument("--json", metavar="FILE", help="store the report")
     command.add_argument("--junit", metavar="FILE", help="store the report as JUnit's XML")
     command.add_argument("--html", metavar="FILE", help="store the report as a page, which needs no network")
@@ -66,14 +64,18 @@ def _conformance(options: argparse.Namespace) -> int:
     from ..checks.conformance import conformance
     from ..checks.conformance.coverage import table
     from ..checks.conformance.page import write_page
+    from ..checks.conformance.suite import FULL
     from ..inspection.progress import Progress
 
     names = None if options.operations is None else [_full_name(one) for one in options.operations]
     if options.coverage:
         print(table(names), end="")
         return 0
+    level = options.level or FULL
     if options.archive:
-        return _write_archive(Path(options.archive), names, options.level)
+        return _write_archive(Path(options.archive), names, level)
+    if options.stored and options.level:
+        raise NimbleError("--level does not go with --from: the archive was stored with a level of its own")
     against = options.against or ["nimblehlo"]
     for name in against:
         backend(name)
@@ -88,7 +90,7 @@ def _conformance(options: argparse.Namespace) -> int:
     report = conformance(
         against,
         operations=names,
-        level=options.level,
+        level=level,
         jobs=max(options.jobs, 1),
         journal=Path(options.journal) if options.journal else None,
         archive=Path(options.stored) if options.stored else None,

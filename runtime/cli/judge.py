@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,9 @@ def _judge(options: argparse.Namespace) -> int:
         backend(name)
     if options.against and len(options.against) != len(options.results):
         raise NimbleError("--against names a backend for each file of --results")
+    repeated = [file for file, times in Counter(options.results).items() if times > 1]
+    if repeated:
+        raise NimbleError(f"--results names {repeated[0]} twice")
     module, settings = program_of(options), options_of(options)
     executable = compile(module, entry=options.entry, options=settings)
     inputs = inputs_of(executable, options)

@@ -119,6 +119,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert np.array_equal(np.load(folder / "1" / "input_0.npy"), INPUTS[0])
     assert main([*command, *files[1:], "--against", "nimblehlo"]) == 1
     assert "a backend for each file" in capsys.readouterr().err
+    assert main([*command, files[1], files[1], "--against", "nimblehlo", "nimblehlo"]) == 1
+    assert "a.npz twice" in capsys.readouterr().err
 
 
 def test_a_file_that_lacks_results(tmp_path: Path) -> None:

@@ -138,8 +138,9 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
     "inspection": {
         "progress": set(),
         "tables": set(),
+        "script_json": set(),
         "sanitizer": {"tables"},
-        "plan_page": {"tables"},
+        "plan_page": {"script_json", "tables"},
         "profiling": {"plan_page", "tables"},
     },
     "checks": {

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -24,6 +27,8 @@ from ..error_bounds.bounds import violations
 from ..error_bounds.ulps import is_inexact
 from .suite import SUITE_VERSION, Program
 from .verdicts import REFERENCES
+
+_Value = TypeVar("_Value")
 
 FORMAT: Final = 1
 """The version of the format: it changes if a reader of the former one misunderstands it."""
@@ -164,50 +169,82 @@ class Archive:
         folder: where it is.
 
     Raises:
-        NimbleError: there is none, or of another version of the format.
+        NimbleError: there is none, or it is malformed, or of another version of the format.
     """
 
     def __init__(self, folder: Path) -> None:
         try:
             index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
             version = index["format"]
-            self._entries: dict[str, Any] = {one["id"]: one for one in index["programs"]}
+            if version == FORMAT:
+                self._entries = {one["id"]: one for one in map(_checked_entry, index["programs"])}
+                self.suite = _checked(index, "suite", str)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NimbleError(f"{folder} is no archive of the conformance suite: {error}") from None
         if version != FORMAT:
             raise UnsupportedError(f"the archive {folder} has format {version}; this version reads {FORMAT}")
         self._folder = folder
-        self.suite: str = index["suite"]
 
-    def programs(self) -> Iterator[Program]:
-        """The programs, in their order."""
+    def programs(self, operations: Iterable[str] | None = None) -> Iterator[Program]:
+        """The programs, in their order.
+
+        Args:
+            operations: names of operations with their dialect; None: all.
+
+        Raises:
+            NimbleError: the archive has no program of an operation, or a file cannot be read.
+        """
+        chosen = None if operations is None else set(operations)
+        missing = sorted((chosen or set()) - {one["operation"] for one in self._entries.values()})
+        if missing:
+            raise NimbleError(f"the archive {self._folder} has no program of {missing[0]}")
         for entry in self._entries.values():
+            if chosen is None or entry["operation"] in chosen:
+                yield self._program(entry)
+
+    def _program(self, entry: Mapping[str, Any]) -> Program:
+        with self._reading(entry):
             text, arrays, types = self._files(entry)
             inputs = [
                 from_bits(arrays[f"input_{index}"], type.dtype) for index, type in enumerate(types.inputs)
             ]
-            operation = entry["operation"]
-            rest = entry["id"].removeprefix(f"{operation}/")
-            is_illegal = entry["must_be_refused"]
-            yield Program(
-                entry["id"],
-                operation,
-                "" if is_illegal else rest.partition("/")[0],
-                text,
-                inputs,
-                entry.get("label", ""),
-                entry.get("rule", ""),
-                entry.get("has_signed_zeros", False),
-            )
+        operation = entry["operation"]
+        rest = entry["id"].removeprefix(f"{operation}/")
+        return Program(
+            entry["id"],
+            operation,
+            "" if entry["must_be_refused"] else rest.partition("/")[0],
+            text,
+            inputs,
+            entry.get("label", ""),
+            entry.get("rule", ""),
+            entry.get("has_signed_zeros", False),
+        )
 
     def allowed(self, id: str) -> StoredResults | None:
-        """The allowed results of a program; None if it must be refused."""
-        entry = self._entries[id]
+        """The allowed results of a program; None if it must be refused.
+
+        Raises:
+            NimbleError: there is no such program, or a file cannot be read.
+        """
+        entry = self._entries.get(id)
+        if entry is None:
+            raise NimbleError(f"the archive {self._folder} has no program {id}")
         if entry["must_be_refused"]:
             return None
-        _, arrays, types = self._files(entry)
-        stored = zip(entry["results"], types.results, strict=True)
-        return StoredResults([_result(arrays, index, *one) for index, one in enumerate(stored)])
+        with self._reading(entry):
+            _, arrays, types = self._files(entry)
+            stored = zip(entry["results"], types.results, strict=True)
+            return StoredResults([_result(arrays, index, *one) for index, one in enumerate(stored)])
+
+    @contextmanager
+    def _reading(self, entry: Mapping[str, Any]) -> Iterator[None]:
+        """Name the archive and the program in the errors of a file that is missing or malformed."""
+        try:
+            yield
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise NimbleError(f"the archive {self._folder}, program {entry['id']}: {reason}") from None
 
     def _files(self, entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Array], Any]:
         path = self._folder / entry["file"]
@@ -215,6 +252,32 @@ class Archive:
         with np.load(path.with_name(f"{path.name}.npz"), allow_pickle=False) as file:
             arrays = dict(file)
         return text, arrays, parse(text).functions["main"].type
+
+
+def _checked(entry: Mapping[str, Any], name: str, kind: type[_Value]) -> _Value:
+    """The value of a key, which must be of a type."""
+    value = entry[name]
+    if not isinstance(value, kind):
+        raise TypeError(f"{name!r} must be of type {kind.__name__}, not {value!r}")
+    return value
+
+
+def _checked_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A program's entry of the index, whose keys and types are as `_store` writes them."""
+    for name in ("id", "operation", "file"):
+        _checked(entry, name, str)
+    file = PurePosixPath(entry["file"])
+    if file.is_absolute() or ".." in file.parts or not file.name:
+        raise ValueError(f"'file' must lie below the archive, not {entry['file']!r}")
+    if _checked(entry, "must_be_refused", bool):
+        _checked(entry, "label", str)
+        _checked(entry, "rule", str)
+        return entry
+    _checked(entry, "has_signed_zeros", bool)
+    for result in _checked(entry, "results", list):
+        if _checked(result, "alternatives", int) < 0:
+            raise ValueError(f"'alternatives' must not be negative, but is {result['alternatives']}")
+    return entry
 
 
 def _result(

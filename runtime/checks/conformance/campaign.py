@@ -46,21 +46,24 @@ def conformance(
         journal: a file to which each judgement is appended. What it contains is not run again, so that a
             stopped run continues.
         archive: a folder that `write_archive` wrote, whose allowed results stand for computed ones, and whose
-            programs stand for those of operations and a level.
+            programs stand for those of a level.
         seconds: the time that a backend may take for a program.
         progress: called after each program with the report so far.
 
     Raises:
         UnsupportedError: there is no such operation; or the journal is of another version of the suite.
-        NimbleError: there is no such archive.
+        NimbleError: there is no such archive, or it has no program of an operation.
         ValueError: there are several jobs, but a backend without a name.
     """
     if jobs > 1 and not all(isinstance(one, str) for one in against):
         raise ValueError("jobs is more than 1, so that `against` must be names of backends")
+    archived = None if archive is None else Archive(archive)
     if chosen is None:
-        chosen = programs(operations, level) if archive is None else Archive(archive).programs()
+        chosen = programs(operations, level) if archived is None else archived.programs(operations)
     report = Report([one if isinstance(one, str) else one.name for one in against])
-    with Journal(journal) as stored:
+    if archived is not None:
+        report.suite = archived.suite
+    with Journal(journal, report.suite) as stored:
         remaining = []
         for program in chosen:
             report.programs += 1

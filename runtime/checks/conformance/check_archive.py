@@ -6,13 +6,16 @@
 A harness in any language runs the programs of ARCHIVE on its backend and writes for each program to the
 folder RESULTS, under the same name: `NAME.npz` with the arrays `result_0`, `result_1`, ...; `NAME.refused`, a
 text file with the backend's message; or nothing, where it did not try. docs/conformance_archive.md describes
-the format. This program prints what is wrong and the number of each verdict, and fails if one is wrong.
+the format. This program prints what is wrong and the number of each verdict, and fails if one is wrong or
+none was run.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import zipfile
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,9 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 COMPLEX = {"complex<f32>": np.complex64, "complex<f64>": np.complex128}
 FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64, **COMPLEX}
+
+UNREADABLE = (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+"""What NumPy raises for a file that is no .npz file, or has pickled objects."""
 
 
 def stored_type(element_type: str, patterns: dict[str, Array]) -> Any:
@@ -100,9 +106,11 @@ def wrong_result(entry: dict[str, Any], index: int, files: Any, actual: Array, p
     numbers = decode(actual)
     names = [f"{index}", *[f"{index}_{one + 1}" for one in range(declared["alternatives"])]]
     bounds = [Bounds(files, name, decode) for name in names]
-    wrong = ~np.logical_or.reduce([one.allows(numbers) for one in bounds])
-    if not wrong.any() and entry["has_signed_zeros"]:
-        wrong = bounds[0].other_zeros(numbers)
+    allowed = [one.allows(numbers) for one in bounds]
+    if entry["has_signed_zeros"]:
+        pairs = zip(bounds, allowed, strict=True)
+        allowed = [elements & ~one.other_zeros(numbers) for one, elements in pairs]
+    wrong = ~np.logical_or.reduce(allowed)
     if not wrong.any():
         return ""
     first = tuple(np.argwhere(wrong)[0].tolist())
@@ -111,6 +119,21 @@ def wrong_result(entry: dict[str, Any], index: int, files: Any, actual: Array, p
         f"result {index}: {numbers[first]} instead of {expected} within {bound:.3g} at {list(first)} "
         f"({int(wrong.sum())} of {wrong.size} elements)"
     )
+
+
+class WrongNames(Exception):
+    """A file has other arrays than a program has results."""
+
+
+def read_results(file: Path, number: int) -> list[Array]:
+    """The arrays `result_0`, ... of a file."""
+    with np.load(file) as arrays:
+        names = [f"result_{index}" for index in range(number)]
+        if len(arrays.files) != number:
+            raise WrongNames(f"{len(arrays.files)} results instead of {number}")
+        if sorted(arrays.files) != sorted(names):
+            raise WrongNames(f"the arrays {sorted(arrays.files)} instead of {names}")
+        return [arrays[name] for name in names]
 
 
 def verdict(entry: dict[str, Any], archive: Path, results: Path, patterns: Any) -> tuple[str, str]:
@@ -123,13 +146,14 @@ def verdict(entry: dict[str, Any], archive: Path, results: Path, patterns: Any) 
         return "not run", ""
     if entry["must_be_refused"]:
         return "outside", f"runs a program that breaks ({entry['label']}): {entry['rule']}"
-    with np.load(archive / f"{entry['file']}.npz") as allowed, np.load(file) as given:
-        if len(given.files) != len(entry["results"]):
-            return "outside", f"{len(given.files)} results instead of {len(entry['results'])}"
-        reasons = [
-            wrong_result(entry, index, allowed, given[f"result_{index}"], patterns)
-            for index in range(len(entry["results"]))
-        ]
+    try:
+        arrays = read_results(file, len(entry["results"]))
+    except UNREADABLE as error:
+        return "outside", f"{file} cannot be read: {error}"
+    except WrongNames as error:
+        return "outside", str(error)
+    with np.load(archive / f"{entry['file']}.npz") as allowed:
+        reasons = [wrong_result(entry, index, allowed, array, patterns) for index, array in enumerate(arrays)]
     told = "; ".join(filter(None, reasons))
     return ("outside", told) if told else ("within", "")
 
@@ -148,6 +172,9 @@ def main(archive: Path, results: Path) -> int:
             print(f"outside: {entry['id']}: {reason}")
     words = ("within", "outside", "refused", "not run")
     print(f"suite {index['suite']}: {', '.join(f'{counts[word]} {word}' for word in words)}")
+    if counts["not run"] == len(index["programs"]):
+        print(f"nothing was run: {results} has no file of any program")
+        return 1
     return int(counts["outside"] > 0)
 
 

@@ -17,17 +17,18 @@ class Journal:
 
     Args:
         path: the file, which is created if it does not exist; None: nothing is stored.
+        suite: the version of the suite whose programs are judged.
 
     Raises:
         UnsupportedError: the journal is of another version of the suite.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._lines = JsonLines(path, {"suite": SUITE_VERSION})
-        if self._lines.header.get("suite") != SUITE_VERSION:
+    def __init__(self, path: Path | None, suite: str = SUITE_VERSION) -> None:
+        self._lines = JsonLines(path, {"suite": suite})
+        if self._lines.header.get("suite") != suite:
             raise UnsupportedError(
                 f"the journal {path} is of version {self._lines.header.get('suite')} of the suite,"
-                f" which has version {SUITE_VERSION}"
+                f" which has version {suite}"
             )
         judged = map(judgement_of, self._lines.stored)
         self._stored = {one.key: one for one in judged}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from ...inspection.script_json import script_json
 from .report import Report
-from .suite import SUITE_VERSION
 from .verdicts import Verdict
 
 PAGE: Final = Path(__file__).with_name("report.html")
@@ -24,8 +23,7 @@ def write_page(report: Report, path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    # A program's text may end the element that it lies in.
-    data = json.dumps(page_data(report), separators=(",", ":")).replace("</", "<\\/")
+    data = script_json(page_data(report))
     page = PAGE.read_text(encoding="utf-8")
     path.write_text(page.replace(PLACEHOLDER, f">{data}<"), encoding="utf-8")
 
@@ -47,7 +45,7 @@ def page_data(report: Report) -> dict[str, Any]:
         if said:
             rows[one.id][3][backend] = said
     return {
-        "suite": SUITE_VERSION,
+        "suite": report.suite,
         "date": datetime.now(UTC).date().isoformat(),
         "backends": list(report.backends),
         "verdicts": [str(one) for one in words],

@@ -28,12 +28,14 @@ class Report:
         programs: the number of programs.
         texts: the programs by their ids.
         judgements: one for each program and backend.
+        suite: the version of the suite, which an archive may have of its own.
     """
 
     backends: Sequence[str]
     programs: int = 0
     texts: dict[str, str] = field(default_factory=dict)
     judgements: list[Judgement] = field(default_factory=list)
+    suite: str = SUITE_VERSION
 
     def counts(self, backend: str) -> Counter[Verdict]:
         """How many programs have each verdict on a backend."""
@@ -49,7 +51,7 @@ class Report:
         lines = [f"{one.verdict}: {one.id} on {one.backend}: {one.detail}" for one in failures[:MAX_SHOWN]]
         if len(failures) > MAX_SHOWN:
             lines.append(f"and {len(failures) - MAX_SHOWN} more")
-        lines.append(f"conformance suite {SUITE_VERSION}: {self.programs} programs")
+        lines.append(f"conformance suite {self.suite}: {self.programs} programs")
         for backend in self.backends:
             counts = self.counts(backend)
             parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict]
@@ -62,7 +64,7 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """The report for JSON."""
         return {
-            "suite": SUITE_VERSION,
+            "suite": self.suite,
             "programs": self.programs,
             "counts": {one: dict(self.counts(one)) for one in self.backends},
             "judgements": [asdict(one) for one in self.judgements],

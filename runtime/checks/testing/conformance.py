@@ -37,7 +37,8 @@ def cases(
         operations: names of operations with their dialect; None: all.
         level: ``"smoke"`` or ``"full"``.
         xfail: the programs that are expected to fail: a reason by id or pattern (``"stablehlo.sort/*"``), or
-            a file of them (`read_xfails`). A program that passes nevertheless fails its test.
+            a file of them (`read_xfails`). The first one that matches gives the reason. A program that passes
+            nevertheless fails its test.
 
     Returns:
         Parameters for ``@pytest.mark.parametrize("program", cases())``.
@@ -47,18 +48,21 @@ def cases(
         UnsupportedError: there is no such operation.
     """
     expected = read_xfails(Path(xfail)) if isinstance(xfail, (str, Path)) else dict(xfail or {})
-    parameters, used = [], set()
+    parameters = []
+    used: set[str] = set()
     for program in programs(operations, level):
-        pattern = next((one for one in expected if fnmatch.fnmatchcase(program.id, one)), None)
+        patterns = [one for one in expected if fnmatch.fnmatchcase(program.id, one)]
         keywords = {"operation": program.operation, "element_type": program.element_type}
         marks = [getattr(pytest.mark, MARKER)(**keywords, label=program.label)]
-        if pattern is not None:
-            used.add(pattern)
-            marks.append(pytest.mark.xfail(reason=expected[pattern], strict=True))
+        used.update(patterns)
+        if patterns:
+            marks.append(pytest.mark.xfail(reason=expected[patterns[0]], strict=True))
         parameters.append(pytest.param(program, id=program.id, marks=marks))
     unused = sorted(expected.keys() - used)
     if unused:
-        raise ValueError(f"the suite has no program {unused[0]!r}, which is expected to fail")
+        raise ValueError(
+            f"the level {level!r} of the suite has no program {unused[0]!r}, which is expected to fail"
+        )
     return parameters
 
 

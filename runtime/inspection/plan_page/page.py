@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -11,6 +10,7 @@ from typing import Any, Final
 from ...compiler.implementation import ImplementationKind
 from ...compiler.plan import MemoryEstimate, Plan, memory_timeline
 from ...program.ir import Function, Module
+from ..script_json import script_json
 from .graph import InnerOperation, PlanGraph, plan_graph
 from .program_lines import ProgramLines
 from .runs import RunTimes, run_times
@@ -75,12 +75,6 @@ def plan_page(
         script="\n".join(map(_asset, SCRIPTS)),
         data=script_json(data),
     )
-
-
-def script_json(data: object) -> str:
-    """JSON for an element ``<script>``: no text in it can end the element or open a comment."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _asset(name: str) -> str:

@@ -6,7 +6,7 @@ import functools
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from nimblehlo import Options, execute
 from nimblehlo.checks.backends import CallableBackend
 from nimblehlo.checks.conformance import SUITE_VERSION, Judge, Program, Verdict, conformance, programs
 from nimblehlo.checks.conformance.archive import Archive, bits, file_name, from_bits, write_archive
+from nimblehlo.checks.conformance.page import page_data
 from nimblehlo.checks.conformance.suite import legal_programs
 from nimblehlo.checks.error_bounds.ulps import equal_elements
 from nimblehlo.cli import main
@@ -166,3 +167,110 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"stored 2 programs in {folder}\n"
     assert main(["conformance", "--from", folder]) == 0
     assert "nimblehlo: 2 within" in capsys.readouterr().out
+
+
+@pytest.fixture
+def floors(tmp_path: Path) -> Path:
+    """A small archive: a legal program, and one that must be refused."""
+    folder = tmp_path / "floors"
+    write_archive(folder, programs(["stablehlo.floor"], "smoke"))
+    return folder
+
+
+def change_index(archive: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    index = json.loads((archive / "archive.json").read_text())
+    change(index)
+    (archive / "archive.json").write_text(json.dumps(index))
+
+
+def test_the_checker_allows_the_zeros_of_an_alternative(floors: Path, tmp_path: Path) -> None:
+    file = floors / "programs/stablehlo.floor/f32/edges.npz"
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    other = np.where(arrays["result_0"] == 0, -arrays["result_0"], arrays["result_0"])
+    results = tmp_path / "programs/stablehlo.floor/f32/edges.npz"
+    results.parent.mkdir(parents=True)
+    np.savez(results, result_0=other)
+    assert check(floors, tmp_path)[0] == 1
+    np.savez(file, **arrays, result_0_1=other)
+    change_index(floors, lambda index: index["programs"][0]["results"][0].update(alternatives=1))
+    assert check(floors, tmp_path)[0] == 0
+
+
+def test_the_checker_fails_where_nothing_was_run(floors: Path, tmp_path: Path) -> None:
+    status, printed = check(floors, tmp_path / "mistyped")
+    assert status == 1 and "nothing was run" in printed
+
+
+def test_the_checker_tells_of_results_that_it_cannot_read(floors: Path, tmp_path: Path) -> None:
+    file = tmp_path / "programs/stablehlo.floor/f32/edges.npz"
+    file.parent.mkdir(parents=True)
+    np.savez(file, arr_0=np.zeros(3))
+    assert "outside: stablehlo.floor/f32/edges: the arrays ['arr_0']" in check(floors, tmp_path)[1]
+    np.savez(file, result_0=np.array([None]))
+    assert "edges.npz cannot be read: Object arrays" in check(floors, tmp_path)[1]
+    for content in (b"", b"PK", b"text"):
+        file.write_bytes(content)
+        status, printed = check(floors, tmp_path)
+        assert status == 1 and "cannot be read" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("file", "../../x", "must lie below the archive"),
+        ("file", "/x", "must lie below the archive"),
+        ("file", 3, "must be of type str"),
+        ("must_be_refused", "no", "must be of type bool"),
+        ("results", [{"alternatives": -1}], "must not be negative"),
+        ("results", [{}], "alternatives"),
+    ],
+)
+def test_malformed_entries_are_refused(floors: Path, name: str, value: object, message: str) -> None:
+    change_index(floors, lambda index: index["programs"][0].update({name: value}))
+    with pytest.raises(NimbleError, match=f"is no archive of the conformance suite: .*{message}"):
+        Archive(floors)
+
+
+def test_a_version_must_be_named(floors: Path) -> None:
+    change_index(floors, lambda index: index.pop("suite"))
+    with pytest.raises(NimbleError, match="'suite'"):
+        Archive(floors)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK", b"text"])
+def test_files_that_cannot_be_read_are_named(floors: Path, content: bytes | None) -> None:
+    file = floors / "programs/stablehlo.floor/f32/edges.npz"
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    stored = Archive(floors)
+    with pytest.raises(NimbleError, match=r"program stablehlo\.floor/f32/edges: "):
+        list(stored.programs())
+    with pytest.raises(NimbleError, match=r"program stablehlo\.floor/f32/edges: "):
+        stored.allowed("stablehlo.floor/f32/edges")
+    with pytest.raises(NimbleError, match="has no program x"):
+        stored.allowed("x")
+
+
+def test_the_version_of_an_archive_is_told(floors: Path, tmp_path: Path) -> None:
+    change_index(floors, lambda index: index.update(suite="1.5"))
+    journal = tmp_path / "journal"
+    backend = CallableBackend(lambda module, inputs: execute(module, inputs), "ours")
+    report = conformance([backend], archive=floors, journal=journal)
+    assert report.suite == report.as_dict()["suite"] == page_data(report)["suite"] == "1.5"
+    assert "conformance suite 1.5: 2 programs" in report.as_text()
+    with pytest.raises(UnsupportedError, match=r"version 1\.5 of the suite"):
+        conformance([backend], operations=["stablehlo.floor"], level="smoke", journal=journal)
+    assert conformance([backend], archive=floors, journal=journal).programs == 2
+
+
+def test_an_archive_has_operations_but_no_level(floors: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["conformance", "--from", str(floors)]
+    assert main([*command, "--operations", "ceil"]) == 1
+    assert "has no program of stablehlo.ceil" in capsys.readouterr().err
+    assert main([*command, "--level", "smoke"]) == 1
+    assert "--level does not go with --from" in capsys.readouterr().err
+    change_index(floors, lambda index: index["programs"][1].update(operation="stablehlo.ceil"))
+    assert main([*command, "--operations", "floor"]) == 0
+    assert "nimblehlo: 1 within" in capsys.readouterr().out

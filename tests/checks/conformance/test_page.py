@@ -73,3 +73,11 @@ def test_the_command(tmp_path: Path) -> None:
     data = data_in(target.read_text(encoding="utf-8"))
     assert [one[0] for one in data["programs"]] == ["stablehlo.floor/f32/edges", "stablehlo.floor/C1"]
     assert all("func.func" in text for text in data["texts"])
+
+
+def test_a_text_cannot_open_a_comment(report: Report, tmp_path: Path) -> None:
+    """In a comment, ``<script`` would make the browser look for another end of the element."""
+    report.texts["stablehlo.add/f32/edges"] = "<!--<script"
+    write_page(report, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<!--" not in page and data_in(page)["texts"][0] == "<!--<script"

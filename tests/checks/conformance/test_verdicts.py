@@ -12,7 +12,9 @@ import pytest
 from nimblehlo import execute
 from nimblehlo.checks.backends import BackendError, BackendExit, BackendTimeout, CallableBackend
 from nimblehlo.checks.conformance import Judge, Program, Verdict, programs
-from nimblehlo.checks.conformance.verdicts import section_of
+from nimblehlo.checks.conformance.archive import StoredResults
+from nimblehlo.checks.conformance.verdicts import section_of, verdict_on
+from nimblehlo.checks.error_bounds import ResultBound
 from nimblehlo.program.ir import Module
 from tests.checks.conformance.fault_campaign import outcomes
 from tests.checks.conformance.faults import Fault, FaultyReferences, faults
@@ -178,3 +180,22 @@ def test_each_reason_is_of_a_fault() -> None:
 def test_there_are_many_faults() -> None:
     listed = [(one.operation, one.kind) for one in faults()]
     assert len(listed) == len(set(listed)) > 1000
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_a_zero_has_the_sign_of_one_of_the_alternatives(dtype: type) -> None:
+    """An alternative that does not allow an element has no say in its sign."""
+
+    def bound(values: Array, *others: ResultBound) -> ResultBound:
+        return ResultBound(values, np.zeros(3), np.zeros(3, np.bool_), others)
+
+    ours, theirs = np.array([0.0, 0.0, 1.0], dtype), np.array([-0.0, 5.0, 1.0], dtype)
+    if dtype is np.complex64:
+        theirs.imag = 0.0
+    open_choice = StoredResults([bound(ours, bound(theirs))])
+    for right in (ours, theirs, np.array([theirs[0], ours[1], 1], dtype)):
+        assert verdict_on(open_choice, [right], has_signed_zeros=True)[0] == Verdict.WITHIN
+    negative = theirs.copy()
+    negative[1] = theirs[0]
+    word, detail = verdict_on(open_choice, [negative], has_signed_zeros=True)
+    assert word == Verdict.ZERO_SIGN and "at [1] (1 of 3 elements)" in detail

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo.inspection.plan_page.page import script_json
+from nimblehlo.inspection.script_json import script_json
 from tests.support import browser
 
 ROOT = Path(__file__).resolve().parents[3]
