@@ -23,12 +23,11 @@ def add(commands: Any) -> None:
 
 
 def _machine(options: argparse.Namespace) -> int:
-    from ..inspection.profiling.machine import Machine, table
+    from ..inspection.profiling.machine import table
     from ..inspection.profiling.stored_machine import measured
 
-    found = measured(again=options.measure)
-    print(table(found))
+    machine = measured(again=options.measure)
+    print(table(machine))
     if options.json:
-        fields = {name: getattr(found, name) for name in Machine._fields}
-        Path(options.json).write_text(json.dumps(fields, indent=1), encoding="utf-8")
+        Path(options.json).write_text(json.dumps(machine.as_dict(), indent=1), encoding="utf-8")
     return 0

@@ -59,7 +59,9 @@ def store_profile(path: str, executable: Executable, profile: Profile) -> None:
         "memory": ("allocated bytes", allocated),
     }
     for ending, (name, values) in columns.items():
-        _store(Path(path).with_suffix(f".{ending}.json"), node_data(name, step_values(graph, values)))
+        # Other dots belong to the name.
+        file = Path(f"{path.removesuffix('.json')}.{ending}.json")
+        _store(file, node_data(name, step_values(graph, values)))
 
 
 def store_differences(path: str, executable: Executable, report: Report) -> None:

@@ -51,6 +51,8 @@ def _run(shell: Any, line: str, cell: str) -> list[Any] | None:
         arguments = _parser().parse_args(shlex.split(line))
     except SystemExit:  # after --help
         return None
+    except ValueError as error:  # a quotation that does not end
+        raise UsageError(f"%%stablehlo: {error}: {line}") from None
     try:
         executable = compile(cell, entry=arguments.entry, options=Options(compile=arguments.compile))
         results = executable(*_inputs(shell, executable, arguments))

@@ -106,6 +106,7 @@ def test_cells_of_programs() -> None:
     for line, cell, told in (
         ("x", ADD, "takes 2 inputs"),
         ("x z", ADD, "no variable z"),
+        ('x "y', ADD, 'No closing quotation: x "y'),
         ("x --random 1", ADD, "names some too"),
         ("--nonsense", ADD, "unrecognized"),
         ("x x", ADD.replace("add", "sum"), "stablehlo.sum"),

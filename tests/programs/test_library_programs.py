@@ -67,6 +67,7 @@ def test_a_wrong_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
         class Wrong:
             memory = executable.memory
+            bound = executable.bound
 
             def __call__(self, *inputs: Any) -> Any:
                 return [1.001 * result for result in executable(*inputs)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -47,14 +48,39 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
         figures = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ExecutionError(f"{os.fspath(path)} is not a profile (.json): {error}") from error
-    needed = {"path", "operation", "types", "location", "self_seconds"}
-    steps = figures.get("steps") if isinstance(figures, dict) else None
-    is_profile = isinstance(steps, list) and all(
-        isinstance(step, dict) and needed <= set(step) for step in steps
-    )
-    if not is_profile or "call_seconds" not in figures:
+    if not _is_profile(figures):
         raise ExecutionError(f"{os.fspath(path)} is not a profile: nimblehlo profile --json FILE stores one")
     return dict(figures)
+
+
+def _is_profile(figures: object) -> bool:
+    """Whether what `run_times` reads is there, and of the types that it has in a profile."""
+    if not isinstance(figures, dict):
+        return False
+    calls, steps, bound = (figures.get(name) for name in ("call_seconds", "steps", "bound"))
+    return (
+        isinstance(calls, list)
+        and all(map(_is_finite, calls))
+        and isinstance(steps, list)
+        and all(map(_is_step, steps))
+        and (bound is None or (isinstance(bound, dict) and _is_finite(bound.get("seconds"))))
+    )
+
+
+def _is_step(step: object) -> bool:
+    if not isinstance(step, dict):
+        return False
+    texts = (step.get(name) for name in ("path", "operation", "types", "location"))
+    share = step.get("machine_share")
+    return (
+        all(isinstance(one, str) for one in texts)
+        and _is_finite(step.get("self_seconds"))
+        and (share is None or _is_finite(share))
+    )
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def run_times(graph: PlanGraph, profile: Mapping[str, Any], label: str) -> RunTimes:

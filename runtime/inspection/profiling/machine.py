@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 from ...program.ir.record import Record
 from ...program.ops.framework.costs import FunctionClass
@@ -44,6 +44,16 @@ class Machine(Record):
     measured_threads: tuple[int, ...]
     cache_bytes: tuple[int, int, int]
     figures: Mapping[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return {name: getattr(self, name) for name in Machine._fields}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The machine of `as_dict`, also after JSON, which has no tuples."""
+        threads, caches = tuple(fields["measured_threads"]), tuple(fields["cache_bytes"])
+        return cls(fields["threads"], threads, caches, fields["figures"])
 
     def rate(self, name: str, threads: int | None = None) -> float:
         """A figure for a number of threads, all by default; NaN if it was not measured."""

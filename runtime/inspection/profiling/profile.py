@@ -217,8 +217,9 @@ class Profile:
             "warm_up_seconds": list(self.warm_up_seconds),
             "outside_steps": self.outside_steps,
             "machine": {
-                name: getattr(self.machine, name)
-                for name in (*Machine._fields, "bytes_per_second", "multiplications_per_second")
+                **self.machine.as_dict(),
+                "bytes_per_second": self.machine.bytes_per_second,
+                "multiplications_per_second": self.machine.multiplications_per_second,
             },
             "bound": None if self.bound is None else self.bound.as_dict(),
             "steps": [asdict(step) for step in self.steps],

@@ -53,11 +53,11 @@ def _remeasured() -> Machine:
 
 def better(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
     """The greater of two rates and the lesser of two times, by name: other load only slows a machine down."""
-    found = {}
+    best = {}
     for name in {**first, **second}:
         values = [figures[name] for figures in (first, second) if name in figures]
-        found[name] = min(values) if name.startswith("seconds") else max(values)
-    return found
+        best[name] = min(values) if name.startswith("seconds") else max(values)
+    return best
 
 
 def _measure() -> Machine:
@@ -89,15 +89,11 @@ def _stored() -> Machine | None:
     payload = read_entry(path) if path else None
     if payload is None:
         return None
-    fields = json.loads(payload)
-    return Machine(
-        fields["threads"], tuple(fields["measured_threads"]), tuple(fields["cache_bytes"]), fields["figures"]
-    )
+    return Machine.from_dict(json.loads(payload))
 
 
 def _store(machine: Machine) -> Machine:
     path = stored_path()
     if path:
-        fields = {name: getattr(machine, name) for name in Machine._fields}
-        write_entry(path, json.dumps(fields).encode())
+        write_entry(path, json.dumps(machine.as_dict()).encode())
     return machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,3 +186,23 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: str) -> None:
 
 def test_every_kind_has_words() -> None:
     assert set(IMPLEMENTATION_WORDS) == set(ImplementationKind)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("self_seconds", "x"), ("self_seconds", float("nan")), ("self_seconds", True), ("path", ["0"]),
+        ("types", None), ("machine_share", float("inf")), ("call_seconds", [None]), ("call_seconds", 1.0),
+        ("bound", {"seconds": "x"}), ("bound", [1.0]),
+    ],
+)  # fmt: skip
+def test_values_of_other_types_are_no_profile(tmp_path: Path, name: str, value: object) -> None:
+    step = {"path": "0", "operation": "a", "types": "()", "location": "", "self_seconds": 1.0}
+    profile: dict[str, Any] = {"steps": [step], "call_seconds": [1.0], "bound": None}
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(profile))
+    assert read_profile(path) == profile
+    (profile if name in profile else step)[name] = value  # type: ignore[assignment]
+    path.write_text(json.dumps(profile))
+    with pytest.raises(ExecutionError, match="is not a profile"):
+        read_profile(path)

@@ -118,6 +118,8 @@ def test_commands_store_what_belongs_together(tmp_path: Path, capsys: pytest.Cap
     assert run("profile", "run") == 0
     for name in ("run.time", "run.bound", "run.memory"):
         check_data(stored(name), graph)
+    assert run("profile", "run.v2") == 0
+    check_data(stored("run.v2.time"), graph)
     assert run("accuracy", "bounds") == 0
     check_data(stored("bounds"), graph)
     assert run("diff", "difference", "--against", "nimblehlo:never", "--every-operation") == 0

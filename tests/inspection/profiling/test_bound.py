@@ -10,7 +10,10 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.inspection.profiling import stored_machine
 from nimblehlo.inspection.profiling.bound import bound_of
+from nimblehlo.inspection.profiling.machine import Machine
+from nimblehlo.inspection.profiling.stored_machine import measured
 from nimblehlo.inspection.profiling.work import ProgramWork, program_work
 from nimblehlo.program.ops.framework.costs import FunctionClass
 from tests.inspection.profiling.test_machine import made_up
@@ -268,4 +271,43 @@ def test_no_call_takes_less_than_its_bound(name: str, unverified: None) -> None:
     text = main(f"%a: {M}, %b: {M}", "tensor<f32>" if name == "sum" else M, *lines)
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     inputs = [np.ones((512, 512), np.float32)] * 2
-    assert executable.bound(inputs).share(_fastest(executable, inputs)) < 1.1
+    assert _greatest_share(executable, inputs, allowed=1.1) < 1.1
+
+
+def _greatest_share(executable: Any, inputs: list[Any], allowed: float) -> float:
+    """The share of the bound that the fastest call reaches, with a machine that is measured again if that is
+    too much: the stored rates are too low if the machine was busy when they were measured.
+    """
+    seconds = _fastest(executable, inputs)
+    if executable.bound(inputs).share(seconds) >= allowed:
+        measured(again=True)
+    return float(executable.bound(inputs).share(seconds))
+
+
+def test_rates_of_a_busy_machine_are_measured_again(
+    monkeypatch: pytest.MonkeyPatch, unverified: None
+) -> None:
+    right = made_up()
+    busy = Machine(
+        right.threads,
+        right.measured_threads,
+        right.cache_bytes,
+        {
+            name: value * (1e6 if name.startswith("seconds") else 1e-6)
+            for name, value in right.figures.items()
+        },
+    )
+    stored = [busy]
+    monkeypatch.setattr(stored_machine, "_stored", lambda: stored[-1])
+    monkeypatch.setattr(stored_machine, "_store", stored.append)
+    monkeypatch.setattr(stored_machine, "_measure", lambda: right)
+    stored_machine._machine.cache_clear()
+    try:
+        executable = nimblehlo.compile(main(f"%x: {V}", V, f"%r = stablehlo.add %x, %x : {V}"))
+        inputs = [np.ones(1000, np.float32)]
+        assert executable.bound(inputs).share(1.0) > 1
+        monkeypatch.setattr(f"{__name__}._fastest", lambda *_: 1.0)
+        assert _greatest_share(executable, inputs, allowed=1.0) < 1e-3
+        assert stored[-1].figures == right.figures
+    finally:
+        stored_machine._machine.cache_clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -129,3 +130,8 @@ print([name for name in sys.modules if "profiling" in name or "rates" in name])
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_a_machine_is_read_back_from_json() -> None:
+    one = made_up()
+    assert Machine.from_dict(json.loads(json.dumps(one.as_dict()))) == one

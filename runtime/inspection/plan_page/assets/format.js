@@ -2,13 +2,13 @@
 // Texts, and elements made of them: every text of a program becomes a text node, never markup.
 
 function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (value !== null) made.setAttribute(name, value);
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== null) node.setAttribute(name, value);
   }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
 
 function formatBytes(bytes) {
@@ -49,15 +49,15 @@ function shortened(text, length) {
 
 // The tokens of a line of MLIR as elements.
 function highlighted(line) {
-  const made = document.createDocumentFragment();
+  const fragment = document.createDocumentFragment();
   const tokens = /("[\w.$]+"(?=\()|\b(?:func|module|return)\b[\w.]*)|(%[\w#:]+)|((?:tensor|tuple|complex)<[^ ]*>|!\w[\w.]*(?:<[^>]*>)?)/g;
   let end = 0;
   for (const match of line.matchAll(tokens)) {
-    made.append(line.slice(end, match.index));
+    fragment.append(line.slice(end, match.index));
     const kind = match[1] ? "operation" : match[2] ? "value" : "type";
-    made.append(element("span", { class: kind }, match[0]));
+    fragment.append(element("span", { class: kind }, match[0]));
     end = match.index + match[0].length;
   }
-  made.append(line.slice(end));
-  return made;
+  fragment.append(line.slice(end));
+  return fragment;
 }
