@@ -781,7 +781,11 @@ cdef bint run_launch(LaunchFields *launch, char **data) noexcept nogil:
         closure[index] += <int64_t>data[launch.arrays[index]]
     if _is_recording:
         with gil:
-            record_launch(launch.function, closure, launch.tasks, launch.threads, launch.seconds, False)
+            try:
+                record_launch(launch.function, closure, launch.tasks, launch.threads, launch.seconds, False)
+            except BaseException as error:
+                PyErr_SetObject(type(error), error)
+                return True
         return False
     if launch.seconds < LONG_SECONDS:
         stop_check = NULL

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import struct
 import threading
+from collections.abc import Callable
 from io import FileIO
 
 from .codegen import CodeGenerator
@@ -22,14 +22,22 @@ ANSWER = struct.Struct("<Q")
 """The bytes of the machine code."""
 
 
-def read_exactly(stream: FileIO, size: int) -> bytes:
+def read_exactly(stream: FileIO, size: int, can_read: Callable[[], bool] = lambda: True) -> bytes:
     """The next bytes of a pipe without a buffer.
+
+    Args:
+        stream: the pipe.
+        size: the number of bytes.
+        can_read: waits for bytes; whether there are some.
 
     Raises:
         EOFError: it ends before.
+        TimeoutError: there are none.
     """
     data = bytearray()
     while len(data) < size:
+        if not can_read():
+            raise TimeoutError
         read = stream.read(size - len(data))
         if not read:
             raise EOFError
@@ -47,8 +55,6 @@ def write_all(stream: FileIO, data: bytes) -> None:
 def serve() -> None:
     """Compile what the standard input asks for until it ends. Does not return."""
     requests, answers = FileIO(0, "r"), FileIO(1, "w")
-    # A signal from the terminal is meant for the parent.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     texts: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
     # The parent never waits for a place in the pipe while this process compiles.
     threading.Thread(target=_read, args=(requests, texts), daemon=True).start()

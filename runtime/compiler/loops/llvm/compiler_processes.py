@@ -9,6 +9,7 @@ be started, or fail, `Compilation.result` is None and this process compiles.
 from __future__ import annotations
 
 import os
+import selectors
 import subprocess
 import sys
 import threading
@@ -30,6 +31,8 @@ _PROCESS_BYTES = 1 << 27
 _WAITING_BYTES = 1 << 16
 """Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
 0.1 s for them."""
+_ANSWER_SECONDS = 60.0
+"""Seconds without an answer after which a process counts as stopped: LLVM takes some 2 s for 1 MB of text."""
 _END_SECONDS = 5.0
 """Seconds in which a process ends before it is killed."""
 
@@ -64,9 +67,13 @@ class _CompilerProcess:
     """One process. Several threads may wait for its compilations."""
 
     def __init__(self) -> None:
-        path = [folder for folder in sys.path if folder]
-        package = __package__ or ""
-        script = f"import sys; sys.path[:] = {path!r}; from {package}.compiler_process import serve; serve()"
+        path = [folder for folder in sys.path if isinstance(folder, str) and folder]
+        # An interrupt from the terminal is meant for the parent, from the child's start on.
+        script = (
+            "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+            f"import sys; sys.path[:] = {path!r}; "
+            f"from {__package__}.compiler_process import serve; serve()"
+        )
         environment = {**os.environ, processor.ENVIRONMENT_VARIABLE: processor.level()}
         # It multiplies no matrices.
         environment["OPENBLAS_NUM_THREADS"] = "1"
@@ -108,8 +115,8 @@ class _CompilerProcess:
         with self._lock:
             try:
                 while not compilation.has_ended and self.is_usable:
-                    (size,) = ANSWER.unpack(read_exactly(self._pipes[1], ANSWER.size))
-                    code = read_exactly(self._pipes[1], size)
+                    (size,) = ANSWER.unpack(self._read(ANSWER.size))
+                    code = self._read(size)
                     self.submitted.popleft().end(code or None)
             except (EOFError, OSError, ValueError):
                 self.end()
@@ -119,6 +126,17 @@ class _CompilerProcess:
                 raise
         if not compilation.has_ended:
             compilation.end(None)
+
+    def _read(self, size: int) -> bytes:
+        """The next bytes of the answers.
+
+        Raises:
+            EOFError: the process has ended.
+            OSError: it gives no answer, such as when it has been stopped.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._pipes[1], selectors.EVENT_READ)
+            return read_exactly(self._pipes[1], size, lambda: bool(selector.select(_ANSWER_SECONDS)))
 
     def end(self) -> None:
         """End the process; its compilations have no results."""
@@ -163,8 +181,8 @@ class CompilerProcesses:
         try:
             for _ in range(count):
                 self._processes.append(_CompilerProcess())
-        except (OSError, ValueError):
-            # No process can be started here.
+        except Exception:
+            # No process can be started here, such as for want of memory.
             self._has_failed = True
         return bool(self)
 

@@ -84,6 +84,12 @@ def _warn(error: Exception) -> None:
     logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=trace)
 
 
+def _log_debug(what: str, error: Exception) -> None:
+    import logging
+
+    logging.getLogger(__name__).debug("%s: %s: %s", what, type(error).__name__, error)
+
+
 class Background:
     """A queue of jobs, quick ones first, and the thread that runs them."""
 
@@ -127,9 +133,12 @@ class Background:
                 self.changed.notify_all()
 
     def wait_for(self, jobs: Sequence[Job]) -> None:
-        """Wait for jobs that the thread runs, unless it is held."""
+        """Wait for jobs that the thread or other callers run, unless the thread is held."""
         with self.changed:
             while not all(job.ended for job in jobs) and (self.running is not None or not self.holds):
+                if self.thread is None and self.run_by_callers.keys().isdisjoint(jobs):
+                    # The thread ends with the main thread, and leaves jobs in the queue.
+                    return
                 self.changed.wait()
 
     @property
@@ -162,7 +171,10 @@ class Background:
                 job, *upcoming = sorted(self.waiting, key=lambda one: not one.has_priority)
                 self.waiting.remove(job)
                 self.running = job
-            self.compile_ahead([job, *upcoming])
+            try:
+                self.compile_ahead([job, *upcoming])
+            except Exception as error:  # this thread compiles what other processes do not
+                _log_debug("no other process compiles", error)
             job.run()
             with self.changed:
                 self.running = None

@@ -74,6 +74,28 @@ def test_a_process_that_is_killed_is_no_error(processes: CompilerProcesses) -> N
     assert not processes.start()
 
 
+def test_a_process_that_is_stopped_gives_no_result(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = processes.submit(text(3), False)
+    assert first is not None and first.result() is not None
+    for process in processes._processes:
+        process._process.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
+    compilation = processes.submit(text(4), False)
+    assert compilation is not None and compilation.result() is None
+
+
+def test_folders_of_other_types_in_the_path_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(sys, "path", [Path("absent"), *sys.path])
+    processes = CompilerProcesses()
+    assert processes.start()
+    compilation = processes.submit(text(3), False)
+    assert compilation is not None and compilation.result() is not None
+    processes.close()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

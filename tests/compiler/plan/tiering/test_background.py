@@ -264,3 +264,23 @@ def test_callers_wait_for_jobs_unless_none_can_begin() -> None:
         background.wait_for([job])
         assert not job.ended
     background.wait()
+
+
+def test_callers_do_not_wait_for_jobs_that_a_thread_that_has_ended_leaves() -> None:
+    background = Background()
+    background.waiting.append(Job(lambda: None, has_priority=True))
+    waiting = threading.Thread(target=background.wait_for, args=(list(background.waiting),), daemon=True)
+    waiting.start()
+    waiting.join(60)
+    assert not waiting.is_alive()
+
+
+def test_an_error_of_compiling_ahead_leaves_the_jobs_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Background, jobs: object) -> None:
+        raise MemoryError("no processes")
+
+    monkeypatch.setattr(Background, "compile_ahead", fail)
+    background, done = Background(), []
+    background.submit(Job(lambda: done.append(1), has_priority=True))
+    background.wait()
+    assert done == [1]
