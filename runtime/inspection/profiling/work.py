@@ -21,7 +21,7 @@ from ...program.ops.framework.costs import FunctionClass, Work
 from ...program.ops.framework.declaration import Op, declaration_of, lookup
 from ...program.ops.framework.memory_limit import bytes_of
 from ...program.ops.framework.traits import Product, RegionRole
-from ...types import COMPLEX, FLOAT, ElementType, TensorType, Type
+from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, ElementType, TensorType, Type
 from .demand import Demand, size_of
 from .temporaries import held_bytes
 
@@ -181,8 +181,14 @@ class _Counts:
         if work is Work.COMPARISONS:
             view: Any = Op.of(operation)
             length = type.shape[view.dimension % max(type.rank, 1)] if type.rank else 1
-            comparisons = type.size * math.log2(max(length, 1))
-            self.instruction_bytes += int(times * comparisons) * _item_bytes(type)
+            keys = [view.inputs[key.operand] for key in view.keys or ()]
+            if keys and all(key.category & (BOOLEAN | INTEGER) for key in keys):
+                # The digits of integers give their order without comparisons: each key is read once.
+                count = float(type.size if length > 1 else 0)
+            else:
+                # Each comparison halves the orders that are left, at best: log2(n!) of them for a slice.
+                count = type.size // max(length, 1) * math.lgamma(length + 1) / math.log(2)
+            self.instruction_bytes += int(times * count) * _item_bytes(keys[0] if keys else type)
         elif work is Work.TRANSFORM:
             view = Op.of(operation)
             length = math.prod(view.fft_length)

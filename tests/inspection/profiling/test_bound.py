@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -158,16 +159,21 @@ def test_held_bytes_beyond_the_caches_are_read_again() -> None:
     )
 
 
-def test_a_sort_compares() -> None:
+@pytest.mark.parametrize(
+    ("element", "counted"),
+    [("f32", 4 * int(3 * math.log2(math.factorial(64)))), ("i32", 4 * 3 * 64), ("i8", 3 * 64)],
+)
+def test_a_sort_compares_floats_and_reads_integers(element: str, counted: int) -> None:
+    scalar, tensor = f"tensor<{element}>", f"tensor<3x64x{element}>"
     text = main(
-        "%x: tensor<3x64xf32>", "tensor<3x64xf32>",
+        f"%x: {tensor}", tensor,
         '%r = "stablehlo.sort"(%x) ({',
-        "^bb0(%a: tensor<f32>, %b: tensor<f32>):",
-        "%c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+        f"^bb0(%a: {scalar}, %b: {scalar}):",
+        f"%c = stablehlo.compare LT, %a, %b : ({scalar}, {scalar}) -> tensor<i1>",
         "stablehlo.return %c : tensor<i1>",
-        "}) {dimension = 1 : i64} : (tensor<3x64xf32>) -> tensor<3x64xf32>",
+        f"}}) {{dimension = 1 : i64}} : ({tensor}) -> {tensor}",
     )  # fmt: skip
-    assert work_of(text).instruction_bytes == 4 * 3 * 64 * 6
+    assert work_of(text).instruction_bytes == counted
 
 
 @pytest.mark.parametrize(
