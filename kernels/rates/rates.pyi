@@ -1,6 +1,7 @@
 from typing import Any
 
 KINDS: dict[str, int]
+ARRAYS: dict[str, int]
 ELEMENTS: dict[str, int]
 CHAINS: int
 STEP_BYTES: int

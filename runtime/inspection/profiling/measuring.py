@@ -53,7 +53,7 @@ def figures_of(counts: Sequence[int], caches: tuple[int, int, int]) -> dict[str,
         caches: bytes of the caches.
     """
     found: dict[str, float] = {}
-    memory = _touched(_UNCACHED * max(caches[2], caches[1]))
+    memory = _touched(_memory_bytes(counts, caches))
     for threads in counts:
         measured = [
             *_traffic(memory, caches, threads),
@@ -65,6 +65,11 @@ def figures_of(counts: Sequence[int], caches: tuple[int, int, int]) -> dict[str,
         found.update({f"{name} {threads}": value for name, value in measured if 0 < value < math.inf})
     _fill_gaps(found, counts)
     return found
+
+
+def _memory_bytes(counts: Sequence[int], caches: tuple[int, int, int]) -> int:
+    """Bytes that no cache holds, and that suffice for the L1 and L2 cache of each thread."""
+    return max(_UNCACHED * max(caches[2], caches[1]), max(counts) * max(caches[0], caches[1]))
 
 
 def _fill_gaps(found: dict[str, float], counts: Sequence[int]) -> None:
@@ -99,12 +104,11 @@ def _traffic(memory: Any, caches: tuple[int, int, int], threads: int) -> Iterato
     Arrays fill half of a cache. Those in the L1 and L2 cache are each thread's own.
     """
     sizes = (caches[0] // 2, caches[1] // 2, caches[2] // 2 // threads, memory.size // threads)
-    arrays = {"read": 1, "triad": 3, "copy": 2, "write": 1}
     for level, size in zip(LEVELS, sizes, strict=True):
         is_private = level in ("L1", "L2")
         for kind in TRAFFIC:
-            moved = size // arrays[kind] // rates.STEP_BYTES * rates.STEP_BYTES
-            thread_bytes = moved * arrays[kind]
+            moved = size // rates.ARRAYS[kind] // rates.STEP_BYTES * rates.STEP_BYTES
+            thread_bytes = moved * rates.ARRAYS[kind]
             repeats = max(1, _MOVED_BYTES // max(thread_bytes, 1)) if is_private else 1
             settings = {
                 "width": rates.vector_bytes(), "memory": memory[: threads * thread_bytes],

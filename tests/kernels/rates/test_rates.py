@@ -68,3 +68,36 @@ def test_dot_products_have_times_where_the_processor_has_them(element: str) -> N
 def test_threads_that_do_not_run_together_have_no_time() -> None:
     """More threads than the pool uses for a launch: the caller would do the tasks one after the other."""
     assert math.isnan(rates.seconds_of("instructions", "f32", repeats=1, threads=rates.MAX_THREADS))
+
+
+STEP = rates.STEP_BYTES
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("instructions", {"threads": 0}),
+        ("instructions", {"threads": rates.MAX_THREADS + 1}),
+        ("instructions", {"width": 2 * rates.vector_bytes()}),
+        ("instructions", {"width": 24}),
+        ("read", {"moved_bytes": STEP}),
+        ("gather", {"indices": np.zeros(4, np.int32)}),
+        ("read", {"memory": memory_of(2 * STEP).view(np.float32), "moved_bytes": STEP}),
+        ("read", {"memory": memory_of(2 * STEP)[::2], "moved_bytes": STEP}),
+        ("copy", {"memory": memory_of(2 * STEP - 1), "moved_bytes": STEP}),
+        ("write", {"memory": memory_of(2 * STEP - 1), "moved_bytes": STEP, "threads": 2}),
+        ("functions", {"memory": memory_of(STEP), "moved_bytes": 2 * STEP}),
+        ("write", {"memory": memory_of(STEP), "moved_bytes": STEP // 2}),
+        ("write", {"memory": memory_of(STEP), "moved_bytes": -STEP}),
+        ("write", {"memory": memory_of(STEP + 1)[1:], "moved_bytes": STEP, "variant": 1}),
+        ("write", {"memory": memory_of(STEP), "moved_bytes": STEP, "variant": 4}),
+        ("gather", {"memory": memory_of(64)}),
+        ("gather", {"memory": memory_of(64), "indices": np.zeros(4, np.int64)}),
+        ("gather", {"memory": memory_of(64), "indices": np.full(4, 16, np.int32)}),
+        ("gather", {"memory": memory_of(64), "indices": np.full(4, 8, np.int32), "threads": 2}),
+        ("gather", {"memory": memory_of(64), "indices": np.full(4, -1, np.int32)}),
+    ],
+)
+def test_loops_that_would_leave_their_memory_are_refused(kind: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"threads|width|memory|moved_bytes|variant|indices"):
+        rates.seconds_of(kind, **settings)
