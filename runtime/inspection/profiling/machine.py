@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -130,10 +131,14 @@ def cache_sizes() -> tuple[int, int, int]:
     sizes: dict[int, int] = {}
     if os.path.isdir(_SYSTEM_CACHES):
         for index in sorted(Path(_SYSTEM_CACHES).glob("index*")):
-            if (index / "type").read_text().strip() != "Instruction":
-                text = (index / "size").read_text().strip()
-                factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
-                sizes[int((index / "level").read_text())] = int(text.rstrip("KMG")) * factor
+            # Virtual machines may lack files, or tell a size of 0.
+            with contextlib.suppress(OSError, ValueError):
+                if (index / "type").read_text().strip() != "Instruction":
+                    text = (index / "size").read_text().strip()
+                    factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
+                    size = int(text.rstrip("KMG")) * factor
+                    if size > 0:
+                        sizes[int((index / "level").read_text())] = size
     first, second, third = [sizes.get(number, size) for number, size in enumerate(_DEFAULT_CACHE_BYTES, 1)]
     return first, second, third
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, read_entry, write_entry
 from ...kernels.launch.processor import level
 from ...kernels.launch.threads import chosen_threads, usable_processors
+from ...kernels.rates import rates
 from .machine import Machine, cache_sizes, processor_name
 from .measuring import figures_of, thread_counts
 
@@ -33,8 +34,33 @@ def measured(threads: int | None = None, *, again: bool = False) -> Machine:
     count = chosen_threads(threads)
     if count >= machine.threads:
         return machine
-    fewer = tuple([number for number in machine.measured_threads if number <= count])
-    return Machine(count, fewer, machine.cache_bytes, machine.figures)
+    return _limited(machine, count)
+
+
+def _limited(machine: Machine, count: int) -> Machine:
+    """A machine for at most so many threads, with figures for that number too.
+
+    If it was not measured, each figure is the better of those for the next smaller and the next greater
+    number: no call on so many threads is faster.
+    """
+    counts = [number for number in machine.measured_threads if number <= count]
+    more = [number for number in machine.measured_threads if number > count]
+    figures = machine.figures
+    if counts[-1] < count and more:
+        neighbours = [_figures_for(count, figures, number) for number in (counts[-1], more[0])]
+        figures = {**figures, **better(*neighbours)}
+        counts.append(count)
+    return Machine(count, tuple(counts), machine.cache_bytes, figures)
+
+
+def _figures_for(count: int, figures: Mapping[str, float], measured_count: int) -> dict[str, float]:
+    """The figures of a measured number of threads, named as those of another number."""
+    names = {name: name.rpartition(" ") for name in figures}
+    return {
+        f"{name} {count}": figures[full]
+        for full, (name, _, threads) in names.items()
+        if threads == str(measured_count)
+    }
 
 
 @functools.cache
@@ -72,12 +98,25 @@ def _threads() -> int:
     return min(chosen_threads(None), usable_processors())
 
 
+def _sources() -> list[Path]:
+    """The sources that decide what is measured, and by which loops.
+
+    Installed packages have no sources of the loops, but their extension module.
+
+    Raises OSError if the folder of the loops cannot be read.
+    """
+    here = Path(__file__).resolve()
+    extension = Path(rates.__file__).resolve()
+    loops = [path for path in sorted(extension.parent.iterdir()) if path.suffix in (".h", ".pyx")]
+    modules = [here.with_name(name) for name in ("machine.py", "measuring.py")]
+    return [*modules, here.parents[2] / "program/ops/framework/costs.py", *(loops or [extension])]
+
+
 def stored_path() -> Path | None:
     """The file of this machine's figures, which may not exist yet; None if nothing is kept on disk."""
     described = (platform.machine(), processor_name(), level(), _threads(), cache_sizes())
-    sources = Path(__file__).resolve().parent
     try:
-        sources_digest = digest_of_sources(sources / "machine.py", sources / "measuring.py")
+        sources_digest = digest_of_sources(*_sources())
     except OSError:
         return None
     version = folder(digest(repr(described).encode(), sources_digest).hex()[:32])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nimblehlo.inspection.profiling import machine, stored_machine
+from nimblehlo.inspection.profiling import machine, measuring, stored_machine
 from nimblehlo.inspection.profiling.machine import LEVELS, TRAFFIC, Machine
 from nimblehlo.inspection.profiling.measuring import thread_counts
 from nimblehlo.inspection.profiling.stored_machine import better
@@ -95,6 +95,48 @@ def test_fewer_threads_have_their_own_figures(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(stored_machine, "_machine", made_up)
     assert stored_machine.measured(1).measured_threads == (1,)
     assert stored_machine.measured(1).bytes_per_second == pytest.approx(10e9 / 1.5)
+
+
+def test_threads_that_were_not_measured_have_the_better_figures_of_their_neighbours() -> None:
+    eight = made_up(8)
+    figures = {**eight.figures, "seconds launch 4": 1e-6}
+    some = Machine(8, (1, 2, 4, 8), eight.cache_bytes, figures)
+    seven = stored_machine._limited(some, 7)
+    assert seven.measured_threads == (1, 2, 4, 7)
+    assert seven.bytes_per_second == eight.rate("copy memory", 8)
+    assert seven.rate("seconds launch", 7) == 1e-6
+    assert stored_machine._limited(some, 4).measured_threads == (1, 2, 4)
+
+
+def test_stored_figures_depend_on_the_loops_and_the_costs() -> None:
+    names = {path.name for path in stored_machine._sources()}
+    assert {"machine.py", "measuring.py", "costs.py", "rates.h", "rate_loops.h", "rates.pyx"} <= names
+
+
+def test_the_measured_memory_suffices_for_the_private_caches_of_all_threads() -> None:
+    caches = (1 << 15, 1 << 22, 1 << 24)
+    assert measuring._memory_bytes((1, 2, 4, 8, 16, 32), caches) == 32 << 22
+    assert measuring._memory_bytes((1, 2), caches) == 3 << 24
+
+
+def test_caches_that_the_system_does_not_describe_have_default_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = [
+        {"level": "1", "type": "Data", "size": "64K"},
+        {"level": "1", "type": "Instruction", "size": "128K"},
+        {"level": "2", "type": "Unified"},
+        {"level": "3", "type": "Unified", "size": "0K"},
+        {"level": "3", "size": "1M"},
+        {"level": "3", "type": "Unified", "size": "unknown"},
+    ]
+    for number, files in enumerate(described):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text + "\n")
+    monkeypatch.setattr(machine, "_SYSTEM_CACHES", str(tmp_path))
+    assert machine.cache_sizes.__wrapped__() == (1 << 16, *machine._DEFAULT_CACHE_BYTES[1:])
 
 
 @pytest.mark.parametrize(
