@@ -132,6 +132,8 @@ class _Machine(CodeGenerator):
                 for name, address in zip(names, self.load(code, names, symbols), strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
+            # It may have been submitted while this thread compiled.
+            self.ahead.pop(key, None)
             return [self.loaded[key, name] for name in names]
 
     def compile_ahead(self, key: str, build: Build, fast_compile: bool) -> None:
