@@ -69,6 +69,7 @@ def test_messages_of_rejected_programs_and_mutants_have_no_faults() -> None:
 
 NAMES_OF_TYPES = {
     "checks/backends/backend.py": "an exception of another system",
+    "checks/conformance/archive.py": "an exception of NumPy while reading a file",
     "cli/__init__.py": "the kind of a NimbleError, which users catch by this name",
     "cli/notebook.py": "the kind of a NimbleError, as on the command line",
     "errors.py": "an internal error, for its report",
