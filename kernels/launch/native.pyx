@@ -30,11 +30,14 @@ cdef extern from "numpy/arrayobject.h":
         object base,
     )
 
+cdef extern from "monotonic_clock.h" nogil:
+    int64_t monotonic_nanoseconds()
+
+
 cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
     ctypedef bint (*StopCheck "PoolStopCheck")() noexcept
     bint pool_is_available()
-    int64_t pool_nanoseconds()
     void pool_wake_ahead()
     void pool_assume_processors(int processors)
     enum:
@@ -160,12 +163,12 @@ cdef int record_launch(
     cdef cnp.npy_intp size = tasks
     cdef cnp.ndarray durations = cnp.PyArray_EMPTY(1, &size, cnp.NPY_INT64, 0)
     cdef int64_t *nanoseconds = <int64_t *>cnp.PyArray_DATA(durations)
-    cdef int64_t start = pool_nanoseconds(), now = start, end
+    cdef int64_t start = monotonic_nanoseconds(), now = start, end
     cdef Py_ssize_t task
     with nogil:
         for task in range(tasks):
             function(task, closure)
-            end = pool_nanoseconds()
+            end = monotonic_nanoseconds()
             nanoseconds[task] = end - now
             now = end
     _launches.append((start, threads, bool(in_order), seconds, durations))

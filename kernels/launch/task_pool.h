@@ -20,7 +20,8 @@
 #define NIMBLEHLO_TASK_POOL_H
 
 #include <stdint.h>
-#include <time.h>
+
+#include "monotonic_clock.h"
 
 typedef void (*PoolTask)(int64_t task, void *closure);
 
@@ -30,19 +31,9 @@ typedef int (*PoolStopCheck)(void);
 /* Time between two checks. */
 enum { POOL_STOP_CHECK_NANOSECONDS = 50000000 };
 
-static int64_t pool_nanoseconds(void) {
-    struct timespec now;
-#if defined(_WIN32)
-    timespec_get(&now, TIME_UTC);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &now);
-#endif
-    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
-}
-
 /* Check whether to stop, if it is time to. */
 static int pool_should_stop(PoolStopCheck stop_check, int64_t *last_check) {
-    int64_t now = pool_nanoseconds();
+    int64_t now = monotonic_nanoseconds();
     if (now - *last_check < POOL_STOP_CHECK_NANOSECONDS) return 0;
     *last_check = now;
     return stop_check();
@@ -50,7 +41,7 @@ static int pool_should_stop(PoolStopCheck stop_check, int64_t *last_check) {
 
 /* Run all tasks on this thread. Returns whether they were stopped. */
 static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolStopCheck stop_check) {
-    int64_t last_check = stop_check && tasks > 1 ? pool_nanoseconds() : 0;
+    int64_t last_check = stop_check && tasks > 1 ? monotonic_nanoseconds() : 0;
     for (int64_t task = 0; task < tasks; task++) {
         if (stop_check && task && pool_should_stop(stop_check, &last_check)) return 1;
         function(task, closure);
@@ -279,7 +270,7 @@ static void pool_wake_all(void) {
 /* Wake threads for a launch where that pays. */
 static void pool_wake(int length) {
     if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
-    pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
+    pool.burst = monotonic_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
     if (length != POOL_LONG && pool.burst < (length == POOL_SHORT ? 1 : POOL_BURST)) return;
     pool_wake_all();
 }
@@ -336,11 +327,11 @@ static int pool_run(
     int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MAX_THREADS + 1) * POOL_MAX_THREADS;
     __atomic_store_n(&pool.launch, launch + threads - 1, __ATOMIC_SEQ_CST);
     pool_wake(length);
-    int64_t last_check = stop_check ? pool_nanoseconds() : 0;
+    int64_t last_check = stop_check ? monotonic_nanoseconds() : 0;
     function(0, closure);
     int is_stopped = pool_do_tasks(0, stop_check, last_check);
     pool_wait(launch + threads - 1 - __atomic_exchange_n(&pool.launch, launch, __ATOMIC_SEQ_CST));
-    pool.ended = pool_nanoseconds();
+    pool.ended = monotonic_nanoseconds();
     pthread_mutex_unlock(&pool.launching);
     return is_stopped;
 }

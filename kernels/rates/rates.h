@@ -7,8 +7,8 @@
 #define NIMBLEHLO_RATES_H
 
 #include <stdint.h>
-#include <time.h>
 
+#include "launch/monotonic_clock.h"
 #include "simd/processor_level.h"
 
 enum { RATE_READ, RATE_TRIAD, RATE_COPY, RATE_WRITE, RATE_INSTRUCTIONS, RATE_FUNCTIONS, RATE_GATHER };
@@ -37,16 +37,6 @@ typedef struct {
     int64_t arrived, has_failed;
     int64_t start[RATE_MAX_THREADS], end[RATE_MAX_THREADS];
 } RateLoop;
-
-static int64_t rate_nanoseconds(void) {
-    struct timespec now;
-#if defined(_WIN32)
-    timespec_get(&now, TIME_UTC);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &now);
-#endif
-    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
-}
 
 #ifdef __x86_64__
 
@@ -126,16 +116,16 @@ static void rate_run_loop(const RateLoop *loop, char *memory) {
 /* A task of the pool: begins when all threads have begun one. */
 static void rate_task(int64_t task, void *closure) {
     RateLoop *loop = (RateLoop *)closure;
-    int64_t begin = rate_nanoseconds();
+    int64_t begin = monotonic_nanoseconds();
     __atomic_fetch_add(&loop->arrived, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&loop->arrived, __ATOMIC_ACQUIRE) < loop->threads)
-        if (rate_nanoseconds() - begin > RATE_WAIT_NANOSECONDS) {
+        if (monotonic_nanoseconds() - begin > RATE_WAIT_NANOSECONDS) {
             __atomic_store_n(&loop->has_failed, 1, __ATOMIC_SEQ_CST);
             break;
         }
-    loop->start[task] = rate_nanoseconds();
+    loop->start[task] = monotonic_nanoseconds();
     if (!__atomic_load_n(&loop->has_failed, __ATOMIC_ACQUIRE)) rate_run_loop(loop, loop->memory + task * loop->thread_bytes);
-    loop->end[task] = rate_nanoseconds();
+    loop->end[task] = monotonic_nanoseconds();
 }
 
 /* A task that does nothing. */

@@ -81,14 +81,14 @@ def without_comments(text: str) -> str:
     """
     if "//" not in text:
         return text
-    pieces: list[str] = []
+    chunks: list[str] = []
     end = 0
     for match in _STRING_OR_COMMENT.finditer(text):
         start = match.start(1)
         if start >= 0:
-            pieces += text[end:start], " " * (match.end() - start)
+            chunks += text[end:start], " " * (match.end() - start)
             end = match.end()
-    return "".join([*pieces, text[end:]]) if pieces else text
+    return "".join([*chunks, text[end:]]) if chunks else text
 
 
 @functools.cache

@@ -277,10 +277,10 @@ def test_no_call_takes_less_than_its_bound(name: str, unverified: None) -> None:
     text = main(f"%a: {M}, %b: {M}", "tensor<f32>" if name == "sum" else M, *lines)
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     inputs = [np.ones((512, 512), np.float32)] * 2
-    assert _greatest_share(executable, inputs, allowed=1.1) < 1.1
+    assert _max_share(executable, inputs, allowed=1.1) < 1.1
 
 
-def _greatest_share(executable: Any, inputs: list[Any], allowed: float) -> float:
+def _max_share(executable: Any, inputs: list[Any], allowed: float) -> float:
     """The share of the bound that the fastest call reaches, with a machine that is measured again if that is
     too much: the stored rates are too low if the machine was busy when they were measured.
     """
@@ -313,7 +313,7 @@ def test_rates_of_a_busy_machine_are_measured_again(
         inputs = [np.ones(1000, np.float32)]
         assert executable.bound(inputs).share(1.0) > 1
         monkeypatch.setattr(f"{__name__}._fastest", lambda *_: 1.0)
-        assert _greatest_share(executable, inputs, allowed=1.0) < 1e-3
+        assert _max_share(executable, inputs, allowed=1.0) < 1e-3
         assert stored[-1].figures == right.figures
     finally:
         stored_machine._machine.cache_clear()

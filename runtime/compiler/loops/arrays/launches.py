@@ -27,7 +27,7 @@ from ..llvm.functions import outside_address
 from ..llvm.values import I64, POINTER
 from ..scalars import Binding, Mode, is_plain
 from ..scalars.elements import element_count, is_large
-from ..scalars.emitter import EmitRule, accept_always, check_operation, emit_rule_of
+from ..scalars.emitter import EmitRule, check_nothing, check_operation, emit_rule_of
 from ..scalars.in_place_updates import memory_of, role_of
 from .control import updates_to_copy
 from .emitter import ArrayEmitter
@@ -241,4 +241,4 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(target) for target in targets]
 
 
-LAUNCHED: Final = EmitRule(accept_always, _emit, is_outlined=False, takes_any_size=True)
+LAUNCHED: Final = EmitRule(check_nothing, _emit, is_outlined=False, takes_any_size=True)

@@ -359,7 +359,7 @@ def as_value(index: Index) -> ir.Value:
     return I64(index) if isinstance(index, int) else index
 
 
-def accept_always(operation: Operation, mode: Mode) -> str | None:
+def check_nothing(operation: Operation, mode: Mode) -> str | None:
     """Accept every operation."""
     return None
 

@@ -17,7 +17,7 @@ from ..llvm.values import BIT, I64
 from .boxes import Side, copy, window
 from .control import check_body
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
-from .emitter import Binding, EmitRule, Emitter, Index, Mode, accept_always, as_value
+from .emitter import Binding, EmitRule, Emitter, Index, Mode, as_value, check_nothing
 
 if TYPE_CHECKING:
     from ....program.ops.indexing.dynamic_slice import DynamicSlice
@@ -251,10 +251,10 @@ def _update_values(operation: Operation) -> Sequence[IrValue]:
 
 
 DYNAMIC_SLICE: Final = EmitRule(
-    accept_always, _emit_dynamic_slice, _window_values, alias=_window_in_place
+    check_nothing, _emit_dynamic_slice, _window_values, alias=_window_in_place
 )
 DYNAMIC_UPDATE_SLICE: Final = EmitRule(
-    accept_always, _emit_dynamic_update_slice, _update_values
+    check_nothing, _emit_dynamic_update_slice, _update_values
 )
 GATHER: Final = EmitRule(_check_gather, _emit_gather, _window_values)
 SCATTER: Final = EmitRule(

@@ -19,7 +19,7 @@ from ..llvm.functions import opaque, outside_address
 from ..llvm.values import I8, I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
-from .emitter import Binding, EmitRule, Emitter, Registers, accept_always
+from .emitter import Binding, EmitRule, Emitter, Registers, check_nothing
 
 MAX_CONSTANT_BYTES = 1 << 18
 """Maximum bytes of a constant that becomes part of the code. Code refers to others by symbols."""
@@ -100,8 +100,8 @@ def _results(operation: Operation) -> Sequence[IrValue]:
     return operation.results
 
 
-CONSTANT: Final = EmitRule(accept_always, _emit_constant, _results, is_outlined=False, takes_any_size=True)
-IOTA: Final = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
-ALIAS: Final = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
-FORWARD: Final = EmitRule(accept_always, _emit_alias, is_outlined=False)
-MOVE: Final = EmitRule(accept_always, _emit_move, _results)
+CONSTANT: Final = EmitRule(check_nothing, _emit_constant, _results, is_outlined=False, takes_any_size=True)
+IOTA: Final = EmitRule(check_nothing, _emit_iota, _results, is_outlined=False)
+ALIAS: Final = EmitRule(check_nothing, _emit_alias, _results, is_outlined=False)
+FORWARD: Final = EmitRule(check_nothing, _emit_alias, is_outlined=False)
+MOVE: Final = EmitRule(check_nothing, _emit_move, _results)

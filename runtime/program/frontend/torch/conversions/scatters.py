@@ -186,8 +186,8 @@ def index_reduce(
 ) -> Value:
     dim = positive(dim, len(shape_of(x)))
     mapped = [dim] if shape_of(indices) else []
-    spread = e.broadcast_in_dim(indices, shape_of(source), mapped)
-    return scatter_reduce(e, x, dim, spread, source, reduce, include_self=include_self)
+    broadcast = e.broadcast_in_dim(indices, shape_of(source), mapped)
+    return scatter_reduce(e, x, dim, broadcast, source, reduce, include_self=include_self)
 
 
 @converts("aten.put.default")
