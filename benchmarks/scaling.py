@@ -94,7 +94,11 @@ def predicted(name: str, *, timed: bool) -> Prediction:
     executable, inputs = executable_of(name, None)
     warm_up(lambda: executable(*inputs), _WARM_UP_SECONDS)
     calls = int(_RECORDED_SECONDS / max(seconds(lambda: executable(*inputs)), 1e-6))
-    call = record(lambda: executable.profile(inputs), min(max(calls, _MIN_RECORDED), _MAX_RECORDED))
+    call = record(
+        lambda: executable(*inputs),
+        lambda: executable.profile(inputs),
+        min(max(calls, _MIN_RECORDED), _MAX_RECORDED),
+    )
     machine = measured(usable_processors())
     here = machine.measured_threads[-1]
     times: tuple[float | None, float | None] = (None, None)

@@ -10,6 +10,7 @@ waking threads, of launches and tasks, and the bandwidth that the threads share 
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -91,52 +92,89 @@ def is_shared(launch: RecordedLaunch) -> bool:
     return launch.threads > 1 and len(launch.tasks) > 1
 
 
-def record(profiled: Callable[[], Profile], calls: int) -> RecordedCall:
-    """Record a call: of several calls the least time of each task, and of what lies between launches.
+Noted = tuple[int, int, bool, float, Any]
+"""A launch, as `record_launches` notes it."""
+
+
+def record(run: Callable[[], object], profiled: Callable[[], Profile], calls: int) -> RecordedCall:
+    """Record calls, one after the other: of all calls the least time of each task, and of what lies between
+    launches.
+
+    Calls are not profiled while they are recorded: noting the time of each step would lengthen them.
 
     Args:
-        profiled: makes a profile of one call.
-        calls: how many; those that have other launches than the first do not count.
+        run: makes a call.
+        profiled: makes the profile of one call with the same inputs.
+        calls: how many; those that have other launches than the profiled one do not count.
+
+    Raises:
+        RuntimeError: no call had the same launches as the profiled one.
     """
-    recorded = [_record_once(profiled) for _ in range(calls)]
-    alike = [one for one in recorded if _shape(one) == _shape(recorded[0])]
-    launches = [
-        one._replace(
-            before=min([call.launches[number].before for call in alike]),
-            tasks=tuple(np.min([call.launches[number].tasks for call in alike], axis=0).tolist()),
-        )
-        for number, one in enumerate(recorded[0].launches)
-    ]
-    return RecordedCall(tuple(launches), min([call.after for call in alike]))
-
-
-def _shape(call: RecordedCall) -> list[int]:
-    return [len(one.tasks) for one in call.launches]
-
-
-def _record_once(profiled: Callable[[], Profile]) -> RecordedCall:
-    noted: list[tuple[int, int, bool, float, Any]] = []
+    noted: list[Noted] = []
     record_launches(noted)
     try:
         profile = profiled()
+        profiled_launches = _within(noted, profile.call_starts[0], profile.call_seconds[0])
+        noted.clear()
+        spans = [_timed(run) for _ in range(calls)]
     finally:
         record_launches(None)
-    now = profile.call_starts[0]
-    end_of_call = now + profile.call_seconds[0]
-    noted = [one for one in noted if now <= one[0] * 1e-9 <= end_of_call]
-    steps = [_step_at(profile, one[0] * 1e-9) for one in noted]
+    recorded = [(start, seconds, _within(noted, start, seconds)) for start, seconds in spans]
+    alike = [one for one in recorded if _shape(one[2]) == _shape(profiled_launches)]
+    if not alike:
+        raise RuntimeError("the launches of the recorded calls differ from those of the profiled one")
+    *befores, after = np.min([_between(*one) for one in alike], axis=0).tolist()
+    tasks = [
+        tuple((np.min([launches[number][4] for *_, launches in alike], axis=0) * 1e-9).tolist())
+        for number in range(len(profiled_launches))
+    ]
+    launches = [
+        one._replace(before=before, tasks=durations)
+        for one, before, durations in zip(_described(profile, profiled_launches), befores, tasks, strict=True)
+    ]
+    return RecordedCall(tuple(launches), after)
+
+
+def _timed(run: Callable[[], object]) -> tuple[float, float]:
+    """When a call began, and its seconds."""
+    start = time.perf_counter()
+    run()
+    return start, time.perf_counter() - start
+
+
+def _within(noted: Sequence[Noted], start: float, seconds: float) -> list[Noted]:
+    """The launches of a call."""
+    return [one for one in noted if start <= one[0] * 1e-9 <= start + seconds]
+
+
+def _shape(launches: Sequence[Noted]) -> list[int]:
+    return [len(durations) for *_, durations in launches]
+
+
+def _between(start: float, seconds: float, launches: Sequence[Noted]) -> list[float]:
+    """Seconds before each launch of a call, and after the last one."""
+    now, between = start, []
+    for begin, *_, durations in launches:
+        between.append(max(0.0, begin * 1e-9 - now))
+        now = (begin + float(durations.sum())) * 1e-9
+    return [*between, max(0.0, start + seconds - now)]
+
+
+def _described(profile: Profile, launches: Sequence[Noted]) -> list[RecordedLaunch]:
+    """The launches of the profiled call, with their steps."""
+    steps = [_step_at(profile, one[0] * 1e-9) for one in launches]
     totals: dict[int, float] = {}
-    for step, (*_, durations) in zip(steps, noted, strict=True):
+    for step, (*_, durations) in zip(steps, launches, strict=True):
         totals[step] = totals.get(step, 0.0) + float(durations.sum())
-    launches = []
-    for step, (start, threads, in_order, estimate, durations) in zip(steps, noted, strict=True):
+    described = []
+    for step, (_, threads, in_order, estimate, durations) in zip(steps, launches, strict=True):
         figures = profile.steps[profile.step_numbers[step]] if step >= 0 else None
         share = float(durations.sum()) / max(totals[step], 1.0)
-        launches.append(
+        described.append(
             RecordedLaunch(
                 figures.path if figures else "",
                 figures.operation if figures else "",
-                max(0.0, start * 1e-9 - now),
+                0.0,
                 threads,
                 in_order,
                 estimate,
@@ -144,8 +182,7 @@ def _record_once(profiled: Callable[[], Profile]) -> RecordedCall:
                 figures.bytes * share if figures else 0.0,
             )
         )
-        now = start * 1e-9 + float(durations.sum()) * 1e-9
-    return RecordedCall(tuple(launches), max(0.0, end_of_call - now))
+    return described
 
 
 def _step_at(profile: Profile, time: float) -> int:
@@ -183,28 +220,32 @@ class SimulatedLaunch(NamedTuple):
         seconds: from its begin to its end.
         by_tasks: seconds that the tasks take, were memory as fast as for one thread.
         by_memory: seconds that its bytes take at the bandwidth that the threads share.
-        woken: whether threads had to be woken.
+        is_parallel: whether other threads than the caller ran tasks.
+        woken: whether they had to be woken.
     """
 
     seconds: float
     by_tasks: float
     by_memory: float
+    is_parallel: bool
     woken: bool
 
 
 def simulate(call: RecordedCall, machine: Machine, threads: int) -> tuple[float, list[SimulatedLaunch]]:
-    """Seconds of a call on some threads, and its launches."""
-    total, idle = call.after, float("inf")
-    launches = []
-    for launch in call.launches:
-        idle += launch.before
-        done = _simulated(launch, machine, threads, idle)
-        if is_shared(launch) and threads > 1:
-            idle = 0.0
-        else:
-            idle += done.seconds
-        total += launch.before + done.seconds
-        launches.append(done)
+    """Seconds of a call on some threads, and its launches.
+
+    The call is one of many: threads may still poll for work since the call before it.
+    """
+    idle = float("inf")
+    for _ in range(2):
+        total, launches = call.after, []
+        for launch in call.launches:
+            idle += launch.before
+            done = _simulated(launch, machine, threads, idle)
+            idle = 0.0 if done.is_parallel else idle + done.seconds
+            total += launch.before + done.seconds
+            launches.append(done)
+        idle += call.after
     return total, launches
 
 
@@ -212,13 +253,13 @@ def _simulated(launch: RecordedLaunch, machine: Machine, threads: int, idle: flo
     """A launch that begins when threads have been idle for so long."""
     count = min(threads, len(launch.tasks))
     if not is_shared(launch) or count < 2:
-        return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False)
+        return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False, False)
     most = machine.measured_threads[-1]
     join = machine.rate("seconds launch", most)
     is_asleep = idle > AWAKE_SECONDS
     wakes = launch.estimate > LONG_SECONDS or idle < SOON_SECONDS
     if is_asleep and not wakes:
-        return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False)
+        return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False, False)
     delay = machine.rate("seconds wake", most) if is_asleep else join
     by_tasks = join + makespan(
         launch.tasks,
@@ -228,7 +269,7 @@ def _simulated(launch: RecordedLaunch, machine: Machine, threads: int, idle: flo
         in_order=launch.in_order,
     )
     by_memory = launch.bytes / shared_bandwidth(machine, launch.bytes, count)
-    return SimulatedLaunch(max(by_tasks, by_memory), by_tasks, by_memory, is_asleep)
+    return SimulatedLaunch(max(by_tasks, by_memory), by_tasks, by_memory, True, is_asleep)
 
 
 def makespan(
