@@ -20,6 +20,8 @@ from ...kernels.launch.native import record_launches
 from .machine import Machine
 from .profile import Profile
 
+_ATTEMPTS: Final = 5
+"""How often calls are recorded at most."""
 _MIX: Final = 0.5
 """The share of the reads in the bytes of a launch."""
 
@@ -105,23 +107,26 @@ def record(run: Callable[[], object], profiled: Callable[[], Profile], calls: in
     Args:
         run: makes a call.
         profiled: makes the profile of one call with the same inputs.
-        calls: how many; those that have other launches than the profiled one do not count.
+        calls: how many; those that have other launches than the profiled one do not count. If none has the
+            same, for instance because code was compiled meanwhile, they are recorded again.
 
     Raises:
-        RuntimeError: no call had the same launches as the profiled one.
+        RuntimeError: no call had the same launches as the profiled one, each time.
     """
-    noted: list[Noted] = []
-    record_launches(noted)
-    try:
-        profile = profiled()
+    for _ in range(_ATTEMPTS):
+        noted: list[Noted] = []
+        record_launches(noted)
+        try:
+            spans = [_timed(run) for _ in range(calls)]
+            profile = profiled()
+        finally:
+            record_launches(None)
         profiled_launches = _within(noted, profile.call_starts[0], profile.call_seconds[0])
-        noted.clear()
-        spans = [_timed(run) for _ in range(calls)]
-    finally:
-        record_launches(None)
-    recorded = [(start, seconds, _within(noted, start, seconds)) for start, seconds in spans]
-    alike = [one for one in recorded if _shape(one[2]) == _shape(profiled_launches)]
-    if not alike:
+        recorded = [(start, seconds, _within(noted, start, seconds)) for start, seconds in spans]
+        alike = [one for one in recorded if _shape(one[2]) == _shape(profiled_launches)]
+        if alike:
+            break
+    else:
         raise RuntimeError("the launches of the recorded calls differ from those of the profiled one")
     *befores, after = np.min([_between(*one) for one in alike], axis=0).tolist()
     tasks = [
