@@ -138,6 +138,7 @@ FAST_FUNCTIONS: dict[str, Callable[[Real], Real]] = {
     "fast_logarithm": fast_logarithm.log,
     "fast_log_plus_one": fast_logarithm.log1p,
     "fast_erf": fast_error_functions.erf,
+    "fast_erfc": lambda x: fast_error_functions.erfc(x, reals.scaled_by_factors),
     "fast_sine": fast_trigonometry.sin,
     "fast_cosine": fast_trigonometry.cos,
 }

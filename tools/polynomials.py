@@ -38,6 +38,12 @@ EXP_STEPS, LONG_EXP_STEPS = 1024, 16
 """Entries of the tables of powers of two between 1 and 2."""
 
 
+FAST_ERFC_SLOPE, FAST_ERFC_OFFSET = 1.7724539041519165, 0.8125
+"""exp(x^2) erfc(x) is nearly 1 / (slope x + offset), with the root of pi as slope."""
+FAST_ERFC_SHIFT, FAST_ERFC_CENTER = 1.5, 0.265625
+"""The variable of its polynomial is 1 / (x + shift) - center."""
+
+
 class Approximation(NamedTuple):
     """A polynomial, or a quotient of polynomials.
 
@@ -173,7 +179,22 @@ def _fast_approximations() -> Sequence[tuple[str, str, Any, tuple[Any, Any], int
             6,
             lambda x: mpmath.erfc(x) / mpmath.erf(x),
         ),
+        (
+            "FAST_ERFC",
+            f"exp(x^2) erfc(x) ({FAST_ERFC_SLOPE} x + {FAST_ERFC_OFFSET}) - 1, "
+            f"where 1 / (x + {FAST_ERFC_SHIFT}) = t + {FAST_ERFC_CENTER}",
+            _fast_erfc,
+            tuple(1 / (mpf(x) + FAST_ERFC_SHIFT) - FAST_ERFC_CENTER for x in ("10.2", "0.69")),
+            9,
+            lambda t: mpf(1),
+        ),
     )
+
+
+def _fast_erfc(t: Any) -> Any:
+    """What FAST_ERFC approximates."""
+    x = 1 / (t + mpf(FAST_ERFC_CENTER)) - FAST_ERFC_SHIFT
+    return mpmath.exp(x * x) * mpmath.erfc(x) * (FAST_ERFC_SLOPE * x + FAST_ERFC_OFFSET) - 1
 
 
 def _arctangent(name: str, limit: Any, degree: int) -> Approximation:

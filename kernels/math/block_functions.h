@@ -136,6 +136,7 @@ OF_SINGLE_EXPONENTS(logistic, single_logistic_in_range)
     }
 
 OF_FLOATS(fast_erf)
+OF_FLOATS(fast_erfc)
 OF_FLOATS(fast_exponential)
 OF_FLOATS(fast_exponential_minus_one)
 OF_FLOATS(fast_logarithm)

@@ -1426,6 +1426,60 @@ REAL_INLINE float fast_erf(float x) {
     return copysignf(blend_floats(v1 < 1.0f, v6, v19), x);
 }
 
+REAL_INLINE float fast_erfc(float x) {
+    float v0 = x * x;
+    float v1 = -x;
+    float v2 = v1 + 1.0f;
+    float v3 = FUSED_MULTIPLY_ADD_FLOATS(7.842288323445246e-05f, v0, -0.0008006793214008212f);
+    float v4 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v3, v0, 0.005187962669879198f), v0,
+        -0.026853643357753754f);
+    float v5 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v4, v0, 0.1128358244895935f), v0,
+        -0.3761262595653534f);
+    float v6 = FUSED_MULTIPLY_ADD_FLOATS(-x, FUSED_MULTIPLY_ADD_FLOATS(v5, v0, 0.12837916612625122f), (1.0f - v2) +
+        v1);
+    float v7 = fabsf(x);
+    float v8 = blend_floats(v7 > 10.1f, 10.1f, v7);
+    float v9 = v8 * v8;
+    float v10 = -v9;
+    float v11 = FUSED_MULTIPLY_ADD_FLOATS(v10 - 0.05889151617884636f, 1.4426950216293335f, 12582912.0f);
+    float v12 = v11 - 12582912.0f;
+    float v13 = FUSED_MULTIPLY_ADD_FLOATS(-v12, 0.693145751953125f, v10);
+    float v14 = (-v12 * 1.428606765330187e-06f) + -FUSED_MULTIPLY_ADD_FLOATS(v8, v8, -v9);
+    float v15 = v13 + v14;
+    float v16 = v15 * v15;
+    float v17 = v13 + 1.0f;
+    float v18 = v15 * v15;
+    float v19 = FUSED_MULTIPLY_ADD_FLOATS(0.0013919200282543898f, v18, 0.04166657477617264f);
+    float v20 = FUSED_MULTIPLY_ADD_FLOATS(0.00020946668519172817f, v18, 0.008332020603120327f);
+    float v21 = FUSED_MULTIPLY_ADD_FLOATS(v19, v15, FUSED_MULTIPLY_ADD_FLOATS(v20, v18, 0.16666670143604279f));
+    float v22 = FUSED_MULTIPLY_ADD_FLOATS(v16 * v15, v21, FUSED_MULTIPLY_ADD_FLOATS(v16, 0.5f, ((1.0f - v17) + v13) +
+        v14));
+    uint32_t v23 = bits_of_float(v11) - bits_of_float(12582912.0f);
+    float v24 = (1.0f / (v8 + 1.5f)) - 0.265625f;
+    float v25 = v24 * v24;
+    float v26 = FUSED_MULTIPLY_ADD_FLOATS(16.49222755432129f, v25, -11.241355895996094f);
+    float v27 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v26, v25, 5.289355278015137f), v25,
+        -2.9830129146575928f);
+    float v28 = FUSED_MULTIPLY_ADD_FLOATS(8.511116027832031f, v25, -1.2897177934646606f);
+    float v29 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v28, v25, 0.026597263291478157f), v25,
+        -1.4357744455337524f);
+    float v30 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v27, v25, 0.21660779416561127f), v24,
+        FUSED_MULTIPLY_ADD_FLOATS(v29, v25, 0.10911522805690765f));
+    float v31 = FUSED_MULTIPLY_ADD_FLOATS(v17, v30, FUSED_MULTIPLY_ADD_FLOATS(v22, v30, v22));
+    float v32 = v17 + v31;
+    float v33 = v8 * 1.7724539041519165f;
+    float v34 = v33 + 0.8125f;
+    float v35 = 1.0f / v34;
+    float v36 = v32 * v35;
+    float v37 = ((v33 - v34) + 0.8125f) + FUSED_MULTIPLY_ADD_FLOATS(v8, 1.7724539041519165f, -v33);
+    float v38 = FUSED_MULTIPLY_ADD_FLOATS(-v36, v34, v32) + FUSED_MULTIPLY_ADD_FLOATS(-v36, v37, (v17 - v32) + v31);
+    uint32_t v39 = (uint32_t)((int32_t)v23 >> 1);
+    float v40 = FUSED_MULTIPLY_ADD_FLOATS(v38, v35, v36) * float_from_bits((v39 + UINT32_C(0x7f)) << 23);
+    float v41 = v40 * float_from_bits(((v23 - v39) + UINT32_C(0x7f)) << 23);
+    float v42 = blend_floats(fabsf(x) < 0.7f, v2 + v6, blend_floats(x < 0.0f, 2.0f - v41, v41));
+    return v42;
+}
+
 /* The sine; error 0.86. */
 REAL_INLINE float fast_sine(float x) {
     double v0 = (double)fabsf(x);

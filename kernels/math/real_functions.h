@@ -16,8 +16,9 @@
     DO(REAL, cosh, level, code) DO(REAL, asin, level, code) DO(REAL, acos, level, code)                     \
     DO(REAL, atan, level, code) DO(REAL, asinh, level, code) DO(REAL, acosh, level, code)                   \
     DO(REAL, atanh, level, code) DO(BINARY, power, level, code) DO(BINARY, atan2, level, code)              \
-    DO(FAST, fast_erf, level, code) DO(FAST, fast_exponential, level, code)                                 \
-    DO(FAST, fast_exponential_minus_one, level, code) DO(FAST, fast_logarithm, level, code)                 \
+    DO(FAST, fast_erf, level, code) DO(FAST, fast_erfc, level, code)                                        \
+    DO(FAST, fast_exponential, level, code) DO(FAST, fast_exponential_minus_one, level, code)               \
+    DO(FAST, fast_logarithm, level, code)                                                                   \
     DO(FAST, fast_log_plus_one, level, code) DO(FAST, fast_tanh, level, code)                               \
     DO(FAST, fast_sine, level, code) DO(FAST, fast_cosine, level, code)
 

@@ -26,6 +26,7 @@ atanh: np.ufunc
 power: np.ufunc
 atan2: np.ufunc
 fast_erf: np.ufunc
+fast_erfc: np.ufunc
 fast_exponential: np.ufunc
 fast_exponential_minus_one: np.ufunc
 fast_logarithm: np.ufunc

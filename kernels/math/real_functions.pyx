@@ -35,6 +35,7 @@ cdef extern from "real_functions.h":
         REAL_power
         REAL_atan2
         REAL_fast_erf
+        REAL_fast_erfc
         REAL_fast_exponential
         REAL_fast_exponential_minus_one
         REAL_fast_logarithm
@@ -109,6 +110,7 @@ atanh = ufunc(REAL_atanh, "atanh", "The inverse hyperbolic tangent of f64.")
 power = ufunc(REAL_power, "power", "x to the power of y of f64.", 2)
 atan2 = ufunc(REAL_atan2, "atan2", "The angle of the point (x2, x1) of f64.", 2)
 fast_erf = ufunc(REAL_fast_erf, "fast_erf", "The error function of f32.")
+fast_erfc = ufunc(REAL_fast_erfc, "fast_erfc", "1 minus the error function of f32.")
 fast_exponential = ufunc(REAL_fast_exponential, "fast_exponential", "e to the power of x of f32.")
 fast_exponential_minus_one = ufunc(
     REAL_fast_exponential_minus_one, "fast_exponential_minus_one", "exp(x) - 1 of f32."

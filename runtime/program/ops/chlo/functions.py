@@ -171,7 +171,11 @@ class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.
 
     accuracy = Accuracy(relative=2e-13, underflowing=1)
     wider = "mpmath.erfc"
-    emit = Emit(function="error_functions.erfc", f64_function="library.erfc")
+    emit = Emit(
+        function="error_functions.erfc",
+        fast_function="f32.error_functions.erfc",
+        f64_function="library.erfc",
+    )
 
 
 class Lgamma(ChloRealFunction, name="chlo.lgamma", functions={FLOAT: special.lgamma}):

@@ -61,6 +61,17 @@ def exp(x: Real, scale: Callable[[Real, ir.Value], Real] = scaled) -> Real:
     return scale(value, _signed_exponent(x, shifted))
 
 
+def exp_of_sum(x: Real, x_low: Real) -> tuple[Real, Real, ir.Value]:
+    """exp(x + x_low) = (high + low) * 2^k, with a small x_low; the third is k."""
+    t, rest, _, shifted = _reduced(x, _EXPM1_SHIFT)
+    rest = rest + x_low
+    r = t + rest
+    z = r * r
+    high, low = exact_sum_ordered(1.0, t)
+    p = (z * r).fma(polynomial(r, FAST_EXPM1), z.fma(0.5, low + rest))
+    return high, p, _signed_exponent(x, shifted)
+
+
 def expm1(x: Real) -> Real:
     """exp(x) - 1 as 2 (2^(k - 1) (1 + p) - 1 / 2), which does not overflow before the last step; error 0.81.
     """
