@@ -39,7 +39,7 @@ _MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.c
 
 
 class Job:
-    """An action to run once.
+    """An action to run once, and to forget then.
 
     Args:
         action: stores its result itself. An exception that it raises is logged.
@@ -70,7 +70,13 @@ class Job:
             # `Options(compile="eager")` prepares code without a job and raises.
             _warn(error)
         finally:
+            # Steps keep their jobs, and the action refers to the operands of a call.
+            self.action = _nothing
             self.ended = True
+
+
+def _nothing() -> None:
+    """The action of a job that has ended."""
 
 
 def _warn(error: Exception) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
+import numpy as np
 import pytest
 
 from nimblehlo.compiler.loops.llvm import compiler_processes
@@ -164,6 +167,17 @@ def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_job_that_has_ended_refers_to_no_operands() -> None:
+    """Steps keep their jobs, and a job's action the operands of the call that began it."""
+    array = np.ones(3)
+    reference = weakref.ref(array)
+    job = Job(functools.partial(np.negative, array), has_priority=True)
+    del array
+    assert reference() is not None
+    job.run()
+    assert job.ended and reference() is None
+
+
 def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -> None:
     background, begun, done = Background(), threading.Event(), []
     background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), has_priority=True))
