@@ -543,7 +543,7 @@ def run_with(handler, function, argument, Retention retention=None):
     """Call `function(argument)` while a handler allocates the arrays of this thread.
 
     Args:
-        retention: raised to the peak of all large arrays, including those of concurrent runs.
+        retention: follows the peak of all large arrays, including those of concurrent runs.
     """
     cdef size_t start = _begin_watch()
     before = PyDataMem_SetHandler(handler)
@@ -552,7 +552,7 @@ def run_with(handler, function, argument, Retention retention=None):
     finally:
         PyDataMem_SetHandler(before)
         if retention is not None:
-            retention.raise_to(_peak - start if _peak > start else 0)
+            retention.follow(_peak - start if _peak > start else 0)
         _end_watch()
         _raise_interruption()
 
@@ -600,8 +600,16 @@ cdef void _set_max_idle() noexcept nogil:
     _trim_to_need()
 
 
+cdef enum:
+    # Runs after whose number a claim forgets larger peaks of earlier ones.
+    _WINDOW = 8
+
+
 cdef class Retention:
     """A program's claim on idle memory, for as long as this object lives.
+
+    The claim follows the peaks of the last runs: a program's first runs may need more than later ones, for
+    which its code is compiled.
 
     Args:
         bytes: the peak of a run; a quarter is added, as blocks are larger than requested.
@@ -610,10 +618,16 @@ cdef class Retention:
 
     cdef Claim claim
     cdef size_t max_bytes
+    cdef size_t min_peak
+    cdef size_t earlier_peak
+    cdef size_t recent_peak
+    cdef size_t recent_runs
 
     def __cinit__(self, bytes, max_bytes=None):
         self.max_bytes = (<size_t>-1) >> 2 if max_bytes is None else max_bytes
-        self.claim.bytes = self._claimed(min(bytes, (<size_t>-1) >> 2))
+        self.min_peak = min(bytes, (<size_t>-1) >> 2)
+        self.earlier_peak = self.recent_peak = self.recent_runs = 0
+        self.claim.bytes = self._claimed(self.min_peak)
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous = &_claims
         self.claim.next = _claims.next
@@ -625,14 +639,18 @@ cdef class Retention:
     cdef size_t _claimed(self, size_t bytes) noexcept nogil:
         return min(bytes + bytes // 4, self.max_bytes)
 
-    cdef void raise_to(self, size_t bytes) noexcept nogil:
-        """Raise the claim to the measured peak of a run."""
-        cdef size_t claimed = self._claimed(bytes)
-        if claimed <= self.claim.bytes:
-            return
+    cdef void follow(self, size_t peak) noexcept nogil:
+        """Set the claim to the largest measured peak of the last runs; at least `_WINDOW` count."""
+        cdef size_t claimed
         PyThread_acquire_lock(_lock, 1)
-        self.claim.bytes = claimed
-        _set_max_idle()
+        self.recent_peak = max(self.recent_peak, peak)
+        claimed = self._claimed(max(self.min_peak, max(self.earlier_peak, self.recent_peak)))
+        self.recent_runs += 1
+        if self.recent_runs == _WINDOW:
+            self.earlier_peak, self.recent_peak, self.recent_runs = self.recent_peak, 0, 0
+        if claimed != self.claim.bytes:
+            self.claim.bytes = claimed
+            _set_max_idle()
         PyThread_release_lock(_lock)
 
     def __dealloc__(self):
