@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from enum import StrEnum
 from typing import Any, Final
 
@@ -71,6 +71,8 @@ class Implementation:
             then gets the argument ``out``, for each result an array or None, and may ignore it. It reads each
             element of the operand before it writes the result's element at the same position. Without
             pairs, it does not get ``out``.
+        baseline_overwrites: such pairs of what runs until native code does; the function takes ``out`` for
+            them too.
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
         compiles_ahead: whether `compile_ahead` may have other processes compile the code.
@@ -85,6 +87,7 @@ class Implementation:
     reason: str = ""
     takes_regions: bool = True
     may_overwrite: OverwritePairs = ()
+    baseline_overwrites: Collection[tuple[int, int]] = ()
     may_alias: bool = True
     compiles_when_called: bool = False
     compiles_ahead: bool = False

@@ -207,8 +207,13 @@ class AttentionFusion(Replaceable):
         multiply, compute_rows, multiply_weights = self.functions
         *of_rows, value = others
         position = self.attention.scores_operand
-        weights = compute_rows(*of_rows[:position], multiply(query, key), *of_rows[position:])
+        scores = multiply(query, key)
+        # The scores, which nothing else reads, are the largest array of most programs with an attention.
+        is_overwritten = (position, 0) in self.implementations[1].baseline_overwrites and scores.flags.carray
+        keywords = {"out": (scores,)} if is_overwritten else {}
+        weights = compute_rows(*of_rows[:position], scores, *of_rows[position:], **keywords)
         weights = weights[0] if isinstance(weights, tuple) else weights
+        del scores
         return multiply_weights(*((value, weights) if self.attention.weights_are_rhs else (weights, value)))
 
     def prepare(self) -> Runnable:

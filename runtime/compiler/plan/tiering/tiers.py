@@ -186,6 +186,7 @@ class Tiering(Replaceable):
         start = perf_counter()
         if function is not None:
             called, regions = function, {}
+            out = out if self.may_overwrite else None
         else:
             called, out = self.baseline, None if out is None else self._out_of_baseline(operands, out)
         result = called(*operands, **regions) if out is None else called(*operands, out=out, **regions)

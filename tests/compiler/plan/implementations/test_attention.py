@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from typing import Any
 
 import jax
@@ -69,6 +70,24 @@ def test_any_number_of_rows_and_columns(rows: int, columns: int) -> None:
 
 def test_blocks_of_long_rows() -> None:
     assert_same_bits(softmax_weighted, heads(61, 3000, (2,)))
+
+
+def test_three_steps_take_one_array_of_scores() -> None:
+    """Until the rows have native code, the weights overwrite the scores."""
+    rows, columns = 700, 1500
+    inputs = heads(rows, columns, (3,))
+    text = text_of(softmax_weighted, inputs)
+    executable = nimblehlo.compile(text, options=Options(threads=1))
+    assert JOINED in executable.explain("plan")
+    tracemalloc.start()
+    try:
+        (result,) = executable(*inputs)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 1.0 < peak / (3 * rows * columns * 4) < 1.9
+    (expected,) = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    assert same_bits(result, expected)
 
 
 @pytest.mark.parametrize("operands", [20, 21])
