@@ -65,7 +65,11 @@ class CodeGenerator:
             text: the module in LLVM IR.
             fast_compile: optimize less and unroll no loop, since the code's loops are too short to repay it.
         """
-        code: bytes = self.target_machine.emit_object(self.optimised(text, fast_compile))
+        return self.emitted(self.optimised(text, fast_compile))
+
+    def emitted(self, module: Any) -> bytes:
+        """The machine code of a module after LLVM's passes."""
+        code: bytes = self.target_machine.emit_object(module)
         return code
 
     def optimised(self, text: str, fast_compile: bool = False) -> Any:

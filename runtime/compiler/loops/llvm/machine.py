@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pathlib
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,15 @@ from ....kernels.launch.cache_files import (
 )
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
 from ....kernels.launch.spans import span
+from . import library_pages
 from .address_space import require_address_space
 from .codegen import USES_JIT_LINK, CodeGenerator
 
 if TYPE_CHECKING:
     from .compiler_processes import Compilation
+
+_MIN_RELEASE_SECONDS = 0.02
+"""Seconds between two releases of the library's pages. Compiling a module takes longer, loading one 1 ms."""
 
 Build = Callable[[], str]
 """Returns the text of the LLVM module that defines the requested function."""
@@ -101,11 +106,13 @@ class _Machine(CodeGenerator):
 
     def __init__(self) -> None:
         super().__init__()
+        library_pages.release()
         self.compiler = self.llvm.create_lljit_compiler(self.target_machine, use_jit_link=USES_JIT_LINK)
         self.loaded: dict[tuple[str, str], int] = {}
         self.keys: set[str] = set()
         self.libraries: list[Any] = []
         self.ahead: dict[str, Compilation] = {}
+        self.released = time.monotonic()
         self.folder = _folder(self.description)
 
     def has(self, key: str) -> bool:
@@ -132,9 +139,16 @@ class _Machine(CodeGenerator):
                 for name, address in zip(names, self.load(code, names, symbols), strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
+                self.release_pages()
             # It may have been submitted while this thread compiled.
             self.ahead.pop(key, None)
             return [self.loaded[key, name] for name in names]
+
+    def release_pages(self) -> None:
+        """Return the pages of LLVM's library, except where one module is loaded right after another."""
+        if time.monotonic() - self.released > _MIN_RELEASE_SECONDS:
+            library_pages.release()
+            self.released = time.monotonic()
 
     def compile_ahead(self, key: str, build: Build, fast_compile: bool) -> None:
         """See `compile_ahead`."""
@@ -170,10 +184,21 @@ class _Machine(CodeGenerator):
                 write_entry(path, code)
         return code
 
+    def optimised(self, text: str, fast_compile: bool = False) -> Any:
+        """See `CodeGenerator.optimised`."""
+        library_pages.release_before(library_pages.OPTIMIZER_BYTES)
+        return super().optimised(text, fast_compile)
+
+    def emitted(self, module: Any) -> bytes:
+        """See `CodeGenerator.emitted`."""
+        library_pages.release_before(library_pages.CODE_GENERATOR_BYTES)
+        return super().emitted(module)
+
     def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
         """Load machine code; returns the addresses of its functions."""
         from .vector_variants import library_symbols
 
+        library_pages.release_before(library_pages.LINKER_BYTES)
         loading = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for name in names:
             loading.export_symbol(name)

@@ -1,0 +1,91 @@
+"""The pages of LLVM's library go once code is compiled, and the peak holds those of one phase."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which pages are resident")
+
+CODE = """
+import json, pathlib
+import numpy as np
+import nimblehlo
+
+def kilobytes(file, field):
+    lines = pathlib.Path("/proc/self", file).read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+def mappings():
+    found = []
+    for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
+        first, *rest = line.split()
+        if not first.endswith(":"):
+            found.append({"range": first, "path": rest[-1]})
+        elif first in ("Rss:", "Anonymous:"):
+            found[-1][first] = int(rest[0])
+    return [one for one in found if "libllvmlite" in one["path"]]
+
+TEXT = '''func.func @main(%a: tensor<64x512xf32>) -> tensor<64x512xf32> {
+  %0 = stablehlo.add %a, %a : tensor<64x512xf32>
+  %1 = stablehlo.exponential %0 : tensor<64x512xf32>
+  return %1 : tensor<64x512xf32>
+}'''
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = kilobytes("status", "VmHWM:")
+executable = nimblehlo.compile(TEXT, options=nimblehlo.Options(compile="eager"))
+after = mappings()
+peak = kilobytes("status", "VmHWM:") - before
+executable(np.ones((64, 512), np.float32))
+again = nimblehlo.compile(TEXT.replace("add", "subtract"), options=nimblehlo.Options(compile="eager"))
+(result,) = again(np.ones((64, 512), np.float32))
+from nimblehlo.compiler.loops.llvm import library_pages
+ranges = [f"{one.start:08x}-{one.end:08x}" for one in library_pages._unwritable()]
+print(json.dumps({"mappings": after, "peak": peak, "sum": float(result.sum()), "released": ranges}))
+"""
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a new process finds that compiles two programs; sizes in KiB."""
+    folder = tmp_path_factory.mktemp("cache")
+    environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": str(folder)}
+    child = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert child.returncode == 0, child.stderr
+    found: dict[str, Any] = json.loads(child.stdout)
+    return found
+
+
+def test_pages_of_the_library_go_when_code_is_compiled(figures: dict[str, Any]) -> None:
+    """Some 75 MB would stay."""
+    assert sum(one["Rss:"] for one in figures["mappings"]) < 12_000
+    assert figures["sum"] == 64 * 512
+
+
+def test_the_peak_has_the_pages_of_one_phase(figures: dict[str, Any]) -> None:
+    """With those of all phases it would be some 92 MB."""
+    assert 20_000 < figures["peak"] < 72_000
+
+
+def test_relocated_pages_stay(figures: dict[str, Any]) -> None:
+    """They differ from those of the file."""
+    released = set(figures["released"])
+    assert len(released) >= 2 and released < {one["range"] for one in figures["mappings"]}
+    assert not any(one["Anonymous:"] for one in figures["mappings"] if one["range"] in released)
+
+
+def test_files_that_are_no_libraries_are_not_read(tmp_path: pathlib.Path) -> None:
+    from nimblehlo.compiler.loops.llvm import library_pages
+
+    path = tmp_path / "libllvmlite.so"
+    path.write_bytes(b"MZ" + bytes(100))
+    with pytest.raises(ValueError, match="no ELF file"):
+        library_pages._writable_ranges(path)
