@@ -37,8 +37,10 @@ def read_program(folder: Path) -> tuple[str, list[Array]]:
     return (folder / "module.mlir").read_text(), inputs
 
 
-def nimblehlo_call(text: str, inputs: list[Array], folder: Path) -> Callable[[], Callable[[], object]]:
-    """A function that compiles the module with NimbleHLO, and returns a call."""
+def nimblehlo_call(
+    text: str, inputs: list[Array], folder: Path | None = None
+) -> Callable[[], Callable[[], object]]:
+    """A function that compiles the module with NimbleHLO, and returns a call; FOLDER is not used."""
     import nimblehlo
 
     def compile() -> Callable[[], object]:
@@ -48,10 +50,13 @@ def nimblehlo_call(text: str, inputs: list[Array], folder: Path) -> Callable[[],
     return compile
 
 
-def xla_call(text: str, inputs: list[Array], folder: Path) -> Callable[[], Callable[[], object]]:
+def xla_call(
+    text: str, inputs: list[Array], folder: Path | None = None
+) -> Callable[[], Callable[[], object]]:
     """A function that compiles the module with XLA:CPU, and returns a call that waits for the results.
 
-    Like JAX's cache of compilations, it loads the executable that an earlier process has stored in FOLDER.
+    Like JAX's cache of compilations, it loads the executable that an earlier process has stored in FOLDER, if
+    one is given, and stores it there.
     """
     import jax
     from jax.extend.backend import get_backend
@@ -59,17 +64,18 @@ def xla_call(text: str, inputs: list[Array], folder: Path) -> Callable[[], Calla
 
     backend = get_backend("cpu")
     devices = xla_client.DeviceList(tuple(backend.devices()[:1]))
-    stored = folder / "executable.xla"
+    stored = folder / "executable.xla" if folder is not None else None
     with jax.enable_x64(True):
         arrays = [jax.device_put(array).block_until_ready() for array in inputs]
 
     def compile() -> Callable[[], object]:
-        if stored.exists():
+        if stored is not None and stored.exists():
             options = xla_client.CompileOptions()
             compiled = backend.deserialize_executable(stored.read_bytes(), devices, options)
         else:
             compiled = backend.compile_and_load(text, devices, xla_client.CompileOptions())
-            stored.write_bytes(compiled.serialize())
+            if stored is not None:
+                stored.write_bytes(compiled.serialize())
 
         def call() -> None:
             for result in compiled.execute_sharded(arrays).disassemble_into_single_device_arrays():

@@ -17,7 +17,7 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import bounds, counted_calls, dashboard, early_calls, layers, plot, short
+from benchmarks import bounds, counted_calls, dashboard, early_calls, layers, plot, process_memory, short
 from benchmarks.ablation import generated_code as codegen_ablation
 from benchmarks.ablation import kernels as ablation
 from benchmarks.ablation.measuring import replaced
@@ -355,6 +355,33 @@ def test_systems_are_counted_in_new_processes_with_an_empty_and_a_warm_cache(
             assert counts[cache][system][0] == 0 < counts[cache][system][1]
     printed = capsys.readouterr().out.splitlines()
     assert name in printed[1] and "1 programs: at least XLA:CPU's calls in" in printed[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process takes")
+def test_memory_that_programs_add_is_measured_in_new_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, count = tmp_path / "memory.json", 4_000_000
+    text = f"""func.func @main(%a: tensor<{count}xf32>) -> tensor<{count}xf32> {{
+      %0 = stablehlo.add %a, %a : tensor<{count}xf32>
+      return %0 : tensor<{count}xf32>
+    }}"""
+    program = Model("sum", text, [np.ones(count, np.float32)])
+    monkeypatch.setattr(process_memory, "programs", lambda names, is_of_models: [program])
+    monkeypatch.setattr("sys.argv", ["process_memory", "--seconds", "0.1", "--json", str(file)])
+    assert process_memory.main() == 0
+    figures = json.loads(file.read_text())["sum"]
+    for system in process_memory.SYSTEMS:
+        first, peak, steady = (figures[system][name] for name in process_memory.FIGURES)
+        assert 4 * count <= first <= peak < 4 * count + 200_000_000 and steady <= peak
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1].startswith("sum ") and printed[2].startswith("1 programs: geometric mean")
+
+
+def test_peaks_above_those_of_xla_are_named() -> None:
+    one, two = {"peak": 3}, {"peak": 4}
+    outcomes = {"a": {"nimblehlo": one, "xla": two}, "b": {"nimblehlo": two, "xla": one}}
+    assert process_memory.summary(outcomes) == "2 programs: geometric mean 1.00, 1 above XLA:CPU: b"
 
 
 def test_pairs_without_a_call_do_not_count() -> None:

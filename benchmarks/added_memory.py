@@ -1,0 +1,115 @@
+"""Measures what a program adds to the memory of a new process: see `benchmarks.process_memory`.
+
+    python -m benchmarks.added_memory {nimblehlo,xla} FOLDER SECONDS
+
+FOLDER holds what `counted_calls.write_program` has written. The memory that the process has before the
+program is compiled, with the runtime imported and the inputs placed, is subtracted from every figure. Linux
+only: the figures are the kernel's, from `/proc`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from .counted_calls import CALLS, read_program
+from .measuring import warm_up
+
+MIN_CALLS = 30
+"""Calls until the steady state."""
+_SAMPLING_SECONDS = 0.01
+"""Seconds between two looks at the processes that compile."""
+_PROCESS = Path("/proc/self")
+
+
+def kilobytes(status: Path, field: str) -> int:
+    """A figure of a process's file `status` or `smaps_rollup`, in KiB."""
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(field))
+
+
+def resident() -> int:
+    """The resident memory of this process in KiB, counted exactly: `status` may be off by some 100 KiB."""
+    return kilobytes(_PROCESS / "smaps_rollup", "Rss:")
+
+
+def _children() -> Iterator[int]:
+    for thread in (_PROCESS / "task").iterdir():
+        with suppress(OSError):
+            yield from map(int, (thread / "children").read_text().split())
+
+
+def _anonymous_of_children() -> int:
+    """The KiB that only child processes have: pages of libraries are shared with this process."""
+    total = 0
+    for process in _children():
+        with suppress(OSError, StopIteration):
+            total += kilobytes(Path(f"/proc/{process}/status"), "RssAnon:")
+    return total
+
+
+class PeakMemory:
+    """The most memory since `restart`, of this process and of those that it starts."""
+
+    def __init__(self) -> None:
+        self.of_both = 0
+        self.of_children = 0
+        threading.Thread(target=self._sample, daemon=True).start()
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the peak so far."""
+        self.of_both = self.of_children = 0
+        # Resets VmHWM to the resident memory; see proc_pid_clear_refs(5).
+        (_PROCESS / "clear_refs").write_text("5")
+
+    def _sample(self) -> None:
+        wait = threading.Event()
+        while not wait.wait(_SAMPLING_SECONDS):
+            children = _anonymous_of_children()
+            if children:
+                self.of_children = max(self.of_children, children)
+                self.of_both = max(self.of_both, children + kilobytes(_PROCESS / "status", "VmRSS:"))
+
+    def kilobytes(self) -> int:
+        """The peak: the kernel's of this process, or a larger sample that child processes are part of."""
+        return max(kilobytes(_PROCESS / "status", "VmHWM:"), self.of_both)
+
+
+def added(system: str, folder: Path, seconds: float) -> dict[str, int]:
+    """The figures of a program in bytes: `first`, `peak`, `steady`, `steady_anonymous`, `compilers`."""
+    prepare = CALLS[system](*read_program(folder))
+    peak = PeakMemory()
+    gc.collect()
+    before = resident()
+    anonymous = kilobytes(_PROCESS / "smaps_rollup", "Anonymous:")
+    peak.restart()
+    call = prepare()
+    call()
+    first = peak.kilobytes() - before
+    warm_up(call, seconds, MIN_CALLS)
+    figures = {
+        "first": first,
+        "peak": peak.kilobytes() - before,
+        "steady": resident() - before,
+        "steady_anonymous": kilobytes(_PROCESS / "smaps_rollup", "Anonymous:") - anonymous,
+        "compilers": peak.of_children,
+    }
+    return {name: 1024 * max(0, figure) for name, figure in figures.items()}
+
+
+def main() -> None:
+    """Print the figures."""
+    system, folder, seconds = sys.argv[1:]
+    print("FIGURES", json.dumps(added(system, Path(folder), float(seconds))), flush=True)
+    # Threads of XLA's that end later than Python would be waited for.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
