@@ -95,3 +95,24 @@ def test_a_part_that_fails_fails_the_whole_after_the_others(machine: Machine, fa
     assert status == 1
     assert len(calls) == 3
     assert output.count("FAILED after") == (1 if failing == "bin/make" else 2)
+
+
+def test_whether_there_is_a_browser_is_told_at_the_end(machine: Machine) -> None:
+    (machine.root / "browser").write_text("#!/bin/sh\n")
+    (machine.root / "browser").chmod(0o755)
+    found = str(machine.root / "browser")
+    assert machine.run(NIMBLEHLO_BROWSER=found)[2].splitlines()[-1] == f"tests of pages: in {found}"
+    status, _, output = machine.run(NIMBLEHLO_BROWSER="/no/browser")
+    assert status == 0 and output.splitlines()[-1].startswith("tests of pages: SKIPPED where they need")
+
+
+def test_a_service_installs_the_browser(machine: Machine) -> None:
+    """Root only, and only where CI is set."""
+    machine.program("bin/id", "echo 0")
+    machine.program("bin/apt-get", "")
+    installs = "-qq install --yes --no-install-recommends chromium"
+    assert installs not in machine.run(NIMBLEHLO_BROWSER="/no/browser")[1]
+    assert installs in machine.run(NIMBLEHLO_BROWSER="/no/browser", CI="true")[1]
+    (machine.root / "calls").unlink()
+    machine.program("bin/id", "echo 1000")
+    assert installs not in machine.run(NIMBLEHLO_BROWSER="/no/browser", CI="true")[1]
