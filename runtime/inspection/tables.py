@@ -27,7 +27,9 @@ _STYLE: Final = """<style>
 .nimblehlo { font-size: 15px; line-height: 1.45; overflow-x: auto; }
 .nimblehlo table { border-collapse: collapse; font-size: 15px; margin: .4em 0; }
 .nimblehlo th, .nimblehlo td { text-align: left; padding: .1em .7em .1em 0; white-space: nowrap;
-  background: none; border-bottom: 1px solid color-mix(in srgb, currentcolor 20%, transparent); }
+  background: none; border-bottom: 1px solid color-mix(in srgb, currentcolor 20%, transparent);
+  vertical-align: top; }
+.nimblehlo td.wraps { white-space: normal; min-width: 11em; overflow-wrap: anywhere; }
 .nimblehlo .right { text-align: right; } .nimblehlo .bad { color: #d93025; font-weight: 600; }
 .nimblehlo .good { color: #1e8e3e; } .nimblehlo .quiet { opacity: .75; } .nimblehlo p { margin: .2em 0; }
 </style>"""
@@ -65,7 +67,7 @@ class Column(Record):
     Attributes:
         title: its heading.
         right: whether its cells are aligned to the right.
-        shrinks: whether its cells are shortened in the middle if the table does not fit.
+        shrinks: whether its cells are shortened in the middle if the table does not fit; in HTML they wrap.
     """
 
     title: str
@@ -137,8 +139,9 @@ class Table(Record):
 
 
 def _cell(tag: str, column: Column, text: str) -> str:
-    alignment = ' class="right"' if column.right else ""
-    return f"<{tag}{alignment}>{escape(text)}</{tag}>"
+    kind = "right" if column.right else "wraps" if column.shrinks else ""
+    shown = f' class="{kind}"' if kind else ""
+    return f"<{tag}{shown}>{escape(text)}</{tag}>"
 
 
 def shortened(text: str, width: int) -> str:
