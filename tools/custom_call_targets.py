@@ -20,9 +20,10 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "custom_calls.md"
 
 HEAD = """# Custom calls
 
-The names that JAX, XLA, PyTorch/XLA, TensorFlow, ByteIR, Enzyme-JAX and the tests of StableHLO write as the
-target of a `custom_call`. `register_custom_call` adds functions of your own. Written by
-`tools/custom_call_targets.py` from the declarations in `runtime/program/ops/custom_calls/`.
+The names that JAX, XLA, PyTorch/XLA, TensorFlow and compilers around them write as the target of a
+`custom_call`; torchax and torch-mlir write none of their own. `tools/producer_targets.py` finds the names in
+their sources and fails for one that is missing here. `register_custom_call` adds functions of your own.
+Written by `tools/custom_call_targets.py` from the declarations in `runtime/program/ops/custom_calls/`.
 
 ## Served
 """

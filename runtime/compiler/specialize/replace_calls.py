@@ -8,7 +8,12 @@ from ...program.ir import (
     Operation,
 )
 from ...program.ops.control.composite import Composite
-from ...program.ops.custom_calls.encoded_operations import VERSION, without_default_flags
+from ...program.ops.custom_calls.encoded_operations import (
+    VERSION,
+    declared_names,
+    with_attributes_of_chlo,
+    without_default_flags,
+)
 from ...program.ops.framework.declaration import Op
 from ...program.ops.framework.op_registry import MODULE_OF_OPERATION
 from ...program.ops.framework.verify import verify_view
@@ -37,11 +42,10 @@ def recomposed(composite: Operation) -> Operation | None:
     if attributes is None:
         return None
     types = [result.type for result in composite.results]
-    operation = Operation(name, composite.operands, types, attributes, location=composite.location)
     try:
-        declared = Op.of(operation)
-        verify_view(declared)
+        attributes = with_attributes_of_chlo(name, attributes)
+        operation = Operation(name, composite.operands, types, attributes, location=composite.location)
+        verify_view(Op.of(operation))
     except NimbleError:
         return None
-    names = {field.key or field.name for field in declared.declared_attributes}
-    return operation if attributes.keys() <= names else None
+    return operation if attributes.keys() <= declared_names(name) else None

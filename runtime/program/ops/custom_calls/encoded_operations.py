@@ -28,6 +28,7 @@ from ...ir import (
     StringAttribute,
 )
 from ..framework.declaration import lookup
+from ..framework.encoding import encode_attributes
 from ..numerics.lapack_library import ELEMENTS
 from .lapack import ROUTINES, Shape, routine_name
 from .view import TYPED_FFI
@@ -45,6 +46,7 @@ ENCODED: Final[dict[str, str]] = {
     **{f"mhlo.{name}": f"stablehlo.{name}" for name in ("dynamic_reshape", "real_dynamic_slice")},
     "mhlo.topk": "chlo.top_k",
     "chlo.top_k": "chlo.top_k",
+    "chlo.ragged_dot": "chlo.ragged_dot",
 }
 """The operation that each target stands for."""
 
@@ -75,6 +77,45 @@ def without_default_flags(attributes: Mapping[str, Attribute]) -> dict[str, Attr
     return {name: value for name, value in attributes.items() if name not in DEFAULT_FLAGS}
 
 
+def declared_names(name: str) -> set[str]:
+    """The attributes that the operation `name` declares, those with several of its fields among them."""
+    declaration = lookup(name)
+    assert declaration is not None
+    return {field.of or field.key or field.name for field in declaration.declared_attributes}
+
+
+def with_attributes_of_chlo(name: str, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Attributes of the operation `name` of which some are written by those that every dialect has.
+
+    An attribute with fields is an array of theirs, and a member of an enumeration its name as a string.
+
+    Raises:
+        VerifyError: an array has another number of fields, or there is no such member.
+    """
+    declaration = lookup(name)
+    assert declaration is not None
+    declared = declaration.declared_attributes
+    values: dict[str, object] = {}
+    read = set()
+    for key, attribute in attributes.items():
+        members = attribute.values if isinstance(attribute, ArrayAttribute) else ()
+        fields = [one.name for one in declared if one.of == key]
+        if fields and all(isinstance(one, DenseElementsAttribute) for one in members):
+            arrays = [one.array for one in members if isinstance(one, DenseElementsAttribute)]
+            if len(arrays) != len(fields) or any(one.ndim != 1 for one in arrays):
+                raise VerifyError(f"{key} must be an array of {', '.join(fields)}")
+            values.update(zip(fields, (tuple(map(int, one)) for one in arrays), strict=True))
+            read.add(key)
+        elif members and all(isinstance(one, StringAttribute) for one in members):
+            values[key] = tuple(one.value for one in members if isinstance(one, StringAttribute))
+            read.add(key)
+    try:
+        encoded = encode_attributes(name, values)
+    except (KeyError, ValueError) as error:
+        raise VerifyError(f"an attribute of {name} has no such value: {error}") from error
+    return {**{key: value for key, value in attributes.items() if key not in read}, **encoded}
+
+
 def encoded_attributes(call: Operation, name: str) -> dict[str, Attribute]:
     """The attributes of the operation `name` that a call stands for.
 
@@ -99,13 +140,13 @@ def encoded_attributes(call: Operation, name: str) -> dict[str, Attribute]:
         raise _unsupported(call, f"{name} implements {flags} alone")
     # Names with a dialect are annotations, which change no result.
     attributes = {key: value for key, value in attributes.items() if "." not in key and key not in ADVICE}
-    declaration = lookup(name)
-    assert declaration is not None
-    declared = {field.key or field.name for field in declaration.declared_attributes}
-    for key in attributes.keys() - declared - SEGMENT_SIZES:
+    for key in attributes.keys() - declared_names(name) - SEGMENT_SIZES:
         reason = f"there is an attribute {key}, which {name} lacks"
         raise VerifyError(reason, operation=call.name, location=call.location)
-    return attributes
+    try:
+        return with_attributes_of_chlo(name, attributes)
+    except VerifyError as error:
+        raise VerifyError(error.reason, operation=call.name, location=call.location) from error
 
 
 def _unsupported(call: Operation, reason: str) -> UnsupportedError:

@@ -1,7 +1,8 @@
 """Which programs write a custom call target.
 
 Source: the sources of JAX 0.4 to 0.12, XLA (its client library, its passes, and its conversions between HLO,
-MHLO and StableHLO), PyTorch/XLA, TensorFlow, ByteIR, Enzyme-JAX and StableHLO's tests.
+MHLO and StableHLO), PyTorch/XLA, torchax, torch-mlir, TensorFlow, Shardy, ByteIR, Enzyme-JAX, Reactant,
+BladeDISC, Tenstorrent's compiler, and StableHLO with its tests.
 """
 
 from __future__ import annotations
@@ -25,6 +26,26 @@ PRODUCERS: Final[dict[str, str]] = {
     "AllocateBuffer": _JAX_AND_XLA,
     "ApproxTopK": _JAX_AND_XLA,
     "AssumeGatherIndicesInBound": _XLA,
+    "Cholesky": _XLA,
+    "CompactWyHelper": _XLA,
+    "ConcatBitcast": _XLA,
+    "Dynamic*": _XLA,
+    "GatherScatterIndicesBitpacked": _XLA,
+    "GetRngSeed": _XLA,
+    "HostExecute": _XLA,
+    "InvertDiagBlocks*": _XLA,
+    "NopReturnToken": _XLA,
+    "PlaceHolder": _XLA,
+    "QrDecompositionBlock": _XLA,
+    "SliceId": _XLA,
+    "WindowPrefetch": _XLA,
+    "_SPMDInternalOp_*": _XLA,
+    "_xla_multi_module_call": _XLA,
+    "cutlass_*": _XLA,
+    "stablehlo.shape_refinement_operand_wrapper": "StableHLO",
+    "xla.debug.Log": _XLA,
+    "xla.gpu.*": _XLA,
+    "xla.megascale.*": _XLA,
     "CreateBuffer": _JAX_AND_XLA,
     "CustomSPMDPartitioning": _JAX_AND_XLA,
     "Eigh": _JAX_AND_XLA,
@@ -62,7 +83,16 @@ PRODUCERS: Final[dict[str, str]] = {
     # What other projects write.
     "byteir.*": "ByteIR",
     "check.*": "tests of StableHLO",
+    "CallTfKernel*": "TensorFlow",
+    "GenericTfCallback*": "TensorFlow",
+    "enzymejax_*": "Enzyme-JAX",
     "enzymexla_*": "Enzyme-JAX",
+    "jaxzyme.*": "Enzyme-JAX",
+    "ral_*": "BladeDISC",
+    "reactant_*": "Reactant",
+    "tenstorrent.*": "Tenstorrent's compiler",
+    "torch_blade.*": "BladeDISC",
+    "tt.*": "Tenstorrent's compiler",
     "tf.call_tf_function": "JAX",
     "tf.*": "ByteIR",
     # The rest is JAX's: LAPACK, callbacks, kernels of GPUs, sizes that are operands.

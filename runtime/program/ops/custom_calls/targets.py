@@ -218,6 +218,7 @@ SHARDING_ANNOTATIONS: Final = (
     "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.PropagationBarrier",
 )
 """Targets that say how values are sharded over devices, and return their operands on one device."""
 
@@ -232,9 +233,15 @@ PLACEMENTS: Final = (
 )
 """Targets that say where or how a value is stored, and return their operands."""
 
-ANNOTATIONS: Final = ("AssumeGatherIndicesInBound", "mhlo.domain", "xla_mark_tensor")
+ANNOTATIONS: Final = (
+    "AssumeGatherIndicesInBound",
+    "mhlo.domain",
+    "stablehlo.shape_refinement_operand_wrapper",
+    "xla_mark_tensor",
+)
 """Targets that tell a compiler something of a value, and return their operands: XLA's marks of indices and of
-the boundary of a sharding, and PyTorch/XLA's mark of the boundary of a pattern."""
+the boundary of a sharding, StableHLO's of arguments whose sizes have become known, and PyTorch/XLA's of the
+boundary of a pattern."""
 
 _LAPACK: Final[Mapping[str, Routine | ScaledRoutine]] = {**ROUTINES, **SCALED_ROUTINES}
 

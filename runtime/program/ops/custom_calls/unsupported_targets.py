@@ -21,6 +21,10 @@ QUANTIZED: Final = (
     "it has types as text, which PyTorch/XLA's export replaces: export the program to StableHLO"
 )
 BYTEIR: Final = "it is an operation of ByteIR's runtime"
+BLADEDISC: Final = "it is an operation of BladeDISC's runtime"
+TENSTORRENT: Final = "it is an operation of Tenstorrent's processors"
+PACKED: Final = "it has operands of two packed numbers an element, which products of StableHLO lack"
+COMPILED: Final = "it is an instruction of XLA's compiled modules: take the program before XLA compiles it"
 PROCESS: Final = "it calls a function of another process or framework"
 
 UNSUPPORTED: Final[dict[str, str]] = {
@@ -29,15 +33,21 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "InspectSharding": DEVICES,
     "mhlo.all_to_all": DEVICES,
     # Lowering rules of GPUs; programs that are exported for several platforms contain them in branches.
+    "__cub$*": GPU,
+    "__cublas$*": GPU,
     "__cudnn$*": GPU,
+    "__cusolver$*": GPU,
     "__gpu$*": GPU,
     "__op$*": GPU,
+    "__xla_gpu_*": GPU,
     "cu_*": GPU,
     "cublas*": GPU,
     "cuda_*": GPU,
     "cudnn_*": GPU,
     "cusolver*": GPU,
     "cusparse*": GPU,
+    "cutlass_*": GPU,
+    "enzymejax_cublas_*": GPU,
     "fused": GPU,
     "hip_*": GPU,
     "hipblas*": GPU,
@@ -47,12 +57,19 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "mosaic_gpu*": GPU,
     "thunky.*": GPU,
     "triton_kernel_call*": GPU,
+    "xla.gpu.*": GPU,
     "xla_buffer_python_gpu_callback*": GPU,
     "xla_python_gpu_callback": GPU,
     "xla_ffi_python_gpu_callback": GPU,
     "xla_ffi_partitioned_python_gpu_callback": GPU,
     # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
+    "Cholesky": TPU,
+    "CompactWyHelper": TPU,
     "Eigh": TPU,
+    "InvertDiagBlocks*": TPU,
+    "QrDecompositionBlock": TPU,
+    "xla.debug.Log": TPU,
+    "xla.megascale.*": TPU,
     "ResizeBilinear*": TPU,
     "ResizeNearest*": TPU,
     "LuDecomposition": TPU,
@@ -64,10 +81,31 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "xla_python_tpu_callback": TPU,
     "ducc_fft": DESCRIPTOR,
     "dynamic_ducc_fft": DESCRIPTOR,
+    "DynamicConvolution*": BOUNDED,
+    "DynamicReduceWindowSamePadding": BOUNDED,
+    "DynamicSelectAndScatterSamePadding": BOUNDED,
     "PadToStatic": BOUNDED,
     "SetBound": BOUNDED,
     "SliceToDynamic": BOUNDED,
+    # What XLA's passes and backends write while they compile.
+    "ConcatBitcast": COMPILED,
+    "DynamicGte": COMPILED,
+    "DynamicTuple": COMPILED,
+    "GatherScatterIndicesBitpacked": COMPILED,
+    "HostExecute": COMPILED,
+    "NopReturnToken": COMPILED,
+    "PlaceHolder": COMPILED,
+    "SliceId": COMPILED,
+    "WindowPrefetch": COMPILED,
+    "_SPMDInternalOp_*": COMPILED,
+    "__nop": COMPILED,
+    "__onednn$*": COMPILED,
+    "__xla_internal_*": COMPILED,
+    "_xla_multi_module_call": COMPILED,
+    "GetRngSeed": GENERATOR,
     # Features of MHLO that StableHLO lacks.
+    "mhlo.dot": PACKED,
+    "mhlo.dot_general": PACKED,
     "mhlo.convolution": ROLES,
     "mhlo.stochastic_convert": RANDOM_BITS,
     "mhlo.xla.rng_get_and_update_state": GENERATOR,
@@ -78,6 +116,14 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "byteir.*": BYTEIR,
     "tf.*": BYTEIR,
     "enzymexla_*": PROCESS,
+    "jaxzyme.*": PROCESS,
+    "reactant_*": PROCESS,
+    "CallTfKernel*": PROCESS,
+    "GenericTfCallback*": PROCESS,
+    "ral_*": BLADEDISC,
+    "torch_blade.*": BLADEDISC,
+    "tenstorrent.*": TENSTORRENT,
+    "tt.*": TENSTORRENT,
     # JAX before 0.7: the descriptor is the address of a Python function.
     "xla_python_cpu_callback": PROCESS,
 }

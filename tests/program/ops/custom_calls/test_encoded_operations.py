@@ -39,6 +39,7 @@ def test_each_unary_operation_is_tested() -> None:
     others = {
         "mhlo.topk",
         "chlo.top_k",
+        "chlo.ragged_dot",
         # Tested with their producers.
         "mhlo.custom_call",
         "mhlo.dynamic_reshape",
@@ -229,4 +230,61 @@ REFUSED = {
 def test_refused(name: str) -> None:
     text, error, message = REFUSED[name]
     with pytest.raises(error, match=re.escape(message)):
+        nimblehlo.load(text)
+
+
+NUMBERS = ", ".join(
+    f"dense<{values}> : tensor<{len(values)}xi64>" for values in ([], [], [1], [1], [0], [0])
+).replace("dense<[]>", "dense<>")
+RAGGED = f"ragged_dot_dimension_numbers = [{NUMBERS}], precision_config = [%s]"
+
+
+@pytest.mark.parametrize(
+    "call_text",
+    [
+        "stablehlo.custom_call @chlo.ragged_dot(%a, %b, %g)"
+        " {mhlo.attributes = {ATTRIBUTES}, mhlo.version = 1 : i64}",
+        'stablehlo.composite "chlo.ragged_dot" %a, %b, %g {'
+        " composite_attributes = {ATTRIBUTES}, decomposition = @none, version = 1 : i32}",
+    ],
+    ids=["custom call", "composite"],
+)
+def test_ragged_products_have_their_attributes_as_arrays(call_text: str) -> None:
+    """XLA writes fields as arrays, and precisions as strings: versioned programs have none of CHLO's."""
+    text = f"""
+    func.func @main(%a: tensor<5x2xf32>, %b: tensor<3x2x4xf32>, %g: tensor<3xi32>) -> tensor<5x4xf32> {{
+      %0 = {call_text.replace("ATTRIBUTES", RAGGED % '"HIGHEST", "DEFAULT"')}
+        : (tensor<5x2xf32>, tensor<3x2x4xf32>, tensor<3xi32>) -> tensor<5x4xf32>
+      return %0 : tensor<5x4xf32>
+    }}
+    func.func private @none(%a: tensor<5x2xf32>, %b: tensor<3x2x4xf32>, %g: tensor<3xi32>)
+        -> tensor<5x4xf32> {{
+      %0 = stablehlo.constant dense<7.0> : tensor<5x4xf32>
+      return %0 : tensor<5x4xf32>
+    }}"""
+    generator = np.random.default_rng(0)
+    a = generator.integers(-9, 9, (5, 2)).astype(np.float32)
+    b = generator.integers(-9, 9, (3, 2, 4)).astype(np.float32)
+    groups = np.repeat(np.arange(3), [2, 1, 2])
+    expected = np.stack([row @ b[group] for group, row in zip(groups, a, strict=True)])
+    sizes = np.array([2, 1, 2], np.int32)
+    assert_same_bits(run_every_way(text, a, b, sizes)[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        (RAGGED % '"SOME"', "no such value: 'SOME'"),
+        (RAGGED.replace("dense<[0]> : tensor<1xi64>, ", "", 1) % "", "an array of lhs_batching"),
+    ],
+    ids=["precision", "fields"],
+)
+def test_attributes_of_ragged_products_that_are_wrong(attributes: str, reason: str) -> None:
+    text = f"""
+    func.func @main(%a: tensor<5x2xf32>, %b: tensor<3x2x4xf32>, %g: tensor<3xi32>) -> tensor<5x4xf32> {{
+      %0 = stablehlo.custom_call @chlo.ragged_dot(%a, %b, %g) {{mhlo.attributes = {{{attributes}}}}}
+        : (tensor<5x2xf32>, tensor<3x2x4xf32>, tensor<3xi32>) -> tensor<5x4xf32>
+      return %0 : tensor<5x4xf32>
+    }}"""
+    with pytest.raises(VerifyError, match=reason):
         nimblehlo.load(text)

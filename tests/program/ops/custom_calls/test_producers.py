@@ -211,3 +211,84 @@ def test_refused(name: str) -> None:
     text, error, message = REFUSED[name]
     with pytest.raises(error, match=re.escape(message)):
         load(text)
+
+
+def test_a_barrier_of_shardy_is_its_operand() -> None:
+    text = """func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+      %0 = stablehlo.custom_call @xla.sdy.PropagationBarrier(%x) {
+        mhlo.frontend_attributes = {xla.sdy.allowed_direction = "FORWARD"}
+      } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }"""
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
+    assert_same_bits(run_every_way(text, x)[0], x)
+
+
+def test_an_argument_whose_sizes_have_become_known() -> None:
+    """As StableHLO's pass writes it: the rest of the program still has the unknown size."""
+    text = """func.func @main(%x: tensor<2x3xf32>) -> tensor<?x3xf32> {
+      %c = stablehlo.constant dense<[2, 3]> : tensor<2xi64>
+      %0 = stablehlo.custom_call @stablehlo.shape_refinement_operand_wrapper(%x, %c) {
+        indices_of_shape_operands = dense<1> : tensor<1xi64>
+      } : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<?x3xf32>
+      %1 = stablehlo.add %0, %0 : tensor<?x3xf32>
+      return %1 : tensor<?x3xf32>
+    }"""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert_same_bits(run_every_way(text, x)[0], x + x)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("DynamicConvolutionInputGrad", "padded values"),
+        ("GetRngSeed", "random generator"),
+        ("GenericTfCallbackGPU", "another process or framework"),
+        ("QrDecompositionBlock", "TPUs"),
+        ("__cublas$lt$groupedMatmul", "GPUs"),
+        ("__onednn$matmul", "compiled modules"),
+        ("_SPMDInternalOp_RotateRight", "compiled modules"),
+        ("mhlo.dot", "packed numbers"),
+        ("tt.paged_update_cache", "Tenstorrent"),
+    ],
+)
+def test_what_other_targets_need_is_told(target: str, reason: str) -> None:
+    text = f"""func.func @main(%x: tensor<2xi32>) -> tensor<2xi32> {{
+      %0 = "stablehlo.custom_call"(%x) {{call_target_name = "{target}"}} : (tensor<2xi32>) -> tensor<2xi32>
+      return %0 : tensor<2xi32>
+    }}"""
+    with pytest.raises(UnsupportedError, match=f"no target @{re.escape(target)}: it .*{reason}"):
+        execute(text, [np.zeros(2, np.int32)])
+
+
+MHLO_ATTRIBUTES = """
+module @m attributes {
+  mhlo.cross_program_prefetches = [], mhlo.frontend_attributes = {a = "b"}, mhlo.input_output_alias = [],
+  mhlo.is_dynamic = false, mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32,
+  mhlo.spmd_output_sharding = "{replicated}", mhlo.spmd_parameters_shardings = ["{replicated}"],
+  mhlo.use_auto_spmd_partitioning = false,
+  mhlo.xla_entry_computation_parameter_layouts = [dense<0> : tensor<1xindex>],
+  mhlo.xla_entry_computation_parameter_tiles = [[]],
+  mhlo.xla_entry_computation_result_layout = [dense<0> : tensor<1xindex>],
+  mhlo.xla_entry_computation_result_tiles = [[]]
+} {
+  func.func @main(%x: tensor<3xf32> {
+    mhlo.is_same_data_across_replicas = true, mhlo.layout_mode = "default", mhlo.memory_kind = "device",
+    mhlo.parameter_replication = [true], mhlo.sharding = "{replicated}"
+  }) -> (tensor<3xf32> {
+    mhlo.layout_mode = "default", mhlo.memory_kind = "device", mhlo.sharding = "{replicated}"
+  })
+      attributes {mhlo.operand_memory_spaces = [0], mhlo.result_memory_spaces = [0]} {
+    %0 = stablehlo.add %x, %x {
+      mhlo.cpu_features = "+avx", mhlo.frontend_attributes = {a = "b"}, mhlo.literal = "x",
+      mhlo.original_value = "{{}}", mhlo.sharding = "{replicated}", mhlo.unknown = 1 : i32
+    } : tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+}
+"""
+
+
+def test_every_attribute_of_mhlo_that_xla_writes_is_taken() -> None:
+    x = np.array([1, 2, 3], np.float32)
+    assert_same_bits(run_every_way(MHLO_ATTRIBUTES, x)[0], x + x)
