@@ -6,14 +6,17 @@ project = "NimbleHLO"
 author = "the NimbleHLO developers"
 version = release = nimblehlo.__version__
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
 ]
 myst_enable_extensions = ["colon_fence"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+# Tutorials show the outputs that tools/notebooks.py has stored and tests compare.
+nb_execution_mode = "off"
+nb_merge_streams = True
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"NimbleHLO {nimblehlo.__version__}"

@@ -16,7 +16,7 @@ from tests.support import browser
 def html(project_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the pages."""
     pytest.importorskip("sphinx")
-    pytest.importorskip("myst_parser")
+    pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     pytest.importorskip("sphinx_design")
     pytest.importorskip("sphinx_copybutton")
