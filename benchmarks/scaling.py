@@ -1,9 +1,10 @@
 """Predict how programs scale to more processors than this machine has, and check the prediction at those it
 has.
 
-    python -m benchmarks.scaling                      the large programs of `benchmarks/programs`, and large
-    models python -m benchmarks.scaling network_transformer transformers_gpt2_training
+    python -m benchmarks.scaling                      `benchmarks/programs`, and large models of libraries
+    python -m benchmarks.scaling network_transformer transformers_gpt2_training
     python -m benchmarks.scaling --held 0.7           also what holds large programs below this efficiency
+    python -m benchmarks.scaling --write              also writes the tables of docs/profiling.md
 
 Each program runs in a process of its own, which plans for 128 threads, and records the tasks of each launch
 on one thread (`nimblehlo.inspection.profiling.thread_simulation`). The table has the speed-up over one thread
@@ -29,7 +30,7 @@ from nimblehlo.inspection.profiling.thread_simulation import RecordedCall, is_sh
 from nimblehlo.kernels.launch.threads import available_threads, usable_processors
 
 from .libraries.declaration import library_programs
-from .measuring import figures, seconds, warm_up
+from .measuring import ROOT, figures, seconds, warm_up
 from .programs import PROGRAMS, SIZES
 
 THREADS = (2, 4, 8, 16, 32, 64, 128)
@@ -52,6 +53,8 @@ _WARM_UP_SECONDS, _RECORDED_SECONDS, _TIMED_SECONDS = 2.0, 1.0, 0.6
 _MIN_RECORDED, _MAX_RECORDED = 5, 40
 """Recorded calls."""
 _REASONS_SHOWN = 4
+DOCUMENT = ROOT / "docs" / "profiling.md"
+BEGIN, END = "<!-- begin: benchmarks/scaling.py -->\n", "<!-- end: benchmarks/scaling.py -->\n"
 
 
 class Prediction(NamedTuple):
@@ -164,6 +167,36 @@ def row(name: str, wide: Prediction, narrow: Prediction) -> str:
     )
 
 
+def markdown(predictions: dict[str, Prediction], narrow: dict[str, Prediction], here: int) -> str:
+    """The table as Markdown."""
+    counts = " | ".join(str(count) for count in THREADS)
+    lines = [
+        f"| program | 1 thread, ms | {counts} | at {here} timed, ms | simulated, ms |",
+        "|---" * (len(THREADS) + 4) + "|",
+    ]
+    for name, one in predictions.items():
+        speedups = " | ".join(f"{one.seconds / value:.2f}" for value in one.predicted)
+        timed, simulated = narrow[name].timed, narrow[name].simulated
+        assert timed is not None
+        lines.append(
+            f"| {name} | {one.seconds * 1e3:.3f} | {speedups} | {timed * 1e3:.3f} | {simulated * 1e3:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def agreement(narrow: dict[str, Prediction], here: int) -> str:
+    """How far the simulation of this machine's threads is from the times."""
+    differences = []
+    for one in narrow.values():
+        assert one.timed is not None
+        differences.append(abs(one.simulated / one.timed - 1))
+    within = sum(one <= 0.05 for one in differences)
+    return (
+        f"{len(differences)} programs: the simulation of {here} threads differs from the time by "
+        f"{100 * float(np.median(differences)):.1f} % in the median, by at most 5 % for {within}"
+    )
+
+
 def print_held(held: float, predictions: dict[str, Prediction]) -> None:
     """List large programs below an efficiency, and what holds them there."""
     number = THREADS.index(JUDGED_THREADS)
@@ -180,6 +213,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="programs of the suite or of libraries")
     parser.add_argument("--held", type=float, metavar="SHARE", help="list what holds large programs below it")
+    parser.add_argument("--write", action="store_true", help=f"write the table to {DOCUMENT.name}")
     parser.add_argument("--here", metavar="NAME", help="record a program in this process, and print JSON")
     parser.add_argument("--timed", action="store_true", help="with --here: also time calls on all threads")
     options = parser.parse_args()
@@ -191,23 +225,23 @@ def main() -> int:
     titles = f"{'timed':>6} {'ms':>9} {'simulated':>9} at {here}"
     print(f"{'speed-up, by threads':38} {'1, ms':>9} {heads}   {titles}")
     predictions: dict[str, Prediction] = {}
-    differences = []
+    narrow: dict[str, Prediction] = {}
     for name in options.names or [*PROGRAMS, *MODELS]:
         try:
-            narrow = in_process(name, here, timed=True)
+            narrow[name] = in_process(name, here, timed=True)
             predictions[name] = in_process(name, THREADS[-1], timed=False)
         except RuntimeError as error:
+            narrow.pop(name, None)
             print(f"{name:38} FAILED {error}", flush=True)
             continue
-        assert narrow.timed is not None
-        differences.append(abs(narrow.simulated / narrow.timed - 1))
-        print(row(name, predictions[name], narrow), flush=True)
-    if differences:
-        within = sum(one <= 0.05 for one in differences)
-        print(
-            f"{len(differences)} programs: the simulation of {here} threads differs from the time by "
-            f"{100 * float(np.median(differences)):.1f} % in the median, by at most 5 % for {within}"
-        )
+        print(row(name, predictions[name], narrow[name]), flush=True)
+    if predictions:
+        print(agreement(narrow, here))
+    if options.write:
+        text = f"{markdown(predictions, narrow, here)}\n{agreement(narrow, here)}.\n"
+        from tools.marked_text import replace_marked
+
+        replace_marked(DOCUMENT, BEGIN, text, END)
     if options.held:
         print_held(options.held, predictions)
     return int(len(predictions) < len(options.names or [*PROGRAMS, *MODELS]))
