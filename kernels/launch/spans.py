@@ -3,11 +3,14 @@
 Nothing is recorded while nobody observes.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+
+from .named_tuples import NamedTuple
 
 
 class Span(NamedTuple):
