@@ -217,8 +217,12 @@ def test_scratch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_launchers_tell_the_number_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"):
+    for variable in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"):
         monkeypatch.delenv(variable, raising=False)
     assert launched_ranks() == 1
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "5")
+    assert launched_ranks() == 1, "processes that srun starts without PMIx are no ranks"
+    monkeypatch.setenv("PMIX_RANK", "0")
+    assert launched_ranks() == 5
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
     assert launched_ranks() == 3
