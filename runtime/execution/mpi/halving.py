@@ -50,20 +50,19 @@ def owner(count: int, level: int, block: int, residue: int) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _order(count: int) -> tuple[int, ...]:
+def _share_offsets(count: int) -> tuple[int, ...]:
     """For each rank how many shares lie before its own: those of smaller reversed bits."""
     levels = (count - 1).bit_length()
     ranks = sorted(range(count), key=lambda rank: int(f"{rank:0{max(levels, 1)}b}"[::-1], 2))
-    places = [0] * count
-    for place, rank in enumerate(ranks):
-        places[rank] = place
-    return tuple(places)
+    offsets = [0] * count
+    for offset, rank in enumerate(ranks):
+        offsets[rank] = offset
+    return tuple(offsets)
 
 
 def share_order(count: int) -> list[int]:
     """The ranks in the order in which their shares lie."""
-    places = _order(count)
-    return sorted(range(count), key=lambda rank: places[rank])
+    return sorted(range(count), key=_share_offsets(count).__getitem__)
 
 
 def class_range(count: int, level: int, residue: int, size: int) -> slice:
@@ -71,7 +70,7 @@ def class_range(count: int, level: int, residue: int, size: int) -> slice:
     members = -(-(count - residue) // (1 << level)) if residue < count else 0
     if not members:
         return slice(0, 0)
-    first = _order(count)[residue]  # the shares of a class follow the one whose other bits are zeros
+    first = _share_offsets(count)[residue]  # the shares of a class follow the one whose other bits are zeros
     return slice(size * first // count, size * (first + members) // count)
 
 
@@ -91,12 +90,12 @@ class Step(NamedTuple):
     classes: tuple[int, ...]
     peers: tuple[int, ...]
 
-    def kept(self, residue: int) -> int:
-        """The class that the rank has of a class afterwards: the half of its side."""
+    def own_half(self, residue: int) -> int:
+        """The half of a class that the rank has after the step: the class of its side."""
         return residue | (self.block & 1) << self.level
 
-    def given(self, residue: int) -> int:
-        """The class that the peer has afterwards."""
+    def peer_half(self, residue: int) -> int:
+        """The half of a class that the peer has after the step."""
         return residue | (~self.block & 1) << self.level
 
     def of_peers(self) -> Iterator[tuple[int, list[int]]]:
@@ -116,7 +115,7 @@ def steps_of(count: int, rank: int) -> list[Step]:
         if (block ^ 1) << level < count:
             peers = tuple([owner(count, level, block ^ 1, residue) for residue in classes])
             steps.append(Step(level, block, classes, peers))
-            classes = tuple([steps[-1].kept(residue) for residue in classes])
+            classes = tuple([steps[-1].own_half(residue) for residue in classes])
         else:
             steps.append(Step(level, block, classes, ()))
             classes = (*classes, *[residue | 1 << level for residue in classes])
@@ -186,11 +185,11 @@ class Halving:
     def _expected(self, number: int) -> set[int]:
         """The ranks whose messages a step needs."""
         step, is_halving = self._step(number)
-        change = step.kept if is_halving else step.given
+        half_of = step.own_half if is_halving else step.peer_half
         return {
             peer
             for peer, classes in step.of_peers()
-            if self._has_elements(step.level + 1, [change(residue) for residue in classes])
+            if self._has_elements(step.level + 1, [half_of(residue) for residue in classes])
         }
 
     def _step(self, number: int) -> tuple[Step, bool]:
@@ -203,7 +202,7 @@ class Halving:
         """What this rank sends in a step."""
         step, is_halving = self._step(number)
         for peer, classes in step.of_peers():
-            sent = [(step.given if is_halving else step.kept)(residue) for residue in classes]
+            sent = [(step.peer_half if is_halving else step.own_half)(residue) for residue in classes]
             if self._has_elements(step.level + 1, sent):
                 arrays = [
                     array
@@ -224,11 +223,12 @@ class Halving:
 
     def _half(self, step: Step, residue: int, half: int, operand: int) -> Array:
         """The elements of a half among those of a class that this rank has."""
-        whole, part = self._range(step.level, residue, operand), self._range(step.level + 1, half, operand)
+        of_class = self._range(step.level, residue, operand)
+        of_half = self._range(step.level + 1, half, operand)
         values = self._values[residue][operand]
-        if part.start == part.stop:
+        if of_half.start == of_half.stop:
             return values[:0]
-        return values[part.start - whole.start : part.stop - whole.start]
+        return values[of_half.start - of_class.start : of_half.stop - of_class.start]
 
     def _advanced(self) -> list[Message]:
         """Take all steps whose messages are there."""
@@ -246,19 +246,19 @@ class Halving:
         return sent
 
     def _halve(self, step: Step, received: Mapping[int, tuple[Array, ...]]) -> None:
-        """Combine the kept halves with those of the peers."""
+        """Combine this rank's halves with those of the peers."""
         values: dict[int, Sequence[Array]] = {}
         operands = range(len(self.sizes))
         if not step.peers:
             for residue in step.classes:
-                for half in (step.kept(residue), step.given(residue)):
+                for half in (step.own_half(residue), step.peer_half(residue)):
                     values[half] = [self._half(step, residue, half, operand) for operand in operands]
             self._values = values
             return
         for peer, classes in step.of_peers():
             arrays = iter(received.get(peer, ()))
             for residue in classes:
-                half = step.kept(residue)
+                half = step.own_half(residue)
                 own = [self._half(step, residue, half, operand) for operand in operands]
                 others = [next(arrays, array[:0]) for array in own]
                 pair = (own, others) if step.block % 2 == 0 else (others, own)
@@ -281,7 +281,7 @@ class Halving:
                 for operand, result in enumerate(self.results):
                     array = next(arrays, None)
                     if array is not None:
-                        result[self._range(step.level + 1, step.given(residue), operand)] = array
+                        result[self._range(step.level + 1, step.peer_half(residue), operand)] = array
 
 
 class Traffic(NamedTuple):
@@ -311,8 +311,8 @@ def traffic_of(count: int, rank: int, size: int, *, doubles: bool) -> Traffic:
     steps = steps_of(count, rank)
     for step in steps:
         for _, classes in step.of_peers():
-            for half in [step.given, step.kept] if doubles else [step.given]:
-                ranges = [class_range(count, step.level + 1, half(residue), size) for residue in classes]
+            for half_of in [step.peer_half, step.own_half] if doubles else [step.peer_half]:
+                ranges = [class_range(count, step.level + 1, half_of(residue), size) for residue in classes]
                 sent = sum([one.stop - one.start for one in ranges])
                 messages += sent > 0
                 elements += sent
