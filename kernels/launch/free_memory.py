@@ -62,7 +62,7 @@ def shortage_of(needed: int) -> str | None:
 def _machine_memory(root: Path) -> dict[str, int]:
     """Bytes of the machine's memory, by the names in `/proc/meminfo`."""
     with contextlib.suppress(OSError, ValueError):
-        text = (root / "proc/meminfo").read_text(encoding="ascii")
+        text = (root / "proc/meminfo").read_text(encoding="utf-8")
         figures = re.findall(r"^(MemTotal|MemAvailable|SwapFree): +(\d+) kB$", text, re.MULTILINE)
         return {name: int(kilobytes) << 10 for name, kilobytes in figures}
     return {}
@@ -80,7 +80,7 @@ def _resource_limits(root: Path) -> list[MemoryLimit]:
     if not limited:
         return found
     with contextlib.suppress(OSError, ValueError, IndexError):
-        pages = [int(field) for field in (root / "proc/self/statm").read_text(encoding="ascii").split()]
+        pages = [int(field) for field in (root / "proc/self/statm").read_text(encoding="utf-8").split()]
         for name, command, field in kinds:
             if name in limited:
                 left = max(limited[name] - pages[field] * resource.getpagesize(), 0)

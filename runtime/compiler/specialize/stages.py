@@ -119,9 +119,13 @@ def bind_ids(state: Specialization) -> None:
 def exclude_windows(state: Specialization) -> None:
     """Move windows of scatters that are partly out of bounds out of bounds, if the program drops them."""
     if state.drops_windows:
-        from .rewrites.partial_windows import exclude_partial_windows
+        from ...program.ops.indexing.scatter import Scatter
 
-        exclude_partial_windows(state.body)
+        scatters = [one for one in state.body.walk() if declaration_of(one) is Scatter]
+        if any(Scatter.of(one).moves_long_windows for one in scatters):
+            from .rewrites.partial_windows import exclude_partial_windows
+
+            exclude_partial_windows(state.body)
 
 
 def remove_unused(state: Specialization) -> None:

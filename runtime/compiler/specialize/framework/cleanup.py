@@ -21,6 +21,8 @@ from .unused_results import drop_unused_results
 
 MAX_COMPARED_OPERATIONS = 16
 """Maximum operations of a region that is compared with others."""
+MAX_COMPARED_BYTES = 1 << 10
+"""Maximum bytes of a constant that are part of its key, instead of a checksum."""
 
 
 def remove_common_subexpressions(region: Region) -> bool:
@@ -123,6 +125,8 @@ def _frozen(attribute: Attribute) -> Hashable:
         array = attribute.array
         if attribute.is_splat:
             return attribute.type, array[(0,) * array.ndim].tobytes()
+        if array.nbytes <= MAX_COMPARED_BYTES:
+            return attribute.type, array.tobytes()
         import zlib  # few programs need it
 
         return attribute.type, zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data), attribute

@@ -8,9 +8,6 @@ from ....program.ir import Operation, Value, tensor_type
 from ....program.ops.indexing.gather import Gather
 from ....program.ops.indexing.index_space import batch_sizes
 from ..framework.rewriter import Rewriter, dimensions
-from .index_components import MAX_COMPONENTS
-from .reshaping import reshaped
-from .slicing import sliced
 
 
 def gather_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -19,7 +16,14 @@ def gather_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     operand, start_indices = operation.operands
     type = tensor_type(start_indices)
     batch = math.prod(batch_sizes(type.shape, view.index_vector_dim))
-    if batch != 1 or not all(view.slice_sizes) or len(view.start_index_map) > MAX_COMPONENTS:
+    if batch != 1 or not all(view.slice_sizes):
+        return None
+    # Few gathers gather one slice.
+    from .index_components import MAX_COMPONENTS
+    from .reshaping import reshaped
+    from .slicing import sliced
+
+    if len(view.start_index_map) > MAX_COMPONENTS:
         return None
     vector = rewriter.create("stablehlo.reshape", [start_indices], type.with_shape((type.size,)))
     scalar = type.with_shape(())

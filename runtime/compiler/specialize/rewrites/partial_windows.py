@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from ....program.ir import Operation, Region
 from ....program.ops.framework.declaration import Op
+from ....program.ops.indexing.scatter_rules import multi_element_components, window_extents
 from ....program.ops.intermediate.partial_windows import (
     EXCLUDE_PARTIAL_WINDOWS,
     ExcludePartialWindows,
     may_drop_windows,
-    multi_element_components,
-    window_extents,
 )
 from ....types import ELEMENT_TYPES, TensorType
 from ..framework.rewriter import Rewriter, defined_by

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ....program.ir import Operation, Region
+from ....program.ir import Operation, Region, tensor_type
 from ....program.ops.framework.declaration import Op
 from ..framework.cleanup import remove_common_subexpressions, remove_dead_code
 from ..framework.constants import Budget
@@ -23,15 +23,16 @@ NAMES: Final[list[str]] = []
 """``module.function`` of every rewrite below, for tests."""
 
 
-def _rewrite(
-    name: str, operands: int | None = None, attribute: str = ""
-) -> Callable[[Operation, Rewriter], Any]:
-    """A rewrite whose module is imported when the rewrite is first tried: most programs need few of them.
+Condition = Callable[[Operation], bool]
+
+
+def _rewrite(name: str, when: Condition | None = None) -> Callable[[Operation, Rewriter], Any]:
+    """A rewrite whose module is imported when the rewrite may apply for the first time: most programs need
+    few of them.
 
     Args:
         name: the module of this package and the function there.
-        operands: the number of operands of the operations to which it applies; None: any.
-        attribute: the name of an attribute of the operations to which it applies; empty: any.
+        when: a condition that is cheap to check and holds wherever the rewrite applies; None: none is known.
     """
 
     NAMES.append(name)
@@ -45,29 +46,60 @@ def _rewrite(
         return imported
 
     def rewrite(operation: Operation, rewriter: Rewriter) -> Any:
-        if operands is not None and len(operation.operands) != operands:
-            return None
-        if attribute and attribute not in operation.attributes:
-            return None
-        return function()(operation, rewriter)
+        return function()(operation, rewriter) if when is None or when(operation) else None
 
     return rewrite
 
 
+def _reads(*names: str) -> Condition:
+    """Whether an operand is a result of an operation of one of these names."""
+
+    def reads(operation: Operation) -> bool:
+        for operand in operation.operands:
+            if isinstance(operand.owner, Operation) and operand.owner.name in names:
+                return True
+        return False
+
+    return reads
+
+
+_reads_constant: Final = _reads("stablehlo.constant")
+
+
+def _has_four_operands(operation: Operation) -> bool:
+    return len(operation.operands) == 4
+
+
+def _has_algorithm(operation: Operation) -> bool:
+    return "algorithm" in operation.attributes
+
+
+def _keeps_size(operation: Operation) -> bool:
+    """Whether the result has as many elements as the first operand."""
+    return tensor_type(operation.operands[0]).size == tensor_type(operation.result).size
+
+
+def _reduces_at_most_one(operation: Operation) -> bool:
+    """Whether the first operand has a dimension of at most one element, or of unknown size."""
+    return min(tensor_type(operation.operands[0]).shape, default=2) < 2
+
+
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.add": (_rewrite("algebra.add_zero"),),
+    "stablehlo.add": (_rewrite("algebra.add_zero", _reads_constant),),
     "stablehlo.and": (_rewrite("algebra.simplify_and_or"),),
     "stablehlo.broadcast_in_dim": (
-        _rewrite("reshaping.broadcast_to_same"),
-        _rewrite("reshaping.broadcast_of_broadcast"),
+        _rewrite("reshaping.broadcast_to_same", _keeps_size),
+        _rewrite(
+            "reshaping.broadcast_of_broadcast", _reads("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+        ),
     ),
     "stablehlo.compare": (
         _rewrite("algebra.compare_by_range"),
-        _rewrite("algebra.compare_with_boolean_constant"),
+        _rewrite("algebra.compare_with_boolean_constant", _reads_constant),
     ),
     "stablehlo.concatenate": (_rewrite("slicing.flatten_concatenate"),),
     "stablehlo.convert": (_rewrite("identities.identity"),),
-    "stablehlo.divide": (_rewrite("algebra.divide_by_one"),),
+    "stablehlo.divide": (_rewrite("algebra.divide_by_one", _reads_constant),),
     "chlo.ragged_dot": (_rewrite("contractions.product_of_mixed_types"),),
     "stablehlo.convolution": (
         _rewrite("contractions.product_of_mixed_types"),
@@ -78,7 +110,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("contractions.product_of_mixed_types"),
         _rewrite("contractions.product_over_empty"),
         _rewrite("contractions.low_precision_dot"),
-        _rewrite("dot_algorithms.dot_of_components", attribute="algorithm"),
+        _rewrite("dot_algorithms.dot_of_components", _has_algorithm),
     ),
     "stablehlo.dynamic_slice": (
         _rewrite("slicing.dynamic_slice_at_constants"),
@@ -88,35 +120,40 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.gather": (_rewrite("gathers.gather_of_one"),),
     "stablehlo.maximum": (_rewrite("algebra.simplify_min_max"),),
     "stablehlo.minimum": (_rewrite("algebra.simplify_min_max"),),
-    "stablehlo.multiply": (_rewrite("algebra.multiply_by_one"),),
+    "stablehlo.multiply": (_rewrite("algebra.multiply_by_one", _reads_constant),),
     "stablehlo.or": (_rewrite("algebra.simplify_and_or"),),
     "stablehlo.pad": (_rewrite("slicing.identity_pad"),),
     "stablehlo.reduce": (
-        _rewrite("contractions.reduce_of_empty"),
-        _rewrite("arg_reductions.reduce_with_iota_positions", operands=4),
+        _rewrite("reductions.reduce_of_empty", _reduces_at_most_one),
+        _rewrite("arg_reductions.reduce_with_iota_positions", _has_four_operands),
     ),
     "stablehlo.reshape": (
-        _rewrite("reshaping.reshape_twice"),
-        _rewrite("reshaping.reshape_of_broadcast"),
-        _rewrite("reshaping.reshape_of_constant"),
+        _rewrite("identities.identity"),
+        _rewrite("reshaping.reshape_twice", _reads("stablehlo.reshape")),
+        _rewrite("reshaping.reshape_of_broadcast", _reads("stablehlo.broadcast_in_dim")),
+        _rewrite("reshaping.reshape_of_constant", _reads_constant),
     ),
     "stablehlo.reverse": (_rewrite("reshaping.identity_reverse"),),
     "stablehlo.select": (
         _rewrite("algebra.select_by_constant"),
-        _rewrite("algebra.select_of_broadcast"),
-        _rewrite("masked_updates.select_of_update"),
+        _rewrite("algebra.select_of_broadcast", _reads("stablehlo.broadcast_in_dim")),
+        _rewrite(
+            "masked_updates.select_of_update", _reads("stablehlo.scatter", "stablehlo.dynamic_update_slice")
+        ),
     ),
     "stablehlo.slice": (
         _rewrite("identities.identity"),
-        _rewrite("slicing.slice_of_slice"),
-        _rewrite("slicing.slice_of_broadcast"),
-        _rewrite("slicing.slice_of_concatenate"),
+        _rewrite("slicing.slice_of_slice", _reads("stablehlo.slice")),
+        _rewrite("slicing.slice_of_broadcast", _reads("stablehlo.broadcast_in_dim", "stablehlo.transpose")),
+        _rewrite("slicing.slice_of_concatenate", _reads("stablehlo.concatenate")),
     ),
     "stablehlo.sort": (_rewrite("arg_reductions.sort_with_iota_positions"),),
     "stablehlo.subtract": (_rewrite("algebra.subtract_zero"),),
     "stablehlo.transpose": (
         _rewrite("reshaping.identity_transpose"),
-        _rewrite("reshaping.transpose_of_layout_op"),
+        _rewrite(
+            "reshaping.transpose_of_layout_op", _reads("stablehlo.broadcast_in_dim", "stablehlo.transpose")
+        ),
     ),
 }
 """Tried only on operations whose operands and results are all static tensors that are not quantized."""
@@ -124,8 +161,8 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.case": (_rewrite("branches.case_by_constant"),),
     "stablehlo.if": (_rewrite("branches.if_by_constant"),),
-    "stablehlo.reduce": (_rewrite("contractions.reduce_over_unit_dimensions"),),
-    "stablehlo.scatter": (_rewrite("scatters.scatter_of_one"),),
+    "stablehlo.reduce": (_rewrite("reductions.reduce_over_unit_dimensions", _reduces_at_most_one),),
+    "stablehlo.scatter": (_rewrite("scatters.scatter_of_one", _reads_constant),),
     "stablehlo.while": (
         _rewrite("loops.drop_invariant_values"),
         _rewrite("loops.unroll"),
@@ -135,7 +172,9 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 """Tried on operands and results of any type."""
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {
-    "stablehlo.scatter": _rewrite("partial_windows.remove_needless_exclusion"),
+    "stablehlo.scatter": _rewrite(
+        "partial_windows.remove_needless_exclusion", _reads("nimblehlo.exclude_partial_windows")
+    ),
     "stablehlo.while": _rewrite("loops.declare_counter_range"),
 }
 """Called before an operation's regions are rebuilt."""

@@ -13,11 +13,8 @@ from ..framework.rewriter import Rewriter, constant_array, defined_by, defining_
 
 
 def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A reshape to the operand's shape, and a reshape of a reshape."""
-    (operand,) = operation.operands
-    if operand.type == operation.result.type:
-        return operand
-    inner = defined_by(operand, "stablehlo.reshape")
+    """A reshape of a reshape is one, or nothing if it has the first operand's shape."""
+    inner = defined_by(operation.operands[0], "stablehlo.reshape")
     return None if inner is None else reshaped(inner.operands[0], operation.result, rewriter)
 
 

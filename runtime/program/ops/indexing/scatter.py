@@ -16,7 +16,7 @@ from ..framework.attribute_kinds import BOOL
 from ..framework.declaration import AnyOperand, Attribute, Operand, Region, Result, constraint
 from ..framework.facts import OpenOrder
 from . import index_space
-from .scatter_rules import ScatterNumbers, ScatterRules
+from .scatter_rules import ScatterNumbers, ScatterRules, multi_element_components
 
 
 class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
@@ -53,6 +53,11 @@ class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
         if reason is not None:
             raise self.verify_error(reason, "C5")
         return sizes
+
+    @property
+    def moves_long_windows(self) -> bool:
+        """Whether windows may have more than one element along a dimension in which indices move them."""
+        return bool(multi_element_components(self, self.inputs[0].rank, self.updates[0].shape))
 
     def applied_operands(self, region: IrRegion) -> Sequence[int]:
         count = len(self.inputs)

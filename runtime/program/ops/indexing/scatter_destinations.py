@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ....types import Array
-from . import shuffled_schedule
 from .indexed_windows import IndexedWindows
 from .scatter_rules import ScatterRules
 
@@ -64,6 +63,8 @@ class Destinations:
         result_index, update_index = self.in_order(scatter_indices)
         if self.shuffle_seed is None:
             return result_index, update_index
+        from . import shuffled_schedule  # most schedules are none
+
         order = shuffled_schedule.order(result_index, self.shuffle_seed)
         return result_index[order], order if isinstance(update_index, slice) else update_index[order]
 

@@ -23,7 +23,7 @@ from ..framework.elements import Index
 from ..framework.traits import Memory
 from ..numerics.element_types import rounding
 from ..reduction.reducer import Arrays, Body, Reducer
-from . import index_space, shuffled_schedule
+from . import index_space
 
 
 class ScatterNumbers(Op):
@@ -42,6 +42,24 @@ def windowed_dims(view: ScatterNumbers | ScatterRules, rank: int) -> dict[int, i
     dropped = (view.inserted_window_dims, view.input_batching_dims)
     window_dims = index_space.remaining_sizes(range(rank), *dropped)
     return dict(zip(window_dims, view.update_window_dims, strict=True))
+
+
+def multi_element_components(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> list[int]:
+    """The components of index vectors along which windows have more than one element, or an unknown number.
+
+    Args:
+        view: has the dimension numbers of `scatter`.
+        rank: of an input.
+        updates_shape: of its updates; sizes may be unknown.
+    """
+    extents = window_extents(view, rank, updates_shape)
+    scattered = enumerate(view.scatter_dims_to_operand_dims)
+    return [component for component, d in scattered if extents.get(d, 1) not in (0, 1)]
+
+
+def window_extents(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
+    """The sizes of windows along the dimensions of an input that they have."""
+    return {d: updates_shape[d_update] for d, d_update in windowed_dims(view, rank).items()}
 
 
 class ScatterRules(Op):
@@ -215,6 +233,8 @@ class ScatterRules(Op):
         update_indices = list(result_indices)
         chosen = self.ordering.scatter_schedule
         if chosen[:1] == ("shuffled",):
+            from . import shuffled_schedule
+
             kept = [index for index in update_indices if elements.in_bounds(result_indices[index], shape)]
             strides = row_major_strides(shape)
             flat = [sum(map(operator.mul, result_indices[index], strides)) for index in kept]

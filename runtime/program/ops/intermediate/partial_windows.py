@@ -16,7 +16,7 @@ from ..framework.declaration import Operand, Result
 from ..framework.rules import constant_operand
 from ..framework.traits import Memory
 from ..indexing import index_space
-from ..indexing.scatter_rules import ScatterNumbers, windowed_dims
+from ..indexing.scatter_rules import ScatterNumbers, multi_element_components, window_extents
 from ..shape.run_time_sizes import RunTimeShaped
 
 EXCLUDE_PARTIAL_WINDOWS: Final = "nimblehlo.exclude_partial_windows"
@@ -61,24 +61,6 @@ def may_drop_windows(view: Any) -> bool:
         return True
     _, outside = out_of_bounds_components(view, input_type.shape, indices, updates_type.shape)
     return bool(outside[components].any())
-
-
-def multi_element_components(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> list[int]:
-    """The components of index vectors along which windows have more than one element, or an unknown number.
-
-    Args:
-        view: has the dimension numbers of `scatter`.
-        rank: of an input.
-        updates_shape: of its updates; sizes may be unknown.
-    """
-    extents = window_extents(view, rank, updates_shape)
-    scattered = enumerate(view.scatter_dims_to_operand_dims)
-    return [component for component, d in scattered if extents.get(d, 1) not in (0, 1)]
-
-
-def window_extents(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
-    """The sizes of windows along the dimensions of an input that they have."""
-    return {d: updates_shape[d_update] for d, d_update in windowed_dims(view, rank).items()}
 
 
 def out_of_bounds_components(
