@@ -80,7 +80,7 @@ runtime/compiler/loops/reductions/short_rows.py:_MAX_*
 runtime/compiler/loops/nests/nest.py:MAX_CONSTANT_STRIDE
 runtime/compiler/loops/nests/nest_builder.py:_NARROW
 runtime/compiler/plan/implementations/quantized_sums.py:*
-runtime/compiler/loops/regions/region_code.py:MAX_SMALL_ELEMENTS
+runtime/compiler/loops/native_code.py:MAX_SMALL_ELEMENTS
 runtime/compiler/fusion/*.py:MAX_*
 runtime/compiler/specialize/*.py:MAX_*
 runtime/program/ops/reduction/reduce_window_numpy.py:MAX_GATHERED

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...kernels.launch.named_tuples import NamedTuple
-from ...program.ir import Block
+from ...program.ir import Block, Operation
 from ...program.ir.record import Record
 from ...types import DType, TensorType, Type
 from ..cost_model import BYTES_PER_SECOND, estimate
@@ -78,6 +78,11 @@ class NativeCode(Implementation):
 
     def cost(self) -> Cost:
         return estimate(self.block)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether code can be generated, where that is in doubt."""
+        return True
 
     @property
     def key(self) -> str:
@@ -235,6 +240,16 @@ def divide_by_seconds(items: int, seconds: float) -> Division:
 def tensor(type: Type) -> TensorType:
     assert isinstance(type, TensorType)
     return type
+
+
+MAX_SMALL_ELEMENTS = 1 << 15
+"""Maximum elements that a generated loop reads in the time of a call of a hand-written kernel."""
+
+
+def has_small_arrays(operation: Operation) -> bool:
+    """Whether no operand and no result has more elements than MAX_SMALL_ELEMENTS."""
+    values = (*operation.operands, *operation.results)
+    return max([tensor(value.type).size for value in values]) <= MAX_SMALL_ELEMENTS
 
 
 MAX_NAMES = 12

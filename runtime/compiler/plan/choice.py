@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ...program.ops.framework.op_registry import COMMUNICATING
 from ...program.ops.intermediate.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ...program.ops.numerics.quantized_operation import has_quantized_types, on_stored_values
 from ..cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
+from ..fusion.movement_index_map import is_movement_op
 from ..implementation import (
     UNCOMPILED,
     Implementation,
@@ -25,13 +26,13 @@ from ..implementation import (
     OverwritePairs,
     Prepared,
 )
-from ..loops.native_code import NativeCode
+from ..loops.native_code import NativeCode, has_small_arrays
 from ..loops.nests.nest_code import NestCode
 from ..loops.nests.nest_operations import block_of, runs_as_loop_nest
 from ..loops.reductions.reduction_code import ReductionCode, RowCode
 from .implementations.block_baseline import EXACT_UFUNCS, block_baseline
+from .implementations.kernel import KernelMatch
 from .implementations.kernels import kernel_for
-from .implementations.launched_code import generated_code
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering.tiers import Tiering
 
@@ -55,27 +56,50 @@ def choose(view: Op, options: Options) -> Implementation:
         return _numpy(view, "compilation is off", options)
     if isinstance(view, While):
         return _loop(view, options)
-    if isinstance(view, (RowFusion, ReductionFusion)):
-        block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
-        return _generated(kind(block, options.threads), block, block_baseline(block, numpy_for), options)
     if isinstance(view, StepFusion):
         from ..loops.step_code import StepCode
 
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
+    code, kernel = candidates(view, options.threads)
+    if isinstance(code, str) or view.region_loop:
+        return _kernel_or_region_loop(view, cast("RegionCode | str", code), kernel, options)
+    is_fusion = isinstance(view, (Fusion, RowFusion, ReductionFusion))
+    baseline = block_baseline(code.block, numpy_for) if is_fusion else _numpy(view, "", options)
+    return _generated(code, baseline, options)
+
+
+def candidates(view: Op, threads: int | None) -> tuple[NativeCode | str, KernelMatch]:
+    """The generated code and the kernel that may run an operation, or for each why there is none.
+
+    Where there is code, it is better than the kernel: a loop for a fusion or for an operation on elements, or
+    a loop around the operation's regions (`region_loop_code`). No kernel is looked for beside the first two.
+
+    Args:
+        view: the operation; its sizes are known.
+        threads: maximum number of threads; None: all.
+    """
+    if isinstance(view, RowFusion):
+        return RowCode(view.body.block, threads), ""
+    if isinstance(view, ReductionFusion):
+        return ReductionCode(view.body.block, threads), ""
     if runs_as_loop_nest(view):
-        block = block_of(view)
-        is_fusion = isinstance(view, Fusion)
-        baseline = block_baseline(block, numpy_for) if is_fusion else _numpy(view, "", options)
-        return _generated(NestCode(block, options.threads), block, baseline, options)
-    return _kernel_or_region_loop(view, options)
+        return NestCode(block_of(view), threads), ""
+    kernel = kernel_for(view, threads)
+    has_kernel = not isinstance(kernel, str)
+    if not view.operation.regions or (has_kernel and not has_small_arrays(view.operation)):
+        return "", kernel
+    from ..loops.regions.region_code import region_loop_code
+
+    return region_loop_code(view, threads, has_kernel), kernel
 
 
-def _kernel_or_region_loop(view: Op, options: Options) -> Implementation:
-    """What runs an operation that is neither a fusion nor a loop nest.
+def _kernel_or_region_loop(
+    view: Op, code: RegionCode | str, kernel: KernelMatch, options: Options
+) -> Implementation:
+    """What runs an operation that is neither a fusion nor a loop nest, given its candidates.
 
-    If there is a generated loop around its regions, that loop; `region_loop_code` gives none where a kernel
-    is better. Only if the loop turns out not to be possible when it is generated, and there is a kernel, the
-    kernel. Without a loop, the kernel:
+    The generated loop around its regions, if there is one. Only if that turns out not to be possible when it
+    is generated, and there is a kernel, the kernel. Without a loop, the kernel:
 
     - if its first call compiles nothing, from the start, or NumPy if it cannot be prepared;
     - with ``compile="eager"``, compiled before the first call;
@@ -83,12 +107,6 @@ def _kernel_or_region_loop(view: Op, options: Options) -> Implementation:
 
     With neither, NumPy, or the ufunc program of an elementwise operation, with the reasons of both.
     """
-    kernel = kernel_for(view, options.threads)
-    code: RegionCode | str = ""
-    if view.operation.regions:
-        from ..loops.regions.region_code import region_loop_code
-
-        code = region_loop_code(view, options.threads, has_kernel=not isinstance(kernel, str))
     if not isinstance(code, str):
         implementation = _region_loop(view, code, options)
         if isinstance(kernel, str) or implementation.kind not in UNCOMPILED:
@@ -164,12 +182,20 @@ def _loop(view: While, options: Options) -> Implementation:
     """A native loop for scalars and small arrays; the executor runs the regions of other loops as plans."""
     from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
 
-    loop = loop_to_compile(view, options.threads, may_launch=True)
+    loop = loop_to_compile(view, options.threads, may_launch)
     if isinstance(loop, str):
         return _numpy(view, f"no native loop: {loop}", options)
     is_native_at_once = options.compile == "eager" or is_long(view, loop.launches)
     implementation_of = functools.partial(launched_implementation, options=options)
     return NativeLoop(view, loop, options.threads, is_native_at_once, implementation_of)
+
+
+def may_launch(operation: Operation) -> bool:
+    """Whether a native loop can call code for an operation: no code that takes regions, which are plans."""
+    view = Op.of(operation)
+    if view.name in COMMUNICATING or has_unknown_sizes(view) or has_quantized_types(operation):
+        return False
+    return not operation.regions or any(not isinstance(one, str) for one in _launched(view, None))
 
 
 def launched_implementation(operation: Operation, options: Options) -> Implementation:
@@ -178,11 +204,20 @@ def launched_implementation(operation: Operation, options: Options) -> Implement
     Generated code is called without Python, others as their steps call them.
     """
     view = Op.of(operation)
-    code = generated_code(view, options.threads)
-    if code is not None:
+    code, kernel = _launched(view, options.threads)
+    if not isinstance(code, str):
         return code
-    kernel = kernel_for(view, options.threads) if operation.regions else ""
-    return choose(view, options) if isinstance(kernel, str) else kernel
+    return choose(view, options) if isinstance(kernel, str) or not operation.regions else kernel
+
+
+def _launched(view: Op, threads: int | None) -> tuple[NativeCode | str, KernelMatch]:
+    """The candidates that a native loop can call: code that is certain to be possible.
+
+    A move is code too, where a step may return a view.
+    """
+    is_move = is_movement_op(view.operation)
+    code, kernel = (NestCode(block_of(view), threads), "") if is_move else candidates(view, threads)
+    return code if isinstance(code, str) or code.has_code else "", kernel
 
 
 def _elementwise(view: Op, reason: str, options: Options) -> Implementation:
@@ -205,13 +240,12 @@ def _region_loop(view: Op, code: RegionCode, options: Options) -> Implementation
     return code.with_captured_arguments(_compiled(code, baseline, options))
 
 
-def _generated(
-    code: NativeCode, block: Block, baseline: Prepared, options: Options
-) -> Implementation:
+def _generated(code: NativeCode, baseline: Prepared, options: Options) -> Implementation:
     """Generated code, which replaces NumPy, or for much work a ufunc program, once compiling pays."""
     if options.compile != "eager":
         seconds = code.cost().baseline_seconds
-        baseline = _ufunc_program(block, seconds, f"row by row; {code.reason}", options) or baseline
+        reason = f"row by row; {code.reason}"
+        baseline = _ufunc_program(code.block, seconds, reason, options) or baseline
     return _compiled(code, baseline, options)
 
 

@@ -16,10 +16,12 @@ from ..fusion.rematerialization import rematerialize
 from ..fusion.rows import form_row_fusions
 from ..fusion.scheduling import reduce_early, update_late
 from ..fusion.small_steps import form_step_fusions
+from ..loops.native_code import has_small_arrays
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.framework.cleanup import remove_dead_code
 from ..specialize.rewrites.registry import split_scatter_indices
+from .choice import may_launch
 
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
@@ -74,7 +76,7 @@ class Fusing:
 
         view = While(operation)
         view.ordering = self.options.ordering
-        return not isinstance(loop_to_compile(view, self.options.threads, may_launch=True), str)
+        return not isinstance(loop_to_compile(view, self.options.threads, may_launch), str)
 
 
 def fuses(options: Options) -> bool:
@@ -148,6 +150,8 @@ def reduce_as_early_as_possible(state: Fusing) -> None:
 
 
 def _is_small_scatter(view: Op) -> bool:
+    if not has_small_arrays(view.operation):
+        return False
     from ..loops.regions.scatter_code import is_small_scatter
 
     return is_small_scatter(view)

@@ -28,14 +28,10 @@ from ...cost_model import (
     seconds_of_operations,
 )
 from ...implementation import Cost, Implementation, NoCode, Prepared, Runnable
-from ..native_code import LoweredLoop, NativeCode, names_of, seconds_of, tensor
+from ..native_code import LoweredLoop, NativeCode, has_small_arrays, names_of, seconds_of, tensor
 
 if TYPE_CHECKING:
     from ....program.ops.reduction.reducer import Body
-
-MAX_SMALL_ELEMENTS = 1 << 15
-"""Maximum elements that a generated loop reads in the time of a call of a hand-written kernel."""
-
 
 MAX_TASKS = 8
 """Maximum number of tasks that share the destinations, or the slices to sort."""
@@ -97,6 +93,10 @@ class RegionCode(NativeCode):
         reasons = map(check_region, regions)
         return next(filter(None, reasons), None) or check_ordering(regions, self.view.ordering)
 
+    @property
+    def has_code(self) -> bool:
+        return self.check_loop() is None
+
     def lower(self) -> LoweredLoop:
         """The code before it is compiled."""
         raise NotImplementedError
@@ -130,9 +130,7 @@ class RegionCode(NativeCode):
     @property
     def is_small(self) -> bool:
         """Whether the call of a hand-written kernel would take longer than its work."""
-        operation = self.view.operation
-        sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
-        return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.max_small_calls
+        return has_small_arrays(self.view.operation) and self.native_calls() <= self.max_small_calls
 
     def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
         """Wrap the native function, whose operands may differ from the operation's, for the operation's

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -82,13 +82,13 @@ class LoopToCompile(Record):
 
 
 def loop_to_compile(
-    view: While, threads: int | None, may_launch: bool = False
+    view: While, threads: int | None, may_launch: Callable[[Operation], bool] | None = None
 ) -> LoopToCompile | str:
     """The loop to compile for a `while`, itself or one shard of it, or the reason why nothing is compiled.
 
     Args:
         threads: maximum number of threads; None: all.
-        may_launch: whether native code may launch operations, which are fused then.
+        may_launch: whether there is code that the loop can call for an operation; None: the loop calls none.
     """
     from ....kernels.launch.threads import chosen_threads
     from ...loops import while_function
@@ -108,10 +108,12 @@ def loop_to_compile(
     )
     if reason is None:
         return unsharded
-    return (_with_launches(view, threads) if may_launch else None) or reason
+    return (_with_launches(view, threads, may_launch) if may_launch else None) or reason
 
 
-def _with_launches(view: While, threads: int | None) -> LoopToCompile | str | None:
+def _with_launches(
+    view: While, threads: int | None, may_launch: Callable[[Operation], bool]
+) -> LoopToCompile | str | None:
     """The loop with launches, or why native code cannot compute what is not launched; None if launches would
     change what the loop does.
 
@@ -119,7 +121,6 @@ def _with_launches(view: While, threads: int | None) -> LoopToCompile | str | No
     """
     from ...loops import while_function
     from ...loops.arrays import launched_operations, launched_work, with_launches
-    from .launched_code import may_launch
 
     if not has_no_effect(view.operation) or view.ordering != Ordering():
         return None

@@ -10,7 +10,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.compiler.loops.regions import region_code
+from nimblehlo.compiler.loops import native_code
 from nimblehlo.kernels.linalg import linalg
 from nimblehlo.kernels.reduction import reduce_window
 from nimblehlo.program.ops.numerics.decompositions import has_kernels
@@ -140,7 +140,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_serve_and_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(region_code, "MAX_SMALL_ELEMENTS", -1)
+    monkeypatch.setattr(native_code, "MAX_SMALL_ELEMENTS", -1)
     text, inputs = CASES[name]
     assert "[kernel:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
     assert "[numpy:" in nimblehlo.compile(text, options=Options(compile="never")).explain()
@@ -188,7 +188,7 @@ func.func @main(%a: tensor<9x{columns}x{type}>) -> tensor<{results}x{type}> {{
 def test_short_rows_of_small_windows_are_generated(
     type: str, columns: int, window: int, dilation: int, served_by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(region_code, "MAX_SMALL_ELEMENTS", -1)
+    monkeypatch.setattr(native_code, "MAX_SMALL_ELEMENTS", -1)
     results = f"8x{(columns - 1) * dilation + 2 - window}"
     text = WINDOWS.format(type=type, columns=columns, window=window, dilation=dilation, results=results)
     assert f"[{served_by}:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
@@ -210,7 +210,7 @@ def test_short_rows_of_small_windows_are_generated(
 def test_scans_of_many_wide_rows_are_generated(
     type: str, body: str, shape: tuple[int, ...], served_by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(region_code, "MAX_SMALL_ELEMENTS", -1)
+    monkeypatch.setattr(native_code, "MAX_SMALL_ELEMENTS", -1)
     tensor, rest = f"tensor<{'x'.join(map(str, shape))}x{type}>", len(shape) - 2
     text = f"""
 func.func @main(%a: {tensor}, %b: tensor<{type}>) -> {tensor} {{
