@@ -433,7 +433,8 @@ class Executable(DirectCall):
             what: ``"source"``: the module as it was given; ``"passes"``: each pass of the compiler up to
                 `Options.last_pass`, and the function after it; ``"program"``: the function after
                 specialization; ``"plan"``: the bytes that a call takes, and each step with its types, its
-                implementation and the reason for it; the last three for each combination of sizes met.
+                implementation and the reason for it, and why it is no fusion with a step whose result it
+                reads; the last three for each combination of sizes met.
                 ``"all"``: each in turn, except for the passes.
             html: instead of text, a page of HTML, whatever `what` is: the plan as a graph and as a table, its
                 memory over time, and the module, in which each step is linked to its operations.
@@ -449,20 +450,22 @@ class Executable(DirectCall):
             return self._page(runs or {})
         if what not in ("all", "source", "passes", "program", "plan"):
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'passes', 'program' or 'plan'")
-        from .compiler.explanation import function_text, module_text, passes_text
+        from .compiler.explanation import function_text, module_text, passes_text, why_not_fused
 
         sections = (
             [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
         )
         for program in self._cached_programs():
+            types = program.type.inputs[: len(self.input_types)]
+            specialized = functools.partial(self._specialized_function, types)
             if what == "passes":
-                types = program.type.inputs[: len(self.input_types)]
-                specialized = functools.partial(self._specialized_function, types)
                 sections.append(passes_text(specialized, self.options))
             if what in ("all", "program"):
                 sections.append(f"After specialization:\n{function_text(program.function)}")
             if what in ("all", "plan"):
-                plan = f"{self._semantics()}{program.explain()}"
+                fused = self._sanitizer is None
+                why = why_not_fused(program.function, specialized, self.options) if fused else {}
+                plan = f"{self._semantics()}{program.explain(why)}"
                 sections.append(f"Plan of @{self._entry} : {program.type}\n{plan}")
         return "\n\n".join(sections)
 

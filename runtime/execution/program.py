@@ -25,6 +25,7 @@ from .executor import Limits, Runner
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention
 
 if TYPE_CHECKING:
+    from ..compiler.explanation import WhyNotFused
     from ..program.ops.collectives.process_grid import Grid, ProcessId
     from .grid.host import HostQueues
     from .grid.transport import LocalTransport
@@ -218,8 +219,8 @@ class Program:
         program.call = self.call.with_limits(new_limits)
         return program
 
-    def explain(self) -> str:
-        """Its plan as text."""
+    def explain(self, why: WhyNotFused) -> str:
+        """Its plan as text, with the reasons why steps are not one."""
         from ..compiler.explanation import plan_text
 
-        return plan_text(self.plan, self.memory)
+        return plan_text(self.plan, self.memory, why)

@@ -12,12 +12,12 @@ uses. The array that a gather indexes is an operand of the fusion.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...program.ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
-from ..specialize.framework.operation_classes import is_control_flow, is_gather, is_view
+from ..specialize.framework.operation_classes import is_control_flow, is_gather, is_reduction, is_view
 from ..specialize.framework.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,
@@ -28,6 +28,9 @@ from .gather_index_map import (
 from .groups import FusionGroup, OperationPredicate, boundary, is_rematerializable, replace, users_of
 from .levels import LevelGrouping
 from .movement_index_map import is_movement_op
+
+if TYPE_CHECKING:
+    from .refusals import Refusal, Refusals
 
 MAX_FUSION_OPERATIONS: Final = 200
 """Operations of a fusion, which bounds the time to compile it."""
@@ -72,7 +75,10 @@ def fusible_blocks(
 
 
 def form_fusions(
-    block: Block, has_emitter: OperationPredicate, pays_alone: OperationPredicate = lambda _: False
+    block: Block,
+    has_emitter: OperationPredicate,
+    pays_alone: OperationPredicate = lambda _: False,
+    refusals: Refusals | None = None,
 ) -> None:
     """Group the elementwise operations, moves and gathers of a block, in place.
 
@@ -81,11 +87,14 @@ def form_fusions(
     Args:
         has_emitter: whether native code can be generated for an operation, by its name and element types.
         pays_alone: tells which operations are worth a call of native code by themselves.
+        refusals: where it is noted why operations are not fused.
     """
     grouping = _ElementwiseGrouping(block, has_emitter, pays_alone)
     fusions = grouping.fusions()
+    if refusals is not None:
+        grouping.note_refusals(refusals, fusions)
     if fusions:
-        replace(block, fusions, grouping.users)
+        replace(block, fusions, grouping.users, refusals=refusals)
 
 
 def _may_pay(block: Block, pays_alone: OperationPredicate) -> bool:
@@ -323,6 +332,28 @@ class _ElementwiseGrouping(LevelGrouping):
                 other = self.readers.setdefault((operand, level), index)
                 if tensor_type(self.operations[other].result).shape == shape:
                     self.groups.unite(index, other)
+
+    def refusal(self, index: int, operand: Value, producer: int, group: FusionGroup | None) -> Refusal | None:
+        from .refusals import Gate, Refusal, cannot_compute
+
+        pair = [self.operations[position] for position in (producer, index)]
+        others = [self.operations[one] for one in (producer, index) if self.kinds[one] == _OTHER]
+        if len(others) == 2 or any(map(is_reduction, pair)) or any(map(is_view, others)):
+            return None
+        if others:
+            return cannot_compute("a loop on elements", others[0])
+        joins = self.kinds[index] in _CORES and self.may_join(index, operand, producer)
+        if joins and self.groups.root(index) != self.groups.root(producer):
+            return self.level_refusal(index, producer)
+        if group is None:
+            return Refusal(Gate.PAYS, "one loop for both would not be faster than their steps")
+        if not self.fits(producer, group, group.owned.issuperset(self.users[operand])):
+            if operand is self.array_of(index):
+                return Refusal(Gate.LOOPS, "it is read at indices, for which it has to be in memory")
+            if group.owned.issuperset(self.users[operand]):
+                return Refusal(Gate.PAYS, "its elements would be computed more than once")
+            return Refusal(Gate.PAYS, "other steps read it too, and computing it twice takes longer")
+        return self.level_refusal(index, producer)
 
     def is_uniform(self, value: Value) -> bool:
         """Whether all elements of a value are equal, so that each fusion can read the element again."""

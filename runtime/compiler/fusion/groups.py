@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ...program.ir import Block, Builder, Operation, Value, used_values
 from ...program.ops.intermediate.fusion import FUSION
 from ...types import PLAIN
 from ..specialize.framework.operation_classes import is_broadcast, is_iota
 from .scheduling import canonical_order, topological_order
+
+if TYPE_CHECKING:
+    from .refusals import Refusals
 
 OperationPredicate = Callable[[Operation], bool]
 """A property of an operation, such as whether native code can be generated for it."""
@@ -68,7 +72,11 @@ def users_of(block: Block) -> dict[Value, list[int]]:
 
 
 def replace(
-    block: Block, fusions: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
+    block: Block,
+    fusions: list[FusionGroup],
+    users: dict[Value, list[int]],
+    name: str = FUSION,
+    refusals: Refusals | None = None,
 ) -> None:
     """Replace the operations that fusions own by fusion operations.
 
@@ -76,6 +84,7 @@ def replace(
         block: changed in place.
         users: see `users_of`; updated.
         name: of the fusion operations.
+        refusals: what was noted about the operations, carried over to the fusions.
     """
     operations = block.operations
     # The operands of an operation that one fusion copies may be results of another fusion.
@@ -91,7 +100,10 @@ def replace(
             fusion = group.built[1]
         else:
             fusion = fusion_operation([operations[index] for index in group.members], operands, results, name)
-        replaced.update(zip(results, fusion.results, strict=True))
+        new_results = dict(zip(results, fusion.results, strict=True))
+        if refusals is not None:
+            refusals.fused(fusion, [operations[index] for index in group.members], new_results)
+        replaced.update(new_results)
         inserted[max(group.owned)] = fusion
         removed |= group.owned
     remaining = []

@@ -6,9 +6,16 @@ which grows along every path from one group to another, and only operations of o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ...program.ir import Block, Operation, Value, used_values
 from ..specialize.framework.disjoint_set import DisjointSet
 from ..specialize.framework.operation_classes import has_no_effect
+
+if TYPE_CHECKING:
+    from .groups import FusionGroup
+    from .refusals import Refusal, Refusals
 
 
 class LevelGrouping:
@@ -42,6 +49,37 @@ class LevelGrouping:
 
     def may_join(self, index: int, operand: Value, producer: int) -> bool:
         raise NotImplementedError
+
+    def refusal(self, index: int, operand: Value, producer: int, group: FusionGroup | None) -> Refusal | None:
+        """Why an operation is not fused with that of one of its operands; None if other passes tell.
+
+        Args:
+            index, producer: their positions.
+            operand: the operand.
+            group: the fusion of the first; None: it is in none.
+        """
+        raise NotImplementedError
+
+    def level_refusal(self, index: int, producer: int) -> Refusal:
+        """Why two operations that may join are in different groups."""
+        from .refusals import Gate, Refusal
+
+        if self.groups.size(index) + self.groups.size(producer) > self.max_members:
+            return Refusal(Gate.LEVEL, f"a fusion has at most {self.max_members} operations")
+        return Refusal(Gate.LEVEL, "another step has to run between them")
+
+    def note_refusals(self, refusals: Refusals, groups: Sequence[FusionGroup]) -> None:
+        """Note for each use of a value why these groups do not join it with the operation that it is of."""
+        group_of = {index: group for group in groups for index in group.owned}
+        for index, operation in enumerate(self.operations):
+            group = group_of.get(index)
+            members = group.owned | group.copied if group is not None else ()
+            for operand in operation.operands:
+                producer = self.producer(operand)
+                if producer is not None and producer not in members:
+                    refusal = self.refusal(index, operand, producer, group)
+                    if refusal is not None:
+                        refusals.note(operand, operation, refusal)
 
     def find_levels(self) -> None:
         """Set the level of each operation, and join the operations that may be in one group."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ...program.ir import Block, Operation, Value, captured_values
 from ...program.ops.intermediate.fusion import REDUCTION_FUSION
@@ -13,15 +14,44 @@ from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import FusionGroup, OperationPredicate, is_rematerializable
 
+if TYPE_CHECKING:
+    from .refusals import Refusals
+
 
 def form_reduction_fusions(
-    block: Block, has_emitter: OperationPredicate, has_tiling: TilingPredicate
+    block: Block,
+    has_emitter: OperationPredicate,
+    has_tiling: TilingPredicate,
+    refusals: Refusals | None = None,
 ) -> None:
     """Fuse reductions with the operations that compute their operands, which are then not written, and with
-    those on their results."""
+    those on their results.
+
+    Args:
+        refusals: where it is noted why operations are not fused.
+    """
     for space in dict.fromkeys(map(reduced_space, block.operations)):
         if space is not None and math.prod(space.shape) >= MIN_LARGE_SIZE:
-            replace_groups(block, _ReductionGrouping(block, space, has_emitter), has_tiling, REDUCTION_FUSION)
+            grouping = _ReductionGrouping(block, space, has_emitter)
+            replace_groups(block, grouping, has_tiling, REDUCTION_FUSION, refusals)
+
+
+def note_unfused_reductions(block: Block, refusals: Refusals, reason: str) -> None:
+    """Note for the reductions of a block why there is no loop that they could share.
+
+    Args:
+        refusals: where it is noted.
+        reason: why that is so for all reductions; empty: their sizes and dimensions decide.
+    """
+    from .refusals import Gate, Refusal
+
+    for operation in filter(is_reduction, block.operations):
+        space = reduced_space(operation)
+        if space is None:
+            own_reason = "only reductions of one operand, over adjacent dimensions, are fused"
+        else:
+            own_reason = f"a reduction of {math.prod(space.shape)} elements is too small to be fused"
+        refusals.note_around(block, [operation], Refusal(Gate.WORK, reason or own_reason))
 
 
 class _ReductionGrouping(SpaceGrouping):

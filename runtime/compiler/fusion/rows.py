@@ -8,6 +8,7 @@ one to the other.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ...program.ir import Block, Operation, Value, captured_values, tensor_type
 from ...program.ops.intermediate.fusion import ROW_FUSION
@@ -17,6 +18,9 @@ from ..specialize.framework.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import OperationPredicate, is_rematerializable
+
+if TYPE_CHECKING:
+    from .refusals import Refusals
 
 MIN_ROWS = 16
 """Rows of a space that is shared among threads: each thread computes whole rows."""
@@ -29,11 +33,21 @@ MAX_LONE_REDUCTION_COLUMNS = 1 << 8
 """Columns up to which generated code reduces rows faster than the kernel, which reduces row by row."""
 
 
-def form_row_fusions(block: Block, has_emitter: OperationPredicate, has_row_tiling: TilingPredicate) -> None:
-    """Replace each group of operations that can become one loop over rows by a fusion operation."""
+def form_row_fusions(
+    block: Block,
+    has_emitter: OperationPredicate,
+    has_row_tiling: TilingPredicate,
+    refusals: Refusals | None = None,
+) -> None:
+    """Replace each group of operations that can become one loop over rows by a fusion operation.
+
+    Args:
+        refusals: where it is noted why operations are not fused.
+    """
     for space in dict.fromkeys(map(_row_space, block.operations)):
         if space is not None and _is_large_enough(space):
-            replace_groups(block, _RowGrouping(block, space, has_emitter), has_row_tiling, ROW_FUSION)
+            grouping = _RowGrouping(block, space, has_emitter)
+            replace_groups(block, grouping, has_row_tiling, ROW_FUSION, refusals)
 
 
 def _row_space(operation: Operation) -> ReducedSpace | None:

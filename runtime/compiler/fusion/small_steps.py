@@ -7,7 +7,7 @@ if it uses none of its results; otherwise it ends the fusion.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...program.ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
 from ...program.ops.framework.declaration import declaration_of
@@ -16,6 +16,9 @@ from ...types import TensorType
 from ..specialize.framework.operation_classes import has_no_effect, is_control_flow
 from .elementwise import MAX_ARRAYS
 from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
+
+if TYPE_CHECKING:
+    from .refusals import Refusals
 
 MIN_STEPS: Final = 4.0
 """Steps that cost as much as one call of native code."""
@@ -31,23 +34,27 @@ MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
 
 
 def form_step_fusions(
-    region: Region, has_emitter: OperationPredicate, stays_unfused: OperationPredicate
+    region: Region,
+    has_emitter: OperationPredicate,
+    stays_unfused: OperationPredicate,
+    refusals: Refusals | None = None,
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
         has_emitter: whether native code on small arrays can be generated for an operation.
         stays_unfused: tells which control flow keeps its regions unfused.
+        refusals: where it is noted why operations are not fused.
     """
     for operation in region.block.operations:
         if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
-                form_step_fusions(inner, has_emitter, stays_unfused)
+                form_step_fusions(inner, has_emitter, stays_unfused, refusals)
     if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
         grouping = _StepGrouping(region.block, has_emitter)
         fusions = grouping.fusions()
         if fusions:
-            replace(region.block, fusions, grouping.users, STEP_FUSION)
+            replace(region.block, fusions, grouping.users, STEP_FUSION, refusals)
 
 
 class _StepGrouping:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 from ...options import Options, Ordering
 from ...program.ir import Block, Function, Operation
 from ...program.ops.control.control import While
+from ...program.ops.elementwise.base import is_elementwise
 from ...program.ops.framework.declaration import Op
 from ...program.ops.intermediate.fusion import REDUCTION_FUSION, ROW_FUSION
 from .. import passes
-from ..fusion.elementwise import form_fusions, fusible_blocks
-from ..fusion.reductions import form_reduction_fusions
+from ..fusion.elementwise import MIN_SMALL_OPERATIONS, form_fusions, fusible_blocks
+from ..fusion.reductions import form_reduction_fusions, note_unfused_reductions
 from ..fusion.rematerialization import rematerialize
 from ..fusion.rows import form_row_fusions
 from ..fusion.scheduling import reduce_early, update_late
@@ -23,6 +25,9 @@ from ..specialize.framework.cleanup import remove_dead_code
 from ..specialize.rewrites.registry import split_scatter_indices
 from .choice import may_launch
 
+if TYPE_CHECKING:
+    from ..fusion.refusals import Refusals
+
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
@@ -33,11 +38,13 @@ class Fusing:
     Attributes:
         function: the specialized function, whose operations and those of its callees are fused in place.
         options: those of the program.
+        refusals: where passes note why operations are not fused; None: nobody asks.
     """
 
-    def __init__(self, function: Function, options: Options) -> None:
+    def __init__(self, function: Function, options: Options, refusals: Refusals | None = None) -> None:
         self.function = function
         self.options = options
+        self.refusals = refusals
 
     @property
     def has_default_ordering(self) -> bool:
@@ -84,14 +91,20 @@ def fuses(options: Options) -> bool:
     return options.compile != "never"
 
 
-def fuse_operations(function: Function, options: Options, observe: passes.Observe | None = None) -> None:
+def fuse_operations(
+    function: Function,
+    options: Options,
+    observe: passes.Observe | None = None,
+    refusals: Refusals | None = None,
+) -> None:
     """Fuse the operations of a specialized function and of its callees, in place, if compilation is on.
 
     Args:
         observe: is told each pass that has run.
+        refusals: where it is noted why operations are not fused.
     """
     if fuses(options):
-        passes.run("fuse", Fusing(function, options), options.last_pass, observe)
+        passes.run("fuse", Fusing(function, options, refusals), options.last_pass, observe)
 
 
 def update_as_late_as_possible(state: Fusing) -> None:
@@ -111,7 +124,7 @@ def fuse_rows(state: Fusing) -> None:
     """Form the fusions of reductions of rows and the operations on these."""
     if state.has_default_ordering:
         for block in state.blocks:
-            form_row_fusions(block, has_emitter, has_row_tiling)
+            form_row_fusions(block, has_emitter, has_row_tiling, state.refusals)
         state.remove_dead_code()
 
 
@@ -119,15 +132,36 @@ def fuse_reductions(state: Fusing) -> None:
     """Form the fusions of other reductions and the operations on their operands."""
     if state.has_default_ordering:
         for block in state.blocks:
-            form_reduction_fusions(block, has_emitter, has_reduction_tiling)
+            form_reduction_fusions(block, has_emitter, has_reduction_tiling, state.refusals)
+    if state.refusals is not None:
+        _, tree, accumulate = state.options.ordering
+        ordering = f"reduction_tree={tree!r}, accumulate={accumulate!r}"
+        reason = "" if state.has_default_ordering else f"no fused loop reduces with {ordering}"
+        for block in state.blocks:
+            note_unfused_reductions(block, state.refusals, reason)
+    if state.has_default_ordering:
         state.remove_dead_code()
 
 
 def fuse_elementwise(state: Fusing) -> None:
     """Form the fusions of elementwise operations, moves and gathers."""
+    if state.refusals is not None:
+        _note_little_work(state, state.refusals)
     for block in state.blocks:
-        form_fusions(block, has_emitter, is_worth_compiling_alone)
+        form_fusions(block, has_emitter, is_worth_compiling_alone, state.refusals)
     state.remove_dead_code()
+
+
+def _note_little_work(state: Fusing, refusals: Refusals) -> None:
+    """Note for the blocks that have too little work for any fusion that this is so."""
+    from ..fusion.refusals import Gate, Refusal
+
+    reason = f"the block has at most {MIN_SMALL_OPERATIONS} operations, all on few elements"
+    for body in state.function.bodies:
+        for block in fusible_blocks(body, state.stays_unfused, lambda _: True):
+            if block not in state.blocks:
+                computing = filter(is_elementwise, block.operations)
+                refusals.note_around(block, computing, Refusal(Gate.WORK, reason))
 
 
 def rematerialize_values(state: Fusing) -> None:
@@ -140,7 +174,7 @@ def fuse_small_steps(state: Fusing) -> None:
     """Form the fusions of operations on few elements."""
     if state.options.ordering == Ordering():
         for body in state.function.bodies:
-            form_step_fusions(body, is_small_step, state.has_native_loop)
+            form_step_fusions(body, is_small_step, state.has_native_loop, state.refusals)
 
 
 def reduce_as_early_as_possible(state: Fusing) -> None:

@@ -151,7 +151,7 @@ class _Lowering:
         if cached is not None:
             operands = tuple([slots[operand] for operand in operation.operands])
             results = tuple([slots[result] for result in operation.results])
-            return cached.copied_to(operands, results, operation.location)
+            return cached.copied_to(operands, results, operation.location, (operation,))
         view = Op.of(operation)
         view.ordering = self.ordering
         step = self.new_step(view, slots)
@@ -169,7 +169,7 @@ class _Lowering:
         implementation = EpilogueFusion(
             first.implementation, product, second.implementation, fusion, self.options.threads
         )
-        return [_joined(implementation, fusion, second, slots, product.attributes)]
+        return [_joined(implementation, (product, fusion), second, slots, product.attributes)]
 
     def lower_attention(self, attention: Attention, slots: _Slots) -> list[Step]:
         """One step for an attention; three steps if its rows have no native code."""
@@ -180,7 +180,8 @@ class _Lowering:
         if implementations[1].kind not in (ImplementationKind.GENERATED, ImplementationKind.TIERED):
             return steps
         implementation = AttentionFusion(attention, implementations, self.options.threads)
-        return [_joined(implementation, attention.output, steps[-1], slots, attention.output.attributes)]
+        attributes = attention.output.attributes
+        return [_joined(implementation, attention.operations, steps[-1], slots, attributes)]
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
         """The step of an operation that shares no function with others."""
@@ -191,7 +192,7 @@ class _Lowering:
         takes_regions = implementation.takes_regions
         captures = captured_values(operation.regions) if takes_regions else []
         runs_in_executor = type(view) in _CONTROL and implementation.function == view.reference
-        return Step(
+        step = Step(
             implementation,
             operands=tuple([slots[operand] for operand in operation.operands]),
             results=tuple([slots[result] for result in operation.results]),
@@ -207,6 +208,8 @@ class _Lowering:
             control=_CONTROL[type(view)] if runs_in_executor else None,
             attributes=operation.attributes,
         )
+        step.sources = (operation,)
+        return step
 
     def lower_regions(
         self, view: Op, implementation: Implementation, captures: Sequence[Value]
@@ -230,14 +233,14 @@ class _Lowering:
 
 def _joined(
     implementation: Implementation,
-    operation: Operation,
+    operations: Sequence[Operation],
     alone: Step,
     slots: dict[Value, int],
     attributes: Mapping[str, Attribute],
 ) -> Step:
-    """The step of an operation that also computes earlier ones, given the step of that operation alone."""
-    operands = operands_of(implementation, operation)
-    return Step(
+    """The step of the last of some operations that also computes the others, given its step alone."""
+    operands = operands_of(implementation, operations[-1])
+    step = Step(
         implementation,
         tuple([slots[operand] for operand in operands]),
         alone.results,
@@ -246,6 +249,8 @@ def _joined(
         ([operand.type for operand in operands], alone.types[1]),
         attributes=attributes,
     )
+    step.sources = tuple(operations)
+    return step
 
 
 def _is_determined_by_types(view: Op) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from ...program.ir.attributes import Attribute
+from ...program.ir import Attribute, Operation
 from ...types import Type
 from ..implementation import Implementation, OverwritePairs, Runnable
 
@@ -27,6 +27,8 @@ class Step:
         operation, location: the operation and where it is in the program, for messages.
         types: of the operands and of the results, for `Executable.explain`.
         attributes: those of the operation, for profiles.
+        sources: the operations of the fused program that it computes, several if they are joined; for
+            `Executable.explain`.
     """
 
     __slots__ = (
@@ -41,6 +43,7 @@ class Step:
         "regions",
         "releases",
         "results",
+        "sources",
         "types",
     )
 
@@ -71,6 +74,7 @@ class Step:
         self.overwrites = overwrites
         self.control = control
         self.attributes = attributes or {}
+        self.sources: tuple[Operation, ...] = ()
 
     @property
     def function(self) -> Runnable:
@@ -83,20 +87,23 @@ class Step:
             tuple([slot_map[slot] for slot in slots])
             for slots in (self.operands, self.results, self.captures)
         ]
-        return self.copied_to(operands, results, self.location, captures)
+        return self.copied_to(operands, results, self.location, self.sources, captures)
 
     def copied_to(
         self,
         operands: tuple[int, ...],
         results: tuple[int, ...],
         location: object,
+        sources: tuple[Operation, ...],
         captures: tuple[int, ...] = (),
     ) -> Step:
-        """The step on other slots and for another operation, without releases."""
-        return Step(
+        """The step on other slots and for other operations, without releases."""
+        copied = Step(
             self.implementation, operands, results, self.operation, location, self.types, self.regions,
             captures, (), self.overwrites, self.control, self.attributes,
         )  # fmt: skip
+        copied.sources = sources
+        return copied
 
     def region_plans(self) -> Iterator[tuple[str, Plan]]:
         """The plans of the regions, each with the region's name, which several regions may share."""
