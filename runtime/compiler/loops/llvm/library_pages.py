@@ -16,7 +16,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from ....kernels.launch.named_tuples import NamedTuple
 
 _LIBRARY: Final = "libllvmlite"
 _PROCESS: Final = Path("/proc/self")
