@@ -40,8 +40,8 @@ TRUE_ERROR_FACTOR: Final = 4.0
 """The bound of a result as a multiple of its error against wider arithmetic, if that exceeds the spread."""
 LOST_DIGITS_RUNS: Final = 4
 """Random runs that look for the operation that loses digits: in one, the errors before it may be zero."""
-MORE_NOISY_RUNS: Final = 48
-"""More random runs if a result exceeds its bound, because the first ones may underestimate the spread."""
+MORE_NOISY_RUNS: Final = (6, 14, 28)
+"""More random runs, while a result exceeds its bound, because the first ones may underestimate the spread."""
 _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
     ("reverse", "left"),
     (("random", 1), "right"),
@@ -169,7 +169,9 @@ class Accuracy:
     def _further_runs(self) -> list[Callable[[], bool]]:
         """What adds runs to the estimate, and returns whether it did."""
         estimate = self._estimate
-        return [estimate.add_choices, estimate.add_orders, estimate.add_more_noisy_runs]
+        noisy = [functools.partial(estimate.add_more_noisy_runs, count) for count in MORE_NOISY_RUNS]
+        # Most results of many elements are within their bounds after few more runs.
+        return [estimate.add_choices, *noisy[:-1], estimate.add_orders, noisy[-1]]
 
     departures = violations
     """The former name of `violations`."""
@@ -274,11 +276,12 @@ class _Estimate:
             if results is not None:
                 self.noisy_results.append(results)
 
-    def add_more_noisy_runs(self) -> bool:
-        """Add random runs once; returns whether there are any."""
-        if not self.is_random or len(self.noisy_results) >= DEFAULT_NOISY_RUNS + MORE_NOISY_RUNS:
+    def add_more_noisy_runs(self, count: int) -> bool:
+        """Add random runs, up to a limit; returns whether there are any."""
+        missing = DEFAULT_NOISY_RUNS + sum(MORE_NOISY_RUNS) - len(self.noisy_results)
+        if not self.is_random or missing <= 0:
             return False
-        self.add_noisy_runs(MORE_NOISY_RUNS)
+        self.add_noisy_runs(min(count, missing))
         return True
 
     def add_choices(self) -> bool:
