@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from .compiler.transforms import Refinability, decompose_batching_dims, is_refinable, refine
     from .execution.dlpack import to_dlpack
     from .execution.grid.host import HostQueues
+    from .execution.torch_calls import ModelExecutable
     from .inspection.sanitizer import Finding, Findings, SanitizerWarning
     from .jax import interpreter
     from .kernels.launch.cache_trust import CacheWarning
-    from .program.frontend.torch.calls import ModelExecutable
     from .program.ir import Module
     from .program.ops.collectives.process_grid import Grid
     from .program.ops.control.composite import register_composite

@@ -34,11 +34,12 @@ from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
     from .execution.grid.host import HostQueues
+    from .execution.torch_calls import ModelExecutable
     from .inspection.plan_page import PlanGraph
     from .inspection.profiling import Bound, Profile, Trace
     from .inspection.sanitizer import Finding, Sanitizer
     from .inspection.tables import Table
-    from .program.frontend.torch.calls import ExportedProgram, ModelExecutable
+    from .program.frontend.torch.conversion import ExportedProgram
     from .program.ops.collectives.process_grid import Grid, ProcessId
     from .program.ops.custom_calls.user_functions import Registry
 
@@ -111,7 +112,7 @@ def compile(
         NimbleError: as by `load`; or the module has no such function, or the program does not fit the grid.
     """
     if is_exported(module) and grid is None:
-        from .program.frontend.torch.calls import ModelExecutable
+        from .execution.torch_calls import ModelExecutable
 
         return ModelExecutable(
             module, lambda loaded: Executable(load(loaded), entry, options or Options(), host=host)

@@ -22,7 +22,7 @@ DEFINED_IN: Final = {
     "Grid": "program.ops.collectives.process_grid",
     "GridExecutable": "api",
     "HostQueues": "execution.grid.host",
-    "ModelExecutable": "program.frontend.torch.calls",
+    "ModelExecutable": "execution.torch_calls",
     "Module": "program.ir",
     "Refinability": "compiler.transforms",
     "SanitizerWarning": "inspection.sanitizer",

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .api import Executable
+from .execution.torch_calls import GraphExecutable
 from .options import Options
-from .program.frontend.torch.calls import GraphExecutable
-from .program.frontend.torch.decompositions import graph_decompositions, without_onednn
+from .program.frontend.torch.capture import compiled_graphs
 from .program.ir import Module
 from .program.loading import load
 
@@ -42,21 +42,9 @@ def backend(
     Raises:
         UnsupportedError: an operation has no conversion; the error names the model's line.
     """
-    from functorch.compile import make_boxed_func
-    from torch._dynamo.backends.common import aot_autograd
-
     all_options = Options(**(options or {}))
 
     def compile_module(module: Module) -> Executable:
         return Executable(load(module), "main", all_options)
 
-    def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
-        executable = GraphExecutable(graph, compile_module)
-        return make_boxed_func(lambda *arguments: executable(arguments))
-
-    differentiate = aot_autograd(
-        fw_compiler=compile_graph, bw_compiler=compile_graph, decompositions=graph_decompositions()
-    )
-    with without_onednn():
-        compiled: Callable[..., Any] = differentiate(graph_module, example_inputs)
-    return compiled
+    return compiled_graphs(graph_module, example_inputs, lambda graph: GraphExecutable(graph, compile_module))

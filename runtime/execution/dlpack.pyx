@@ -9,14 +9,17 @@ padded; a consumer that does not name that version cannot be told so, and is ref
 Source: dmlc.github.io/dlpack, "C API" and "Python Specification for DLPack", version 1.1.
 """
 
+cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
 
 from ..errors import UnsupportedError
+
+cnp.import_array()
 
 cdef extern from "Python.h":
     int Py_IsInitialized() nogil
@@ -84,16 +87,39 @@ _TYPES = {
 }
 """DLPack's code and the bits of each type of NumPy and ml_dtypes by the name of its dtype."""
 
+cdef dict _types_by_number = {}
+"""The same, of the types that were exported, by NumPy's number of the type: names take a microsecond."""
 
-class DLPackTensor:
+
+cdef tuple _type_of(cnp.ndarray array):
+    """DLPack's code and the bits of the array's elements; None: it has no code."""
+    cdef int number = cnp.PyArray_TYPE(array)
+    if not cnp.PyArray_ISNOTSWAPPED(array):
+        return None
+    type = _types_by_number.get(number)
+    if type is None:
+        type = _TYPES.get(array.dtype.name)
+        if type is not None:
+            _types_by_number[number] = type
+    return type
+
+
+cdef class DLPackTensor:
     """An array as anything that consumes DLPack takes it, such as ``jax.dlpack.from_dlpack``.
 
     Args:
         array: of an element type of NumPy or ml_dtypes. It shares its memory with what consumers make of it.
     """
 
-    def __init__(self, array):
+    cdef readonly cnp.ndarray array
+    cdef int code, bits
+
+    def __init__(self, cnp.ndarray array not None):
+        type = _type_of(array)
+        if type is None:
+            raise UnsupportedError(f"DLPack has no elements of {array.dtype}")
         self.array = array
+        self.code, self.bits = type
 
     def __dlpack_device__(self):
         """DLPack's code of the processor's memory, and 0."""
@@ -105,31 +131,32 @@ class DLPackTensor:
         Raises:
             BufferError: the array cannot be exported as requested.
         """
-        array = self.array
+        cdef cnp.ndarray array = self.array
+        cdef int dimension
         if stream is not None:
             raise BufferError("the processor's memory has no streams")
         if dl_device is not None and tuple(dl_device) != (CPU, 0):
             raise BufferError(f"the array cannot be exported to the device {dl_device}")
-        code, bits = _TYPES[array.dtype.name]
         if copy:
             array = array.copy()
-        flags = (0 if array.flags.writeable else READ_ONLY) | (IS_COPIED if copy else 0)
-        if any(stride % array.itemsize for stride in array.strides):
-            raise BufferError("strides are no multiples of the element's size")
+        flags = (0 if cnp.PyArray_ISWRITEABLE(array) else READ_ONLY) | (IS_COPIED if copy else 0)
+        for dimension in range(array.ndim):
+            if cnp.PyArray_STRIDE(array, dimension) % cnp.PyArray_ITEMSIZE(array):
+                raise BufferError("strides are no multiples of the element's size")
         if max_version is not None and max_version[0] >= _VERSION[0]:
-            if bits < 8:
+            if self.bits < 8:
                 if tuple(max_version) < _VERSION:
-                    raise BufferError(f"elements of {bits} bits need DLPack 1.1")
+                    raise BufferError(f"elements of {self.bits} bits need DLPack 1.1")
                 flags |= IS_PADDED
             return _capsule[VersionedTensor](
-                <VersionedTensor *> malloc(sizeof(VersionedTensor)), array, code, bits, flags
+                <VersionedTensor *> malloc(sizeof(VersionedTensor)), array, self.code, self.bits, flags
             )
-        if bits < 8:
-            raise BufferError(f"elements of {bits} bits need DLPack 1.1")
+        if self.bits < 8:
+            raise BufferError(f"elements of {self.bits} bits need DLPack 1.1")
         if flags & READ_ONLY:
             raise BufferError("a read-only array needs DLPack 1.0")
         return _capsule[ManagedTensor](
-            <ManagedTensor *> malloc(sizeof(ManagedTensor)), array, code, bits, flags
+            <ManagedTensor *> malloc(sizeof(ManagedTensor)), array, self.code, self.bits, flags
         )
 
 
@@ -145,13 +172,10 @@ def to_dlpack(array):
     Raises:
         UnsupportedError: DLPack has no code for the element type.
     """
-    array = np.asarray(array)
-    if array.dtype.name not in _TYPES or not array.dtype.isnative:
-        raise UnsupportedError(f"DLPack has no elements of {array.dtype}")
-    return DLPackTensor(array)
+    return DLPackTensor(np.asarray(array))
 
 
-cdef object _capsule(Managed *managed, object array, int code, int bits, int flags):
+cdef object _capsule(Managed *managed, cnp.ndarray array, int code, int bits, int flags):
     """A capsule that owns `managed`, which is uninitialized, and holds a reference to the array."""
     if managed == NULL:
         raise MemoryError
@@ -169,17 +193,17 @@ cdef object _capsule(Managed *managed, object array, int code, int bits, int fla
         return PyCapsule_New(managed, b"dltensor", _drop)
 
 
-cdef bint _fill(Tensor *tensor, object array, int code, int bits) except -1:
+cdef bint _fill(Tensor *tensor, cnp.ndarray array, int code, int bits) noexcept:
     """Describe an array; False if there is no memory."""
-    cdef int rank = array.ndim
+    cdef int rank = cnp.PyArray_NDIM(array)
     cdef int64_t *sizes = <int64_t *> malloc(2 * max(rank, 1) * sizeof(int64_t))
     if sizes == NULL:
         return False
     cdef int dimension
     for dimension in range(rank):
-        sizes[dimension] = array.shape[dimension]
-        sizes[rank + dimension] = array.strides[dimension] // array.itemsize
-    tensor.data = <void *> <uintptr_t> array.ctypes.data if array.size else NULL
+        sizes[dimension] = cnp.PyArray_DIM(array, dimension)
+        sizes[rank + dimension] = cnp.PyArray_STRIDE(array, dimension) // cnp.PyArray_ITEMSIZE(array)
+    tensor.data = cnp.PyArray_DATA(array) if cnp.PyArray_SIZE(array) else NULL
     tensor.device_type, tensor.device_id = CPU, 0
     tensor.ndim = rank
     tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes = code, bits, 1

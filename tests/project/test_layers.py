@@ -149,6 +149,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "inputs": set(),
         "memory": set(),
         "timed_calls": set(),
+        "torch_calls": {"dlpack"},
         "executor": set(),
         "boundary": {"executor", "memory", "timed_calls"},
         "verification": {"executor"},

@@ -12,7 +12,7 @@ from ..ir import Module
 from .parser import parse
 
 if TYPE_CHECKING:
-    from .torch.calls import ExportedProgram
+    from .torch.conversion import ExportedProgram
 
 MAGIC: Final = b"ML\xefR"
 """The first bytes of MLIR bytecode."""
@@ -89,7 +89,7 @@ def _parse_object(module: Any) -> Module:
         choose_platform(parsed, tuple(getattr(module, "platforms", ())))
         return _mark_jax_producer(parsed)
     elif is_exported(module):
-        from .torch.calls import exported_module
+        from .torch.conversion import exported_module
 
         return exported_module(module)
     operation = getattr(module, "operation", module)

@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from ...ir import (
     tensor_type,
 )
 from .conversions.control import CHECKS, is_token
+from .decompositions import decomposed
 from .element_types import array_of, tensor_type_of
 from .emitter import UI64
 from .table import Conversion, NodeEmitter, conversions
@@ -51,6 +52,16 @@ _INLINED: Final = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}
 
 _NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {"SymInt": int, "SymFloat": float, "SymBool": bool}
 """Python's types of the numbers that PyTorch computes from sizes."""
+
+
+class ExportedProgram(Protocol):
+    """A ``torch.export.ExportedProgram``, as far as it is used here."""
+
+    graph_signature: Any
+
+    def run_decompositions(self, decomp_table: Any = ...) -> Any:
+        """The program with its operations decomposed."""
+        ...
 
 
 class Sizes:
@@ -84,19 +95,40 @@ class Sizes:
 
 
 @dataclass(frozen=True)
+class Output:
+    """An output of a graph: a result of its module, one of the graph's inputs as it is, or a known value.
+
+    Attributes:
+        result: the number of the result, or None.
+        input: the number of the graph's input, or None.
+        value: what it is if it is neither.
+    """
+
+    result: int | None = None
+    input: int | None = None
+    value: Any = None
+
+    def of(self, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+        """The output of a call, from the graph's inputs and the module's results."""
+        if self.result is not None:
+            return results[self.result]
+        return self.value if self.input is None else inputs[self.input]
+
+
+@dataclass(frozen=True)
 class ConvertedGraph:
     """A graph as a module.
 
     Attributes:
         module: its function ``main`` takes the tensors among the graph's inputs and, last, the seed.
         inputs: which inputs of the graph are tensors.
-        outputs: for each output of the graph the number of a result, or ``(value,)`` for one that is known.
+        outputs: what each output of the graph is.
         takes_seed: whether ``main`` takes a seed, a ``tensor<1xui64>``.
     """
 
     module: Module
     inputs: tuple[int, ...]
-    outputs: tuple[int | tuple[Any], ...]
+    outputs: tuple[Output, ...]
     takes_seed: bool
 
 
@@ -139,15 +171,20 @@ class GraphConversion:
         self._keys = 0
         self._table = conversions()
 
-    def convert(self) -> ConvertedGraph:
+    def convert(self, *, passes_inputs: bool = True) -> ConvertedGraph:
         """The graph as a module, not verified yet.
+
+        Args:
+            passes_inputs: whether an input that the graph returns as it is, such as a parameter that PyTorch
+                saves for the gradients, is no result of the module, which would be a copy.
 
         Raises:
             UnsupportedError: an operation has no conversion; the error names the model's line.
         """
         inputs: list[int] = []
         operands: list[Any] = []
-        for number, node in enumerate(self._root.graph.find_nodes(op="placeholder")):
+        placeholders = list(self._root.graph.find_nodes(op="placeholder"))
+        for number, node in enumerate(placeholders):
             value = node.meta.get("val")
             if is_token(node):
                 operands.append(None)
@@ -157,19 +194,29 @@ class GraphConversion:
             else:
                 operands.append(self._sizes.evaluate(value))
         returned = self._run(self._root, operands)
-        return self._finish(inputs, returned)
+        positions = {placeholders[number]: number for number in inputs if passes_inputs}
+        passed = [positions.get(node) for node in returned_nodes(self._root.graph)]
+        return self._finish(inputs, returned, passed)
 
-    def _finish(self, inputs: Sequence[int], returned: Sequence[Any]) -> ConvertedGraph:
-        results = [value for value in returned if isinstance(value, Value)]
-        numbers = iter(range(len(results)))
-        outputs = tuple([next(numbers) if isinstance(v, Value) else (v,) for v in returned])
+    def _finish(
+        self, inputs: Sequence[int], returned: Sequence[Any], passed: Sequence[int | None]
+    ) -> ConvertedGraph:
+        """The module of what is returned; `passed` has the numbers of outputs that are inputs, or None."""
+        results: list[Value] = []
+        outputs = []
+        for value, input in zip(returned, passed, strict=True):
+            if input is None and isinstance(value, Value):
+                outputs.append(Output(result=len(results)))
+                results.append(value)
+            else:
+                outputs.append(Output(input=input, value=None if isinstance(value, Value) else value))
         if self._seed is not None:
             self._block.arguments = (*self._block.arguments, self._seed)
         Builder(self._block).create("func.return", results)
         region = Region([self._block])
         module = Module([Function("main", region.type, region, visibility="public")], producer="PyTorch")
         module.is_unverified = True
-        return ConvertedGraph(module, tuple(inputs), outputs, self._seed is not None)
+        return ConvertedGraph(module, tuple(inputs), tuple(outputs), self._seed is not None)
 
     def _argument(self, type: TensorType) -> Value:
         value = Value(type, self._block, len(self._block.arguments))
@@ -332,8 +379,43 @@ def _is_contiguous(node: Any) -> bool:
     return not is_tensor(value) or bool(value.is_contiguous())
 
 
+def returned_nodes(graph: Any) -> list[Any]:
+    """What a graph returns: nodes, and values that are known."""
+    (output,) = graph.find_nodes(op="output")
+    returned = output.args[0]
+    return list(returned) if isinstance(returned, (list, tuple)) else [returned]
+
+
 def used_results(node: Any) -> frozenset[int]:
     """The numbers of the results of a node that others use."""
     return frozenset(
         user.args[1] for user in node.users if user.target is operator.getitem and (user.users or user.meta)
     )
+
+
+def symbols_of(value: Any) -> list[tuple[int | None, Any]]:
+    """The dimensions of an input whose sizes are symbols; None stands for the input itself."""
+    sizes: list[tuple[int | None, Any]] = [(None, value)]
+    if is_tensor(value):
+        sizes = list(enumerate(value.shape))
+    return [
+        (dim, size.node.expr)
+        for dim, size in sizes
+        if hasattr(size, "node") and getattr(size.node.expr, "is_symbol", False)
+    ]
+
+
+def exported_module(exported: Any) -> Module:
+    """An exported program as a module, whose arguments are the parameters, buffers, constants and inputs.
+
+    Raises:
+        UnsupportedError: sizes are symbols, or an operation has no conversion.
+    """
+    program = decomposed(exported)
+    placeholders = program.graph_module.graph.find_nodes(op="placeholder")
+    if any(symbols_of(node.meta.get("val")) for node in placeholders):
+        raise UnsupportedError(
+            "the exported program has sizes that are symbols: compile() makes a program for each combination "
+            "of them, and load() takes what was exported without dynamic shapes"
+        )
+    return GraphConversion(program.graph_module, Sizes({})).convert(passes_inputs=False).module

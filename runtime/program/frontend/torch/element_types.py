@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
-import numpy as np
-
 from ....errors import UnsupportedError
-from ....types import ELEMENT_TYPES, Array, ElementType, TensorType
+from ....types import ELEMENT_TYPES, Array, DType, ElementType, TensorType
 
 _TORCH_NAMES: Final = {
     "bool": "i1",
@@ -86,35 +84,28 @@ def array_of(tensor: Any) -> Array:
     Raises:
         UnsupportedError: the tensor is on another device, or is not strided.
     """
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    dtype = element_type_of(tensor.dtype).dtype
+    if dtype.isbuiltin == 1:
+        # PyTorch refuses what NumPy cannot have, which is rare: each check takes as long as the conversion.
+        try:
+            return tensor.numpy()  # type: ignore[no-any-return]
+        except (TypeError, RuntimeError):
+            pass
+    return _resolved(tensor, dtype)
+
+
+def _resolved(tensor: Any, dtype: DType) -> Array:
+    """A tensor that is conjugated or negated lazily, or of elements that NumPy lacks, as an array."""
     import torch
 
-    tensor = tensor.detach()
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+    if not tensor.is_cpu or tensor.layout is not torch.strided:
         raise UnsupportedError(
             f"tensors must be strided and on the CPU, but one is {tensor.layout} on {tensor.device}"
         )
     tensor = tensor.resolve_conj().resolve_neg()
-    dtype = element_type_of(tensor.dtype).dtype
     if dtype.isbuiltin == 1:
-        array: Array = tensor.numpy()
-        return array
+        return tensor.numpy()  # type: ignore[no-any-return]
     words: Array = tensor.view(getattr(torch, _WORDS[8 * dtype.itemsize])).numpy()
     return words.view(dtype)
-
-
-def tensor_of(array: Array) -> Any:
-    """An array as a tensor that shares its memory."""
-    import torch
-
-    array = np.asarray(array)
-    if array.dtype.isbuiltin == 1:
-        return torch.from_numpy(array)
-    torch_type = torch_type_of(_element_type_of_array(array))
-    words = np.dtype(_WORDS[8 * array.dtype.itemsize])
-    return torch.from_numpy(array.view(words)).view(torch_type)
-
-
-def _element_type_of_array(array: Array) -> ElementType:
-    from ....types import element_type_of
-
-    return element_type_of(array.dtype)

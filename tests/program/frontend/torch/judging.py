@@ -2,59 +2,56 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import nimblehlo
-from nimblehlo.program.frontend.torch.calls import GraphExecutable
+from nimblehlo.execution.torch_calls import GraphExecutable
+from nimblehlo.program.frontend.torch.capture import Run, compiled_graphs
 from nimblehlo.program.frontend.torch.conversion import Sizes
-from nimblehlo.program.frontend.torch.decompositions import graph_decompositions, without_onednn
 from nimblehlo.program.frontend.torch.element_types import array_of
 from nimblehlo.program.ir import Module
 from nimblehlo.program.loading import load
+from tests.program.frontend.torch.drawn_numbers import lift
 
 
 class Judge:
-    """A backend of torch.compile that judges the first call of each graph.
+    """A backend of torch.compile that judges calls of graphs.
 
     PyTorch runs the graph too, operation by operation, on the same inputs. `nimblehlo.accuracy` states the
-    bounds within which results of a correct implementation lie.
+    bounds within which results of a correct implementation lie. Random numbers are inputs of the graphs.
+
+    Args:
+        calls: how many calls of each graph are judged.
 
     Attributes:
-        graphs: the number of judged graphs.
+        judged: the number of judged calls.
         violations: what lies beyond its bound.
     """
 
-    def __init__(self) -> None:
-        self.graphs = 0
+    def __init__(self, calls: int) -> None:
+        self._calls = calls
+        self.judged = 0
         self.violations: list[str] = []
 
     def __call__(self, graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        from torch._dynamo.backends.common import aot_autograd
+        return compiled_graphs(graph_module, example_inputs, self._compile)
 
-        differentiate = aot_autograd(
-            fw_compiler=self._compile, bw_compiler=self._compile, decompositions=graph_decompositions()
-        )
-        with without_onednn():
-            compiled: Callable[..., Any] = differentiate(graph_module, example_inputs)
-        return compiled
-
-    def _compile(self, graph: Any, inputs: Sequence[Any]) -> Any:
-        from functorch.compile import make_boxed_func
-
+    def _compile(self, graph: Any) -> Run:
+        draws = lift(graph)
         executable = GraphExecutable(graph, compile_module)
-        judged = False
+        calls = itertools.count()
 
-        def run(*arguments: Any) -> list[Any]:
-            nonlocal judged
-            if not judged:
+        def run(inputs: Sequence[Any]) -> list[Any]:
+            arguments = [*inputs, *(draw() for draw in draws)]
+            if next(calls) < self._calls:
                 self.judge(graph, executable, arguments)
-                judged = True
             return executable(arguments)
 
-        return make_boxed_func(run)
+        return run
 
     def judge(self, graph: Any, executable: GraphExecutable, arguments: Sequence[Any]) -> None:
         """Compare PyTorch's results of a graph with the bounds."""
@@ -62,18 +59,28 @@ class Judge:
 
         converted, _ = executable.program(Sizes({}))
         assert not converted.takes_seed, "random numbers have no bounds"
+        traced = [node.meta.get("val") for node in graph.graph.find_nodes(op="placeholder")]
         with torch.no_grad():
-            outputs = graph(*arguments)
+            outputs = graph(*map(_strided, arguments, traced))
         expected = [
             array_of(value)
             for value, output in zip(outputs, converted.outputs, strict=True)
-            if not isinstance(output, tuple)
+            if output.result is not None
         ]
         arrays = [array_of(arguments[position]) for position in converted.inputs]
         # An element beyond its bound is checked again with more runs.
         accuracy = nimblehlo.accuracy(load(converted.module), arrays, draws=4)
         self.violations += map(str, accuracy.violations(expected))
-        self.graphs += 1
+        self.judged += 1
+
+
+def _strided(argument: Any, traced: Any) -> Any:
+    """A tensor with the strides that PyTorch's have in a graph, on which views in it rely; ours may not."""
+    import torch
+
+    if not isinstance(argument, torch.Tensor) or argument.stride() == traced.stride():
+        return argument
+    return torch.empty_strided(argument.shape, traced.stride(), dtype=argument.dtype).copy_(argument)
 
 
 def compile_module(module: Module) -> nimblehlo.Executable:

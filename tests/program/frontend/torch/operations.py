@@ -22,7 +22,7 @@ from typing import Any
 
 import nimblehlo
 from nimblehlo.errors import NimbleError, UnsupportedError
-from nimblehlo.program.frontend.torch.calls import GraphExecutable
+from nimblehlo.execution.torch_calls import GraphExecutable
 from nimblehlo.program.frontend.torch.decompositions import graph_decompositions, without_onednn
 from nimblehlo.program.ir import Module
 from nimblehlo.program.loading import load

@@ -64,7 +64,7 @@ class DetrHead(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.transformer = nn.Transformer(32, 4, 1, 1, 64, dropout=0.0, batch_first=True)
+        self.transformer = nn.Transformer(32, 4, 1, 1, 64, batch_first=True)
         self.project = nn.Conv2d(16, 32, 1)
         self.queries = nn.Parameter(torch.randn(5, 32))
         self.boxes, self.classes = nn.Linear(32, 4), nn.Linear(32, 7)

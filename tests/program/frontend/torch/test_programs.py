@@ -14,6 +14,8 @@ from nimblehlo.errors import ExecutionError, UnsupportedError
 torch = pytest.importorskip("torch")
 
 from tests.program.frontend.torch import models, operations, small_models  # noqa: E402
+from tests.program.frontend.torch.drawn_numbers import SameNumbers  # noqa: E402
+from tests.program.frontend.torch.judging import Judge  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
@@ -69,7 +71,25 @@ def test_operators_give_the_results_of_pytorch(name: str) -> None:
 def test_models_give_the_results_of_pytorch(name: str) -> None:
     outcome = models.outcome_of(name, 2)
     assert outcome["passed"], outcome
-    assert outcome["graphs"] == 3
+    assert outcome["judged"] == 3
+
+
+def test_random_numbers_are_the_same_in_graphs_and_outside() -> None:
+    """Dropout, in attention too, and a depth that is random: PyTorch's draws are inputs of the graph."""
+
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            attended = torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.25)
+            depth = torch.empty(len(x), 1, 1, 1).bernoulli_(0.5)
+            return torch.nn.functional.dropout(attended, 0.5) * depth + torch.rand_like(x)
+
+    x = torch.randn(8, 2, 5, 4)
+    judge = Judge(1)
+    compiled = torch.compile(Model(), backend=judge, fullgraph=True)
+    with SameNumbers():
+        expected = Model()(x)
+    torch.testing.assert_close(compiled(x), expected)
+    assert (judge.judged, judge.violations) == (1, [])
 
 
 def test_parameters_are_shared_and_buffers_written() -> None:

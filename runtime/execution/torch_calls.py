@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ....errors import ExecutionError, UnsupportedError, counted
-from ...ir import Module
-from .conversion import ConvertedGraph, GraphConversion, Sizes, is_tensor
-from .decompositions import decomposed
-from .element_types import array_of, tensor_of
+from ..errors import ExecutionError, UnsupportedError, counted
+from ..program.frontend.torch.conversion import (
+    ConvertedGraph,
+    ExportedProgram,
+    GraphConversion,
+    Sizes,
+    is_tensor,
+    symbols_of,
+)
+from ..program.frontend.torch.decompositions import decomposed
+from ..program.frontend.torch.element_types import array_of
+from ..program.ir import Module
+from ..types import Array
+from .dlpack import to_dlpack
 
 Compile = Callable[[Module], Callable[..., Sequence[Any]]]
 """Makes the function of arrays that runs a module."""
-
-
-class ExportedProgram(Protocol):
-    """A ``torch.export.ExportedProgram``, as far as it is used here."""
-
-    graph_signature: Any
-
-    def run_decompositions(self, decomp_table: Any = ...) -> Any:
-        """The program with its operations decomposed."""
-        ...
 
 
 class GraphExecutable:
@@ -45,7 +44,7 @@ class GraphExecutable:
         self._symbols = [
             (position, dim, symbol)
             for position, value in enumerate(values)
-            for dim, symbol in _symbols_of(value)
+            for dim, symbol in symbols_of(value)
         ]
         if not self._symbols:
             self.program(Sizes({}))
@@ -71,7 +70,7 @@ class GraphExecutable:
             inputs: a tensor, an array or a number for each input of the graph.
 
         Returns:
-            A tensor, a number or None for each output of the graph.
+            A tensor, a number or None for each output of the graph; an input that the graph returns as it is.
         """
         symbols = {
             symbol: int(inputs[position] if dim is None else inputs[position].shape[dim])
@@ -81,23 +80,15 @@ class GraphExecutable:
         arrays = [_array(inputs[position]) for position in converted.inputs]
         if converted.takes_seed:
             arrays.append(_new_seed())
-        results = run(*arrays)
-        return [
-            output[0] if isinstance(output, tuple) else tensor_of(results[output])
-            for output in converted.outputs
-        ]
+        results = tensors_of(run(*arrays))
+        return [output.of(inputs, results) for output in converted.outputs]
 
 
-def _symbols_of(value: Any) -> list[tuple[int | None, Any]]:
-    """The dimensions of an input whose sizes are symbols; None stands for the input itself."""
-    sizes: list[tuple[int | None, Any]] = [(None, value)]
-    if is_tensor(value):
-        sizes = list(enumerate(value.shape))
-    return [
-        (dim, size.node.expr)
-        for dim, size in sizes
-        if hasattr(size, "node") and getattr(size.node.expr, "is_symbol", False)
-    ]
+def tensors_of(arrays: Iterable[Array]) -> list[Any]:
+    """Arrays as tensors that share their memory and keep it alive, by DLPack."""
+    from torch.utils.dlpack import from_dlpack
+
+    return [from_dlpack(to_dlpack(array).__dlpack__()) for array in arrays]
 
 
 def _array(value: Any) -> Any:
@@ -141,7 +132,7 @@ class ModelExecutable:
             args, kwargs: the model's arguments; tensors, or arrays in place of them.
 
         Returns:
-            What the model returns, in its structure: new tensors.
+            What the model returns, in its structure: new tensors, and inputs that it returns as they are.
 
         Raises:
             ExecutionError: the arguments have another structure or other sizes than the exported ones, or the
@@ -192,19 +183,3 @@ class ModelExecutable:
             raise UnsupportedError(f"outputs of the kind {spec.kind.name} are not supported")
         with torch.no_grad():
             target.copy_(output)
-
-
-def exported_module(exported: Any) -> Module:
-    """An exported program as a module, whose arguments are the parameters, buffers, constants and inputs.
-
-    Raises:
-        UnsupportedError: sizes are symbols, or an operation has no conversion.
-    """
-    program = decomposed(exported)
-    placeholders = program.graph_module.graph.find_nodes(op="placeholder")
-    if any(_symbols_of(node.meta.get("val")) for node in placeholders):
-        raise UnsupportedError(
-            "the exported program has sizes that are symbols: compile() makes a program for each combination "
-            "of them, and load() takes what was exported without dynamic shapes"
-        )
-    return GraphConversion(program.graph_module, Sizes({})).convert().module
