@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import gcd, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..launch.named_tuples import NamedTuple
 from ..launch.no_kernel import NoKernel
 from . import convolution_tasks as tasks
 from .convolution_tasks import are_finite

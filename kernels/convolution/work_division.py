@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..launch.named_tuples import NamedTuple
+from typing import NamedTuple
+
 from . import convolution_tasks as tasks
 
 MIN_WORK_ITEMS = 16

@@ -12,17 +12,14 @@ So each element of the result receives its updates in the schedule's order, what
 `scatter_strategies` has further strategies, which keep this order.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..launch.compilation import flat
-from ..launch.named_tuples import NamedTuple
 from ..launch.no_kernel import NoKernel
 from ..launch.prepared import AddressTable, ArrayParam, prepare_launches
 from ..simd.monoids import MONOIDS, OVERWRITE, Combination, normalized
@@ -65,7 +62,7 @@ class PreparedScatter:
     """A scatter for given shapes; `prepare` makes it."""
 
     def __init__(
-        self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: _Indices,
+        self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: "_Indices",
         strategies: Sequence[ScatterStrategy], schedule: np.ndarray, threads: int | None,
     ) -> None:  # fmt: skip
         self._shapes = shapes

@@ -16,14 +16,12 @@ With the indices 2, 0, 2, 3, 9 the slices have the destinations 2, 0, 2, 3 and n
 same row, in this order, and the last one is dropped.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ..launch.named_tuples import NamedTuple
 from .index_arithmetic import Dimension, index_vector_layout, merged, offsets, row_major_strides, total_size
 
 _MAX_RUNS = 1024

@@ -8,17 +8,14 @@ each task applies those in its range of the input. Reorderable updates to few de
 tables private to each task.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..launch import threads as _threads
 from ..launch.compilation import Kernel
-from ..launch.named_tuples import NamedTuple
 from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCall, LaunchPlan
 from ..launch.threads import division
 from ..simd.block_sizes import NONTEMPORAL_BYTES

@@ -7,17 +7,15 @@ folder cannot be written, nothing is cached, and that is no error. `cache_trust`
 files are used, `cache_limit` how many bytes they may take.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib
 import sys
 import threading
+from typing import NamedTuple
 
 from .cache_limit import KINDS, UNFINISHED_PREFIX, entries, limit, note_written, remove
 from .cache_trust import refusal_of_file, refusal_of_folder, warn_once
-from .named_tuples import NamedTuple
 
 ENVIRONMENT_VARIABLE = "NIMBLEHLO_CACHE_DIR"
 _DIGEST_BYTES = 32

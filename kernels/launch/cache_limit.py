@@ -7,8 +7,6 @@ has written another 1/32 of the limit. Above the limit, it evicts the least rece
 another process reads or has removed does no harm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -17,9 +15,9 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from .cache_trust import warn_once
-from .named_tuples import NamedTuple
 
 ENVIRONMENT_VARIABLE = "NIMBLEHLO_CACHE_BYTES"
 

@@ -5,12 +5,10 @@ task loads the arguments from the closure. Importing this module imports Numba; 
 import it at the first call of a kernel.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -19,8 +17,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
-
-from .named_tuples import NamedTuple
 
 _INT64 = ir.IntType(64)
 

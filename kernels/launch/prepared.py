@@ -4,16 +4,13 @@ A kernel called from Python inspects the type of each argument. A prepared launc
 arrays, so native code reads its arguments from a closure, as generated code does (`native`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .compilation import Kernel
-from .named_tuples import NamedTuple
 from .native import Launch, NativeFunction
 
 if TYPE_CHECKING:
@@ -142,7 +139,7 @@ class _Closure:
             return tuple([self._add(member) for member in value])
         return self._add(value)
 
-    def _add(self, value: Any) -> Argument:
+    def _add(self, value: Any) -> "Argument":
         from numba import types
 
         from .closures import Argument, Encoding, array_type

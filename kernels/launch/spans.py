@@ -3,14 +3,11 @@
 Nothing is recorded while nobody observes.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from .named_tuples import NamedTuple
+from typing import NamedTuple
 
 
 class Span(NamedTuple):

@@ -12,13 +12,11 @@ More is decided elsewhere:
   Their `MAX_TASKS` is the one below, except in `fft.pyx`.
 """
 
-from __future__ import annotations
-
 import functools
 import os
+from typing import NamedTuple
 
 from .control_groups import processor_quota
-from .named_tuples import NamedTuple
 
 TASK_BYTES = 1 << 17
 MAX_TASKS = 128

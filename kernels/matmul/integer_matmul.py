@@ -5,15 +5,12 @@ where the processor has them, others in the width of the sums (`matmul`, `gemv`)
 width of the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..launch.named_tuples import NamedTuple
 from ..launch.no_kernel import NoKernel
 from . import gemv, low_precision_matmul, matmul
 

@@ -11,16 +11,13 @@ element from the values of the windows that chose it. So each element is written
 depend on the number of threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..launch.compilation import flat
-from ..launch.named_tuples import NamedTuple
 from ..launch.no_kernel import NoKernel
 from ..launch.threads import division
 from ..simd.block_sizes import NONTEMPORAL_BYTES
@@ -165,7 +162,7 @@ class _Blocks(NamedTuple):
     task_bytes: int
 
     @classmethod
-    def of(cls, axes: Sequence[Axis], itemsize: int) -> _Blocks:
+    def of(cls, axes: Sequence[Axis], itemsize: int) -> "_Blocks":
         """The blocks of an operand whose values are computed in `itemsize` bytes."""
         *outer, row_axis = merged(axes)
         inner = 1

@@ -4,14 +4,11 @@ Numba.
 A window's choice is the number of the position that it selects, NO_CHOICE if it has no element.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
-from ..launch.named_tuples import NamedTuple
 from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (

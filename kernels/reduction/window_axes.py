@@ -1,12 +1,9 @@
 """The dimensions of windowed operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-
-from ..launch.named_tuples import NamedTuple
 
 SIZE, WINDOW, STRIDE, BASE_DILATION, WINDOW_DILATION, LOW, WINDOWS = range(7)
 """The columns of `axis_table`."""

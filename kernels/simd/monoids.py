@@ -11,13 +11,10 @@ add and multiply. Two extensions of the names:
 `normalized` maps combinations with the same results to one, so that fewer loops are compiled.
 """
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..launch.named_tuples import NamedTuple
 from ..launch.no_kernel import NoKernel
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")

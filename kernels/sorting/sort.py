@@ -13,16 +13,13 @@ several operands the positions are sorted, by 32 bits of a key at a time, and th
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..launch.compilation import flat
-from ..launch.named_tuples import NamedTuple
 from ..launch.no_kernel import NoKernel
 from ..simd.monoids import supports_element
 from .native_sort import gather_rows, sort_address, sort_rows

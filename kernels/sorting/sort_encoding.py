@@ -1,12 +1,8 @@
 """Encodes the compared values as unsigned integers of the same order."""
 
-from __future__ import annotations
-
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-
-from ..launch.named_tuples import NamedTuple
 
 UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
 _INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...kernels.launch.named_tuples import NamedTuple
 from ...program.ir import Block, Operation
 from ...program.ir.record import Record
 from ...types import DType, TensorType, Type

@@ -7,11 +7,10 @@ specification", section "Compatibility".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ...kernels.launch.named_tuples import NamedTuple
 from ...program.ir import (
     Attribute,
     BoolAttribute,

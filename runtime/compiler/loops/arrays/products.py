@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from llvmlite import ir
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....kernels.launch.processor import register_bytes
 from ....program.ir import Operation, plain_element_type, tensor_type
 from ....program.ir.affine import AffineExpr, identity_map, row_major_strides

@@ -7,10 +7,10 @@ accumulator, which starts at 0. Then the accumulators are added by halves, and 0
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....kernels.launch.processor import register_bytes
 from ....program.ir.affine import row_major_strides
 from ..llvm.lanes import halves, shuffle_lanes

@@ -6,9 +6,8 @@ Source: specification, section "Types"; the formats are those of the OCP and FNU
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import ElementType
 
 

@@ -16,9 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
-
-from ....kernels.launch.named_tuples import NamedTuple
+from typing import Any, Final, NamedTuple
 
 _LIBRARY: Final = "libllvmlite"
 _PROCESS: Final = Path("/proc/self")

@@ -11,11 +11,10 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....kernels.launch.processor import (
     has_fast_memory_operands,
     has_full_speed_avx512,

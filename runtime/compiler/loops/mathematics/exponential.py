@@ -6,10 +6,10 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....kernels.launch.processor import has_fast_gather, has_two_register_permute
 from ..llvm.values import integer
 from ..llvm.vector_variants import ENTRIES

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....kernels.launch.processor import has_fast_memory_operands, has_scalef
 from ..llvm import vector_variants
 from ..llvm.values import F32, F64, I32, I64, call, floating, integer

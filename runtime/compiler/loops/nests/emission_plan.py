@@ -7,8 +7,8 @@ that the code depends on.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....kernels.launch.processor import nontemporal_store_bytes
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ..element_costs import takes_longer_than_memory

@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from llvmlite import ir
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....program.ir import Value as IrValue
 from ....program.ir import plain_element_type
 from ....program.ir.affine import row_major_strides

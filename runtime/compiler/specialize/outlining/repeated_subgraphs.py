@@ -12,9 +12,8 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....program.ir import Operation, Value, captured_values, used_values
 from ....program.ops.framework.declaration import declaration_of
 from ....types import TensorType

@@ -5,11 +5,10 @@ JAX wraps negative indices (``select(i < 0, i + n, i)``) and concatenates indice
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....program.ir import Operation, Value, tensor_type
 from ....program.ops.elementwise.comparison import Compare
 from ....program.ops.shape.broadcasting import BroadcastInDim

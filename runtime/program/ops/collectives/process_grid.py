@@ -8,8 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from ....kernels.launch.named_tuples import NamedTuple
+from typing import NamedTuple
 
 
 class ProcessId(NamedTuple):

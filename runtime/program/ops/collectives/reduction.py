@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import DYNAMIC, Array, TensorType, Type
 from ...ir import Region as IrRegion
 from ..framework import constraints, rules

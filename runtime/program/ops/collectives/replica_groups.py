@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import ELEMENT_TYPES, TensorType
 from ...ir import Attribute, DenseElementsAttribute, OpaqueAttribute, StructAttribute, SymbolAttribute
 from ...ir.attributes import FieldValue

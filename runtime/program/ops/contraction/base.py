@@ -8,11 +8,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import (
     BOOLEAN,
     COMPLEX,

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ....errors import VerifyError
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import ELEMENT_TYPES, TensorType
 from ...ir import (
     Attribute,

@@ -10,11 +10,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import Array, ElementType
 from ..framework import rules
 from ..framework.declaration import Evaluate

@@ -12,11 +12,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from ....kernels.launch.named_tuples import NamedTuple
 from ....types import (
     BOOLEAN,
     ELEMENT_TYPES,

@@ -19,9 +19,8 @@ Source: specification, section "reduce_window".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from ....kernels.launch.named_tuples import NamedTuple
 from .reduction_tree import BODY, INIT
 
 SCAN_GROUP: Final = 16

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from .....kernels.launch.named_tuples import NamedTuple
 from ....ir import Value
 from ..emitter import Emitter, element_type, shape_of
 from ..table import NodeEmitter, converts

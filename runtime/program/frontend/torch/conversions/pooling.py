@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .....kernels.launch.named_tuples import NamedTuple
 from .....types import Array, TensorType
 from ....ir import Value
 from ..emitter import I64, Emitter, Shape, element_type, shape_of, wider
