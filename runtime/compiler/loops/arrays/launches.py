@@ -15,11 +15,12 @@ from llvmlite import ir
 from ....kernels.launch.cache_files import digest
 from ....program.ir import Block, Builder, IntegerAttribute, Operation, Value, captured_values, tensor_type
 from ....program.ir.builder import CopyOperation, copy_region
+from ....program.ops.custom_calls.user_functions import Registry
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....program.ops.intermediate.fusion import LAUNCHED as LAUNCHED_NAME
 from ....types import ELEMENT_TYPES, TensorType
-from ...implementation import Implementation
+from ...implementation import Implementation, NoCode
 from ...specialize.framework.operation_classes import has_no_effect
 from ...specialize.framework.rewriter import dimensions
 from ..description import operations_description
@@ -129,11 +130,23 @@ def _launch(
         LAUNCHED_NAME,
         [values.get(operand, operand) for operand in operands],
         [result.type for result in operation.results],
-        {"threads": IntegerAttribute(threads or 0, ELEMENT_TYPES["i64"])},
+        {
+            "threads": IntegerAttribute(threads or 0, ELEMENT_TYPES["i64"]),
+            "registrations": _registrations(operation),
+        },
         [inner.region(copied.results)],
         operation.location,
     )
     values.update(zip(operation.results, launched.results, strict=True))
+
+
+def _registrations(operation: Operation) -> IntegerAttribute:
+    """How often users have registered functions, for an operation that calls one of these; 0 for others.
+
+    Programs share prepared calls, but not those of two functions that were registered under one name.
+    """
+    changes = Registry.changes if declaration_of(operation).is_pure_by_call else 0
+    return IntegerAttribute(changes, ELEMENT_TYPES["i64"])
 
 
 def _should_launch(operation: Operation) -> bool:
@@ -206,6 +219,8 @@ def launch_symbols(loop: Operation, implementation_of: ImplementationOf) -> dict
         call = _calls.get(symbol)
         if call is None:
             operation = launched.regions[0].block.operations[0]
+            if launched.attributes["registrations"] != _registrations(operation):
+                raise NoCode("a function was registered after the program was compiled")
             implementation = implementation_of(operation)
             types = [_arrays(launched.operands), _arrays(launched.results)]
             positions = [launched.regions[0].block.arguments.index(value) for value in operation.operands]

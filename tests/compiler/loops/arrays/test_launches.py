@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -10,12 +11,15 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, Options
+from nimblehlo import ExecutionError, Options, register_custom_call
 from nimblehlo.compiler import cost_model
+from nimblehlo.compiler.implementation import NoCode
+from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.kernels.launch.native import record_launches
+from nimblehlo.program.ops.custom_calls.custom_call import unregister_custom_call
 from nimblehlo.program.ops.framework.declaration import Op
 from tests.checks.fuzzing.loops import LARGE_SIDES, random_loop
 from tests.compiler.loops.test_while_function import counted
@@ -124,6 +128,41 @@ def test_branches_and_loops_may_exchange_arrays() -> None:
     text = counted(20, body, {"x": ("x0", type), "y": ("y0", type)}, "%in#2, %in#1")
     assert launches_of(text) == 0
     run_every_way(text, normal(6000), normal(6000))
+
+
+@pytest.fixture
+def registered() -> Iterator[str]:
+    name = "tests.launched"
+    yield name
+    unregister_custom_call(name)
+
+
+def loop_around_call(target: str) -> str:
+    type = "tensor<4xf32>"
+    body = f"%y = stablehlo.custom_call @{target}(%x) : ({type}) -> {type}"
+    return counted(40, body, {"x": ("x0", type)}, "%y")
+
+
+def test_a_function_that_is_registered_again_is_called_by_later_programs(registered: str) -> None:
+    text = loop_around_call(registered)
+    for added in (1, 10, 100):
+        register_custom_call(registered, lambda x, added=added: x + np.float32(added), pure=True)
+        assert launches_of(text) == 1
+        run_every_way(text, np.zeros(4, np.float32))
+        (result,) = nimblehlo.compile(text, options=Options(compile="eager"))(np.zeros(4, np.float32))
+        assert result.tolist() == [40 * added] * 4
+
+
+def test_code_is_not_made_for_a_function_that_was_registered_later(registered: str) -> None:
+    text = loop_around_call(registered)
+    register_custom_call(registered, lambda x: x + np.float32(1), pure=True)
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    (loop,) = [one for one in function.body.block.operations if one.name == "stablehlo.while"]
+    copy = with_launches(loop, lambda _: True, None)
+    register_custom_call(registered, lambda x: x + np.float32(2), pure=True)
+    with pytest.raises(NoCode, match="was registered after the program was compiled"):
+        launch_symbols(copy, lambda _: pytest.fail("nothing is prepared"))
 
 
 def test_operations_without_generated_code_are_called_by_the_loop() -> None:
