@@ -309,6 +309,8 @@ def _products(
     k_block = -(-k // -(-k // tasks.K_BLOCK))
     # Windows that are packed tell padding position by position.
     run_positions = _contiguous_positions(problem, geometry, lhs_strides) if is_direct else 1
+    # The addresses of a window's elements take longer than packing if no two of them are contiguous.
+    is_direct = is_direct and (features * run_positions > 1 or positions == 1)
     segments, k_blocks = _segments(k, k_block, features, run_positions)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1

@@ -307,10 +307,29 @@ typedef struct {
     int64_t first, count, lhs_offset, stride;
 } CONV_NAME(ConvSpan);
 
+/* The spans of a block whose window rows are all inside or all in the padding; contiguous ones are one. */
+CONV_CODE int64_t CONV_NAME(conv_spans_of_rows)(
+    const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
+    int64_t number = -1;
+    for (int64_t window_row = 0; window_row < block->window_row_count; window_row++) {
+        int64_t first = block->window_rows[window_row], count = block->window_rows[window_row + 1] - first;
+        int64_t lhs_offset = conv_row_offset(p, block, window_row, block->rank, position);
+        int64_t stride = count > 1 ? block->base[first + 1] - block->base[first] : 1;
+        CONV_NAME(ConvSpan) *last = &spans[number < 0 ? 0 : number];
+        int is_outside = lhs_offset < 0, is_next = number >= 0 && (last->lhs_offset < 0) == is_outside;
+        if (is_next && !is_outside)
+            is_next = stride == last->stride && lhs_offset == last->lhs_offset + last->count * stride;
+        if (is_next) last->count += count;
+        else spans[++number] = (CONV_NAME(ConvSpan)){first, count, lhs_offset, stride};
+    }
+    return number + 1;
+}
+
 /* Divide the windows of a block into spans, for one position: by window rows if each is all inside or all outside. */
 CONV_CODE int64_t CONV_NAME(conv_spans)(
     const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
     int64_t number = -1, next = 0, lhs_offsets[CONV_MAX_WIDTH];
+    if (block->is_fixed) return CONV_NAME(conv_spans_of_rows)(p, block, position, spans);
     if (!p->has_base_dilation && block->window_row_count * 4 <= block->count) {
         int64_t window_row = 0;
         for (; window_row < block->window_row_count; window_row++) {
@@ -343,27 +362,43 @@ CONV_CODE int64_t CONV_NAME(conv_spans)(
 
 /* Copy items `stride` apart. The compiler vectorizes the loops with constant strides. */
 CONV_INLINE void CONV_NAME(conv_copy)(CONV_ITEM *to, const CONV_ITEM *from, int64_t stride, int64_t count) {
+#ifdef CONV_LOAD_PARTIAL
+    if (stride == 1) {
+        for (int64_t i = 0; i < count; i += CONV_LANES)
+            CONV_NAME(conv_store)(to + i, 1, count - i, CONV_NAME(conv_load)(from + i, 1, count - i), 0);
+        return;
+    }
+#endif
     if (stride == 1) for (int64_t i = 0; i < count; i++) to[i] = from[i];
     else if (stride == 2) for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
     else for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
-/* Pack a k block of a block of windows: [k][width]. */
+/* Pack a k block of a block of windows: [k][width]. What lies CONV_PREFETCHED_POSITIONS further, if the next positions
+   are as far apart as this one and the one before, is prefetched. */
 CONV_CODE void CONV_NAME(conv_pack_windows)(
     const ConvProduct *p, const ConvBlock *block, int64_t k_block, int64_t group, int64_t width, CONV_ITEM *to) {
     const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs + group * p->group_stride;
     CONV_NAME(ConvSpan) spans[CONV_MAX_WIDTH];
+    int64_t filled = p->by_windows ? width : block->count, previous = 0;
     for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
         const ConvSegment *segment = &p->segments[s];
         int64_t count = CONV_NAME(conv_spans)(p, block, segment->position, spans);
+        int64_t ahead = CONV_PREFETCHED_POSITIONS * (spans[0].lhs_offset - previous);
+        previous = spans[0].lhs_offset;
         for (int64_t k = segment->skip; k < segment->skip + segment->length; k++, to += width) {
             for (int64_t i = 0; i < count; i++) {
                 const CONV_ITEM *from = lhs + spans[i].lhs_offset + k * p->feature_stride;
                 CONV_ITEM *lanes = to + spans[i].first;
-                if (spans[i].lhs_offset < 0) memset(lanes, 0, spans[i].count * sizeof(CONV_ITEM));
-                else CONV_NAME(conv_copy)(lanes, from, spans[i].stride, spans[i].count);
+                if (spans[i].lhs_offset < 0) {
+                    memset(lanes, 0, spans[i].count * sizeof(CONV_ITEM));
+                    continue;
+                }
+                for (int64_t lane = 0; spans[i].stride == 1 && lane < spans[i].count; lane += CONV_LANES)
+                    __builtin_prefetch(from + ahead + lane);
+                CONV_NAME(conv_copy)(lanes, from, spans[i].stride, spans[i].count);
             }
-            for (int64_t lane = block->count; lane < width; lane++) to[lane] = 0;
+            for (int64_t lane = block->count; lane < filled; lane++) to[lane] = 0;
         }
     }
 }

@@ -40,6 +40,7 @@ enum {
     CONV_NONTEMPORAL_BYTES = 1 << 22, /* stores of larger results bypass the caches */
     CONV_LOW_ROWS = 4,                /* of tiles for the last rows */
     CONV_PREFETCHED_ROWS = 12,        /* packing prefetches this many rows of rhs ahead */
+    CONV_PREFETCHED_POSITIONS = 4,    /* and of windows the elements of this many positions ahead */
     CONV_CACHE_LINE = 64,             /* bytes */
 };
 enum { CONV_FLOAT32, CONV_FLOAT64, CONV_INT32, CONV_INT64, CONV_KINDS };
@@ -90,14 +91,15 @@ typedef struct {
 } ConvProduct;
 
 /* A block of windows: their offsets in lhs and in the result. `window_rows` has the first window of each window row,
-   whose windows differ along the last of `axes` alone, and the end. `lhs_offsets` has what varies with the position,
+   and the end. The windows of a row differ along the last of `axes` alone, or, if `is_fixed`, along an axis with a
+   single position and without padding, so that all are inside or all outside. `lhs_offsets` has what varies with the position,
    along `axes`, for the first window of each window row; `located` has the lhs offsets of one position,
    `located_position` (-1: of none). */
 typedef struct {
     int64_t count, first_result;
     int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH];
     const int64_t *lhs_offsets[CONV_MAX_WIDTH][CONV_MAX_AXES];
-    int64_t rank, window_row_count, located_position;
+    int64_t rank, window_row_count, is_fixed, located_position;
     int64_t located[CONV_MAX_WIDTH];
     int64_t window_rows[CONV_MAX_WIDTH + 1];
     int axes[CONV_MAX_AXES];
@@ -149,6 +151,17 @@ static inline int conv_are_finite_float64(const uint64_t *bits, int64_t count) {
 static inline int64_t conv_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline void *conv_aligned(const void *at) { return (char *)at + -(uintptr_t)at % CONV_CACHE_LINE; }
 
+/* Make each window of a block a window row of its own. */
+static void conv_separate_windows(ConvBlock *block) {
+    int64_t number = block->window_row_count - 1;
+    for (int64_t i = block->count - 1; i >= 0; i--) {
+        while (i < block->window_rows[number]) number--;
+        if (number < i) memcpy(block->lhs_offsets[i], block->lhs_offsets[number], sizeof block->lhs_offsets[i]);
+        block->window_rows[i] = i;
+    }
+    block->window_row_count = block->count;
+}
+
 /* Locate the windows from number `first` on; the last one is repeated up to `filled`. */
 static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t count, int64_t filled, ConvBlock *block) {
     int64_t window[CONV_MAX_AXES], window_index = first, inner = p->rank - 1;
@@ -163,7 +176,7 @@ static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t cou
     block->located_position = -1;
     block->count = count;
     const ConvAxis *along = &p->axes[inner];
-    int has_long_rows = block->rank && block->axes[block->rank - 1] == inner;
+    int has_long_rows = block->rank && block->axes[block->rank - 1] == inner, has_outside = 0;
     for (int64_t row = 0, end; row < count; row = end) {
         const int64_t *offsets = along->lhs_offsets + window[inner], *varying[CONV_MAX_AXES];
         int64_t base = 0, result = window[inner] * along->result_stride, varying_axes = 0;
@@ -177,15 +190,16 @@ static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t cou
         }
         for (int64_t i = row; i < end; i++) {
             block->base[i] = base + (along->positions > 1 ? 0 : offsets[i - row]);
+            has_outside |= offsets[i - row] < 0;
             block->results[i] = result + (i - row) * along->result_stride;
         }
-        for (int64_t i = row; i < (has_long_rows ? row + 1 : end); i++) {
-            block->window_rows[block->window_row_count] = i;
-            memcpy(block->lhs_offsets[block->window_row_count++], varying, varying_axes * sizeof *varying);
-        }
+        block->window_rows[block->window_row_count] = row;
+        memcpy(block->lhs_offsets[block->window_row_count++], varying, varying_axes * sizeof *varying);
         window[inner] = 0;
         for (int64_t axis = inner - 1; axis >= 0 && ++window[axis] == p->axes[axis].count; axis--) window[axis] = 0;
     }
+    block->is_fixed = !has_long_rows && !has_outside;
+    if (!has_long_rows && has_outside) conv_separate_windows(block);
     block->window_rows[block->window_row_count] = count;
     for (int64_t row = count; row < filled; row++) {
         block->base[row] = block->base[count - 1];
@@ -218,6 +232,9 @@ static inline const int64_t *conv_offsets_in_row(
 static inline int64_t conv_lhs_offset(
     const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t row, int64_t position) {
     if (!block->rank) return block->base[row];
+    if (block->is_fixed)
+        return conv_row_offset(p, block, window_row, block->rank, position) + block->base[row] -
+               block->base[block->window_rows[window_row]];
     return conv_row_offset(p, block, window_row, block->rank - 1, position) +
            conv_offsets_in_row(p, block, window_row, position)[row - block->window_rows[window_row]];
 }
@@ -237,6 +254,11 @@ static inline void conv_lhs_offsets(
     }
     for (int64_t number = 0; number < block->window_row_count; number++) {
         int64_t row = block->window_rows[number], count = block->window_rows[number + 1] - row;
+        if (block->is_fixed) {
+            int64_t first = conv_lhs_offset(p, block, number, row, position), shift = first - block->base[row];
+            for (int64_t i = 0; i < count; i++) lhs_offsets[row + i] = block->base[row + i] + shift;
+            continue;
+        }
         int64_t outer = conv_row_offset(p, block, number, block->rank - 1, position);
         const int64_t *along = conv_offsets_in_row(p, block, number, position);
         for (int64_t i = 0; i < count; i++) lhs_offsets[row + i] = outer + along[i];

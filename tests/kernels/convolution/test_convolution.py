@@ -272,6 +272,20 @@ def test_factors_that_each_work_item_packs(windows, columns):
 
 
 @needs_floats
+@pytest.mark.parametrize("features", [1, 3])
+@pytest.mark.parametrize("batch", [3, 16, 70])
+def test_windows_that_differ_by_batch_alone(features, batch):
+    """As the gradients of filters have them: images are features, and features are images."""
+    axes = [axis(9, 7, low=1, high=1), axis(12, 5, low=2, high=1, dilation=2)]
+    generator = np.random.default_rng(batch)
+    lhs = short_floats(generator, (batch, 9, 12, features))
+    rhs = short_floats(generator, (7, 5, features, 40))
+    expected = part_by_part(lhs, rhs, axes, (1, 1))
+    for threads in (1, 2):
+        assert same_bits(convolved(lhs, rhs, axes, orders=ORDERS["batch last"](4), threads=threads), expected)
+
+
+@needs_floats
 @pytest.mark.parametrize("size", [7, 40])
 def test_constant_factors_are_packed_once(size):
     numbers = DimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
