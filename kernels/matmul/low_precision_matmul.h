@@ -16,9 +16,9 @@
 
 enum { LOWP_BLOCK = 32, LOWP_TILE_ROW_BYTES = 64, LOWP_TILE_PAIR_BYTES = 2048, LOWP_PACKED_BLOCKS = 4 };
 
-/* BLOCK_BYTES: of the sums of a block of rows with a block of columns. MAX_GROUP: blocks of columns of a work item
-   with several k blocks. */
-enum { LOWP_BLOCK_BYTES = 4096, LOWP_MAX_GROUP = 16 };
+/* BLOCK_BYTES: of the sums of a block of rows with a block of columns. MAX_BLOCKS: blocks of columns of a work item, at
+   most; MAX_GROUP: with several k blocks. */
+enum { LOWP_BLOCK_BYTES = 4096, LOWP_MAX_BLOCKS = 128, LOWP_MAX_GROUP = 16 };
 
 /* With at most this many blocks of rows, columns are packed by the tasks that compute dot products with them. */
 enum { DOTS_MAX_FUSED_BLOCKS = 4 };
@@ -119,16 +119,41 @@ LOWP_INLINE void lowp_transpose(__m512i v[16]) {
     }
 }
 
-/* A 32-bit word of consecutive k for each of up to 16 rows or columns, which are contiguous. */
-LOWP_INLINE __m512i lowp_load_dwords(
-    const char *at, int64_t k_stride, int itemsize, int64_t k_size, __mmask16 outer_size) {
-    __m512i dwords = _mm512_setzero_si512();
-    for (int i = 0; i < 4 / itemsize && i < k_size; i++, at += k_stride) {
-        __m512i one = itemsize == 2 ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(outer_size, at))
-                                : _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(outer_size, at));
-        dwords = _mm512_or_si512(dwords, _mm512_sll_epi32(one, _mm_cvtsi32_si128(8 * itemsize * i)));
+/* Row `k` of up to 32 contiguous rows or columns of 16-bit numbers, or zeros behind the last k. */
+LOWP_INLINE __m512i lowp_load_halves(const char *at, int64_t k_stride, int64_t k, int64_t k_size, __mmask32 outer_size) {
+    return k < k_size ? _mm512_maskz_loadu_epi16(outer_size, at + k * k_stride) : _mm512_setzero_si512();
+}
+
+/* The same of bytes. */
+LOWP_INLINE __m256i lowp_load_bytes(const char *at, int64_t k_stride, int64_t k, int64_t k_size, __mmask32 outer_size) {
+    return k < k_size ? _mm256_maskz_loadu_epi8(outer_size, at + k * k_stride) : _mm256_setzero_si256();
+}
+
+/* A 32-bit word of consecutive k for each of up to 32 rows or columns, which are contiguous: a row of both tiles. */
+LOWP_INLINE void lowp_load_dwords(
+    const char *at, int64_t k_stride, int itemsize, int64_t k_size, __mmask32 outer_size, __m512i to[2]) {
+    if (itemsize == 2) {
+        const __m512i first_half = _mm512_set_epi16(
+            47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1,
+            32, 0);
+        __m512i a = lowp_load_halves(at, k_stride, 0, k_size, outer_size);
+        __m512i b = lowp_load_halves(at, k_stride, 1, k_size, outer_size);
+        to[0] = _mm512_permutex2var_epi16(a, first_half, b);
+        to[1] = _mm512_permutex2var_epi16(a, _mm512_add_epi16(first_half, _mm512_set1_epi16(16)), b);
+        return;
     }
-    return dwords;
+    __m256i a = lowp_load_bytes(at, k_stride, 0, k_size, outer_size);
+    __m256i b = lowp_load_bytes(at, k_stride, 1, k_size, outer_size);
+    __m256i c = lowp_load_bytes(at, k_stride, 2, k_size, outer_size);
+    __m256i d = lowp_load_bytes(at, k_stride, 3, k_size, outer_size);
+    __m256i ab[2] = {_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)};
+    __m256i cd[2] = {_mm256_unpacklo_epi8(c, d), _mm256_unpackhi_epi8(c, d)};
+    __m512i quarters[2]; /* of 128 bits: four words of the first tile, four of the second one, twice */
+    for (int i = 0; i < 2; i++)
+        quarters[i] = _mm512_inserti64x4(
+            _mm512_castsi256_si512(_mm256_unpacklo_epi16(ab[i], cd[i])), _mm256_unpackhi_epi16(ab[i], cd[i]), 1);
+    to[0] = _mm512_shuffle_i32x4(quarters[0], quarters[1], 0x88);
+    to[1] = _mm512_shuffle_i32x4(quarters[0], quarters[1], 0xDD);
 }
 
 /* Store a row of a tile; of bf16 for dot products the first k goes to the high half, and to signed bytes on the left
@@ -168,22 +193,26 @@ LOWP_INLINE __m512i lowp_pack_tile(
     return min_magnitude;
 }
 
-/* Pack the tiles of one k tile from contiguous rows or columns, one 32-bit word of k at a time. Blocks are
-   `block_bytes` apart. */
+/* Pack the tiles of one k tile from contiguous rows or columns, one 32-bit word of k at a time, and prefetch the next
+   k tile. Blocks are `block_bytes` apart. */
 LOWP_INLINE __m512i lowp_pack_outer_contiguous(
     const LowpOperand *operand, const char *at, int kind, int is_right, int64_t outer_size, int64_t k_size, char *to,
     int64_t block_bytes, __m512i min_magnitude) {
     int itemsize = lowp_itemsize(kind);
     int64_t dword_stride = 4 / itemsize * operand->k_stride;
     for (int64_t dword = 0; dword < 16; dword++)
-        for (int64_t outer = 0; outer < outer_size; outer += 16) {
-            int64_t remaining = outer_size - outer;
-            __m512i row = lowp_load_dwords(
-                at + dword * dword_stride + outer * itemsize, operand->k_stride, itemsize,
-                    k_size - dword * (4 / itemsize),
-                (__mmask16)(remaining >= 16 ? 0xFFFF : (1 << remaining) - 1));
-            char *tile = to + outer / LOWP_BLOCK * block_bytes + outer % LOWP_BLOCK * 64;
-            min_magnitude = lowp_store_row(row, kind, is_right, tile + 64 * dword, min_magnitude);
+        for (int64_t outer = 0; outer < outer_size; outer += LOWP_BLOCK) {
+            const char *from = at + dword * dword_stride + outer * itemsize;
+            int64_t remaining = outer_size - outer, remaining_k = k_size - dword * (4 / itemsize);
+            uint32_t mask = remaining >= LOWP_BLOCK ? ~0U : (1U << remaining) - 1;
+            __m512i rows[2];
+            for (int64_t k = 0; k < 4 / itemsize; k++)
+                __builtin_prefetch(from + (LOWP_TILE_ROW_BYTES / itemsize + k) * operand->k_stride);
+            lowp_load_dwords(from, operand->k_stride, itemsize, remaining_k, mask, rows);
+            for (int half = 0; half < 2; half++)
+                min_magnitude = lowp_store_row(
+                    rows[half], kind, is_right, to + outer / LOWP_BLOCK * block_bytes + 1024 * half + 64 * dword,
+                    min_magnitude);
         }
     for (int64_t outer = 0; outer < outer_size && !is_right; outer += 16) {
         char *tile = to + outer / LOWP_BLOCK * block_bytes + outer % LOWP_BLOCK * 64;

@@ -30,6 +30,7 @@ cdef extern from "low_precision_matmul.h" nogil:
         LOWP_TILE_ROW_BYTES
         LOWP_TILE_PAIR_BYTES
         LOWP_PACKED_BLOCKS
+        LOWP_MAX_BLOCKS
         LOWP_S8S8
         LOWP_S8U8
         LOWP_U8S8
@@ -81,7 +82,7 @@ cdef enum:
     # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for dot products,
     # whose k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
     MAX_GROUP_BYTES = 1 << 19
-    MAX_DOTS_GROUP_BYTES = 1 << 18
+    MAX_DOTS_GROUP_BYTES = LOWP_MAX_BLOCKS * LOWP_TILE_PAIR_BYTES
     # A product is divided into this many work items if each has so many multiply-adds (by AMX and by dot products).
     TARGET_WORK_ITEMS = 16
     MIN_ITEM_FMAS = 1 << 22

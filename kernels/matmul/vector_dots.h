@@ -6,12 +6,12 @@
    last, from 0 on, and these sums in order. So products of bf16 have the bits of those of f32.
 
    Of integers (VNNI), it adds two products of signed halves (VPDPWSSD), or four products of an unsigned byte on the
-   left with a signed one on the right (VPDPBUSD), modulo 2 ** 32. Signed bytes on the left are packed plus 128; 128
-   times the column is subtracted from the sums of a tile. */
+   left with a signed one on the right (VPDPBUSD), modulo 2 ** 32. Signed bytes on the left are packed plus 128; sums
+   begin at minus 128 times the sum of their column. */
 
-/* K_TILES: k tiles of a k block. ROWS: rows of a tile, whose sums are in registers. DWORDS: 32-bit words of a row in
-   a k tile. */
-enum { DOTS_K_TILES = 8, DOTS_ROWS = 8, DOTS_DWORDS = 16 };
+/* K_TILES: k tiles of a k block. ROWS: rows of a tile, at most, whose sums are in registers: a block of 32 rows has
+   three tiles of almost equal height. DWORDS: 32-bit words of a row in a k tile. */
+enum { DOTS_K_TILES = 8, DOTS_ROWS = 11, DOTS_DWORDS = 16 };
 
 /* Whether the processor has the instructions for bf16, or for integers. */
 static int dots_are_available(int of_integers) {
@@ -30,12 +30,18 @@ typedef struct {
     char rows[LOWP_BLOCK][128] __attribute__((aligned(64)));
 } DotSums;
 
-/* A k block of a tile: `dwords` of each row. `sums` has the partial sums of earlier k blocks; the tile adds to them
-   if `to` is NULL. */
+/* What the sums of a block of columns begin at, of signed bytes. */
 typedef struct {
-    const char *left, *right;
+    __m512i vectors[2];
+} DotStart;
+
+/* A k block of a tile: `dwords` of each row. `sums` has the partial sums of earlier k blocks; the tile adds to them
+   if `to` is NULL. Sums of signed bytes begin at `start`. At each k tile it prefetches `prefetches` cache lines from `next_left` on. */
+typedef struct {
+    const char *left, *right, *next_left;
     char *to, *sums;
-    int64_t dwords, columns, row_bytes, has_partial_sums, rounds_to_bf16;
+    const DotStart *start;
+    int64_t dwords, columns, row_bytes, has_partial_sums, rounds_to_bf16, prefetches;
 } DotTile;
 
 /* Add the products of two vectors of words to a sum. */
@@ -68,22 +74,20 @@ LOWP_INLINE void dots_store_row(char *to, int vectors, int64_t columns, int64_t 
 }
 
 /* Multiply a k block of `rows` rows and `vectors` vectors of columns; these and the kind are constants. */
-LOWP_INLINE void dots_tile(int kind, int rows, int vectors, const DotTile *t) {
-    __m512i sums[DOTS_ROWS][2], excess[2];
+LOWP_INLINE void dots_tile(int kind, int rows, int vectors, DotTile *t) {
+    __m512i sums[DOTS_ROWS][2];
     const char *left = t->left, *right = t->right;
-    UNROLL for (int vector = 0; vector < vectors; vector++) {
-        excess[vector] = _mm512_setzero_si512();
-        UNROLL for (int row = 0; row < rows; row++) sums[row][vector] = _mm512_setzero_si512();
-    }
+    UNROLL for (int row = 0; row < rows; row++)
+        UNROLL for (int vector = 0; vector < vectors; vector++)
+            sums[row][vector] = kind == LOWP_S8S8_DOTS ? t->start->vectors[vector] : _mm512_setzero_si512();
     for (int64_t dwords = t->dwords; dwords > 0; dwords -= DOTS_DWORDS) {
         int64_t dwords_here = dwords < DOTS_DWORDS ? dwords : DOTS_DWORDS;
+        for (int64_t line = 0; line < t->prefetches; line++, t->next_left += LOWP_TILE_ROW_BYTES)
+            __builtin_prefetch(t->next_left, 0, 2);
         for (int64_t dword = 0; dword < dwords_here; dword++) {
             __m512i columns[2];
-            UNROLL for (int vector = 0; vector < vectors; vector++) {
+            UNROLL for (int vector = 0; vector < vectors; vector++)
                 columns[vector] = _mm512_load_si512(right + 1024 * vector + 64 * dword);
-                if (kind == LOWP_S8S8_DOTS)
-                    excess[vector] = dots_add(kind, excess[vector], _mm512_set1_epi8(-128), columns[vector]);
-            }
             UNROLL for (int row = 0; row < rows; row++) {
                 __m512i word = _mm512_set1_epi32(*(const int32_t *)(left + 64 * row + 4 * dword));
                 UNROLL for (int vector = 0; vector < vectors; vector++)
@@ -95,7 +99,6 @@ LOWP_INLINE void dots_tile(int kind, int rows, int vectors, const DotTile *t) {
     UNROLL for (int row = 0; row < rows; row++) {
         UNROLL for (int vector = 0; vector < vectors; vector++) {
             char *sums_address = t->sums + 128 * row + 64 * vector;
-            if (kind == LOWP_S8S8_DOTS) sums[row][vector] = _mm512_sub_epi32(sums[row][vector], excess[vector]);
             if (t->has_partial_sums)
                 sums[row][vector] = dots_add_sums(kind, _mm512_load_si512(sums_address), sums[row][vector]);
             if (!t->to) _mm512_store_si512(sums_address, sums[row][vector]);
@@ -105,8 +108,8 @@ LOWP_INLINE void dots_tile(int kind, int rows, int vectors, const DotTile *t) {
 }
 
 /* Dispatch to the tile of this size. */
-LOWP_INLINE void dispatch_dots_size(int kind, int64_t rows, const DotTile *t) {
-    switch ((rows < DOTS_ROWS ? rows : DOTS_ROWS) * 2 + (t->columns > 16)) {
+LOWP_INLINE void dispatch_dots_size(int kind, int64_t rows, DotTile *t) {
+    switch (rows * 2 + (t->columns > 16)) {
 #define DOTS_TILE(rows)                                   \
     case (rows) * 2: dots_tile(kind, rows, 1, t); return; \
     case (rows) * 2 + 1: dots_tile(kind, rows, 2, t); return
@@ -118,11 +121,14 @@ LOWP_INLINE void dispatch_dots_size(int kind, int64_t rows, const DotTile *t) {
         DOTS_TILE(6);
         DOTS_TILE(7);
         DOTS_TILE(8);
+        DOTS_TILE(9);
+        DOTS_TILE(10);
+        DOTS_TILE(11);
     }
 }
 
 /* Dispatch to the tile of this kind and size. */
-static LOWP_CODE void dispatch_dots(int64_t kind, int64_t rows, const DotTile *t) {
+static LOWP_CODE void dispatch_dots(int64_t kind, int64_t rows, DotTile *t) {
     switch (kind) {
     case LOWP_S8S8_DOTS: dispatch_dots_size(LOWP_S8S8_DOTS, rows, t); break;
     case LOWP_U8S8_DOTS: dispatch_dots_size(LOWP_U8S8_DOTS, rows, t); break;
@@ -131,25 +137,46 @@ static LOWP_CODE void dispatch_dots(int64_t kind, int64_t rows, const DotTile *t
     }
 }
 
+/* Where the sums of some blocks of columns of signed bytes begin: minus 128 times the sums of `k_tiles`, of panels of
+   as many. What pads the left operand up to whole k tiles is multiplied by zeros. */
+static LOWP_CODE void dots_find_starts(const char *right, int64_t blocks, int64_t k_tiles, DotStart *starts) {
+    for (int64_t block = 0; block < blocks; block++) {
+        __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+        for (int64_t k_tile = 0; k_tile < k_tiles; k_tile++, right += LOWP_TILE_PAIR_BYTES)
+            for (int64_t dword = 0; dword < DOTS_DWORDS; dword++)
+                for (int vector = 0; vector < 2; vector++)
+                    sums[vector] = _mm512_dpbusd_epi32(
+                        sums[vector], _mm512_set1_epi8(-128), _mm512_load_si512(right + 1024 * vector + 64 * dword));
+        for (int vector = 0; vector < 2; vector++)
+            starts[block].vectors[vector] = _mm512_sub_epi32(_mm512_setzero_si512(), sums[vector]);
+    }
+}
+
 /* Multiply a k block of a block of rows with some blocks of columns, from block `first` of `all` on; `right` has
-   panels of `right_k_tiles`. */
+   panels of `right_k_tiles`; `starts` has an element for each block, or is NULL: of zeros. Meanwhile the k block is prefetched that follows in the panels of the left operand, and
+   that will be read next. */
 static LOWP_CODE void dots_multiply_k_block(
     const LowpProduct *p, const LowpRowBlock *all, int64_t k_tile, const char *right, int64_t right_k_tiles,
-    int64_t first, int64_t blocks, DotSums *totals) {
+    int64_t first, int64_t blocks, const DotStart *starts, DotSums *totals) {
+    static const DotStart zeros;
     int64_t itemsize = p->rounds_to_bf16 ? 2 : 4, rows = all->rows < LOWP_BLOCK ? all->rows : LOWP_BLOCK;
+    int64_t strips = (rows + DOTS_ROWS - 1) / DOTS_ROWS;
     int is_last = k_tile + DOTS_K_TILES >= p->k_tiles;
     DotTile tile = {.row_bytes = p->right.outer_size * itemsize, .rounds_to_bf16 = p->rounds_to_bf16,
-        .has_partial_sums = k_tile > 0};
+        .has_partial_sums = k_tile > 0, .next_left = all->left + (k_tile + DOTS_K_TILES) * LOWP_TILE_PAIR_BYTES};
     int64_t per_dword = 4 / lowp_itemsize(p->kind), dwords = (p->k_size + per_dword - 1) / per_dword;
+    tile.prefetches = (LOWP_TILE_PAIR_BYTES / LOWP_TILE_ROW_BYTES + strips * blocks - 1) / (strips * blocks);
     tile.dwords = is_last ? dwords - k_tile * DOTS_DWORDS : DOTS_K_TILES * DOTS_DWORDS;
     for (int64_t block = 0; block < blocks; block++) {
         tile.columns = all->columns - (first + block) * LOWP_BLOCK;
+        tile.start = starts ? &starts[block] : &zeros;
         tile.right = right + block * right_k_tiles * LOWP_TILE_PAIR_BYTES;
-        for (int64_t row = 0; row < rows; row += DOTS_ROWS) {
+        for (int64_t strip = 0; strip < strips; strip++) {
+            int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
             tile.left = all->left + k_tile * LOWP_TILE_PAIR_BYTES + 64 * row;
             tile.sums = totals[block % LOWP_MAX_GROUP].rows[row];
             tile.to = is_last ? all->to + row * tile.row_bytes + (first + block) * LOWP_BLOCK * itemsize : NULL;
-            dispatch_dots(p->kind, rows - row, &tile);
+            dispatch_dots(p->kind, height, &tile);
         }
     }
 }
@@ -157,12 +184,15 @@ static LOWP_CODE void dots_multiply_k_block(
 /* K block by k block: that of a block of rows stays in the L1 cache. */
 static void dots_multiply(const LowpProduct *p, int64_t task) {
     DotSums totals[LOWP_MAX_GROUP];
+    DotStart starts[LOWP_MAX_BLOCKS];
     for (int64_t work_item = task * p->items_per_task; work_item < lowp_items_end(p, task); work_item++)
         for (int64_t number = 0; number < p->row_group; number++) {
             LowpRowBlock all = lowp_row_block(p, work_item, number);
+            if (p->kind == LOWP_S8S8_DOTS && !number) dots_find_starts(all.right, all.blocks, p->k_tiles, starts);
             for (int64_t k_tile = 0; all.rows > 0 && k_tile < p->k_tiles; k_tile += DOTS_K_TILES)
                 dots_multiply_k_block(
-                    p, &all, k_tile, all.right + k_tile * LOWP_TILE_PAIR_BYTES, p->k_tiles, 0, all.blocks, totals);
+                    p, &all, k_tile, all.right + k_tile * LOWP_TILE_PAIR_BYTES, p->k_tiles, 0, all.blocks,
+                    k_tile ? NULL : starts, totals);
         }
 }
 
@@ -171,6 +201,7 @@ static void dots_multiply(const LowpProduct *p, int64_t task) {
 LOWP_INLINE __m512i dots_pack_and_multiply_item(
     const LowpProduct *p, int kind, int64_t work_item, __m512i min_magnitude) {
     DotSums totals[DOTS_MAX_FUSED_BLOCKS][LOWP_PACKED_BLOCKS];
+    DotStart starts[LOWP_PACKED_BLOCKS];
     char panels[LOWP_PACKED_BLOCKS * DOTS_K_TILES * LOWP_TILE_PAIR_BYTES] __attribute__((aligned(64)));
     LowpRowBlock all = lowp_row_block(p, work_item, 0);
     int64_t matrix = work_item / p->column_groups, begin = work_item % p->column_groups * p->column_group;
@@ -181,9 +212,10 @@ LOWP_INLINE __m512i dots_pack_and_multiply_item(
             int64_t k_tiles = p->k_tiles - k_tile < DOTS_K_TILES ? p->k_tiles - k_tile : DOTS_K_TILES;
             min_magnitude = lowp_pack_blocks(
                 p, &p->right, kind, 1, matrix, block, block + blocks, k_tile, k_tiles, panels, min_magnitude);
+            if (p->kind == LOWP_S8S8_DOTS) dots_find_starts(panels, blocks, k_tiles, starts);
             for (int64_t number = 0; number < p->left.blocks; number++) {
                 LowpRowBlock rows = lowp_row_block(p, work_item, number);
-                dots_multiply_k_block(p, &rows, k_tile, panels, k_tiles, first, blocks, totals[number]);
+                dots_multiply_k_block(p, &rows, k_tile, panels, k_tiles, first, blocks, starts, totals[number]);
             }
         }
     }
