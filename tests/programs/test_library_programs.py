@@ -15,7 +15,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from benchmarks.libraries import declaration, haiku_models, measurement, onnx_runtime, steps
+from benchmarks.libraries import declaration, haiku_models, measurement, other_runtimes, steps
 from benchmarks.libraries.__main__ import row, summary
 from benchmarks.libraries.declaration import LibraryProgram, Workload, library_program, library_programs
 
@@ -121,13 +121,41 @@ def test_loops_that_run_as_steps_and_long_steps_are_listed() -> None:
     assert len(native) == 1 and "stablehlo.while" in native[0]
 
 
-def test_the_logits_of_onnx_runtime_must_spread() -> None:
+def test_the_results_of_other_runtimes_must_spread() -> None:
     logits = np.linspace(-1, 1, 1000, dtype=np.float32)[None]
-    assert onnx_runtime.disagreement(logits, logits) is None
-    for wrong in (logits[:, ::-1], logits * np.float32(1 + 2 * onnx_runtime.BOUND), 0 * logits):
-        assert "differs" in (onnx_runtime.disagreement(wrong, logits) or "")
-    for constant in (0 * logits, 0 * logits + 3, 3 + onnx_runtime.BOUND * logits):
-        assert "no result could tell" in (onnx_runtime.disagreement(constant, constant) or "")
+    assert other_runtimes.disagreement(logits, logits) is None
+    for wrong in (logits[:, ::-1], logits * np.float32(1 + 2 * other_runtimes.BOUND), 0 * logits):
+        assert "differs" in (other_runtimes.disagreement(wrong, logits) or "")
+    for constant in (0 * logits, 0 * logits + 3, 3 + other_runtimes.BOUND * logits):
+        assert "no result could tell" in (other_runtimes.disagreement(constant, constant) or "")
+
+
+def test_a_runtime_that_fails_has_no_ratio_and_is_named() -> None:
+    outcome = {
+        "milliseconds": {"NimbleHLO": 2.0, "XLA:CPU": 3.0, "OpenVINO": 1.0},
+        "ratios": {"NimbleHLO": 1.0, "XLA:CPU": 1.5, "OpenVINO": 0.5},
+        "failures": {"torch.compile": "ModuleNotFoundError: No module named 'torch'"},
+    }
+    figures, reason = other_runtimes.row("network", outcome).splitlines()
+    assert figures.split() == ["network", "2.000", "3.000", "1.50", "-", "1.000", "0.50", "-"]
+    assert reason.strip().startswith("torch.compile: ModuleNotFoundError")
+
+
+def test_the_networks_are_programs_of_the_suite() -> None:
+    assert set(other_runtimes.NETWORKS) <= set(library_programs())
+
+
+def test_keras_models_are_the_same_network_as_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small network of all kinds of layers, whose graph PyTorch or ONNX Runtime runs."""
+    for name in ("keras", "onnx", "onnxruntime"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    from benchmarks.libraries import keras_models, onnx_images
+
+    model = keras_models.diffusion_network((32, 32), 1)
+    inputs = declaration.normal(1, 64, 64, 4), declaration.normal(1, 128, seed=1)
+    expected = np.asarray(model(list(inputs)))
+    result = other_runtimes.onnx_runtime(onnx_images.keras_graph(model, *inputs), 1)()
+    assert other_runtimes.disagreement(result.transpose(0, 2, 3, 1), expected) is None
 
 
 def test_the_last_layer_of_haikus_networks_is_not_zero() -> None:

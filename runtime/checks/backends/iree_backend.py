@@ -25,13 +25,19 @@ class IreeBackend(Backend):
 
     Args:
         target: ``"llvm-cpu"``, or ``"vmvx"``, which interprets.
+        device: IREE's name of a device; None: the one of `TARGETS`.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, device: str | None = None) -> None:
         self.name = "iree" if target == "llvm-cpu" else f"iree:{target}"
         self._target = target
-        self._config = iree.runtime.Config(TARGETS[target])
+        self._config = iree.runtime.Config(device or TARGETS[target])
         self._programs = LRUCache[str, Any](MAX_CACHED_PROGRAMS)
+
+    @property
+    def device(self) -> Any:
+        """IREE's device, to which operands are copied."""
+        return self._config.device
 
     def run(self, module: Any, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
@@ -43,17 +49,21 @@ class IreeBackend(Backend):
         try:
             function = self._programs.get(text)
             if function is None:
-                function = self._compiled(text)
+                function = self.compiled(text)
                 self._programs.put(text, function)
-            device = self._config.device
-            returned = function(*[iree.runtime.asdevicearray(device, np.array(one)) for one in inputs])
+            returned = function(*[iree.runtime.asdevicearray(self.device, np.array(one)) for one in inputs])
             if not isinstance(returned, (list, tuple)):
                 returned = () if returned is None else (returned,)
             return [_host_array(one, type) for one, type in zip(returned, types, strict=True)]
         except (iree.compiler.CompilerToolError, RuntimeError, TypeError, ValueError, KeyError) as error:
             raise BackendError(f"{self.name}: {error}") from None
 
-    def _compiled(self, text: str) -> Any:
+    def compiled(self, text: str) -> Any:
+        """The function of IREE that runs a program's text, of arrays on `device`.
+
+        Raises:
+            iree.compiler.CompilerToolError: IREE does not compile the program.
+        """
         cpu = ["--iree-llvmcpu-target-cpu=host"] if self._target == "llvm-cpu" else []
         code = iree.compiler.compile_str(
             text, input_type="stablehlo", target_backends=[self._target], extra_args=cpu
