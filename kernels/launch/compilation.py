@@ -27,7 +27,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from . import native
+from . import library_pages, native
 from .garbage import gc_paused
 from .private_names import require_numba
 from .processor import limit_numba
@@ -91,7 +91,9 @@ def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:
         name: of the code in the disk cache.
     """
     dispatcher = _cached_dispatcher(task, name, no_cpython_wrapper=True)
+    library_pages.release_before(library_pages.CODE_GENERATOR_BYTES)
     dispatcher.compile(_TASK_SIGNATURE)
+    library_pages.release()
     (compiled,) = dispatcher.overloads.values()
     _compiled_tasks.append(dispatcher)
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from .values import I32
+from .base import I32
 
 
 def shuffle_lanes(

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .values import I32, I64
+from .base import I32, I64
 
 DISTINCT_LOOP = "loop"
 """Placeholder for the reference of a loop's metadata to itself, which llvmlite cannot express.

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....kernels.launch import processor
+from ....kernels.launch import library_pages, processor
 from ....kernels.launch.cache_files import (
     digest,
     digest_of_sources,
@@ -26,7 +26,6 @@ from ....kernels.launch.cache_files import (
 )
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
 from ....kernels.launch.spans import span
-from . import library_pages
 from .address_space import require_address_space
 from .codegen import USES_JIT_LINK, CodeGenerator
 

@@ -18,7 +18,6 @@ import numpy as np
 from llvmlite import ir
 
 from ....kernels.simd.narrow_floats import (
-    intrinsic_suffix,
     magnitude,
     narrow_float16,
     round_to_bfloat16,
@@ -28,27 +27,25 @@ from ....kernels.simd.narrow_floats import (
 )
 from ....program.ir import DenseElementsAttribute, Operation
 from ....types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, TensorType
+from .base import BIT as BIT
+from .base import F32 as F32
+from .base import F64 as F64
+from .base import I8 as I8
+from .base import I16 as I16
+from .base import I32 as I32
+from .base import I64 as I64
+from .base import POINTER as POINTER
+from .base import call as call
+from .base import rarely as rarely
 from .float_formats import FORMATS, Format
 
 Value = tuple[ir.Value, ...]
 """An element in register form: one LLVM value, for complex elements two."""
 
-BIT: Final = ir.IntType(1)
-I8: Final = ir.IntType(8)
-I16: Final = ir.IntType(16)
-I32: Final = ir.IntType(32)
-I64: Final = ir.IntType(64)
-F32: Final = ir.FloatType()
-F64: Final = ir.DoubleType()
-
 _EXPONENTS: Final = 0x7F800000
 _MAGNITUDE: Final = 0x7FFFFFFF
 _QUIET: Final = 0x00400000
 _NEGATIVE_NAN: Final = 0xFFC00000
-
-_LIKELY_WEIGHT: Final = 1 << 20
-"""The branch weight of a likely outcome, relative to 1; LLVM keeps a branch for weights of at least about
-100."""
 
 
 def stored_type(element_type: ElementType) -> ir.Type:
@@ -142,27 +139,8 @@ def float_of(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     return builder.bitcast(bits, F64 if bits.type == I64 else F32)
 
 
-def call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
-    """Call an intrinsic whose operands and result have one type, which may be a vector's."""
-    type = operands[0].type
-    function_type = ir.FunctionType(type, [type] * len(operands))
-    function = builder.module.declare_intrinsic(f"{name}.{intrinsic_suffix(type)}", (), function_type)
-    return builder.call(function, operands)
-
-
 def is_nan(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.fcmp_unordered("uno", value, value)
-
-
-def rarely(builder: ir.IRBuilder, condition: ir.Value, chosen: ir.Value, other: ir.Value) -> ir.Value:
-    """`chosen` where a condition holds that hardly ever does, `other` elsewhere.
-
-    In loops that are not vectorized LLVM makes it a branch: the value waits for neither the condition nor
-    `chosen`.
-    """
-    value = builder.select(condition, chosen, other)
-    value.set_metadata("prof", builder.module.add_metadata(["branch_weights", I32(1), I32(_LIKELY_WEIGHT)]))
-    return value
 
 
 def wrapped(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
@@ -386,6 +364,3 @@ def _with_specials(
         # The sign of the NaN is ignored: processors differ in it.
         return float_of(builder, builder.select(nan, integer(I32, 1 << 31), bits))
     return float_of(builder, builder.or_(bits, sign))
-
-
-POINTER = ir.PointerType()

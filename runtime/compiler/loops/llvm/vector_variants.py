@@ -22,8 +22,8 @@ from ....kernels.launch.processor import (
     has_rsqrt14,
     has_two_register_permute,
 )
+from .base import F32, F64, I8, I32, I64, POINTER, call, rarely
 from .lanes import shuffle_lanes, splat
-from .values import F32, F64, I8, I32, I64, POINTER, call, rarely
 
 ENTRIES = 16
 """The number of entries of a table in two registers."""
