@@ -56,7 +56,8 @@ def double(task, size, operand, result):
 double(0, 1, np.ones(3, np.float32), np.ones(3, np.float32))
 of_numba = mappings()
 ranges = [f"{one.start:08x}-{one.end:08x}" for one in library_pages._unwritable()]
-print(json.dumps({"mappings": after, "of numba": of_numba, "peak": peak, "sum": float(result.sum()), "released": ranges}))
+found = {"mappings": after, "of numba": of_numba, "peak": peak, "sum": float(result.sum())}
+print(json.dumps({**found, "released": ranges}))
 """
 
 

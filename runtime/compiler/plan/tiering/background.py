@@ -177,6 +177,9 @@ class Background:
                 job, *upcoming = sorted(self.waiting, key=lambda one: not one.has_priority)
                 self.waiting.remove(job)
                 self.running = job
+            if not job.has_priority:
+                # No code waits that processes could compile, and this job takes seconds.
+                self.end_processes()
             try:
                 self.compile_ahead([job, *upcoming])
             except Exception as error:  # this thread compiles what other processes do not

@@ -251,6 +251,17 @@ def test_processes_compile_ahead_while_long_jobs_wait(
     assert processes.actions == (["start", "ahead 0", "ahead 1", "start", "start", "close"] if starts else [])
 
 
+def test_processes_end_before_jobs_that_they_cannot_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba compiles for seconds, in which idle processes would take memory."""
+    processes, background = Processes(), Background()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    with background.held():
+        background.submit(Job(lambda: processes.actions.append("kernel"), has_priority=False))
+        background.submit(Job(lambda: None, has_priority=True, ahead=lambda: None, seconds=10.0))
+    background.wait()
+    assert processes.actions == ["start", "close", "kernel"]
+
+
 def test_the_thread_waits_for_a_job_while_there_are_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background = Processes(), Background()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
