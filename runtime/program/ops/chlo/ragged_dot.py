@@ -15,9 +15,9 @@ import numpy as np
 from ....errors import counted
 from ....types import INTEGER, PLAIN, Array
 from ..contraction.base import DotDimensions, same_kind
-from ..contraction.matmul import PRECISION_CONFIG
+from ..contraction.matmul import Precision
 from ..framework import constraints, rules
-from ..framework.attribute_kinds import DIMENSIONS
+from ..framework.attribute_kinds import DIMENSIONS, ArrayOf, Enum
 from ..framework.declaration import Attribute, Operand, Result, constraint
 from ..framework.facts import OpenOrder
 from ..framework.traits import Product
@@ -55,7 +55,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     rhs_contracting_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
     lhs_ragged_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
     rhs_group_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
-    precision_config = Attribute(PRECISION_CONFIG, None)
+    precision_config = Attribute(ArrayOf(Enum("precision", Precision, dialect="chlo")), None)
     result = Result(PLAIN)
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from ....errors import counted
 from ....types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
-from ..framework.attribute_kinds import BOOL, I64, PADDING
+from ..framework.attribute_kinds import FLAG, I64, PADDING
 from ..framework.declaration import Attribute, Operand, Result, constraint
 from .base import (
     TENSORS,
@@ -60,7 +60,7 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
     all_gather_dim = Attribute(I64)
     replica_groups = Attribute(REPLICA_GROUPS)
     channel_id = Attribute(I64, None, of="channel_handle", field="handle")
-    use_global_device_ids = Attribute(BOOL, False)
+    use_global_device_ids = Attribute(FLAG, False)
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
 
@@ -187,7 +187,7 @@ class CollectiveBroadcast(Rooted, name="stablehlo.collective_broadcast"):
     operands = Operand(TENSORS, variadic=True)
     replica_groups = Attribute(REPLICA_GROUPS)
     channel_id = Attribute(I64, None, of="channel_handle", field="handle")
-    has_dynamic_root = Attribute(BOOL, False)
+    has_dynamic_root = Attribute(FLAG, False)
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
 

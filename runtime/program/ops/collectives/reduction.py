@@ -20,7 +20,7 @@ import numpy as np
 from ....types import DYNAMIC, Array, TensorType, Type
 from ...ir import Region as IrRegion
 from ..framework import constraints, rules
-from ..framework.attribute_kinds import BOOL, I64
+from ..framework.attribute_kinds import FLAG, I64
 from ..framework.declaration import Attribute, Constraint, Evaluate, Operand, Region, Result, constraint
 from ..reduction.reducer import Body
 from .base import (
@@ -185,7 +185,7 @@ class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
     operands = Operand(TENSORS, variadic=True)
     replica_groups = Attribute(REPLICA_GROUPS)
     channel_id = Attribute(I64, None, of="channel_handle", field="handle")
-    use_global_device_ids = Attribute(BOOL, False)
+    use_global_device_ids = Attribute(FLAG, False)
     computation = Region()
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
@@ -235,7 +235,7 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
     scatter_dimension = Attribute(I64)
     replica_groups = Attribute(REPLICA_GROUPS)
     channel_id = Attribute(I64, None, of="channel_handle", field="handle")
-    use_global_device_ids = Attribute(BOOL, False)
+    use_global_device_ids = Attribute(FLAG, False)
     computation = Region()
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     result = Result(TENSORS)
@@ -305,10 +305,10 @@ class CollectiveReduce(Reducing, Rooted, name="stablehlo.collective_reduce"):
     operands = Operand(TENSORS, variadic=True)
     replica_groups = Attribute(REPLICA_GROUPS)
     channel_id = Attribute(I64, None, of="channel_handle", field="handle")
-    has_dynamic_root = Attribute(BOOL, False)
+    has_dynamic_root = Attribute(FLAG, False)
     computation = Region()
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
-    use_global_device_ids = Attribute(BOOL, False)
+    use_global_device_ids = Attribute(FLAG, False)
     results = Result(TENSORS, variadic=True)
 
     @property

@@ -56,6 +56,10 @@ class AttributeKind(ABC, Generic[Value]):
     def encode(self, value: Value) -> Attribute:
         """The attribute that decodes to `value`."""
 
+    def is_present(self, value: Value) -> bool:
+        """Whether an operation has the attribute if it has a value."""
+        return True
+
     def from_field(self, value: Any) -> Value:
         """The Python value of a field of a struct attribute; ValueError where it is of another kind."""
         return self.decode(value)
@@ -129,6 +133,18 @@ class _Boolean(AttributeKind[bool]):
 
     def encode(self, value: bool) -> Attribute:
         return BoolAttribute(value)
+
+
+class _Flag(_Boolean):
+    """A unit attribute, whose presence is true; absence is false."""
+
+    description = "a unit attribute"
+
+    def is_present(self, value: bool) -> bool:
+        return value
+
+    def encode(self, value: bool) -> Attribute:
+        return UnitAttribute()
 
 
 class _Plain(AttributeKind[Value]):
@@ -325,6 +341,7 @@ UI64 = _Unsigned(64)
 F32 = _Float(32)
 F64 = _Float(64)
 BOOL = _Boolean()
+FLAG = _Flag()
 STRING = _Plain[str]("a string", StringAttribute, operator.attrgetter("value"), StringAttribute)
 DIMENSIONS = Dimensions("i64")
 SEGMENT_SIZES = Dimensions("i32")

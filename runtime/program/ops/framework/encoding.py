@@ -46,7 +46,8 @@ def encode_attributes(name: str, values: Mapping[str, Any]) -> dict[str, Attribu
             structs.setdefault(attribute.of, {})[attribute.field or attribute_name] = value
         else:
             assert attribute.kind is not None
-            encoded[attribute.key or attribute_name] = attribute.kind.encode(value)
+            if attribute.kind.is_present(value):
+                encoded[attribute.key or attribute_name] = attribute.kind.encode(value)
     for struct, fields in structs.items():
         dialect = name.partition(".")[0]
         encoded[struct] = StructAttribute(dialect, _MNEMONICS.get((name, struct), struct), fields)
