@@ -80,6 +80,10 @@ class Report:
             results = run()
         except NimbleError as error:
             return self._judge_error(error)
+        return self.wrong_results(results)
+
+    def wrong_results(self, results: Sequence[Any]) -> str | None:
+        """What is wrong with the results of a run; None if nothing is."""
         if self.results is None:
             return f"runs, but must fail with {self.error}"
         if len(results) != len(self.results):
