@@ -125,7 +125,9 @@ with building(BUILD):
         # What pytest loads in every project lies outside of the package, which takes 0.1 s to import.
         py_modules=["nimblehlo_pytest"],
         include_package_data=False,
-        package_data={"": ["py.typed", "*.pyi", "*.pxd", "illegal.mlir", "report.html", "assets/*"]},
+        package_data={
+            "": ["py.typed", "*.pyi", "*.pxd", "illegal.mlir", "causes.toml", "report.html", "assets/*"]
+        },
         ext_modules=cythonize(
             extensions(),
             build_dir=f"{BUILD}/cython",

@@ -1,10 +1,12 @@
 """Write docs/conformance_backends.md: what the conformance suite says of some backends, and why.
 
-    nimblehlo conformance --level smoke --against nimblehlo jax:cpu interpreter iree --json report.json
-    python tools/conformance_backends.py report.json    # store the record of the run, and write the page
-    python tools/conformance_backends.py                # write the page from the record
+    nimblehlo conformance --level smoke --against nimblehlo jax:cpu interpreter iree --json smoke.json
+    nimblehlo conformance --level full --against jax:cpu --json full.json
+    python tools/conformance_backends.py smoke.json full.json    # store the runs, and write the page
+    python tools/conformance_backends.py                         # write the page from the record
 
-Each program that contradicts the specification must have a cause in CAUSES; else the command fails.
+Each verdict other than "within" must have a cause in runtime/checks/conformance/causes.toml; else the command
+fails.
 """
 
 from __future__ import annotations
@@ -13,199 +15,164 @@ import argparse
 import functools
 import importlib.metadata
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from nimblehlo.checks.conformance.suite import SMOKE, programs
-from nimblehlo.checks.conformance.verdicts import FAILURES, Verdict
+from nimblehlo.checks.conformance.causes import Cause, Group, by_cause
+from nimblehlo.checks.conformance.suite import FULL, LEVELS, SMOKE, programs
+from nimblehlo.checks.conformance.verdicts import FAILURES, Judgement, Verdict
+from nimblehlo.checks.fuzzing.report import without_numbers
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "conformance_backends.md"
 RECORD = ROOT / "docs" / "conformance_backends.json"
 PACKAGES: Final = ("jaxlib", "iree-base-compiler")
+MAX_DETAIL: Final = 160
+"""Characters of a verdict's detail that the record keeps."""
 
 
 HEAD: Final = """\
-<!-- Written by tools/conformance_backends.py from docs/conformance_backends.json, the record of a run. -->
+<!-- Written by tools/conformance_backends.py from docs/conformance_backends.json, the record of two runs. -->
 
 # Backends by the conformance suite
 
-What version {suite} of the [conformance suite](conformance_suite.md) says of some backends at the level
-`smoke`, {programs} programs ({versions}, on x86-64). `interpreter` is StableHLO's reference interpreter.
-A backend that refuses a program supports less, which is no error. `tools/conformance_backends.py` says how
-the page is written by a run.
+What version {suite} of the [conformance suite](conformance_suite.md) says of some backends ({versions},
+on x86-64). `interpreter` is StableHLO's reference interpreter. A backend that refuses a program supports
+less, which is no error. `tools/conformance_backends.py` says how the page is written by a run. Each verdict
+other than *within* has a cause, by the rules of `runtime/checks/conformance/causes.toml`; a verdict that no
+rule fits would be listed as unexplained.
 """
 
+Record = Mapping[str, Any]
+"""The record of a run: what `record_of` gives."""
 
-class Cause(NamedTuple):
-    """Why programs contradict the specification.
 
-    Attributes:
-        backends: a pattern of the names of backends.
-        programs: a pattern of the ids of programs.
-        detail: a pattern that the verdict's detail contains.
-        title: what is wrong, in words.
+def record_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page needs of a report that `nimblehlo conformance --json` stored.
+
+    Judgements with the same detail are stored once, with the ids of their programs. Details of wrong results
+    are stored without their numbers.
     """
-
-    backends: str
-    programs: str
-    detail: str
-    title: str
-
-
-ANY: Final = ".*"
-CAUSES: Final = (
-    Cause(
-        "interpreter",
-        ANY,
-        "is unsupported|Unsupported op|only supported when",
-        "ends its process where it lacks an operation",
-    ),
-    Cause(
-        "interpreter",
-        r".*/[CI]\d+(_\w+)?",
-        "ended its process",
-        "ends its process on programs that break a constraint",
-    ),
-    Cause(ANY, r".*/[CI]\d+(_\w+)?", "runs a program", "runs programs that break a constraint"),
-    Cause(
-        "interpreter",
-        r"stablehlo\.triangular_solve/.*",
-        "ended",
-        "ends its process in `triangular_solve` of batches",
-    ),
-    Cause(
-        "interpreter",
-        r".*(divide|remainder)/i32/.*",
-        "status -8",
-        "ends its process where an integer is divided by zero",
-    ),
-    Cause(
-        "interpreter", r"stablehlo\.compare/f32/.*TOTALORDER", ANY, "takes TOTALORDER for FLOAT: -0 equals 0"
-    ),
-    Cause(
-        ANY,
-        r"stablehlo\.scatter/.*",
-        "ended",
-        "ends its process in `scatter` with windows or indices out of bounds",
-    ),
-    Cause(
-        ANY, r"stablehlo\.scatter/.*", ANY, "drops windows that are partly out of bounds, not single elements"
-    ),
-    Cause(
-        ANY,
-        r"stablehlo\.rng_bit_generator/(f32|i32)/.*",
-        "instead of",
-        "returns ui32 in place of the result's element type",
-    ),
-    Cause(
-        "iree",
-        r"(stablehlo\.sort|chlo\.top_k)/.*ties.*",
-        ANY,
-        "sorts equal elements in another order although the sort is stable",
-    ),
-    Cause(ANY, r".*power/i32/.*", ANY, "computes powers of integers wrongly for large exponents"),
-    Cause(ANY, r".*multiply/f32/.*", ANY, "flushes products that round up to the smallest normal number"),
-    Cause(
-        ANY,
-        r".*(zeta|polygamma)/f32/.*",
-        ANY,
-        "gives NaN or zero in `zeta` and `polygamma` where terms overflow, and for other operands",
-    ),
-    Cause(ANY, r".*next_after/f32/.*", ANY, "steps from zero in the wrong place for subnormal numbers"),
-    Cause(ANY, r"chlo\._asin_acos_kernel/.*", ANY, "loses the imaginary part of tiny complex results"),
-    Cause(
-        "iree",
-        r".*(sine|cosine|tan)/f32/.*",
-        ANY,
-        "gives wrong results of `sine`, `cosine` and `tan` for large arguments, also infinities",
-    ),
-    Cause(
-        "iree",
-        r".*(power|cbrt)/f32/.*",
-        ANY,
-        "gives other special values of `power`, and NaN for negative numbers of `cbrt`",
-    ),
-    Cause(
-        "iree",
-        r".*atan2/f32/.*",
-        ANY,
-        "gives NaN for special values and subnormal numbers of `atan2`",
-    ),
-    Cause(
-        "iree",
-        r".*(digamma|erf)/f32/.*",
-        ANY,
-        "gives wrong results of `digamma` and `erf` near the smallest numbers",
-    ),
-    Cause(ANY, r".*(atan2|cbrt)/f32/.*", ANY, "gives NaN or another sign for subnormal numbers"),
-    Cause(ANY, r"stablehlo\.reduce_scatter/.*", ANY, "a maximum loses NaN, although nothing is reduced"),
-)
-"""The first one that fits is the cause."""
-
-
-def record_of(report: dict[str, Any]) -> dict[str, Any]:
-    """What the page needs of a report that `nimblehlo conformance --json` stored."""
-    words = {str(one) for one in FAILURES}
     versions = {}
     for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    seconds: dict[str, list[float]] = {one: [] for one in report["counts"]}
+    for one in report["judgements"]:
+        seconds[one["backend"]].append(one.get("seconds", 0.0))
+        if one["verdict"] == Verdict.WITHIN:
+            continue
+        detail = one["detail"][:MAX_DETAIL]
+        if one["verdict"] in (Verdict.OUTSIDE, Verdict.OPEN, Verdict.ZERO_SIGN):
+            detail = without_numbers(detail)
+        groups.setdefault((one["backend"], one["verdict"], detail), []).append(one["id"])
     return {
         "suite": report["suite"],
         "programs": report["programs"],
         "versions": versions,
         "counts": report["counts"],
-        "failures": [one for one in report["judgements"] if one["verdict"] in words],
+        "seconds": {key: round(sum(one)) for key, one in seconds.items() if all(one)},
+        "judgements": [
+            {"backend": backend, "verdict": verdict, "detail": detail, "ids": ids}
+            for (backend, verdict, detail), ids in groups.items()
+        ],
     }
 
 
-def cause_of(failure: dict[str, Any]) -> str:
-    """The title of the cause of a failure; empty: none is known."""
-    for cause in CAUSES:
-        patterns = ((cause.backends, failure["backend"]), (cause.programs, failure["id"]))
-        if all(re.fullmatch(*one) for one in patterns) and re.search(cause.detail, failure["detail"]):
-            return cause.title
-    return ""
+def judgements_of(record: Record) -> Iterator[Judgement]:
+    """The judgements other than "within" of a run."""
+    for one in record["judgements"]:
+        for id in one["ids"]:
+            yield Judgement(id, one["backend"], Verdict(one["verdict"]), one["detail"])
 
 
-def document(record: dict[str, Any]) -> str:
-    """The text of the page."""
-    words = [str(one) for one in Verdict]
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    lines = [
-        HEAD.format(suite=record["suite"], programs=record["programs"], versions=versions),
-        f"| backend | {' | '.join(words)} |",
-        f"|---|{'---:|' * len(words)}",
-    ]
-    for backend, counts in record["counts"].items():
-        lines.append(f"| `{backend}` | {' | '.join(str(counts.get(word, 0)) for word in words)} |")
-    for backend in record["counts"]:
-        failures = [one for one in record["failures"] if one["backend"] == backend]
-        if failures:
-            lines += _section(backend, failures)
+def document(record: Mapping[str, Record]) -> str:
+    """The text of the page.
+
+    Args:
+        record: the records of runs by their level.
+    """
+    versions = ", ".join(f"{name} {version}" for name, version in _versions(record).items())
+    lines = [HEAD.format(suite=record[SMOKE]["suite"], versions=versions)]
+    for level in LEVELS:
+        lines += _counts(level, record[level])
+    groups = list(_groups(judgements_of(record[FULL])))
+    for backend in record[FULL]["counts"]:
+        lines += _full_section(backend, [one for one in groups if one[1].backend == backend])
+    failures = [one for one in judgements_of(record[SMOKE]) if one.verdict in FAILURES]
+    for backend in record[SMOKE]["counts"]:
+        section = [group for group in by_cause(failures) if group.backend == backend]
+        if section:
+            lines += _smoke_section(backend, section)
     return "\n".join(lines) + "\n"
 
 
-def _section(backend: str, failures: Sequence[dict[str, Any]]) -> list[str]:
-    """The causes of a backend's failures, each with its smallest program."""
-    causes: dict[str, list[dict[str, Any]]] = {}
-    for one in failures:
-        causes.setdefault(cause_of(one), []).append(one)
-    lines = ["", f"## `{backend}`", "", "| what it does | programs |", "|---|---|"]
-    for title, group in causes.items():
-        ids = ", ".join(f"`{one['id']}`" for one in group)
-        lines.append(f"| {title} | {len(group)}: {ids} |")
-    for title, group in causes.items():
-        texts = {one["id"]: _texts(one["id"].partition("/")[0])[one["id"]] for one in group}
-        smallest = min(group, key=lambda one: len(texts[one["id"]]))
-        said = " ".join(smallest["detail"].split())
-        lines += ["", f"### `{backend}` {title}", "", f"`{smallest['id']}`: {said}", ""]
-        lines += ["```", texts[smallest["id"]].strip(), "```"]
+def _versions(record: Mapping[str, Record]) -> dict[str, str]:
+    return {**record[FULL]["versions"], **record[SMOKE]["versions"]}
+
+
+def _counts(level: str, record: Record) -> list[str]:
+    """The table of verdicts of a level."""
+    words = [str(one) for one in Verdict]
+    lines = ["", f"## Level `{level}`: {record['programs']} programs", ""]
+    lines += [f"| backend | {' | '.join(words)} | seconds |", f"|---|{'---:|' * (len(words) + 1)}"]
+    for backend, counts in record["counts"].items():
+        cells = [str(counts.get(word, 0)) for word in words]
+        lines.append(f"| `{backend}` | {' | '.join(cells)} | {record['seconds'].get(backend, '')} |")
+    lines += ["", "The seconds are processor time of backend and judgement, where all were measured."]
+    return lines
+
+
+def _groups(judgements: Iterator[Judgement]) -> Iterator[tuple[Verdict, Group]]:
+    """The causes by verdict."""
+    everything = list(judgements)
+    for verdict in Verdict:
+        for group in by_cause(one for one in everything if one.verdict is verdict):
+            yield verdict, group
+
+
+def _full_section(backend: str, groups: Sequence[tuple[Verdict, Group]]) -> list[str]:
+    """The causes of a backend's verdicts at the level ``full``."""
+    lines = ["", f"### `{backend}`: causes of all verdicts other than within", ""]
+    lines += ["| verdict | what it does | programs | such as | why |", "|---|---|---:|---|---|"]
+    for verdict, group in groups:
+        example = f"`{group.judgements[0].id}`"
+        title, why = _words(group.cause)
+        lines.append(f"| {verdict} | {title} | {len(group.judgements)} | {example} | {why} |")
+    return lines
+
+
+def _words(cause: Cause | None) -> tuple[str, str]:
+    return ("unexplained", "") if cause is None else (cause.title, cause.why)
+
+
+def _smoke_section(backend: str, groups: Sequence[Group]) -> list[str]:
+    """The causes of a backend's failures at the level ``smoke``, each with its smallest program."""
+    lines = [
+        "",
+        f"## `{backend}`: failures at the level `smoke`",
+        "",
+        "| what it does | programs |",
+        "|---|---|",
+    ]
+    for group in groups:
+        ids = ", ".join(f"`{one.id}`" for one in group.judgements)
+        lines.append(f"| {_words(group.cause)[0]} | {len(group.judgements)}: {ids} |")
+    for group in groups:
+        texts = {one.id: _texts(one.id.partition("/")[0])[one.id] for one in group.judgements}
+        smallest = min(group.judgements, key=lambda one: len(texts[one.id]))
+        lines += [
+            "",
+            f"### `{backend}` {_words(group.cause)[0]}",
+            "",
+            f"`{smallest.id}`: {smallest.detail}",
+            "",
+        ]
+        lines += ["```", texts[smallest.id].strip(), "```"]
     return lines
 
 
@@ -217,17 +184,21 @@ def _texts(operation: str) -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("report", nargs="?", type=Path)
-    report = parser.parse_args().report
-    if report is not None:
-        record = record_of(json.loads(report.read_text(encoding="utf-8")))
+    parser.add_argument(
+        "reports", nargs="*", type=Path, metavar="REPORT", help="of the levels smoke and full"
+    )
+    files = parser.parse_args().reports
+    if files:
+        stored = [record_of(json.loads(one.read_text(encoding="utf-8"))) for one in files]
+        record = dict(zip(LEVELS, stored, strict=True))
         RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    unexplained = [one for one in record["failures"] if not cause_of(one)]
-    for one in unexplained:
-        print(f"no cause: {one['id']} on {one['backend']}: {one['detail']}")
+    unknown = [one for level in LEVELS for one in by_cause(judgements_of(record[level])) if one.cause is None]
+    for group in unknown:
+        for one in group.judgements:
+            print(f"no cause: {one.id} on {one.backend}: {one.verdict}: {one.detail}")
     DOCUMENT.write_text(document(record), encoding="utf-8")
-    return int(bool(unexplained))
+    return int(bool(unknown))
 
 
 if __name__ == "__main__":

@@ -74,6 +74,24 @@ def test_results_that_the_backend_does_not_give_again() -> None:
     assert (judged.verdict, judged.is_reproduced, judged.first) == (Verdict.OUTSIDE, False, None)
 
 
+def test_an_altered_operation_of_a_whole_model_is_named() -> None:
+    """A transformer in JAX, of which one exponential is computed through bf16."""
+    pytest.importorskip("jax")
+    from tests.models import MODELS
+
+    model = MODELS["transformer_forward"]
+    module, inputs = nimblehlo.load(str(nimblehlo.load(model.lowered()))), model.inputs()
+    assert sum(1 for _ in module.walk()) > 150
+    operation = next(one for one in module.walk() if one.name == "stablehlo.exponential")
+    fault = dict(faults_of(operation))["through bf16"]
+    results = nimblehlo.execute(faulty(module, operation.location, fault), inputs)
+    backend = faulty_backend(operation.location, fault)
+    (judged,) = judge_results(module, inputs, {"B": results}, [backend])
+    assert judged.first is not None
+    assert (judged.first.operation, judged.first.location) == (operation.name, str(operation.location))
+    assert judged.program is not None and sum(1 for _ in judged.program.walk()) < 5
+
+
 def test_without_a_backend_operations_are_suspected() -> None:
     module = nimblehlo.load(PROGRAM)
     (judged,) = judge_results(module, INPUTS, {"B": wrong(module)[1]})

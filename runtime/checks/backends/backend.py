@@ -13,6 +13,7 @@ from ...errors import NimbleError
 from ...options import Options
 from ...program.frontend.parser import parse
 from ...program.ir import Module
+from ...program.ops.collectives.process_grid import Grid
 from ...types import Array
 
 Runnable = Callable[[Module, Sequence[Array]], Sequence[Any]]
@@ -35,9 +36,11 @@ class Backend(ABC):
 
     Attributes:
         name: the text by which `backend` finds it, such as ``"jax:cpu"``.
+        processor_seconds: the processor time that processes other than this one have spent on its programs.
     """
 
     name: str
+    processor_seconds: float = 0.0
 
     @abstractmethod
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
@@ -63,6 +66,22 @@ class Backend(ABC):
             NimbleError: the text cannot be parsed.
         """
         return self.run(parse(text), inputs)
+
+    def run_on_grid(
+        self, text: str, inputs: Sequence[Sequence[Array]], grid: Grid
+    ) -> Sequence[Sequence[Array]]:
+        """The results of the function ``@main`` in each process of a grid.
+
+        Args:
+            text: the program in MLIR's generic form.
+            inputs: for each process, in row-major order of the grid, an array for each argument.
+            grid: the processes that run the program at the same time.
+
+        Raises:
+            BackendError: the backend has no such grid, rejects the program or fails.
+            NimbleError: the text cannot be parsed.
+        """
+        raise BackendError(f"{self.name} runs a program as one process only")
 
 
 class CallableBackend(Backend):
@@ -102,6 +121,13 @@ class NimbleBackend(Backend):
     def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run_text`."""
         return self.run(load(text), inputs)
+
+    def run_on_grid(
+        self, text: str, inputs: Sequence[Sequence[Array]], grid: Grid
+    ) -> Sequence[Sequence[Array]]:
+        """See `Backend.run_on_grid`."""
+        results = execute(load(text), inputs, options=self._options, grid=grid)
+        return [[np.asarray(one) for one in of_process] for of_process in results]
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""

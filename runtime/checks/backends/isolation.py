@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from ...program.ir import Module
+from ...program.ops.collectives.process_grid import Grid
 from ...types import Array
 from .backend import Backend, BackendError, BackendExit, BackendTimeout
 
@@ -27,6 +29,34 @@ MAX_LOG_BYTES: Final = 1 << 20
 """Bytes that are read of what a process printed before it ended."""
 LENGTH: Final = struct.Struct("<q")
 """Precedes each message."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A program to run.
+
+    Attributes:
+        text: the program.
+        inputs: an array for each argument; on a grid a sequence of arrays for each process.
+        grid: the processes that run it at the same time; None: one.
+    """
+
+    text: str
+    inputs: Sequence[Any]
+    grid: Grid | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a request.
+
+    Attributes:
+        value: the results, the text of an error, or how the process that ran the program has ended.
+        seconds: the processor time that the process has spent so far, with those that it has started.
+    """
+
+    value: Any
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -54,6 +84,7 @@ class IsolatedBackend(Backend):
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
         self._logged = 0
+        self.processor_seconds = self._former_seconds = 0.0
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
@@ -66,22 +97,36 @@ class IsolatedBackend(Backend):
             BackendExit: the process ended.
             BackendTimeout: the program took too long; the process has been ended.
         """
+        results: list[Array] = self._answer(Request(text, list(inputs)))
+        return results
+
+    def run_on_grid(
+        self, text: str, inputs: Sequence[Sequence[Array]], grid: Grid
+    ) -> Sequence[Sequence[Array]]:
+        """See `Backend.run_on_grid`, and `run_text` for what is raised."""
+        results: list[list[Array]] = self._answer(Request(text, [list(one) for one in inputs], grid))
+        return results
+
+    def _answer(self, request: Request) -> Any:
+        """The results of a program."""
         process = self._started_process()
         assert process.stdin is not None
         try:
-            send(process.stdin, (text, list(inputs)))
+            send(process.stdin, request)
         except BrokenPipeError:
             raise self._exit_error(process.wait()) from None
         answer = self._received_answer(process)
-        if isinstance(answer, ProcessExit):
-            raise self._exit_error(answer.status)
-        if isinstance(answer, str):
-            raise BackendError(answer)
-        return answer
+        self.processor_seconds = self._former_seconds + answer.seconds
+        if isinstance(answer.value, ProcessExit):
+            raise self._exit_error(answer.value.status)
+        if isinstance(answer.value, str):
+            raise BackendError(answer.value)
+        return answer.value
 
     def _started_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._log, self._logged = tempfile.TemporaryFile(), 0  # noqa: SIM115
+            self._former_seconds = self.processor_seconds
             # -P: a file of the current folder, such as types.py, must not stand for a module of Python.
             command = [sys.executable, "-P", "-m", f"{__package__}.server", self.name]
             self._process = subprocess.Popen(
@@ -94,7 +139,7 @@ class IsolatedBackend(Backend):
             weakref.finalize(self, _kill, self._process)
         return self._process
 
-    def _received_answer(self, process: subprocess.Popen[bytes]) -> list[Array] | str | ProcessExit:
+    def _received_answer(self, process: subprocess.Popen[bytes]) -> Answer:
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
@@ -102,11 +147,10 @@ class IsolatedBackend(Backend):
                 _kill(process)
                 process.wait()
                 raise BackendTimeout(f"{self.name} took more than {self._timeout:g} seconds")
-        answer: Any = receive(process.stdout)
+        answer: Answer | None = receive(process.stdout)
         if answer is None:
             raise self._exit_error(process.wait())
-        received: list[Array] | str | ProcessExit = answer
-        return received
+        return answer
 
     def _exit_error(self, status: int) -> BackendExit:
         """The error that says how a process ended, and what it printed last."""
@@ -117,7 +161,8 @@ class IsolatedBackend(Backend):
         self._logged = os.fstat(file).st_size
         lines = data.decode(errors="replace").splitlines()
         fatal = [line for line in lines if re.match(r"F\d{4} |LLVM ERROR|Fatal|.*error:", line)]
-        reason = (fatal or lines or [""])[0].partition("] ")
+        others = [line for line in lines if not re.match(r"[IW]\d{4} ", line)]
+        reason = (fatal or others or lines or [""])[0].partition("] ")
         return BackendExit(f"{self.name} ended its process (status {status}): {reason[2] or reason[0]}")
 
 
@@ -143,19 +188,25 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def serve(target: Backend, answers: IO[bytes]) -> None:
+def serve(target: Backend, answers: IO[bytes], former_seconds: float) -> None:
     """Answer the programs on the standard input until it ends.
 
     Args:
         target: runs them.
         answers: where the answers go.
+        former_seconds: the processor time of the processes before this one.
     """
     from ...errors import NimbleError
 
     while (request := receive(sys.stdin.buffer)) is not None:
-        text, inputs = request
         try:
-            answer: list[Array] | str = target.run_text(text, inputs)
+            value: Any = _results(target, request)
         except NimbleError as error:
-            answer = str(error)
-        send(answers, answer)
+            value = str(error)
+        send(answers, Answer(value, former_seconds + time.process_time()))
+
+
+def _results(target: Backend, request: Request) -> Any:
+    if request.grid is None:
+        return target.run_text(request.text, request.inputs)
+    return target.run_on_grid(request.text, request.inputs, request.grid)

@@ -11,10 +11,12 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend import backend as jax_backend
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...compiler.lru_cache import LRUCache
 from ...program.frontend.jax_names import INITIALIZE_LAPACK, XLA_CLIENT, enable_x64
 from ...program.ir import Module
+from ...program.ops.collectives.process_grid import ONE_PROCESS, Grid
 from ...types import Array
 from .backend import Backend, BackendError
 
@@ -33,8 +35,7 @@ class PjrtBackend(Backend):
     def __init__(self, name: str, client: Any) -> None:
         self.name = name
         self._client = client
-        self._device = client.devices()[0]
-        self._programs = LRUCache[str, Any](MAX_CACHED_PROGRAMS)
+        self._programs = LRUCache[tuple[str, Grid], Any](MAX_CACHED_PROGRAMS)
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
@@ -42,22 +43,48 @@ class PjrtBackend(Backend):
 
     def run_text(self, text: str, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run_text`."""
+        (results,) = self.run_on_grid(text, [inputs], ONE_PROCESS)
+        return results
+
+    def run_on_grid(self, text: str, inputs: Sequence[Sequence[Array]], grid: Grid) -> list[list[Array]]:
+        """See `Backend.run_on_grid`; each process of the grid needs a device."""
+        devices = self._client.devices()[: grid.size]
+        if len(devices) < grid.size:
+            raise BackendError(f"{self.name} has {len(devices)} devices, but the grid is {grid}")
         try:
-            executable = self._programs.get(text)
+            executable = self._programs.get((text, grid))
             if executable is None:
-                executable = self._compiled(text)
-                self._programs.put(text, executable)
+                executable = self._compiled(text, devices, grid)
+                self._programs.put((text, grid), executable)
             with enable_x64():
-                buffers = [jax.device_put(np.array(value), self._device) for value in inputs]
+                buffers = [_placed(one, devices) for one in zip(*inputs, strict=True)]
                 outputs = executable.execute_sharded(buffers)
-                return [np.array(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]
+                shards = outputs.disassemble_into_single_device_arrays()
+                return [[np.array(one[number]) for one in shards] for number in range(grid.size)]
         except (RuntimeError, TypeError, ValueError) as error:
             raise BackendError(f"{self.name}: {error}") from None
 
-    def _compiled(self, text: str) -> Any:
+    def _compiled(self, text: str, devices: Sequence[Any], grid: Grid) -> Any:
         xla_client = XLA_CLIENT.get()
-        devices = xla_client.DeviceList((self._device,))
-        return self._client.compile_and_load(text, devices, xla_client.CompileOptions())
+        options = xla_client.CompileOptions()
+        if grid.size > 1:
+            ids = np.array([one.id for one in devices]).reshape(grid.replicas, grid.partitions)
+            options.num_replicas, options.num_partitions = grid.replicas, grid.partitions
+            # XLA runs partitions by its partitioner alone, which keeps what has no sharding as it is.
+            options.executable_build_options.use_spmd_partitioning = grid.partitions > 1
+            options.device_assignment = xla_client.DeviceAssignment.create(ids)
+        return self._client.compile_and_load(text, xla_client.DeviceList(tuple(devices)), options)
+
+
+def _placed(arrays: Sequence[Array], devices: Sequence[Any]) -> Any:
+    """The values of an argument in each process, on the devices."""
+    placed = [jax.device_put(np.array(one), device) for one, device in zip(arrays, devices, strict=True)]
+    if len(placed) == 1:
+        return placed[0]
+    # The client takes an array with a buffer on each device, which a replicated one has. Nothing compares
+    # the buffers, which are those of the processes.
+    sharding = NamedSharding(Mesh(np.array(devices), ("process",)), PartitionSpec())  # type: ignore[no-untyped-call]
+    return jax.make_array_from_single_device_arrays(placed[0].shape, sharding, placed)
 
 
 def jax_platform(platform: str) -> PjrtBackend:

@@ -18,19 +18,19 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ...api import load
 from ...errors import NimbleError, UnsupportedError
 from ...program.frontend.parser import parse
+from ...program.ops.collectives.process_grid import Grid
 from ...types import ELEMENT_TYPES, FLOAT, Array, DType, TensorType, Type
-from ..error_bounds import BoundViolation, ResultBound, accuracy
+from ..error_bounds import BoundViolation, ResultBound
 from ..error_bounds.bounds import violations
 from ..error_bounds.ulps import is_inexact
 from .suite import SUITE_VERSION, Program
-from .verdicts import REFERENCES
+from .verdicts import allowed_results
 
 _Value = TypeVar("_Value")
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The version of the format: it changes if a reader of the former one misunderstands it."""
 INDEX: Final = "archive.json"
 BIT_PATTERNS: Final = "element_types.npz"
@@ -52,6 +52,9 @@ class StoredResults:
     def violations(self, actual: Sequence[object]) -> list[BoundViolation]:
         """The results that exceed their bounds."""
         return violations(self.results, actual)
+
+    def complete(self) -> None:
+        """The bounds are the widest ones already."""
 
 
 def write_archive(
@@ -91,18 +94,20 @@ def _store(folder: Path, program: Program) -> dict[str, Any]:
     path.with_name(f"{path.name}.mlir").write_text(program.text, encoding="utf-8")
     types = parse(program.text).functions["main"].type
     entry: dict[str, Any] = {"id": program.id, "operation": program.operation, "file": file}
-    entry["inputs"] = [_type_entry(*one) for one in zip(types.inputs, program.inputs, strict=True)]
+    entry |= {"replicas": program.grid.replicas, "partitions": program.grid.partitions}
+    input_types, result_types = (list(one) * program.grid.size for one in (types.inputs, types.results))
+    entry["inputs"] = [_type_entry(*one) for one in zip(input_types, program.inputs, strict=True)]
     arrays = {f"input_{index}": bits(array) for index, array in enumerate(program.inputs)}
     if program.label:
         entry |= {"must_be_refused": True, "label": program.label, "rule": program.rule}
     else:
-        allowed = accuracy(load(program.text), program.inputs, options=REFERENCES)
+        allowed = allowed_results(program)
         allowed.complete()
         values = [one.value for one in allowed.results]
         entry |= {"must_be_refused": False, "has_signed_zeros": program.has_signed_zeros}
         entry["results"] = [
             {**_type_entry(type, value), "alternatives": len(bound.others)}
-            for type, value, bound in zip(types.results, values, allowed.results, strict=True)
+            for type, value, bound in zip(result_types, values, allowed.results, strict=True)
         ]
         for index, bound in enumerate(allowed.results):
             for number, alternative in enumerate((bound, *bound.others)):
@@ -205,8 +210,10 @@ class Archive:
     def _program(self, entry: Mapping[str, Any]) -> Program:
         with self._reading(entry):
             text, arrays, types = self._files(entry)
+            grid = Grid(entry["replicas"], entry["partitions"])
             inputs = [
-                from_bits(arrays[f"input_{index}"], type.dtype) for index, type in enumerate(types.inputs)
+                from_bits(arrays[f"input_{index}"], type.dtype)
+                for index, type in enumerate(list(types.inputs) * grid.size)
             ]
         operation = entry["operation"]
         rest = entry["id"].removeprefix(f"{operation}/")
@@ -219,6 +226,7 @@ class Archive:
             entry.get("label", ""),
             entry.get("rule", ""),
             entry.get("has_signed_zeros", False),
+            grid,
         )
 
     def allowed(self, id: str) -> StoredResults | None:
@@ -234,7 +242,8 @@ class Archive:
             return None
         with self._reading(entry):
             _, arrays, types = self._files(entry)
-            stored = zip(entry["results"], types.results, strict=True)
+            processes = entry["replicas"] * entry["partitions"]
+            stored = zip(entry["results"], list(types.results) * processes, strict=True)
             return StoredResults([_result(arrays, index, *one) for index, one in enumerate(stored)])
 
     @contextmanager
@@ -266,6 +275,9 @@ def _checked_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """A program's entry of the index, whose keys and types are as `_store` writes them."""
     for name in ("id", "operation", "file"):
         _checked(entry, name, str)
+    for name in ("replicas", "partitions"):
+        if _checked(entry, name, int) < 1:
+            raise ValueError(f"{name!r} must be at least 1, but is {entry[name]}")
     file = PurePosixPath(entry["file"])
     if file.is_absolute() or ".." in file.parts or not file.name:
         raise ValueError(f"'file' must lie below the archive, not {entry['file']!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -65,6 +66,7 @@ def conformance(
         report.suite = archived.suite
     with Journal(journal, report.suite) as stored:
         remaining = []
+        start = time.process_time()
         for program in chosen:
             report.programs += 1
             report.texts[program.id] = program.text
@@ -73,6 +75,7 @@ def conformance(
                 remaining.append(program)
             else:
                 report.judgements += [one for one in known if one is not None]
+        report.seconds = time.process_time() - start
         for judgement in _judgements(against, remaining, jobs, seconds, archive):
             stored.append(judgement)
             report.judgements.append(judgement)

@@ -160,8 +160,8 @@ def verdict(entry: dict[str, Any], archive: Path, results: Path, patterns: Any) 
 
 def main(archive: Path, results: Path) -> int:
     index = json.loads((archive / "archive.json").read_text(encoding="utf-8"))
-    if index["format"] != 1:
-        raise SystemExit(f"the archive has format {index['format']}; this program reads 1")
+    if index["format"] != 2:
+        raise SystemExit(f"the archive has format {index['format']}; this program reads 2")
     with np.load(archive / "element_types.npz") as file:
         patterns = dict(file)
     counts: Counter[str] = Counter()

@@ -4798,7 +4798,7 @@ module {
 // chlo.ragged_dot C11: size(precision_config) = 2; exporters also leave it empty
 module {
   func.func @main(%arg0: tensor<5x2xf32>, %arg1: tensor<3x2x4xf32>, %arg2: tensor<3xi32>) -> tensor<5x4xf32> {
-    %0 = "chlo.ragged_dot"(%arg0, %arg1, %arg2) {precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<5x2xf32>, tensor<3x2x4xf32>, tensor<3xi32>) -> tensor<5x4xf32>
+    %0 = "chlo.ragged_dot"(%arg0, %arg1, %arg2) {precision_config = [#chlo<precision HIGHEST>, #chlo<precision HIGHEST>, #chlo<precision HIGHEST>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<5x2xf32>, tensor<3x2x4xf32>, tensor<3xi32>) -> tensor<5x4xf32>
     "func.return"(%0) : (tensor<5x4xf32>) -> ()
   }
 }
@@ -4878,7 +4878,7 @@ module {
 // stablehlo.all_gather C1: 0 <= all_gather_dim < rank(operands)
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
-    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = -1 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = -1 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -4886,7 +4886,7 @@ module {
 // stablehlo.all_gather C2: is_unique(replica_groups)
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<8x6xf32> {
-    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<8x6xf32>
+    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4x6xf32>) -> tensor<8x6xf32>
     "func.return"(%0) : (tensor<8x6xf32>) -> ()
   }
 }
@@ -4894,7 +4894,7 @@ module {
 // stablehlo.all_gather C3_C4: 0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
-    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<[[1]]> : tensor<1x1xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<[[1]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -4902,7 +4902,7 @@ module {
 // stablehlo.all_gather C5: If use_global_device_ids = true, then channel_id > 0
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
-    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>, use_global_device_ids = true} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>, use_global_device_ids} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -4910,7 +4910,7 @@ module {
 // stablehlo.all_gather C6: type(results...) = type(operands...) except for dim(results..., all_gather_dim), which is dim(operands..., all_gather_dim) * dim(process_groups, 1)
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
-    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<> : tensor<1x0xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %0 = "stablehlo.all_gather"(%arg0) {all_gather_dim = 0 : i64, replica_groups = dense<> : tensor<1x0xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -4982,7 +4982,7 @@ module {
 // stablehlo.collective_broadcast C1: is_unique(replica_groups)
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
-    %0 = "stablehlo.collective_broadcast"(%arg0) {has_dynamic_root = false, replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %0 = "stablehlo.collective_broadcast"(%arg0) {replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -4990,7 +4990,7 @@ module {
 // stablehlo.collective_broadcast C2: 0 <= replica_groups < N, the number of ids of the group mode
 module {
   func.func @main(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {
-    %0 = "stablehlo.collective_broadcast"(%arg0) {has_dynamic_root = false, replica_groups = dense<[[-1]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %0 = "stablehlo.collective_broadcast"(%arg0) {replica_groups = dense<[[-1]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5006,7 +5006,7 @@ module {
 // stablehlo.collective_broadcast C4: If has_dynamic_root = true, size(operands) >= 2, the last operand is a tensor<[size(operands)-1]xi32> and type(results[j]) = type(operands[j]) for the others
 module {
   func.func @main(%arg0: tensor<4x6xf32>) {
-    "stablehlo.collective_broadcast"(%arg0) {has_dynamic_root = true, replica_groups = dense<[[0]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> ()
+    "stablehlo.collective_broadcast"(%arg0) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> ()
     "func.return"() : () -> ()
   }
 }
@@ -5066,7 +5066,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5078,7 +5078,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[1]]> : tensor<1x1xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[1]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5090,7 +5090,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[0]]> : tensor<1x1xi64>, use_global_device_ids = true} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[0]]> : tensor<1x1xi64>, use_global_device_ids} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5138,7 +5138,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[0]]> : tensor<1x1xi64>, scatter_dimension = -1 : i64, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[0]]> : tensor<1x1xi64>, scatter_dimension = -1 : i64} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5150,7 +5150,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<> : tensor<1x0xi64>, scatter_dimension = 1 : i64, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<> : tensor<1x0xi64>, scatter_dimension = 1 : i64} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5162,7 +5162,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>, scatter_dimension = 1 : i64, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x3xf32>
+    }) {replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>, scatter_dimension = 1 : i64} : (tensor<4x6xf32>) -> tensor<4x3xf32>
     "func.return"(%0) : (tensor<4x3xf32>) -> ()
   }
 }
@@ -5174,7 +5174,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[1]]> : tensor<1x1xi64>, scatter_dimension = 1 : i64, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[1]]> : tensor<1x1xi64>, scatter_dimension = 1 : i64} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5186,7 +5186,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[0]]> : tensor<1x1xi64>, scatter_dimension = 1 : i64, use_global_device_ids = true} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[0]]> : tensor<1x1xi64>, scatter_dimension = 1 : i64, use_global_device_ids} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5210,7 +5210,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, scatter_dimension = 1 : i64, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, scatter_dimension = 1 : i64} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5234,7 +5234,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {has_dynamic_root = false, replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }
@@ -5258,7 +5258,7 @@ module {
     ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
       %1 = "stablehlo.maximum"(%arg1, %arg2) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%1) : (tensor<f32>) -> ()
-    }) {has_dynamic_root = true, replica_groups = dense<[[0]]> : tensor<1x1xi64>, use_global_device_ids = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    }) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
     "func.return"(%0) : (tensor<4x6xf32>) -> ()
   }
 }

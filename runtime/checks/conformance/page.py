@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...inspection.script_json import script_json
+from .causes import cause_of
 from .report import Report
 from .verdicts import Verdict
 
@@ -41,7 +42,9 @@ def page_data(report: Report) -> dict[str, Any]:
             continue
         backend = list(report.backends).index(one.backend)
         rows[one.id][2][backend] = words.index(one.verdict)
-        said = ": ".join(filter(None, (one.section, one.detail)))
+        cause = cause_of(one)
+        why = "" if cause is None else f"{cause.title}. {cause.why}"
+        said = ": ".join(filter(None, (one.section, one.detail, why)))
         if said:
             rows[one.id][3][backend] = said
     return {

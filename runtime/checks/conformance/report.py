@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from ...errors import counted
+from .causes import by_cause, cause_of
 from .suite import SUITE_VERSION
 from .verdicts import FAILURES, Judgement, Verdict
 
@@ -29,6 +31,7 @@ class Report:
         texts: the programs by their ids.
         judgements: one for each program and backend.
         suite: the version of the suite, which an archive may have of its own.
+        seconds: the processor time of making the programs.
     """
 
     backends: Sequence[str]
@@ -36,26 +39,49 @@ class Report:
     texts: dict[str, str] = field(default_factory=dict)
     judgements: list[Judgement] = field(default_factory=list)
     suite: str = SUITE_VERSION
+    seconds: float = 0.0
 
     def counts(self, backend: str) -> Counter[Verdict]:
         """How many programs have each verdict on a backend."""
         return Counter(one.verdict for one in self.judgements if one.backend == backend)
+
+    def processor_time(self) -> str:
+        """The processor time of the programs and of each backend, in words."""
+        spent = dict.fromkeys(self.backends, 0.0)
+        for judgement in self.judgements:
+            spent[judgement.backend] += judgement.seconds
+        total = self.seconds + sum(spent.values())
+        parts = [f"{one} {seconds:.0f} s" for one, seconds in spent.items()]
+        a_program = 1000 * total / max(self.programs, 1)
+        return (
+            f"processor time: {total:.0f} s, {a_program:.0f} ms a program"
+            f" (making the programs {self.seconds:.0f} s, {', '.join(parts)})"
+        )
 
     def failures(self, baseline: Collection[Key] = ()) -> list[Judgement]:
         """The judgements that contradict the specification, without those of a baseline."""
         return [one for one in self.judgements if one.verdict in FAILURES and one.key not in baseline]
 
     def as_text(self, baseline: Collection[Key] = ()) -> str:
-        """The failures, and the counts of each backend."""
+        """The failures whose cause is not known, the known causes, and the counts of each backend."""
         failures = self.failures(baseline)
-        lines = [f"{one.verdict}: {one.id} on {one.backend}: {one.detail}" for one in failures[:MAX_SHOWN]]
-        if len(failures) > MAX_SHOWN:
-            lines.append(f"and {len(failures) - MAX_SHOWN} more")
+        unknown = [one for one in failures if cause_of(one) is None]
+        lines = [f"{one.verdict}: {one.id} on {one.backend}: {one.detail}" for one in unknown[:MAX_SHOWN]]
+        if len(unknown) > MAX_SHOWN:
+            lines.append(f"and {len(unknown) - MAX_SHOWN} more")
+        judged = [one for one in self.judgements if one.key not in baseline]
+        lines += [
+            f"{one.backend} {one.cause.title}: {counted(len(one.judgements), 'program')},"
+            f" such as {one.judgements[0].id}"
+            for one in by_cause(judged)
+            if one.cause is not None
+        ]
         lines.append(f"conformance suite {self.suite}: {self.programs} programs")
         for backend in self.backends:
             counts = self.counts(backend)
             parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict]
             lines.append(f"{backend}: {', '.join(parts)}")
+        lines.append(self.processor_time())
         if baseline:
             known = len(self.failures()) - len(failures)
             lines.append(f"{known} failures are in the baseline, {len(failures)} are new")
@@ -67,7 +93,8 @@ class Report:
             "suite": self.suite,
             "programs": self.programs,
             "counts": {one: dict(self.counts(one)) for one in self.backends},
-            "judgements": [asdict(one) for one in self.judgements],
+            "seconds": round(self.seconds, 1),
+            "judgements": [_as_dict(one) for one in self.judgements],
         }
 
     def write_json(self, path: Path) -> None:
@@ -88,6 +115,12 @@ class Report:
             for one in judged:
                 _add_case(suite, one)
         ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _as_dict(judgement: Judgement) -> dict[str, Any]:
+    """A judgement for JSON, with the title of its cause if that is known."""
+    cause = cause_of(judgement)
+    return {**asdict(judgement), "cause": "" if cause is None else cause.title}
 
 
 def _add_case(suite: ElementTree.Element, judgement: Judgement) -> None:

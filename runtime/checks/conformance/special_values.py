@@ -32,7 +32,11 @@ def variants_of(templates: Sequence[Template]) -> Iterator[Template]:
     They are made of its first template of the level ``smoke``, and of the first one that gives no values. An
     operand that has the edge values of its type gets near ties alone.
     """
-    running = [one for one in templates if one.runs and _has_elements(one) and not _is_control_flow(one)]
+    running = [
+        one
+        for one in templates
+        if one.runs and one.grid.size == 1 and _has_elements(one) and not _is_control_flow(one)
+    ]
     basic = [one for one in running if one.is_basic][:1]
     plain = [one for one in running if not one.inputs and one not in basic][:1]
     for template in basic + plain:

@@ -13,6 +13,8 @@ from typing import Final
 from ...api import load
 from ...errors import UnsupportedError, VerifyError
 from ...program.ops import declarations, lookup
+from ...program.ops.collectives.base import CommunicatingOp
+from ...program.ops.collectives.process_grid import ONE_PROCESS, Grid
 from ...program.ops.framework.accuracy import Rounding
 from ...program.ops.framework.declaration import Op
 from ...types import Array
@@ -20,11 +22,12 @@ from ..error_bounds.operation_kinds import base_name, is_correctly_rounded, is_e
 from ..error_bounds.reduction_bounds import is_exact_body
 from .generators import templates
 from .illegal import inputs_of_text, stored
+from .per_axis_types import per_axis_templates
 from .special_values import variants_of
-from .template import ELEMENT_TYPE_CHOICES, Template, name_of, view_of
+from .template import ELEMENT_TYPE_CHOICES, PER_AXIS, Template, name_of, view_of
 from .values import inputs_of
 
-SUITE_VERSION: Final = "2.0"
+SUITE_VERSION: Final = "3.0"
 """Changes with the programs: the second number if some are added, the first if an id or inputs change."""
 
 SMOKE, FULL = LEVELS = ("smoke", "full")
@@ -40,10 +43,11 @@ class Program:
         operation: the operation that it tests.
         element_type: the name of the element type; empty for a program that must be refused.
         text: the module.
-        inputs: an array for each argument.
+        inputs: an array for each argument, of each process in turn.
         label: the constraint that the program breaks; empty for a program that must run.
         rule: that constraint in words.
         has_signed_zeros: whether the specification says which sign results have that are zero.
+        grid: the processes that run the program at the same time.
     """
 
     id: str
@@ -54,6 +58,13 @@ class Program:
     label: str = ""
     rule: str = ""
     has_signed_zeros: bool = False
+    grid: Grid = ONE_PROCESS
+
+    @property
+    def inputs_by_process(self) -> list[Sequence[Array]]:
+        """The inputs of each process."""
+        count = len(self.inputs) // self.grid.size
+        return [self.inputs[number * count : (number + 1) * count] for number in range(self.grid.size)]
 
 
 def operations() -> list[type[Op]]:
@@ -101,7 +112,8 @@ def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
         is_main = name == first or name in _MAIN_TYPES
         special = variants_of(legal) if level == FULL and is_main else ()
         for template in chain(legal, special):
-            is_chosen = template.is_basic or (level == FULL and (is_main or template.each_type))
+            has_all = is_main or template.each_type or name == name_of(PER_AXIS)
+            is_chosen = template.is_basic or (level == FULL and has_all)
             if not template.runs or not is_chosen:
                 continue
             text = str(template.module())
@@ -111,7 +123,8 @@ def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
             seen.add((text, template.variant))
             id = f"{operation}/{name}/{template.variant}"
             signs = has_signed_zeros(template)
-            yield Program(id, operation, name, text, inputs_of(template), has_signed_zeros=signs)
+            inputs = inputs_of(template)
+            yield Program(id, operation, name, text, inputs, has_signed_zeros=signs, grid=template.grid)
 
 
 def has_signed_zeros(template: Template) -> bool:
@@ -138,13 +151,18 @@ _MAIN_TYPES: Final = ("f32", "i32")
 def legal_templates(operation: str, element_type: str) -> Sequence[Template]:
     """The templates of an operation for an element type that verify."""
     (chosen,) = [one for one in ELEMENT_TYPE_CHOICES if name_of(one) == element_type]
+    if chosen == PER_AXIS:
+        return tuple(per_axis_templates(operation, _is_legal))
     return tuple(one for one in templates(operation, chosen) if _is_legal(one))
 
 
 def _is_legal(template: Template) -> bool:
     """Whether a template verifies, and NimbleHLO supports it."""
     try:
-        view_of(template).verify()
+        view = view_of(template)
+        view.verify()
+        if template.grid.size > 1 and isinstance(view, CommunicatingOp):
+            view.check_grid(template.grid)
         load(str(template.module()))
     except (UnsupportedError, VerifyError):
         return False

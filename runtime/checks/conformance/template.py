@@ -28,6 +28,7 @@ from ...program.ir import (
     main_module,
 )
 from ...program.ops import Op, lookup
+from ...program.ops.collectives.process_grid import ONE_PROCESS, Grid
 from ...program.ops.framework.encoding import encode_attributes
 from ...types import (
     ELEMENT_TYPES,
@@ -72,7 +73,9 @@ class Template:
         functions: the other functions of the program.
         is_basic: whether it belongs to the level ``smoke``, and is tried in every element type.
         each_type: whether it is tried in every element type.
-        runs: whether one process can run it alone. Otherwise it only gives programs that must be refused.
+        runs: whether the processes of its grid can run it. Otherwise it only gives programs that must be
+            refused.
+        grid: the processes that run the program at the same time.
     """
 
     operation: str
@@ -87,6 +90,7 @@ class Template:
     is_basic: bool = False
     runs: bool = True
     each_type: bool = False
+    grid: Grid = ONE_PROCESS
 
     def operand_type(self, index: int) -> Type:
         spec = self.operands[index]
@@ -315,14 +319,20 @@ def registered(operation: str) -> Sequence[Generate]:
     return _GENERATORS.get(operation, ())
 
 
+PER_AXIS: Final = per_axis(0)
+"""The element type that stands for those which are quantized along an axis, whichever an operation has."""
+
 ELEMENT_TYPE_CHOICES: Final[tuple[AnyElementType, ...]] = (
     ELEMENT_TYPES["f32"],
     *[one for one in ELEMENT_TYPES.values() if one.name != "f32"],
     PER_TENSOR,
+    PER_AXIS,
 )
 """All element types; the first one that an operation accepts gets all of its templates."""
 
 
 def name_of(element_type: AnyElementType) -> str:
     """The name of an element type in the id of a program."""
-    return element_type.name if isinstance(element_type, ElementType) else "quantized"
+    if isinstance(element_type, ElementType):
+        return element_type.name
+    return "quantized" if element_type.quantization_dimension is None else "quantized_per_axis"

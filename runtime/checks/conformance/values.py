@@ -76,14 +76,13 @@ def common_numbers(type: TensorType, seed: int) -> Array:
 
 
 def inputs_of(template: Template) -> list[Array]:
-    """An array for each argument of a template's program."""
-    arrays = []
-    position = 0
-    for index, spec in enumerate(template.operands):
-        for type in template.tensor_arguments(spec):
-            given = template.inputs.get(index)
-            arrays.append(_values(template, type, position) if given is None else given)
-            position += 1
+    """An array for each argument of a template's program, in each process of its grid in turn."""
+    arrays: list[Array] = []
+    for _ in template.grid.processes:
+        for index, spec in enumerate(template.operands):
+            for type in template.tensor_arguments(spec):
+                given = template.inputs.get(index)
+                arrays.append(_values(template, type, len(arrays)) if given is None else given)
     return arrays
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import functools
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...types import Array
 from ..backends import Backend, BackendExit, BackendTimeout
 from ..error_bounds import BoundViolation, ResultBound, accuracy
 from ..error_bounds.ulps import distance, equal_elements, is_inexact
+from .grid_results import GridResults, results_on
 from .suite import Program
 
 REFERENCES: Final = Options(reference=True)
@@ -59,6 +61,8 @@ class Judgement:
         verdict: what the specification says.
         detail: the elements that are outside and by how much, or the backend's message.
         section: where the specification says it; empty where nothing is wrong.
+        seconds: the processor time of the run and of the judgement, of which the first one on a program also
+            computes the allowed results; 0 if it was not measured.
     """
 
     id: str
@@ -66,6 +70,7 @@ class Judgement:
     verdict: Verdict
     detail: str = ""
     section: str = ""
+    seconds: float = field(default=0.0, compare=False, repr=False)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -81,6 +86,9 @@ class AllowedResults(Protocol):
 
     def violations(self, actual: Sequence[object]) -> list[BoundViolation]:
         """The results that exceed their bounds."""
+
+    def complete(self) -> None:
+        """Make the bounds the widest ones, whatever they are compared with."""
 
 
 class Judge:
@@ -102,14 +110,20 @@ class Judge:
     def allowed(self) -> AllowedResults:
         """The results that the specification allows, computed at their first use."""
         if self._allowed is None:
-            self._allowed = accuracy(load(self._program.text), self._program.inputs, options=REFERENCES)
+            self._allowed = allowed_results(self._program)
         return self._allowed
 
     def judge(self, backend: Backend) -> Judgement:
         """Run the program on a backend."""
+        start = time.process_time() + backend.processor_seconds
+        judged = self._judged(backend)
+        seconds = time.process_time() + backend.processor_seconds - start
+        return replace(judged, seconds=round(seconds, 6))
+
+    def _judged(self, backend: Backend) -> Judgement:
         program = self._program
         try:
-            results = backend.run_text(program.text, program.inputs)
+            results = results_on(backend, program)
         except BackendExit as error:
             return self._judgement(backend, Verdict.ENDED, str(error), section_of(program))
         except BackendTimeout as error:
@@ -135,6 +149,17 @@ class Judge:
         return Judgement(self._program.id, backend.name, verdict, detail[:MAX_DETAIL], section)
 
 
+def allowed_results(program: Program) -> AllowedResults:
+    """The results that the specification allows of a program, computed by references.
+
+    Raises:
+        NimbleError: the references do not run the program.
+    """
+    if program.grid.size > 1:
+        return GridResults(program, REFERENCES)
+    return accuracy(load(program.text), program.inputs, options=REFERENCES)
+
+
 def verdict_on(
     allowed: AllowedResults, results: Sequence[Array], *, has_signed_zeros: bool = False
 ) -> tuple[Verdict, str]:
@@ -148,13 +173,14 @@ def verdict_on(
     violations = allowed.violations(results)
     if violations:
         return Verdict.OUTSIDE, "; ".join(map(str, violations))
+    pairs = list(zip(allowed.results, results, strict=True))
     if has_signed_zeros:
-        pairs = zip(allowed.results, results, strict=True)
         signs = [_other_signs(index, *pair) for index, pair in enumerate(pairs)]
         if any(signs):
             return Verdict.ZERO_SIGN, "; ".join(filter(None, signs))
-    is_open = any(map(_differs_where_open, allowed.results, results))
-    return (Verdict.OPEN if is_open else Verdict.WITHIN), ""
+    open_elements = [_open_elements(index, *pair) for index, pair in enumerate(pairs)]
+    is_open = any(open_elements)
+    return (Verdict.OPEN if is_open else Verdict.WITHIN), "; ".join(filter(None, open_elements))
 
 
 def _other_signs(index: int, bound: ResultBound, result: Array) -> str:
@@ -185,7 +211,8 @@ def _zeros_of_other_sign(bound: ResultBound, result: Array) -> Array:
     wrong = np.zeros(bound.value.shape, np.bool_)
     for ours, theirs in components:
         # NumPy has the sign of zero of its own types only.
-        signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (ours, theirs)]
+        with np.errstate(invalid="ignore"):  # NaN that signals
+            signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (ours, theirs)]
         wrong |= (signs[0] != signs[1]) & (ours == 0) & (theirs == 0)
     return np.asarray(wrong & (bound.bound == 0))
 
@@ -203,7 +230,14 @@ def section_of(program: Program) -> str:
     return f"{where}, ({program.label})" if program.label else where
 
 
-def _differs_where_open(bound: ResultBound, result: Array) -> bool:
-    """Whether a result has other elements where any value is allowed."""
+def _open_elements(index: int, bound: ResultBound, result: Array) -> str:
+    """A sentence on the elements that differ where any value is allowed; empty if there are none."""
     differs = ~equal_elements(np.asarray(result), bound.value)
-    return bool((differs & (bound.may_vary | np.isinf(bound.bound))).any())
+    differs &= bound.may_vary | np.isinf(bound.bound)
+    if not differs.any():
+        return ""
+    first = tuple(np.argwhere(differs)[0].tolist())
+    return (
+        f"result {index}: {result[first]} and {bound.value[first]} are allowed at {list(first)} "
+        f"({int(differs.sum())} of {differs.size} elements)"
+    )

@@ -77,7 +77,8 @@ def outcomes(
             return
         if fault.operation != operation:
             operation = fault.operation
-            judges = [(one, Judge(one)) for one in legal_programs(operation, level)]
+            alone = [one for one in legal_programs(operation, level) if one.grid.size == 1]
+            judges = [(one, Judge(one)) for one in alone]
         judged = outcome(fault, judges)
         lines.append(asdict(judged))
         yield judged

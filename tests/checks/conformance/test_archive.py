@@ -156,8 +156,8 @@ def test_every_element_type_survives() -> None:
 def test_other_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NimbleError, match="is no archive of the conformance suite"):
         Archive(tmp_path)
-    (tmp_path / "archive.json").write_text('{"format": 2, "programs": []}')
-    with pytest.raises(UnsupportedError, match="has format 2"):
+    (tmp_path / "archive.json").write_text('{"format": 3, "programs": []}')
+    with pytest.raises(UnsupportedError, match="has format 3"):
         Archive(tmp_path)
 
 

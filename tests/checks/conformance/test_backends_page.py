@@ -1,38 +1,93 @@
-"""docs/conformance_backends.md, which is written from the record of a run."""
+"""docs/conformance_backends.md, which is written from the record of two runs, and the causes of verdicts."""
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
-from nimblehlo.checks.conformance import SUITE_VERSION
-from tools.conformance_backends import CAUSES, DOCUMENT, RECORD, cause_of, document, record_of
+from nimblehlo.checks.conformance import SUITE_VERSION, Judgement, Verdict
+from nimblehlo.checks.conformance.causes import by_cause, cause_of, causes
+from nimblehlo.checks.conformance.suite import FULL, LEVELS, SMOKE
+from tools.conformance_backends import DOCUMENT, RECORD, document, judgements_of, record_of
 
 
+@functools.cache
 def record() -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
     return loaded
 
 
+def judgements() -> list[Judgement]:
+    """The verdicts other than "within" of both runs."""
+    return [one for level in LEVELS for one in judgements_of(record()[level])]
+
+
 def test_the_page_is_that_of_the_record() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document(record())
-    assert record()["suite"].partition(".")[0] == SUITE_VERSION.partition(".")[0]
+    assert {one["suite"] for one in record().values()} == {SUITE_VERSION}
 
 
 def test_this_project_is_within() -> None:
-    counts = record()["counts"]
-    assert counts["nimblehlo"] == {"within": record()["programs"]}
-    assert {"jax:cpu", "interpreter", "iree"} <= counts.keys()
+    for level in LEVELS:
+        ours = [counts for name, counts in record()[level]["counts"].items() if name.startswith("nimblehlo")]
+        assert ours == [{"within": record()[level]["programs"]}]
+    assert {"jax:cpu", "interpreter", "iree"} <= record()[SMOKE]["counts"].keys()
+    assert "jax:cpu" in record()[FULL]["counts"]
 
 
-def test_each_failure_has_a_cause_and_each_cause_a_failure() -> None:
-    titles = {cause_of(one) for one in record()["failures"]}
-    assert "" not in titles
-    assert titles == {one.title for one in CAUSES}
+def test_each_verdict_is_stored() -> None:
+    for one in record().values():
+        for backend, counts in one["counts"].items():
+            assert sum(counts.values()) == one["programs"]
+            stored = sum(judgement.backend == backend for judgement in judgements_of(one))
+            assert stored == one["programs"] - counts["within"]
 
 
-def test_a_failure_without_a_cause_is_told() -> None:
-    failure = {"id": "stablehlo.floor/f32/edges", "backend": "jax:cpu", "verdict": "outside", "detail": "1"}
-    assert cause_of(failure) == ""
-    report = {"suite": "2.0", "programs": 1, "counts": {}, "judgements": [failure, {"verdict": "within"}]}
-    assert record_of(report)["failures"] == [failure]
+def test_each_verdict_has_a_cause_and_each_cause_a_verdict() -> None:
+    groups = by_cause(judgements())
+    assert [one.judgements for one in groups if one.cause is None] == []
+    used = {cause_of(one) for one in judgements()}
+    assert [one.title for one in causes() if one not in used] == []
+
+
+def test_a_verdict_without_a_cause_is_told() -> None:
+    unknown = Judgement("stablehlo.floor/f32/edges", "jax:cpu", Verdict.OUTSIDE, "1")
+    assert cause_of(unknown) is None
+    (group,) = by_cause([unknown, Judgement(unknown.id, "jax:cpu", Verdict.WITHIN)])
+    assert (group.cause, list(group.judgements)) == (None, [unknown])
+
+
+def test_a_cause_explains_its_verdicts_alone() -> None:
+    scatter = Judgement("stablehlo.scatter/f32/windows_add", "jax:cpu", Verdict.OUTSIDE, "1")
+    cause = cause_of(scatter)
+    assert cause is not None and cause.title.startswith("drops windows")
+    assert cause_of(Judgement(scatter.id, "jax:cpu", Verdict.TIMED_OUT)) is None
+
+
+def test_a_record_has_judgements_with_equal_details_once() -> None:
+    judged = [
+        {
+            "id": "stablehlo.add/f32/a",
+            "backend": "b",
+            "verdict": "outside",
+            "detail": "1 at [2]",
+            "seconds": 0.4,
+        },
+        {
+            "id": "stablehlo.add/f32/b",
+            "backend": "b",
+            "verdict": "outside",
+            "detail": "3 at [4]",
+            "seconds": 0.4,
+        },
+        {"id": "stablehlo.add/f32/c", "backend": "b", "verdict": "within", "detail": "", "seconds": 0.4},
+    ]
+    report = {"suite": "2.0", "programs": 3, "counts": {"b": {}}, "judgements": judged, "seconds": 2.0}
+    stored = record_of(report)
+    (group,) = stored["judgements"]
+    assert group["ids"] == ["stablehlo.add/f32/a", "stablehlo.add/f32/b"]
+    assert group["detail"] == "N at [N]"
+    assert stored["seconds"] == {"b": 1}
+    judged[2]["seconds"] = 0.0
+    assert record_of(report)["seconds"] == {}

@@ -14,7 +14,7 @@ import pytest
 from nimblehlo import execute
 from nimblehlo.checks.backends import CallableBackend
 from nimblehlo.checks.backends.backend import NimbleBackend
-from nimblehlo.checks.conformance import SUITE_VERSION, Report, Verdict, conformance
+from nimblehlo.checks.conformance import SUITE_VERSION, Judgement, Report, Verdict, conformance
 from nimblehlo.checks.conformance.report import failures_of
 from nimblehlo.cli import main
 from nimblehlo.errors import UnsupportedError
@@ -51,6 +51,32 @@ def test_counts(report: Report) -> None:
     assert text.startswith("outside: stablehlo.floor/f32/edges on wrong: ")
     assert "wrong: 1 within, 0 open, 0 zero sign, 1 outside" in text
     assert f"conformance suite {SUITE_VERSION}: 2 programs" in text
+
+
+def test_known_causes_are_a_line_each(tmp_path: Path) -> None:
+    scatters = [f"stablehlo.scatter/{type}/windows_add" for type in ("f32", "i32")]
+    judgements = [Judgement(id, "jax:cpu", Verdict.OUTSIDE, "1 instead of 2") for id in scatters]
+    judgements.append(Judgement("stablehlo.floor/f32/edges", "jax:cpu", Verdict.OUTSIDE, "3 instead of 4"))
+    report = Report(["jax:cpu"], 3, judgements=judgements)
+    lines = report.as_text().splitlines()
+    assert lines[0] == "outside: stablehlo.floor/f32/edges on jax:cpu: 3 instead of 4"
+    assert lines[1].startswith("jax:cpu drops windows that are partly out of bounds")
+    assert lines[1].endswith(f"2 programs, such as {scatters[0]}")
+    assert not any("1 instead of 2" in one for one in lines)
+    report.write_json(tmp_path / "report.json")
+    stored = json.loads((tmp_path / "report.json").read_text())["judgements"]
+    assert [bool(one["cause"]) for one in stored] == [True, True, False]
+    # Failures of the baseline are not told again, whatever their cause.
+    assert "drops windows" not in report.as_text({one.key for one in judgements})
+
+
+def test_processor_time(report: Report) -> None:
+    assert all(one.seconds > 0 for one in report.judgements)
+    assert 0 < sum(one["seconds"] for one in report.as_dict()["judgements"]) < 60
+    known = Report(["a"], 2, seconds=1.0, judgements=[Judgement("x", "a", Verdict.WITHIN, seconds=3.0)])
+    assert known.processor_time() == (
+        "processor time: 4 s, 2000 ms a program (making the programs 1 s, a 3 s)"
+    )
 
 
 def test_a_baseline_leaves_what_is_new(report: Report, tmp_path: Path) -> None:

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from ....program.ops import lookup
 from ....types import AnyElementType
 from ..template import Generate, Template, registered
-from . import communication, contractions, control, elementwise, indexing, movement, reductions, sizes  # noqa: F401
+from . import (  # noqa: F401
+    collectives_on_grids,
+    communication,
+    contractions,
+    control,
+    elementwise,
+    indexing,
+    movement,
+    reductions,
+    sizes,
+)
 
 
 def generators(operation: str) -> list[Generate]:

@@ -13,7 +13,6 @@ from ....types import (
     BOOLEAN,
     FLOAT,
     INTEGER,
-    PLAIN,
     AnyElementType,
     FunctionType,
     TensorType,
@@ -38,8 +37,6 @@ def _branch(types: Sequence[TensorType], value: int) -> Region:
 
 @templates_of("stablehlo.if")
 def _if(element_type: AnyElementType) -> Iterator[Template]:
-    if not element_type.category & PLAIN:
-        return
     for value in (True, False):
         for shape in _SHAPES:
             types = [tensor(element_type, *shape), tensor("i32")]
@@ -56,8 +53,6 @@ def _if(element_type: AnyElementType) -> Iterator[Template]:
 
 @templates_of("stablehlo.case")
 def _case(element_type: AnyElementType) -> Iterator[Template]:
-    if not element_type.category & PLAIN:
-        return
     for count in (1, 3):
         for index in (0, 1, 2, 3, -1, 2**31 - 1, -(2**31)):
             types = [tensor(element_type, 2), tensor("i32")]

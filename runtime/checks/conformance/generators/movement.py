@@ -26,6 +26,7 @@ def _reshape(element_type: AnyElementType) -> Iterator[Template]:
         (_WIDE, (24,)),
         ((4, 6), _WIDE),
         ((2, 6), (6, 2)),
+        ((2, 6), (2, 3, 2)),
     ):
         types = [tensor(element_type, *source)], [tensor(element_type, *target)]
         variant = f"{_text(source)}_to_{_text(target)}"
