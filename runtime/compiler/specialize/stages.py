@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...program.ir import Function, Module, Region, tensor_type
+from ...program.ir import Function, Module, Operation, Region, tensor_type
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import require_addressable_arguments
 from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ...program.ops.framework.rules import call_target
-from ...program.ops.framework.traits import RegionRole
+from ...program.ops.framework.traits import Movement, RegionRole
 from ...types import BOOLEAN, FunctionType, TensorType, Type
 from .framework.cleanup import remove_common_subexpressions, remove_dead_code
 from .framework.constants import Budget
@@ -152,11 +152,22 @@ def simplify_functions(state: Specialization) -> None:
 def reduce_before_transposes(state: Specialization) -> None:
     """Reduce the operands of transposes."""
     for body in state.function.bodies:
-        if any(map(is_reduction, body.walk())):
+        if any(map(_reduces_transpose, body.walk())):
             from .rewrites.transposed_reductions import reduce_before_transposing
 
             if reduce_before_transposing(body):
                 remove_dead_code(body)
+
+
+def _reduces_transpose(operation: Operation) -> bool:
+    """Whether an operation reduces the result of a transpose."""
+    if not is_reduction(operation):
+        return False
+    owners = [value.owner for value in operation.operands]
+    return any(
+        isinstance(owner, Operation) and declaration_of(owner).movement is Movement.TRANSPOSE
+        for owner in owners
+    )
 
 
 def require_all_targets(state: Specialization) -> None:

@@ -25,7 +25,6 @@ from ..framework.rewriter import (
     is_splat_of,
     splat,
 )
-from .slicing import sliced
 
 MAX_COMPONENTS: Final = 8
 """Maximum length of index vectors that are split into components."""
@@ -75,8 +74,10 @@ def index_components_of(
 def component_slice(value: Value, index_vector_dim: int, number: int, rewriter: Rewriter) -> Value:
     """Slice one component of all index vectors."""
     type = tensor_type(value)
-    if index_vector_dim >= type.rank:
+    if index_vector_dim >= type.rank or type.shape[index_vector_dim] == 1:
         return value
+    from .slicing import sliced  # index vectors of one component need none
+
     starts, limits = [0] * type.rank, list(type.shape)
     starts[index_vector_dim], limits[index_vector_dim] = number, number + 1
     return sliced(value, (starts, limits, [1] * type.rank), rewriter)
