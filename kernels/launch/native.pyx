@@ -44,6 +44,7 @@ cdef extern from "task_pool.h" nogil:
         POOL_BRIEF
         POOL_SHORT
         POOL_LONG
+        POOL_SOON_NANOSECONDS
     bint pool_run(
         Task function, void *closure, int64_t tasks, int64_t threads, int length, bint in_order, StopCheck stop_check
     ) noexcept
@@ -79,6 +80,12 @@ cdef double MIN_PARALLEL_SECONDS = BRIEF_SECONDS if pool_is_available() else MIN
 def has_pool():
     """Whether the pool runs tasks; otherwise threads of Python's do."""
     return bool(pool_is_available())
+
+
+def waking_limits():
+    """Seconds from which a launch always wakes the pool's threads, and seconds after a launch within which a shorter one
+    does."""
+    return LONG_SECONDS, POOL_SOON_NANOSECONDS * 1e-9
 
 
 def wake_workers():

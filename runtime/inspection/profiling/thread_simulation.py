@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ...kernels.launch.native import record_launches
+from ...kernels.launch.native import record_launches, waking_limits
 from .machine import Machine
 from .profile import Profile
 
@@ -31,10 +31,8 @@ SOCKET_BYTES_PER_SECOND: Final = 460e9
 """The bandwidth of one memory: 12 channels of DDR5-4800, as of servers with Zen 4 or Zen 5."""
 AWAKE_SECONDS: Final = 5e-5
 """Threads poll for so long after a launch, then they sleep (POOL_SPINS of task_pool.h)."""
-SOON_SECONDS: Final = 3e-5
-"""Short launches wake threads if they follow so soon on others (POOL_SOON_NANOSECONDS)."""
-LONG_SECONDS: Final = 3e-4
-"""Longer launches always wake threads (LONG_SECONDS of native.pyx)."""
+LONG_SECONDS, SOON_SECONDS = waking_limits()
+"""Longer launches always wake threads; shorter ones do if they follow so soon on others."""
 
 
 class RecordedLaunch(NamedTuple):
@@ -204,15 +202,15 @@ def shared_bandwidth(machine: Machine, size: float, threads: int) -> float:
     moves, up to the bandwidth of the memories for what no cache holds: `SOCKET_THREADS` have a cache of the
     third level for each group of the machine's own, and share one memory.
     """
-    known = min(threads, machine.measured_threads[-1])
-    groups = threads / known
+    measured_threads = min(threads, machine.measured_threads[-1])
+    groups = threads / measured_threads
     rate = (
-        size / machine.moving_seconds(_MIX * size, (1 - _MIX) * size, known) * groups
+        size / machine.moving_seconds(_MIX * size, (1 - _MIX) * size, measured_threads) * groups
         if size
         else float("inf")
     )
-    caches = groups * (sum(machine.cache_bytes[:2]) * known + machine.cache_bytes[2])
-    if size <= caches or threads == known:
+    caches = groups * (sum(machine.cache_bytes[:2]) * measured_threads + machine.cache_bytes[2])
+    if size <= caches or threads == measured_threads:
         return rate
     memories = -(-threads // SOCKET_THREADS)
     return min(rate, memories * SOCKET_BYTES_PER_SECOND * size / (size - caches))
@@ -246,10 +244,10 @@ def simulate(call: RecordedCall, machine: Machine, threads: int) -> tuple[float,
         total, launches = call.after, []
         for launch in call.launches:
             idle += launch.before
-            done = _simulated(launch, machine, threads, idle)
-            idle = 0.0 if done.is_parallel else idle + done.seconds
-            total += launch.before + done.seconds
-            launches.append(done)
+            simulated = _simulated(launch, machine, threads, idle)
+            idle = 0.0 if simulated.is_parallel else idle + simulated.seconds
+            total += launch.before + simulated.seconds
+            launches.append(simulated)
         idle += call.after
     return total, launches
 
@@ -259,18 +257,18 @@ def _simulated(launch: RecordedLaunch, machine: Machine, threads: int, idle: flo
     count = min(threads, len(launch.tasks))
     if not is_shared(launch) or count < 2:
         return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False, False)
-    most = machine.measured_threads[-1]
-    join = machine.rate("seconds launch", most)
+    max_threads = machine.measured_threads[-1]
+    join = machine.rate("seconds launch", max_threads)
     is_asleep = idle > AWAKE_SECONDS
     wakes = launch.estimate > LONG_SECONDS or idle < SOON_SECONDS
     if is_asleep and not wakes:
         return SimulatedLaunch(launch.seconds, launch.seconds, 0.0, False, False)
-    delay = machine.rate("seconds wake", most) if is_asleep else join
+    delay = machine.rate("seconds wake", max_threads) if is_asleep else join
     by_tasks = join + makespan(
         launch.tasks,
         [0.0] + [delay] * (count - 1),
         machine.rate("seconds task", 1),
-        machine.rate("seconds steal", most),
+        machine.rate("seconds steal", max_threads),
         in_order=launch.in_order,
     )
     by_memory = launch.bytes / shared_bandwidth(machine, launch.bytes, count)
