@@ -153,6 +153,8 @@ def _paths(root: Path) -> dict[str, str]:
 
 def _unescaped(field: str) -> str:
     """A field of `mountinfo`, in which spaces and the like are octal escapes."""
+    if "\\" not in field:
+        return field
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
 
 

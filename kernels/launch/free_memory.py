@@ -5,7 +5,6 @@ be raised then. So whoever is about to take much memory asks first.
 """
 
 import contextlib
-import re
 import sys
 from pathlib import Path
 
@@ -18,6 +17,9 @@ if sys.platform != "win32":
 MIN_CHECKED_BYTES = 1 << 26
 """Bytes that a program may take without asking what is left. To ask takes 0.3 ms, to fill new huge pages
 7 ms."""
+
+_FIGURES = ("MemTotal:", "MemAvailable:", "SwapFree:")
+"""The lines of `/proc/meminfo` that count."""
 
 LIBRARY_BYTES = 1 << 28
 """Bytes of address space from which any library that the package loads fits; LLVM's takes 180 MB."""
@@ -63,8 +65,8 @@ def _machine_memory(root: Path) -> dict[str, int]:
     """Bytes of the machine's memory, by the names in `/proc/meminfo`."""
     with contextlib.suppress(OSError, ValueError):
         text = (root / "proc/meminfo").read_text(encoding="utf-8")
-        figures = re.findall(r"^(MemTotal|MemAvailable|SwapFree): +(\d+) kB$", text, re.MULTILINE)
-        return {name: int(kilobytes) << 10 for name, kilobytes in figures}
+        figures = dict([line.split(":", 1) for line in text.splitlines() if line.startswith(_FIGURES)])
+        return {name: int(figure.removesuffix(" kB")) << 10 for name, figure in figures.items()}
     return {}
 
 
