@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t, uint16_t
 import numpy as np
 
 from ..launch.native import run_in_order
+from ..launch.threads import chosen_threads
 
 cnp.import_array()
 
@@ -89,7 +90,9 @@ cdef enum:
     MIN_DOTS_ITEM_FMAS = 1 << 20
     # Packing columns takes as long as multiplying them with this many rows.
     PACKING_ROWS = 12
-    # Bytes of panels that are packed at a time, unless one matrix has more; also the most that stays allocated.
+    # Bytes of panels that are packed at a time for each thread, unless one matrix has more: they stay in its L2 cache.
+    THREAD_PANEL_BYTES = 1 << 19
+    # The same for all threads; also the most that stays allocated.
     MAX_PANEL_BYTES = 1 << 25
     # Bytes that a task packs, at least, and tasks, at most.
     MIN_PACKED_TASK_BYTES = 1 << 18
@@ -173,7 +176,8 @@ cdef class Product:
         self.fmas = (rows + PACKING_ROWS if plan.fuses_packing else rows) * k_size * columns
         panels = (plan.left.blocks
             + (0 if plan.fuses_packing else plan.right.blocks)) * plan.k_tiles * LOWP_TILE_PAIR_BYTES
-        self.matrices = max(1, min(batch, MAX_PANEL_BYTES // panels))
+        panel_bytes = min(MAX_PANEL_BYTES, THREAD_PANEL_BYTES * chosen_threads(threads))
+        self.matrices = max(1, min(batch, panel_bytes // panels))
         self.divide()
 
     cdef divide(self):

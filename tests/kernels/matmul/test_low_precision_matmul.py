@@ -33,6 +33,9 @@ SHAPES = [
     (1, 40, 1025, 600),
     (1, 257, 100, 2),
     (40, 5, 40, 7),
+    # Stacks whose panels are packed in several groups.
+    (70, 33, 200, 40),
+    (30, 140, 70, 40),
 ]
 LAYOUTS = ["plain", "transposed", "strided", "reversed"]
 
