@@ -122,3 +122,31 @@ def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
     assert any("stablehlo.reduce" in line for line in shown["marked"])
     assert shown["boxes"] == 18 and shown["hash"] == "#step=0"
     assert "at most" in shown["memory"]
+
+
+@browser.needs_browser
+def test_a_plan_of_30000_steps_that_read_one_value(tmp_path: Path) -> None:
+    """What is drawn and listed does not grow with the plan: one stub stands for readers far away."""
+    count = 30_000
+    adds = [f"  %{index + 1} = stablehlo.add %{index}, %0 : tensor<4xf32>" for index in range(count)]
+    head = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = stablehlo.sine %x : tensor<4xf32>"
+    text = "\n".join([head, *adds, f"  return %{count} : tensor<4xf32>", "}"])
+    path = tmp_path / "plan.html"
+    executable = nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))
+    path.write_text(executable.explain(html=True), encoding="utf-8")
+    script = """(() => {
+      const page = view.eval("page"), graph = page.graph;
+      let edges = 0;
+      const draw = graph.drawEdge;
+      graph.drawEdge = function (...all) { edges += 1; draw.apply(this, all); };
+      page.select(0);
+      edges = 0;
+      graph.draw();
+      const details = view.document.getElementById("details");
+      return { edges, steps: page.plan.path.length, entries: details.querySelectorAll("li").length,
+        nodes: view.document.querySelectorAll("*").length, details: details.textContent };
+    })()"""
+    (figures,) = browser.measure([path], [1300], expression=script)
+    shown = figures["script"]
+    assert shown["steps"] == count + 1 and "and 29,800 more" in shown["details"]
+    assert 0 < shown["edges"] < 100 and shown["entries"] < 250 and shown["nodes"] < 2000

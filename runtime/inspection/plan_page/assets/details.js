@@ -24,27 +24,29 @@ function showDetails(root, plan, step, page) {
     event.preventDefault();
     page.showLine(line);
   } }, `line ${line}`)]);
-  section(root, "Inputs", plan.inputs[step].map((input, index) => {
+  section(root, "Inputs", plan.inputs[step], (input, index) => {
     const type = plan.operands[step][index];
     const shown = [type === undefined ? "captured value" : texts[type], " from "];
     if (input === null) return [...shown, "a constant"];
     if (input < 0) return [...shown, `argument ${-1 - input}`];
     return [...shown, link(input, `step ${plan.path[input]}`), ` ${shortName(texts[plan.operation[input]])}`];
-  }));
-  section(root, "Results", plan.results[step].map((type) => [texts[type]]));
-  section(root, "Read by", plan.readers[step].map((reader) => [link(reader, `step ${plan.path[reader]}`), ` ${shortName(texts[plan.operation[reader]])}`]));
-  section(root, "Operations inside", plan.inner[step].map(([operation, types, own]) => [
-    `${shortName(texts[operation])} ${types.map((type) => texts[type]).join(", ")}`, ...lines(own)]));
-  section(root, "Steps inside", plan.children[step].map((child) => [link(child, `step ${plan.path[child]}`), ` ${shortName(texts[plan.operation[child]])}`]));
-  section(root, "Source", [[texts[plan.location[step]], ...lines(plan.lines[step])]]);
+  });
+  const named = (other) => [link(other, `step ${plan.path[other]}`), ` ${shortName(texts[plan.operation[other]])}`];
+  section(root, "Results", plan.results[step], (type) => [texts[type]]);
+  section(root, "Read by", plan.readers[step], named);
+  section(root, "Operations inside", plan.inner[step], ([operation, types, own]) => [
+    `${shortName(texts[operation])} ${types.map((type) => texts[type]).join(", ")}`, ...lines(own)]);
+  section(root, "Steps inside", plan.children[step], named);
+  section(root, "Source", [step], () => [texts[plan.location[step]], ...lines(plan.lines[step])]);
   const alive = aliveDuring(plan, step);
-  section(root, `In memory during it: ${counted(alive.length, "value")}`, alive.map(([producer, bytes]) => [
-    `${formatBytes(bytes).padStart(9)} of `, link(producer, `step ${plan.path[producer]}`), ` ${shortName(texts[plan.operation[producer]])} ${plan.results[producer].map((type) => texts[type]).join(", ")}`]));
+  section(root, `In memory during it: ${counted(alive.length, "value")}`, alive, ([producer, bytes]) => [
+    `${formatBytes(bytes).padStart(9)} of `, ...named(producer), ` ${plan.results[producer].map((type) => texts[type]).join(", ")}`]);
 }
 
-function section(root, title, entries) {
+// A list of entries, of which the first are made: `entryOf` gives the children of one.
+function section(root, title, entries, entryOf) {
   if (!entries.length) return;
-  const shown = entries.slice(0, MOST_ENTRIES).map((entry) => element("li", {}, ...entry));
+  const shown = entries.slice(0, MOST_ENTRIES).map((entry, index) => element("li", {}, ...entryOf(entry, index)));
   if (entries.length > MOST_ENTRIES) shown.push(element("li", {}, `and ${formatCount(entries.length - MOST_ENTRIES)} more`));
   root.append(element("h2", {}, title), element("ul", { class: "entries" }, ...shown));
 }

@@ -1,6 +1,7 @@
 // The graph on a canvas as large as its section; what is scrolled out of view is not drawn.
 class Graph {
   static LONG = 2400; // edges of more pixels are drawn as stubs, unless the step is selected
+  static MOST_EDGES = 300; // a selected step with more readers has the edges to those nearby and in view
 
   constructor(root, select, look) {
     this.root = root;
@@ -142,8 +143,24 @@ class Graph {
     if (selected !== null) touching.add(selected);
     for (const step of touching) {
       for (const input of this.plan.inputs[step]) if (input !== null && input >= 0) edge(input, step);
-      for (const reader of this.layout.readers.get(step) ?? []) edge(step, reader);
+      const { near, far } = this.readersOf(step);
+      for (const reader of near) edge(step, reader);
+      if (step === selected && far.length <= Graph.MOST_EDGES) for (const reader of far) edge(step, reader);
+      else if (far.length) edge(step, far[0]);
     }
+  }
+
+  // The readers of a step within LONG pixels, and those beyond, for which one stub stands.
+  readersOf(step) {
+    const { boxes, readers, nearby } = this.layout;
+    if (!nearby.has(step)) {
+      const from = boxes.get(step), near = [], far = [];
+      for (const reader of readers.get(step) ?? []) {
+        (boxes.get(reader).y - from.y - from.height > Graph.LONG ? far : near).push(reader);
+      }
+      nearby.set(step, { near, far });
+    }
+    return nearby.get(step);
   }
 
   drawEdge(context, from, to, strong) {

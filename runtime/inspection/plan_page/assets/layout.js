@@ -47,7 +47,7 @@ function layoutOf(plan) {
   }
   const widest = rows.reduce((most, row) => Math.max(most, row.boxes.length), 1);
   const width = widest * (BOX.width + BOX.gap) + 160;
-  return { boxes, rows, readers, width, height: y };
+  return { boxes, rows, readers, nearby: new Map(), width, height: y };
 }
 
 // The steps of a level in rows of at most BOX.columns, each near the steps that it reads.

@@ -30,6 +30,11 @@ class VirtualList {
     this.update();
   }
 
+  // Give a class to those of the rows in view whose index is marked, and take it from the others.
+  mark(name, isMarked) {
+    for (const [index, row] of this.shown) row.classList.toggle(name, isMarked(index));
+  }
+
   schedule() {
     if (this.pending) return;
     this.pending = true;

@@ -122,8 +122,8 @@ class Page {
 
   reveal() {
     const step = this.selected;
-    this.table.refresh();
-    this.program.refresh();
+    this.table.mark("selected", (index) => this.rows[index] === step);
+    this.program.mark("marked", (index) => this.isMarked(index + 1));
     const row = this.rows.indexOf(step);
     if (row >= 0) this.table.reveal(row);
     if (this.plan.lines[step].length) this.program.reveal(this.plan.lines[step][0] - 1);
@@ -192,10 +192,13 @@ class Page {
     return row;
   }
 
+  isMarked(line) {
+    return this.selected !== null && (this.plan?.stepsOfLine.get(line) ?? []).includes(this.selected);
+  }
+
   programRow(line) {
     const steps = this.plan?.stepsOfLine.get(line) ?? [];
-    const marked = this.selected !== null && steps.includes(this.selected);
-    const row = element("div", { class: marked ? "marked" : "" }, element("span", { class: "line-number" }, String(line)), highlighted(DATA.program[line - 1]));
+    const row = element("div", { class: this.isMarked(line) ? "marked" : "" }, element("span", { class: "line-number" }, String(line)), highlighted(DATA.program[line - 1]));
     if (steps.length) row.addEventListener("click", () => this.select(steps[0]));
     return row;
   }
@@ -216,10 +219,9 @@ class Page {
 function tableColumns(plan) {
   const depth = (step) => (plan.parent[step] < 0 ? 0 : 1 + depth(plan.parent[step]));
   const name = (step) => "  ".repeat(depth(step)) + shortName(plan.texts[plan.operation[step]]);
-  const types = (step) => {
-    const listed = (numbers) => numbers.map((type) => plan.texts[type]).join(", ");
-    return `(${listed(plan.operands[step])}) -> ${listed(plan.results[step])}`;
-  };
+  const listed = (numbers) => numbers.map((type) => plan.texts[type]).join(", ");
+  const signatures = plan.path.map((_, step) => `(${listed(plan.operands[step])}) -> ${listed(plan.results[step])}`);
+  const types = (step) => signatures[step];
   const widest = (text, least) => plan.path.reduce((most, _, step) => Math.max(most, text(step).length + 1), least);
   const columns = [{ name: "step", value: (step) => step, text: (step) => plan.path[step], width: widest((step) => plan.path[step], 6) }];
   columns.push({ name: "operation", value: name, text: name, width: widest(name, 12) });
