@@ -33,6 +33,13 @@ SOURCES = (
     re.compile(r"/ajax/libs/(?P<name>[^/]+)/(?P<version>[^/]+)/"),
     re.compile(r"/npm/(?P<name>[^/@]+)@(?P<version>[^/]+)/"),
 )
+STYLE = """<style>
+html { color-scheme: light; }
+body, body *, .btn, .tooltip { font-size: 15px !important; } h1, h2 { font-size: 22px !important; }
+@media (prefers-color-scheme: dark) { html { background: white; filter: invert(0.92) hue-rotate(180deg); } }
+</style>
+"""
+"""Of asv's page: letters that are large enough, and dark where the user prefers that."""
 PACKAGES = {"stupidtable": "stupid-table-plugin"}
 """The names that npm has for libraries, where they differ from those in URLs."""
 
@@ -88,7 +95,7 @@ def store_scripts(pages: Path) -> bool:
             if path is not None:
                 shutil.copy(path, pages / path.name)
                 local[url] = path.name
-    index.write_text(with_local_scripts(page, local))
+    index.write_text(with_local_scripts(page, local).replace("</head>", f"{STYLE}</head>"))
     return len(local) == len(urls)
 
 

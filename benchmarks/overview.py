@@ -10,6 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from nimblehlo.inspection.profiling.profile import duration
+
 CHANGE: Final = 1.1
 """The factor from which figures of two commits count as different: asv's own limit for regressions."""
 
@@ -18,8 +20,15 @@ _STYLE: Final = """
 body { margin: 0 auto; max-width: 60rem; padding: 1rem; font: 16px/1.5 system-ui;
   background: light-dark(#ffffff, #15171b); color: light-dark(#1b1d21, #e6e7ea); }
 div.table { overflow-x: auto; } table { border-collapse: collapse; }
-td, th { text-align: left; padding: .15rem .9rem .15rem 0; white-space: nowrap;
+td, th { text-align: left; padding: .15rem .9rem .15rem 0; white-space: nowrap; vertical-align: top;
   border-bottom: 1px solid #8884; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+h1, h2 { overflow-wrap: anywhere; }
+@media (max-width: 700px) {
+  tr { display: block; padding: .5rem 0; border-bottom: 1px solid #8884; } th { display: none; }
+  td { display: inline; border: 0; } td.name { display: block; }
+  td[title]::before { content: attr(title) " "; opacity: .75; }
+}
 .number { text-align: right; } .worse { color: light-dark(#c5221f, #ff8a80); }
 .better { color: light-dark(#188038, #81c995); } a { color: light-dark(#0b57d0, #8ab4f8); }
 """
@@ -171,9 +180,18 @@ def _row(change: Change, plans: set[str]) -> str:
     name = f"{change.benchmark}({', '.join(change.parameters)})"
     program = next((one for one in change.parameters if one in plans), None)
     link = "" if program is None else f'<a href="plans/{escape(program)}.html">text and plan</a>'
+    before, after = (_shown(change.benchmark, value) for value in (change.before, change.after))
     return (
         f'<tr><td class="{kind}">{times:.2f} times {kind}</td>'
-        f'<td><a href="index.html#{escape(change.benchmark)}">{escape(name)}</a></td>'
-        f'<td class="number">{change.before:.3g}</td><td class="number">{change.after:.3g}</td>'
-        f"<td>{escape(change.commit[:8])}</td><td>{link}</td></tr>"
+        f'<td class="name"><a href="index.html#{escape(change.benchmark)}">{escape(name)}</a></td>'
+        f'<td class="number" title="before">{before}</td><td class="number" title="now">{after}</td>'
+        f'<td title="since">{escape(change.commit[:8])}</td><td>{link}</td></tr>'
     )
+
+
+def _shown(benchmark: str, value: float) -> str:
+    """A figure with its unit, where the benchmark's name tells it, as asv takes it."""
+    name = benchmark.rpartition(".")[2]
+    if name.startswith("time_"):
+        return duration(value)
+    return f"{value / 2**20:.3g} MiB" if name.startswith("peakmem_") else f"{value:.3g}"

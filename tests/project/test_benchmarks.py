@@ -254,6 +254,21 @@ def test_the_dashboard_brings_the_scripts_of_others(tmp_path: Path) -> None:
     ]
 
 
+def test_asv_finds_the_modules(project_root: Path, tmp_path: Path) -> None:
+    """asv imports the package by its path, in a process without the folder around it."""
+    package = project_root / "benchmarks"
+    script = f"""
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location(
+    "benchmarks", {str(package / "__init__.py")!r}, submodule_search_locations=[{str(package)!r}]
+)
+sys.modules["benchmarks"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+import benchmarks.libraries.measurement
+"""
+    subprocess.run([sys.executable, "-P", "-c", script], cwd=tmp_path, check=True)
+
+
 def test_the_short_set_is_some_of_each_kind() -> None:
     chosen = re.compile(short.expression())
     assert chosen.search("calls.WarmCalls.time_call('gather_rows', 'small')")

@@ -81,7 +81,8 @@ def test_the_page_links_to_programs(results: Path, tmp_path: Path, monkeypatch: 
     page = tmp_path / "overview.html"
     text = page.read_text()
     assert "1 worse, 1 better, 0 within 1.1 times" in text
-    assert f'2.00 times worse</td><td><a href="index.html#{TIME}">' in text
+    assert f'2.00 times worse</td><td class="name"><a href="index.html#{TIME}">' in text
+    assert 'title="before">1 s</td>' in text and 'title="now">8</td>' in text
     (plan,) = set(re.findall(r'href="(plans/[^"]*)"', text))
     assert "stablehlo.gather" in (tmp_path / plan).read_text()
     assert not re.findall(r"https?://|<script", text)
