@@ -49,7 +49,8 @@ def test_pages_run_in_a_browser(html: Path, name: str) -> None:
 
 @browser.needs_browser
 def test_nothing_is_cut_off(html: Path) -> None:
-    names = ("index", "performance", "profiling", "how_to/work_in_a_notebook")
+    """A page of each kind; `python -m tests.support.browser` measures any others."""
+    names = ("index", "api", "performance", "tutorials/debug_numbers", "tutorials/how_it_works")
     assert not browser.faults([html / f"{name}.html" for name in names])
 
 

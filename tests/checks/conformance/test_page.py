@@ -13,6 +13,7 @@ from nimblehlo.checks.conformance.page import page_data, write_page
 from nimblehlo.checks.conformance.report import Report
 from nimblehlo.checks.conformance.verdicts import Judgement, Verdict
 from nimblehlo.cli import main
+from tests.support import browser
 
 
 @pytest.fixture
@@ -55,6 +56,12 @@ def test_the_page_is_one_file(report: Report, tmp_path: Path) -> None:
     assert page.count("</script>") == 2
     assert not re.search(r"(src|href)=\"(https?:)?//", page) and "@import" not in page
     assert "prefers-color-scheme: dark" in page
+
+
+@browser.needs_browser
+def test_nothing_is_cut_off_or_small(report: Report, tmp_path: Path) -> None:
+    write_page(report, tmp_path / "report.html")
+    assert not browser.faults([tmp_path / "report.html"])
 
 
 def test_each_verdict_has_a_color_and_a_glyph(report: Report, tmp_path: Path) -> None:

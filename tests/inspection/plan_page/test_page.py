@@ -100,6 +100,19 @@ def test_a_click_shows_the_slowest_step_and_the_peak(tmp_path: Path) -> None:
 
 
 @browser.needs_browser
+def test_a_narrow_window_shows_the_step_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "plan.html"
+    path.write_text(page_with_runs(), encoding="utf-8")
+    script = """(() => {
+      view.document.getElementById("slowest").click();
+      const top = view.document.getElementById("details").getBoundingClientRect().top;
+      return top / view.innerHeight;
+    })()"""
+    for figures in browser.measure([path], [400, 800], expression=script):
+        assert -0.1 < figures["script"] < 0.5
+
+
+@browser.needs_browser
 def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
     path = tmp_path / "plan.html"
     path.write_text(page_with_runs(), encoding="utf-8")

@@ -2,6 +2,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const find = (id) => document.getElementById(id);
 const ROW_HEIGHT = 26, LINE_HEIGHT = 22;
+const NARROW = 900; // pixels of the widest window in which the parts are one below the other, as in page.css
 
 // A plan with what is derived from its columns.
 function prepared(plan) {
@@ -49,7 +50,7 @@ class Page {
     DATA.plans.forEach((plan, index) => find("plan").append(element("option", { value: index }, plan.name)));
     find("sizes").hidden = DATA.plans.length < 2;
     find("title").textContent = DATA.title;
-    this.setView(innerWidth > 900 ? "graph" : "table");
+    this.setView(innerWidth > NARROW ? "graph" : "table");
     this.showPlan(0);
   }
 
@@ -67,7 +68,7 @@ class Page {
       const forward = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
       if (!forward || /INPUT|SELECT/.test(event.target.tagName) || this.selected === null) return;
       event.preventDefault();
-      this.select(Math.min(Math.max(this.selected + forward, 0), this.plan.path.length - 1));
+      this.select(Math.min(Math.max(this.selected + forward, 0), this.plan.path.length - 1), { scrolls: false });
     });
   }
 
@@ -112,9 +113,11 @@ class Page {
     this.program.resize(DATA.program.length, widest + 8);
   }
 
-  select(step) {
+  // Select a step; in a narrow window, where its details are below the table, scroll to them.
+  select(step, { scrolls = true } = {}) {
     this.selected = step;
     showDetails(find("details"), this.plan, step, this);
+    if (scrolls && innerWidth <= NARROW) find("details").scrollIntoView();
     history.replaceState(null, "", `#step=${this.plan.path[step]}`);
     this.reveal();
     this.memory.draw();
