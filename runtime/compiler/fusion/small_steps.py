@@ -14,7 +14,6 @@ from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.intermediate.fusion import STEP_FUSION
 from ...types import TensorType
 from ..specialize.framework.operation_classes import has_no_effect, is_control_flow
-from .elementwise import MAX_ARRAYS
 from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ MAX_ELEMENTS: Final = 1 << 13
 """Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
 MAX_SLOW_ELEMENTS: Final = 1 << 15
 """Elements of the operands of an operation that is slow on few elements (`Op.is_slow_on_few`)."""
+MAX_STEP_FUSION_ARRAYS: Final = 80
+"""Operands and results of a fusion together: native code takes up to 96 arguments, with its own."""
 MAX_BYTES: Final = 1 << 17
 """Bytes of the results of a fusion's operations, which are on the stack."""
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
@@ -95,7 +96,10 @@ class _StepGrouping:
         return groups + self.finished(members)
 
     def finished(self, members: list[int]) -> list[FusionGroup]:
-        """The fusion of these operations, if it is faster than its steps; otherwise none."""
+        """The fusions of these operations that are faster than their steps.
+
+        There is one, unless it would have too many arrays: then each half becomes what it would alone.
+        """
         if sum(_cost_in_steps(self.operations[index]) for index in members) < MIN_STEPS:
             return []
         group = FusionGroup(0, 0, members)
@@ -106,7 +110,10 @@ class _StepGrouping:
             if value in self.constants and _is_inline_constant(value)
         )
         operands, results = boundary(self.operations, group, self.users)
-        return [group] if results and len(operands) + len(results) <= MAX_ARRAYS else []
+        if len(operands) + len(results) > MAX_STEP_FUSION_ARRAYS:
+            middle = len(members) // 2
+            return self.finished(members[:middle]) + self.finished(members[middle:])
+        return [group] if results else []
 
 
 def _cost_in_steps(operation: Operation) -> float:

@@ -392,6 +392,19 @@ def test_fusions_end_where_the_stack_would_be_full() -> None:
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)
 
 
+def test_a_fusion_of_too_many_arrays_becomes_two() -> None:
+    """One fusion of all 60 operations would have 120 operands and results."""
+    count, vector = 60, "tensor<7xf32>"
+    body = "\n      ".join(f"%v{k} = stablehlo.reverse %a{k}, dims = [0] : {vector}" for k in range(count))
+    arguments = ", ".join(f"%a{k}: {vector}" for k in range(count))
+    text = f"""func.func @main({arguments}) -> ({", ".join([vector] * count)}) {{
+      {body}
+      return {", ".join(f"%v{k}" for k in range(count))} : {", ".join([vector] * count)}
+    }}"""
+    assert steps_of(text) == ["nimblehlo.step_fusion"] * 2
+    run_every_way(text, *[floats(7) for _ in range(count)])
+
+
 @pytest.mark.parametrize("threshold_class", ["steps", "code"])
 def test_calls_wait_for_the_code_by_thresholds_of_its_own(
     threshold_class: str, monkeypatch: pytest.MonkeyPatch
