@@ -1,8 +1,9 @@
-"""Rewrites of products: of mixed or narrow types, without elements, and by windows of one element."""
+"""Rewrites of products: of mixed or narrow types, of no or single terms, and by windows of one element."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,46 @@ def product_over_empty(operation: Operation, rewriter: Rewriter) -> Value | None
     if not has_static_unquantized_types(operation) or not result.size or lhs.size or rhs.size:
         return None
     return rewriter.constant(result, 0)
+
+
+def product_of_single_terms(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product of matrices and vectors that contracts one element multiplies elementwise.
+
+    0 is added to each sum of such a product (`kernels/matmul/gemv.h`), so that a -0 becomes +0.
+    """
+    if not has_static_unquantized_types(operation):
+        return None
+    from ....program.ops.contraction.dot_general import DotGeneral
+
+    view = DotGeneral.of(operation)
+    rows, k, columns = view.matrix_sizes
+    if k != 1 or 1 not in (rows, columns) or view.summation_order is None:
+        return None
+    batch = range(len(view.lhs_batching_dimensions))
+    split, result = len(batch) + len(view.lhs_result_dimensions), tensor_type(operation.result)
+    lhs_dims = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions)
+    rhs_dims = (*view.rhs_batching_dimensions, *view.rhs_result_dimensions)
+    lhs = _factor(operation.operands[0], lhs_dims, range(split), result, rewriter)
+    rhs = _factor(operation.operands[1], rhs_dims, (*batch, *range(split, result.rank)), result, rewriter)
+    term = rewriter.create("stablehlo.multiply", [lhs, rhs], result)
+    return rewriter.create("stablehlo.add", [term, rewriter.constant(result, 0)], result)
+
+
+def _factor(
+    value: Value, dims: Sequence[int], to: Sequence[int], result: TensorType, rewriter: Rewriter
+) -> Value:
+    """An operand of a product in the result's shape: each of `dims` goes to a dimension of the result.
+
+    Its other dimensions are contracted, and have one element.
+    """
+    from .reshaping import broadcast
+
+    type, target = tensor_type(value), dict(zip(dims, to, strict=True))
+    kept = sorted(dims)
+    if len(kept) < type.rank:
+        shape = tuple([type.shape[d] for d in kept])
+        value = rewriter.create("stablehlo.reshape", [value], type.with_shape(shape))
+    return broadcast(value, [target[d] for d in kept], result, rewriter)
 
 
 def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -109,6 +109,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dot_general": (
         _rewrite("contractions.product_of_mixed_types"),
         _rewrite("contractions.product_over_empty"),
+        _rewrite("contractions.product_of_single_terms"),
         _rewrite("contractions.low_precision_dot"),
         _rewrite("dot_algorithms.dot_of_components", _has_algorithm),
     ),

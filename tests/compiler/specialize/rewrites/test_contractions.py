@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from nimblehlo.program.ops.contraction import base
-from tests.compiler.specialize.simplified import assert_becomes, function, left, simplified
+from tests.compiler.specialize.simplified import assert_becomes, assert_same_bits, function, left, simplified
 
 BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
 
@@ -61,6 +61,32 @@ def test_products_of_several_kinds_become_products_of_one(types: tuple[str, ...]
     lhs, rhs, result = types
     text = product(f"2x3x{lhs}", f"3x4x{rhs}", f"2x4x{result}")
     assert_becomes(text, ["dot_general"] + ["convert"] * conversions)
+
+
+@pytest.mark.parametrize("type", ["f32", "f64"])
+@pytest.mark.parametrize(
+    ("shapes", "dimensions"),
+    [
+        (("5x1x4", "5x1", "5x4"), "batching_dims = [0] x [0], contracting_dims = [1] x [1]"),
+        (("3x5x1", "5x3x7", "5x3x1x7"), "batching_dims = [1, 0] x [0, 1], contracting_dims = [] x []"),
+        (("1x1", "1x6", "1x6"), "contracting_dims = [1] x [0]"),
+        (("1x6", "1", "6"), "contracting_dims = [0] x [0]"),
+    ],
+)
+def test_products_of_single_terms_multiply_elements(
+    type: str, shapes: tuple[str, ...], dimensions: str
+) -> None:
+    """The arguments have zeros of both signs, and numbers whose products are too small: all become +0."""
+    lhs, rhs, result = [f"{shape}x{type}" for shape in shapes]
+    text = product(lhs, rhs, result, "", dimensions)
+    remaining = left(simplified(text))
+    assert "dot_general" not in remaining and {"multiply", "add"} <= set(remaining)
+    assert_same_bits(text)
+
+
+def test_products_of_matrices_of_single_terms_stay() -> None:
+    """A product of two numbers may be rounded to -0 there, to which nothing is added."""
+    assert_becomes(product("3x1xf32", "1x4xf32", "3x4xf32"), ["dot_general"])
 
 
 def test_an_operand_of_two_products_is_converted_once() -> None:
