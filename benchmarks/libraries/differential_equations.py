@@ -1,4 +1,4 @@
-"""Differential equations: diffrax."""
+"""Differential equations: diffrax, exponax, dynamiqs."""
 
 from __future__ import annotations
 
@@ -123,3 +123,52 @@ def diffrax_lorenz_ensemble(batch: int) -> Workload:
         ).ys
 
     return jax.vmap(solve), (1 + normal(batch, 3, dtype=np.float64),)
+
+
+@library_program("diffrax", bound=1e-3, sizes=(4, 16, 128))
+def diffrax_controlled_gradient(batch: int) -> Workload:
+    """The gradient of a network that is driven by series (a neural controlled differential equation)."""
+    import diffrax
+    import equinox as eqx
+
+    length, width = 30, 8
+    times = np.linspace(0, 1, length, dtype=np.float32)
+    network = eqx.nn.MLP(width, width * 3, 32, 1, final_activation=jnp.tanh, key=jax.random.key(0))
+    parameters, static = eqx.partition(network, eqx.is_array)
+
+    def loss(parameters: Any, series: Any) -> Any:
+        field = eqx.combine(parameters, static)
+
+        def solve(values: Any) -> Any:
+            coefficients = diffrax.backward_hermite_coefficients(times, values)
+            control = diffrax.CubicInterpolation(times, coefficients)
+            term = diffrax.ControlTerm(lambda t, y, _: field(y).reshape(width, 3), control).to_ode()
+            return diffrax.diffeqsolve(term, diffrax.Heun(), 0.0, 1.0, 0.05, jnp.ones(width)).ys
+
+        return (jax.vmap(solve)(series) ** 2).mean()
+
+    return jax.value_and_grad(loss), (parameters, normal(batch, length, 3))
+
+
+@library_program("dynamiqs", bound=1e-3, sizes=(4, 16, 64))
+def dynamiqs_driven_cavity(levels: int) -> Workload:
+    """The master equation of a driven cavity that loses photons: products of complex matrices in a loop."""
+    import dynamiqs
+
+    dynamiqs.set_progress_meter(False)
+    lower = dynamiqs.destroy(levels, layout=dynamiqs.dense)
+    number = dynamiqs.number(levels, layout=dynamiqs.dense)
+
+    def solve(drive: Any, loss: Any) -> Any:
+        energy = 0.5 * number + drive * (lower + lower.dag())
+        solved = dynamiqs.mesolve(
+            energy,
+            [jnp.sqrt(loss) * lower],
+            dynamiqs.fock(levels, 0),
+            jnp.linspace(0, 2, 11),
+            exp_ops=[number],
+            method=dynamiqs.method.Tsit5(rtol=1e-4, atol=1e-5),
+        )
+        return solved.expects.real
+
+    return solve, (np.float32(0.4), np.float32(0.2))

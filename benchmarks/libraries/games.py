@@ -210,3 +210,74 @@ def jumanji_snake_rollout(batch: int) -> Workload:
         return jax.lax.scan(advance, states, actions)[1]
 
     return roll, (jax.random.PRNGKey(0), np.random.default_rng(0).integers(0, 4, (20, batch), np.int32))
+
+
+@library_program("gymnax", bound=1e-3, sizes=(64, 256, 2048))
+def gymnax_acrobot_rollout(batch: int) -> Workload:
+    """Two linked pendulums, by the method of Runge and Kutta."""
+    import gymnax
+
+    environment, parameters = gymnax.make("Acrobot-v1")
+
+    def roll(key: Any, actions: Any) -> Any:
+        keys = jax.random.split(key, batch)
+        _, states = jax.vmap(environment.reset, in_axes=(0, None))(keys, parameters)
+
+        def advance(states: Any, inputs: Any) -> Any:
+            key, taken = inputs
+            observations, states, *_ = jax.vmap(environment.step, in_axes=(0, 0, 0, None))(
+                jax.random.split(key, batch), states, taken, parameters
+            )
+            return states, observations
+
+        return jax.lax.scan(advance, states, (jax.random.split(key, 10), actions))[1]
+
+    return roll, (jax.random.PRNGKey(0), np.random.default_rng(0).integers(0, 3, (10, batch), np.int32))
+
+
+@library_program("jumanji", bound=1e-3, sizes=(8, 32, 256))
+def jumanji_cube_rollout(batch: int) -> Workload:
+    """Turns of Rubik's cubes: the turn that is made is the branch of a switch."""
+    from jumanji.environments import RubiksCube
+
+    environment = RubiksCube()
+
+    def roll(key: Any, actions: Any) -> Any:
+        states, _ = jax.vmap(environment.reset)(jax.random.split(key, batch))
+
+        def advance(states: Any, actions: Any) -> Any:
+            states, step = jax.vmap(environment.step)(states, actions)
+            return states, step.observation.cube
+
+        return jax.lax.scan(advance, states, actions)[1]
+
+    draw = np.random.default_rng(0)
+    actions = np.stack([draw.integers(0, size, (10, batch)) for size in (6, 1, 3)], -1)
+    return roll, (jax.random.PRNGKey(0), actions.astype(np.int32))
+
+
+@library_program("jumanji", bound=1e-3, sizes=(8, 32, 256))
+def jumanji_salesman_rollout(batch: int) -> Workload:
+    from jumanji.environments import TSP
+
+    environment = TSP()
+
+    def roll(key: Any) -> Any:
+        states, first = jax.vmap(environment.reset)(jax.random.split(key, batch))
+
+        def advance(carry: Any, key: Any) -> Any:
+            states, mask = carry
+            actions = jax.random.categorical(key, jnp.where(mask, 0.0, -1e9), axis=-1)
+            states, step = jax.vmap(environment.step)(states, actions)
+            return (states, step.observation.action_mask), step.reward
+
+        keys = jax.random.split(key, 10)
+        return jax.lax.scan(advance, (states, first.observation.action_mask), keys)[1]
+
+    return roll, (jax.random.PRNGKey(0),)
+
+
+@library_program("mctx", bound=1e-3, sizes=(4, 16, 128))
+def mctx_network_search(batch: int) -> Workload:
+    """A search by a wider network, whose products take much of the time."""
+    return gumbel_search(batch, width=256, actions=16, simulations=16)

@@ -103,3 +103,28 @@ def jraph_attention_gradient(nodes: int) -> Workload:
         return (network(graph).nodes ** 2).mean()
 
     return jax.value_and_grad(loss), (parameters, graph)
+
+
+@library_program("e3nn-jax", bound=1e-3, sizes=(6, 24, 96))
+def e3nn_message_gradient(atoms: int) -> Workload:
+    """Forces of a network that passes features of first order between atoms, with gates, in two layers."""
+    import e3nn_jax as e3nn
+
+    senders, receivers = np.nonzero(~np.eye(atoms, dtype=bool))
+    weights = [normal(8, 64, scale=0.2, seed=layer) for layer in range(2)]
+
+    def energy(positions: Any, weights: Any) -> Any:
+        vectors = e3nn.IrrepsArray("1o", positions[receivers] - positions[senders])
+        harmonics = e3nn.spherical_harmonics("0e + 1o", vectors, True)
+        distances = jnp.linalg.norm(vectors.array, axis=-1)
+        features = e3nn.IrrepsArray("4x0e", jnp.ones((atoms, 4)))
+        for weight in weights:
+            messages = e3nn.tensor_product(features[senders], harmonics, filter_ir_out=["0e", "1o"])
+            radial = e3nn.bessel(distances, 8, 5.0) @ weight
+            gated = messages * radial[:, : messages.irreps.num_irreps]
+            features = e3nn.scatter_sum(gated, dst=receivers, output_size=atoms)
+            features = 0.1 * features.filter("0e + 1o")
+            features = e3nn.norm_activation(features, [jax.nn.silu] * len(features.irreps))
+        return features.filter("0e").array.sum()
+
+    return jax.value_and_grad(energy), (normal(atoms, 3, scale=2.0), weights)

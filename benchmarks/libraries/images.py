@@ -1,4 +1,4 @@
-"""Images: dm-pix."""
+"""Images: dm-pix, jaxwt."""
 
 from __future__ import annotations
 
@@ -47,3 +47,15 @@ def dm_pix_similarity_gradient(batch: int) -> Workload:
     first = images(batch, 64)
     second = jnp.asarray(first[:, ::-1])
     return jax.value_and_grad(lambda first: dm_pix.ssim(first, second).mean()), (first,)
+
+
+@library_program("jaxwt", bound=1e-3, sizes=(1, 4, 32))
+def jaxwt_wavelet_gradient(batch: int) -> Workload:
+    """The gradient of the wavelet coefficients of images: convolutions by long, strided steps."""
+    import jaxwt
+
+    def sparsity(values: Any) -> Any:
+        coefficients = jaxwt.wavedec2(values, "db4", level=3, mode="reflect")
+        return sum(jnp.abs(leaf).mean() for leaf in jax.tree.leaves(coefficients))
+
+    return jax.value_and_grad(sparsity), (images(batch, 64)[..., 0],)

@@ -262,3 +262,55 @@ def optax_muon_step(width: int) -> Workload:
         return optax.apply_updates(parameters, updates), new_state
 
     return step, (parameters, optimizer.init(parameters), gradient)
+
+
+@library_program("jaxopt", bound=1e-3, sizes=(16, 64, 512))
+def jaxopt_anderson_equilibrium(width: int) -> Workload:
+    """The equilibrium of a layer, by a fixed-point iteration that is accelerated by least squares."""
+    import jaxopt
+
+    def layer(state: Any, weights: Any, shift: Any) -> Any:
+        return jnp.tanh(weights @ state + shift)
+
+    solver = jaxopt.AndersonAcceleration(
+        layer, history_size=4, maxiter=20, tol=0.0, implicit_diff=False, jit=True
+    )
+
+    def solve(weights: Any, shift: Any) -> Any:
+        return solver.run(jnp.zeros(width), weights, shift).params
+
+    return solve, (normal(width, width, scale=0.8 * width**-0.5), normal(width, seed=1))
+
+
+@library_program("optimistix", bound=1e-5, x64=True, sizes=(8, 32, 256))
+def optimistix_dogleg_batch(batch: int) -> Workload:
+    """Curves fitted to points with a trust region."""
+    import optimistix
+
+    times = np.linspace(0, 3, 30)
+    curves = 2.0 * np.exp(-1.3 * times) + 0.05 * normal(batch, 30, dtype=np.float64)
+
+    def residuals(x: Any, values: Any) -> Any:
+        return x[0] * jnp.exp(-x[1] * times) + x[2] - values
+
+    solver = optimistix.Dogleg(rtol=1e-6, atol=1e-6)
+
+    def fit(values: Any) -> Any:
+        start = jnp.array([1.0, 0.5, 0.0])
+        options = {"args": values, "max_steps": 20, "throw": False}
+        return optimistix.least_squares(residuals, solver, start, **options).value
+
+    return jax.vmap(fit), (curves,)
+
+
+@library_program("lineax", bound=1e-8, x64=True, sizes=(8, 32, 256))
+def lineax_least_squares_batch(batch: int) -> Workload:
+    """Small least squares by QR factors."""
+    import lineax
+
+    def solve(matrix: Any, vector: Any) -> Any:
+        operator = lineax.MatrixLinearOperator(matrix)
+        return lineax.linear_solve(operator, vector, lineax.QR()).value
+
+    matrices = normal(batch, 12, 5, dtype=np.float64)
+    return jax.vmap(solve), (matrices, normal(batch, 12, seed=1, dtype=np.float64))

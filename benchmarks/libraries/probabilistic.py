@@ -1,4 +1,4 @@
-"""Probabilistic programs: numpyro, blackjax, distrax, tinygp."""
+"""Probabilistic programs: numpyro, blackjax, distrax, flowjax, tinygp, gpjax."""
 
 from __future__ import annotations
 
@@ -364,3 +364,60 @@ def flowjax_autoregressive_samples(samples: int) -> Workload:
         return eqx.combine(parameters, static).sample(jax.random.wrap_key_data(key), (samples,))
 
     return sample, (parameters, np.asarray(jax.random.key_data(jax.random.key(1))))
+
+
+@library_program("blackjax", bound=1e-3, sizes=(32, 128, 1024))
+def blackjax_langevin_chains(chains: int) -> Workload:
+    """Chains of Metropolis' method adjusted by gradients (MALA), in a scan."""
+    import blackjax
+
+    sampler = blackjax.mala(banana, 0.01)
+    states = jax.vmap(sampler.init)(jnp.asarray(normal(chains, 10)))
+
+    def run(key: Any, states: Any) -> Any:
+        def advance(states: Any, key: Any) -> Any:
+            states = jax.vmap(sampler.step)(jax.random.split(key, chains), states)[0]
+            return states, states.logdensity
+
+        return jax.lax.scan(advance, states, jax.random.split(key, 20))[1]
+
+    return run, (jax.random.PRNGKey(0), states)
+
+
+@library_program("numpyro", bound=1e-3, sizes=(4, 16, 128))
+def numpyro_mixture_gradient(components: int) -> Workload:
+    """The gradient of a mixture of normal distributions, whose components are summed out."""
+    import numpyro
+    from numpyro import distributions
+    from numpyro.infer.util import initialize_model
+
+    def model(values: Any) -> None:
+        weights = numpyro.sample("weights", distributions.Dirichlet(jnp.ones(components)))
+        with numpyro.plate("components", components):
+            means = numpyro.sample("means", distributions.Normal(0, 3))
+            scales = numpyro.sample("scales", distributions.LogNormal(0, 0.5))
+        mixture = distributions.MixtureSameFamily(
+            distributions.Categorical(weights), distributions.Normal(means, scales)
+        )
+        numpyro.sample("values", mixture, obs=values)
+
+    info = initialize_model(jax.random.PRNGKey(0), model, model_args=(normal(500),))
+    return jax.value_and_grad(info.potential_fn), (info.param_info.z,)
+
+
+@library_program("gpjax", bound=1e-6, x64=True, sizes=(50, 200, 800))
+def gpjax_likelihood_gradient(observations: int) -> Workload:
+    """The gradient of the marginal likelihood of a Gaussian process with a periodic kernel."""
+    import equinox as eqx
+    import gpjax
+
+    x = np.sort(np.random.default_rng(0).uniform(0, 10, observations))[:, None]
+    data = gpjax.Dataset(X=jnp.asarray(x), y=jnp.sin(x) + 0.1 * normal(observations, 1, dtype=np.float64))
+    kernel = gpjax.kernels.RBF() * gpjax.kernels.Periodic()
+    prior = gpjax.gps.Prior(mean_function=gpjax.mean_functions.Zero(), kernel=kernel)
+    parameters, static = eqx.partition(prior * gpjax.likelihoods.Gaussian(), eqx.is_inexact_array)
+
+    def loss(parameters: Any) -> Any:
+        return -gpjax.objectives.conjugate_mll(eqx.combine(parameters, static), data)
+
+    return jax.value_and_grad(loss), (parameters,)

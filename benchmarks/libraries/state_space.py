@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .declaration import Workload, library_program, normal
@@ -87,3 +88,23 @@ def dynamax_expectations(states: int) -> Workload:
         return statistics, likelihood
 
     return step, (parameters, values)
+
+
+@library_program("dynamax", bound=1e-3, sizes=(25, 100, 800))
+def dynamax_pendulum_smoother(observations: int) -> Workload:
+    """The extended Kalman smoother of a pendulum of which the sine of the angle is measured."""
+    from dynamax.nonlinear_gaussian_ssm import ParamsNLGSSM, extended_kalman_smoother
+
+    def smoothed(covariance: Any, values: Any) -> Any:
+        model = ParamsNLGSSM(
+            initial_mean=jnp.array([0.5, 0.0]),
+            initial_covariance=0.1 * jnp.eye(2),
+            dynamics_function=lambda x: jnp.array([x[0] + 0.05 * x[1], x[1] - 0.49 * jnp.sin(x[0])]),
+            dynamics_covariance=covariance,
+            emission_function=lambda x: jnp.sin(x[:1]),
+            emission_covariance=0.1 * jnp.eye(1),
+        )
+        posterior = extended_kalman_smoother(model, values)
+        return posterior.smoothed_means, posterior.smoothed_covariances
+
+    return smoothed, (0.01 * np.eye(2, dtype=np.float32), normal(observations, 1, scale=0.5))
