@@ -69,8 +69,9 @@ class IreeBackend(Backend):
             text, input_type="stablehlo", target_backends=[self._target], extra_args=cpu
         )
         context = iree.runtime.SystemContext(config=self._config)
-        context.add_vm_module(iree.runtime.VmModule.copy_buffer(context.instance, code))
-        return context.modules.module.main
+        module = iree.runtime.VmModule.copy_buffer(context.instance, code)
+        context.add_vm_module(module)
+        return context.modules[module.name].main
 
 
 def _host_array(value: Any, type: Any) -> Array:
