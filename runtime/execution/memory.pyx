@@ -7,7 +7,7 @@ handler that allocated it. It may outlive the run and the program, and any threa
 
 Blocks of MIN_POOLED_BYTES bytes and more are rounded up to size classes, eight for each power of two. A freed block
 becomes idle in its class. The oldest idle blocks return to the system when the idle bytes exceed the largest need of
-all programs (`Retention`), which is the peak that was measured in their runs. During a run, idle and live blocks
+all programs (`Retention`), which is the peak that was measured in their last runs. During a run, idle and live blocks
 together may have as many bytes as the peak so far, so that a first run recycles memory, too.
 
 A page of 4 KiB from the system takes a microsecond or more, and huge pages take a tenth of that time. So blocks that
