@@ -4,6 +4,7 @@ refused.
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,7 +87,9 @@ def programs(names: Iterable[str] | None = None, level: str = FULL) -> Iterator[
     chosen = known if names is None else list(names)
     for name in chosen:
         if name not in known:
-            raise UnsupportedError(f"the conformance suite has no operation {name!r}")
+            near = ", ".join(difflib.get_close_matches(name, known))
+            hint = f"; near are {near}" if near else ""
+            raise UnsupportedError(f"the conformance suite has no operation {name!r}{hint}")
         yield from legal_programs(name, level)
         yield from illegal_programs(name)
 

@@ -63,6 +63,7 @@ def test_a_cause_explains_its_verdicts_alone() -> None:
     cause = cause_of(scatter)
     assert cause is not None and cause.title.startswith("drops windows")
     assert cause_of(Judgement(scatter.id, "jax:cpu", Verdict.TIMED_OUT)) is None
+    assert cause_of(Judgement(scatter.id, "pjrt:plugin.so", Verdict.OUTSIDE)) is None
 
 
 def test_a_record_has_judgements_with_equal_details_once() -> None:

@@ -75,6 +75,8 @@ def test_an_operation_is_tried_in_each_element_type() -> None:
 def test_an_unknown_operation_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"no operation 'stablehlo.nothing'"):
         list(programs(["stablehlo.nothing"]))
+    with pytest.raises(UnsupportedError, match=r"'stablehlo.flor'; near are stablehlo.floor"):
+        list(programs(["stablehlo.flor"]))
 
 
 def test_a_change_breaks_one_constraint() -> None:
