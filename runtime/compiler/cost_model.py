@@ -95,6 +95,13 @@ LOOP_OPERATION_SECONDS = 1e-6
 """Seconds that an operation takes in the plan of a loop."""
 BASELINE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
 """Seconds that the baseline of a small step takes; to compile a group of them; to add for each step."""
+MIN_QUICK_OPERATIONS = 100
+"""Minimum operations of a loop or a group of small steps whose code LLVM optimizes while it is used. For 100
+LLVM takes some 0.1 s, a tenth of that without optimization (Zen 4)."""
+QUICK_FRACTION = 0.2
+"""The time to generate their LLVM IR, and code without optimization, as a fraction of the compile time."""
+OPTIMIZING_SECONDS_PER_BYTE = 1.5e-6
+"""Seconds to optimize the code of a text, for each byte of it."""
 REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
 """Seconds to compile the loops around a region, and to add for each operation of the region."""
 REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6
@@ -194,6 +201,11 @@ def seconds_of_operations(block: Block) -> float:
             seconds += _ARITHMETIC_SECONDS
         seconds += sum(seconds_of_operations(region.block) for region in operation.regions)
     return max(seconds, _ARITHMETIC_SECONDS)
+
+
+def per_operation_seconds(seconds: float, operations: int) -> float:
+    """Seconds for each operation until there is code of so many operations, from those of optimized code."""
+    return seconds * QUICK_FRACTION if operations >= MIN_QUICK_OPERATIONS else seconds
 
 
 def compiler_load_seconds() -> float:

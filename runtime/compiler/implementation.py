@@ -115,6 +115,11 @@ class Implementation:
         """Note that this implementation runs within the regions of `enclosing`; called for each of them."""
 
     @property
+    def replaces_regions(self) -> bool:
+        """Whether native code will run in place of the regions' plans, so that their steps need none."""
+        return False
+
+    @property
     def key(self) -> Hashable:
         """The key of the code from `prepare`, which implementations with equal keys share; None: not
         shared.
@@ -133,6 +138,13 @@ class Implementation:
     def prepare(self) -> Runnable:
         """Generate and compile the code, and return a function that calls it."""
         raise NotImplementedError
+
+    def prepare_soon(self) -> Runnable:
+        """Like `prepare`, but the function may call code that LLVM has not optimized yet.
+
+        The caller has the code optimized (`tiering.background.optimize_quick_code`).
+        """
+        return self.prepare()
 
     def on_native_code(self, callback: Callable[[Runnable], None]) -> None:
         """Register a callback that gets the native code which replaces `function`."""

@@ -122,6 +122,10 @@ class NativeCode(Implementation):
         return str(self.lowered.module())
 
     def prepare(self) -> Runnable:
+        return self.function_of_launches(quickly=False)
+
+    def function_of_launches(self, quickly: bool) -> Runnable:
+        """The function that launches the code; for `quickly` see `machine.function_addresses`."""
         from ...kernels.launch.native import Launch
         from .llvm.machine import function_address
 
@@ -131,7 +135,7 @@ class NativeCode(Implementation):
         launches = []
         symbols = lowered.symbols()
         for name, tasks, seconds in lowered.launches:
-            address = function_address(key, name, self._text, self.fast_compile, symbols)
+            address = function_address(key, name, self._text, self.fast_compile, symbols, quickly)
             launches.append(Launch(address, tasks, accesses, lowered.integers, seconds))
         return self.launched(launches, lowered.scratch)
 

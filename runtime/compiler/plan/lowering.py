@@ -28,6 +28,7 @@ from .implementations.attention import Attention, AttentionFusion, find_attentio
 from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
+from .tiering.profiles import ProfiledLoop
 from .tiering.tiers import share_profiles, start_expected_compilations, tierings
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
@@ -52,8 +53,9 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     fuse_operations(function, options)
     callees = {callee.name: callee for callee in function.callees}
     plan = _Lowering(options, choose, callees).lower_region(function.body, ())
-    tiered = tierings(step.implementation for step in all_steps(plan))
-    share_profiles(tiered)
+    implementations = [step.implementation for step in all_steps(plan)]
+    tiered = tierings(implementations)
+    share_profiles(tiered, [one for one in implementations if isinstance(one, ProfiledLoop)])
     start_expected_compilations(tiered)
     return plan
 

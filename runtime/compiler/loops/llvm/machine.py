@@ -28,6 +28,7 @@ from ....kernels.launch.cache_limit import GENERATED_PREFIX
 from ....kernels.launch.spans import span
 from .address_space import require_address_space
 from .codegen import USES_JIT_LINK, CodeGenerator
+from .quick_code import QuickCode, target_symbol
 
 if TYPE_CHECKING:
     from .compiler_processes import Compilation
@@ -49,10 +50,15 @@ def key_of(description: str) -> str:
 
 
 def function_address(
-    key: str, name: str, build: Build, fast_compile: bool = False, symbols: Mapping[str, int] | None = None
+    key: str,
+    name: str,
+    build: Build,
+    fast_compile: bool = False,
+    symbols: Mapping[str, int] | None = None,
+    quickly: bool = False,
 ) -> int:
     """The address of one function: see `function_addresses`."""
-    return function_addresses(key, (name,), build, fast_compile, symbols)[0]
+    return function_addresses(key, (name,), build, fast_compile, symbols, quickly)[0]
 
 
 def function_addresses(
@@ -61,6 +67,7 @@ def function_addresses(
     build: Build,
     fast_compile: bool = False,
     symbols: Mapping[str, int] | None = None,
+    quickly: bool = False,
 ) -> Sequence[int]:
     """The addresses of functions of one module, valid until the process ends.
 
@@ -70,11 +77,28 @@ def function_addresses(
         build: called if the code is neither loaded nor on disk.
         fast_compile: optimize less and unroll no loop, since the code's loops are too short to repay it.
         symbols: the addresses of external symbols that the code refers to; None: there are none.
+        quickly: whether the code is not optimized at first. The caller then has it optimized
+            (`quick_codes`).
 
     Raises:
         MemoryError: the process cannot map the code.
     """
-    return _machine().addresses(key, names, build, fast_compile, symbols or {})
+    return _machine().addresses(key, names, build, fast_compile, symbols or {}, quickly)
+
+
+def quick_codes() -> dict[str, int]:
+    """The keys of quick code that has been loaded since the last call, and the bytes of its text."""
+    return _machines[0].take_quick() if _machines else {}
+
+
+def optimize_ahead(key: str) -> None:
+    """Have another process optimize quick code, for which `optimize` then waits."""
+    _machine().optimize_ahead(key)
+
+
+def optimize(key: str) -> None:
+    """Put optimized code in the place of quick code."""
+    _machine().optimize(key)
 
 
 def compile_ahead(key: str, build: Build, fast_compile: bool = False) -> None:
@@ -101,6 +125,8 @@ class _Machine(CodeGenerator):
 
     Attributes:
         ahead: the compilations of other processes, by key, until they are loaded.
+        quick: the loaded quick code, by key, until it is optimized.
+        new_quick: the keys of those that `take_quick` has not returned.
     """
 
     def __init__(self) -> None:
@@ -112,6 +138,8 @@ class _Machine(CodeGenerator):
         self.libraries: list[Any] = []
         self.ahead: dict[str, Compilation] = {}
         self.released = time.monotonic()
+        self.quick: dict[str, QuickCode] = {}
+        self.new_quick: list[str] = []
         self.folder = _folder(self.description)
 
     def has(self, key: str) -> bool:
@@ -125,7 +153,13 @@ class _Machine(CodeGenerator):
         return version / f"{key}.o" if version else None
 
     def addresses(
-        self, key: str, names: Sequence[str], build: Build, fast_compile: bool, symbols: Mapping[str, int]
+        self,
+        key: str,
+        names: Sequence[str],
+        build: Build,
+        fast_compile: bool,
+        symbols: Mapping[str, int],
+        quickly: bool = False,
     ) -> Sequence[int]:
         loaded = [self.loaded.get((key, name)) for name in names]
         if None not in loaded:
@@ -134,8 +168,14 @@ class _Machine(CodeGenerator):
         with _lock:
             if any((key, name) not in self.loaded for name in names):
                 require_address_space()
-                code = code or self.object_code(key, build, fast_compile)
-                for name, address in zip(names, self.load(code, names, symbols), strict=True):
+                code = code or self.cached_code(key)
+                text = build() if code is None else ""
+                if code is None and quickly:
+                    addresses = self.load_quickly(key, names, QuickCode(text, fast_compile, symbols, {}))
+                else:
+                    code = code or self.compiled_code(key, text, fast_compile)
+                    addresses = self.load(code, names, symbols)
+                for name, address in zip(names, addresses, strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
                 self.release_pages()
@@ -172,15 +212,61 @@ class _Machine(CodeGenerator):
                 write_entry(path, code)
         return code
 
-    def object_code(self, key: str, build: Build, fast_compile: bool) -> bytes:
-        """The machine code: read from the disk, or else compiled and written there."""
+    def load_quickly(self, key: str, names: Sequence[str], quick: QuickCode) -> Sequence[int]:
+        """Generate and load quick code; returns the addresses of its functions."""
+        with span("compile", f"quick code {key}"):
+            code = self.compile_quickly(quick.text, names)
+        loaded = self.load(code, [*names, *map(target_symbol, names)], quick.symbols)
+        if key not in self.quick:
+            self.quick[key] = quick
+            self.new_quick.append(key)
+        self.quick[key].targets.update(zip(names, loaded[len(names) :], strict=True))
+        return loaded[: len(names)]
+
+    def take_quick(self) -> dict[str, int]:
+        """See `quick_codes`."""
+        with _lock:
+            keys, self.new_quick = self.new_quick, []
+            return {key: len(self.quick[key].text) for key in keys if key in self.quick}
+
+    def optimize_ahead(self, key: str) -> None:
+        """See `optimize_ahead`."""
+        from .compiler_processes import PROCESSES
+
+        quick = self.quick.get(key)
+        if PROCESSES and quick is not None and key not in self.ahead:
+            compilation = PROCESSES.submit(quick.text, quick.fast_compile)
+            if compilation is not None:
+                self.ahead[key] = compilation
+
+    def optimize(self, key: str) -> None:
+        """See `optimize`."""
+        code = self.code_compiled_ahead(key)
+        with _lock:
+            quick = self.quick.get(key)
+            if quick is None:
+                return
+            require_address_space()
+            code = code or self.compiled_code(key, quick.text, quick.fast_compile)
+            names = list(quick.targets)
+            addresses = dict(zip(names, self.load(code, names, quick.symbols), strict=True))
+            quick.replace(addresses)
+            self.loaded.update({(key, name): address for name, address in addresses.items()})
+            del self.quick[key]
+            self.release_pages()
+
+    def cached_code(self, key: str) -> bytes | None:
+        """The machine code on the disk; None if there is none."""
         path = self.path(key)
-        code = read_entry(path) if path else None
-        if code is None:
-            with span("compile", f"generated code {key}"):
-                code = self.compile(build(), fast_compile)
-            if path:
-                write_entry(path, code)
+        return read_entry(path) if path else None
+
+    def compiled_code(self, key: str, text: str, fast_compile: bool) -> bytes:
+        """The machine code of a text, which is written to the disk."""
+        with span("compile", f"generated code {key}"):
+            code = self.compile(text, fast_compile)
+        path = self.path(key)
+        if path:
+            write_entry(path, code)
         return code
 
     def optimised(self, text: str, fast_compile: bool = False) -> Any:

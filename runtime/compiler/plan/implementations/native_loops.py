@@ -15,10 +15,11 @@ from ....program.ops.control.control import While
 from ....program.ops.framework.memory_limit import bytes_of
 from ....types import TensorType
 from ... import cost_model
-from ...implementation import Implementation, ImplementationKind, Replaceable
+from ...implementation import Implementation, ImplementationKind, Runnable
 from ...specialize.framework.operation_classes import has_no_effect
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
-from ..tiering.background import BACKGROUND, Job
+from ..tiering.background import BACKGROUND, Job, optimize_quick_code
+from ..tiering.profiles import ProfiledLoop
 
 if TYPE_CHECKING:
     from ....kernels.launch.while_loop import LoopShards, NativeWhile
@@ -195,20 +196,23 @@ def blocking_wait_seconds(view: While, launches: int = 0) -> float:
     return wait * cost_model.LAUNCHING_LOOP_WAIT_FACTOR if launches else wait
 
 
-def _compile_seconds(view: While, launches: int) -> float:
-    """The estimated time of compiling a loop and what it launches, in seconds."""
-    result_types = [
-        value.type
-        for region in view.operation.regions
-        for operation in region.walk()
-        for value in operation.results
-    ]
+def _compile_seconds(view: While, launches: int, quickly: bool = False) -> float:
+    """The estimated time of compiling a loop and what it launches, in seconds.
+
+    Args:
+        quickly: whether quick code will do.
+    """
+    operations = [operation for region in view.operation.regions for operation in region.walk()]
+    result_types = [value.type for operation in operations for value in operation.results]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
     launched = cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH * launches
-    return cost_model.LOOP_COMPILE_SECONDS + cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays + launched
+    each = cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY
+    if quickly:
+        each = cost_model.per_operation_seconds(each, len(operations))
+    return cost_model.LOOP_COMPILE_SECONDS + each * arrays + launched
 
 
-class NativeLoop(Replaceable):
+class NativeLoop(ProfiledLoop):
     """A `while` that `check_while_function` accepts.
 
     Its regions run by their plans until that has taken, over all calls, as long as compiling the loop. From
@@ -231,7 +235,7 @@ class NativeLoop(Replaceable):
         is_native_at_once: bool,
         implementation_of: ImplementationOf,
     ) -> None:
-        super().__init__()
+        super().__init__(_compile_seconds(view, loop.launches, quickly=True))
         self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
         if loop.launches:
@@ -243,15 +247,15 @@ class NativeLoop(Replaceable):
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
         self.blocking_wait = blocking_wait_seconds(view, loop.launches)
-        background_start = cost_model.THRESHOLDS["loop"].background_start
-        self.background_start = background_start * _compile_seconds(view, loop.launches)
+        self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.compile_seconds
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
         self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
-        self.job: Job | None = None
         self.is_inner = False
+        self.is_native_at_once = is_native_at_once
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer before compiling this loop: the loop around it is compiled with it when that is hot."""
+        super().set_enclosing(enclosing)
         if isinstance(enclosing, NativeLoop) and not self.is_inner:
             self.is_inner = True
             self.seconds_left *= cost_model.INNER_LOOP_WAIT_FACTOR
@@ -263,11 +267,12 @@ class NativeLoop(Replaceable):
             return self.native(operands, self._captures(body.captures), body.count_steps, out)
         values, finished = self._run_plans(operands, cond, body)
         if finished:
+            self.runs += 1
             self._compile_early()
             return tuple(values)
         if self.native is None and self.job is not None:
             BACKGROUND.finish(self.job)
-        native = self.native = self.native or self.prepare()
+        native = self.native or self._compile()
         return native(values, self._captures(body.captures), body.count_steps)
 
     def _captures(self, captures: Sequence[Any]) -> Sequence[Any]:
@@ -281,12 +286,18 @@ class NativeLoop(Replaceable):
     def _compile_early(self) -> None:
         """Begin to compile in the background, if the loop has run for long enough."""
         if self.job is None and self.blocking_wait - self.seconds_left > self.background_start:
-            ahead = None if self.threads == 1 else self.compile_ahead
-            seconds = self.blocking_wait
-            self.job = BACKGROUND.submit(Job(self._compile, has_priority=True, ahead=ahead, seconds=seconds))
+            self.begin()
 
-    def _compile(self) -> None:
-        self.native = self.prepare()
+    def begin(self) -> None:
+        """Begin to compile in the background."""
+        ahead = None if self.threads == 1 else self.compile_ahead
+        job = Job(self._compile, has_priority=True, ahead=ahead, seconds=self.compile_seconds)
+        self.job = self.profile.job = BACKGROUND.submit(job)
+
+    def _compile(self) -> Runnable:
+        native = self.native = self.prepare(quickly=self._is_quick and not self.is_native_at_once)
+        optimize_quick_code()
+        return native
 
     def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Iterate by the regions' plans while `seconds_left`; the values, and whether the loop has ended."""
@@ -300,6 +311,7 @@ class NativeLoop(Replaceable):
                     values = body(*values)
             seconds = perf_counter() - start
             self.seconds_left -= seconds
+            self.profile.seconds += seconds
             self.seconds_to_cache_lookup -= seconds
             if finished:
                 return values, True
@@ -356,12 +368,26 @@ class NativeLoop(Replaceable):
 
         return str(while_function.while_module(self.loop.operation, self.loop.captured))
 
+    @functools.cached_property
+    def _is_quick(self) -> bool:
+        """Whether LLVM optimizes the code while it is used."""
+        from ...loops.while_function import operations_within
+
+        return operations_within(self.loop.operation) >= cost_model.MIN_QUICK_OPERATIONS
+
     def compile_ahead(self) -> None:
+        from ...loops.arrays import launched_operations
         from ...loops.llvm import machine
 
-        machine.compile_ahead(self.key, self._text, self.fast_compile)
+        for launched in launched_operations([self.loop.operation]):
+            implementation = self.implementation_of(launched.regions[0].block.operations[0])
+            if implementation.compiles_ahead:
+                implementation.compile_ahead()
+        if not self._is_quick:
+            machine.compile_ahead(self.key, self._text, self.fast_compile)
 
-    def prepare(self) -> NativeWhile:
+    def prepare(self, quickly: bool = False) -> NativeWhile:
+        """See `Implementation.prepare`; `quickly` is an argument of `machine.function_addresses`."""
         from ....kernels.launch.while_loop import NativeWhile
         from ...loops import while_function
         from ...loops.arrays import launch_symbols, library_symbols
@@ -373,7 +399,7 @@ class NativeLoop(Replaceable):
         symbols.update(launch_symbols(loop.operation, self.implementation_of))
         names = (while_function.NAME, while_function.WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(
-            self.key, names, self._text, self.fast_compile, symbols
+            self.key, names, self._text, self.fast_compile, symbols, quickly
         )
         workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
         work = sum(while_function.iteration_work(loop.operation))

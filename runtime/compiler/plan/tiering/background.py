@@ -8,6 +8,7 @@ jobs that wait would take long, other processes compile the code of the next one
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ....kernels.launch.free_memory import as_memory_error
+from ...cost_model import OPTIMIZING_SECONDS_PER_BYTE
 from ...float_errors import ignoring_float_errors
 
 _SWITCH_SECONDS = 2e-4
@@ -46,9 +48,12 @@ class Job:
         has_priority: whether it precedes the jobs that take seconds.
         ahead: has another process compile what the action then loads; None: no other process can.
         seconds: that the action is expected to take, if it has `ahead`.
+
+    Attributes:
+        is_ahead: whether another process compiles what the action loads.
     """
 
-    __slots__ = ("action", "ahead", "ended", "has_priority", "seconds")
+    __slots__ = ("action", "ahead", "ended", "has_priority", "is_ahead", "seconds")
 
     def __init__(
         self,
@@ -61,7 +66,7 @@ class Job:
         self.has_priority = has_priority
         self.ahead = ahead
         self.seconds = seconds
-        self.ended = False
+        self.is_ahead = self.ended = False
 
     def run(self) -> None:
         try:
@@ -174,14 +179,17 @@ class Background:
                     self.end_processes()
                     self.changed.notify_all()
                     return
-                job, *upcoming = sorted(self.waiting, key=lambda one: not one.has_priority)
+                # What other processes compile is waited for last.
+                order = sorted(self.waiting, key=lambda one: (not one.has_priority, one.is_ahead))
+                job, *upcoming = order
                 self.waiting.remove(job)
                 self.running = job
             if not job.has_priority:
                 # No code waits that processes could compile, and this job takes seconds.
                 self.end_processes()
             try:
-                self.compile_ahead([job, *upcoming])
+                # While other processes compile for jobs, this thread runs another one.
+                self.compile_ahead([*upcoming, job] if job.has_priority else [job, *upcoming])
             except Exception as error:  # this thread compiles what other processes do not
                 _log_debug("no other process compiles", error)
             job.run()
@@ -198,8 +206,12 @@ class Background:
         self.is_idle = False
 
     def compile_ahead(self, jobs: Sequence[Job]) -> None:
-        """Have other processes compile the code of jobs, in their order, where that pays."""
-        jobs = [job for job in jobs if job.ahead is not None]
+        """Have other processes compile the code of jobs, in their order, where that pays.
+
+        Those without priority follow once no other waits: they would slow the others down.
+        """
+        has_priority = any(job.has_priority for job in jobs)
+        jobs = [job for job in jobs if job.ahead is not None and job.has_priority == has_priority]
         seconds = sum(job.seconds for job in jobs)
         if not self.has_processes and seconds < MIN_WAITING_SECONDS:
             return
@@ -209,7 +221,7 @@ class Background:
         for job in jobs:
             if not PROCESSES.wants_more:
                 return
-            ahead, job.ahead = job.ahead, None
+            ahead, job.ahead, job.is_ahead = job.ahead, None, True
             assert ahead is not None
             # The action raises the error again, and has it logged.
             with suppress(Exception):
@@ -279,3 +291,14 @@ class Background:
 
 BACKGROUND = Background()
 """The background compiler of this process."""
+
+
+def optimize_quick_code() -> None:
+    """Have quick code (`loops/llvm/quick_code.py`) optimized once the code of other jobs is there."""
+    from ...loops.llvm import machine
+
+    for key, size in machine.quick_codes().items():
+        action = functools.partial(machine.optimize, key)
+        ahead = functools.partial(machine.optimize_ahead, key)
+        seconds = OPTIMIZING_SECONDS_PER_BYTE * size
+        BACKGROUND.submit(Job(action, has_priority=False, ahead=ahead, seconds=seconds))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ...cost_model import PROGRAM_SHARE, PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS
-from ...implementation import Implementation
+from ...implementation import Implementation, Replaceable
 from .background import BACKGROUND, Job
 
 _MIN_RUNS = 3
@@ -42,9 +42,12 @@ class StepProfile:
 
 
 class ProfiledStep(Protocol):
-    """What a program's profile asks of a step (`tiers.Tiering`)."""
+    """What a program's profile asks of a step (`tiers.Tiering`, or a native loop).
 
-    code: Implementation
+    Attributes:
+        is_nested: whether the time is that of steps within regions.
+    """
+
     profile: StepProfile
     compile_seconds: float
     is_nested: bool
@@ -52,7 +55,55 @@ class ProfiledStep(Protocol):
     @property
     def is_timed_but_undecided(self) -> bool: ...
 
+    @property
+    def is_superseded(self) -> bool:
+        """Whether the code of a loop around the step will replace it."""
+
     def begin(self) -> None: ...
+
+
+class ProfiledLoop(Replaceable):
+    """A loop that runs the plans of its regions until there is native code of all of it.
+
+    Args:
+        compile_seconds: expected until the code is there.
+
+    Attributes:
+        enclosing: the implementations within whose regions the loop runs.
+        runs: how often the loop has run by the plans to its end.
+    """
+
+    is_nested = True
+
+    def __init__(self, compile_seconds: float) -> None:
+        super().__init__()
+        self.compile_seconds = compile_seconds
+        self.profile = StepProfile()
+        self.job: Job | None = None
+        self.runs = 0
+        self.enclosing: list[Implementation] = []
+
+    def set_enclosing(self, enclosing: Implementation) -> None:
+        self.enclosing.append(enclosing)
+
+    @property
+    def replaces_regions(self) -> bool:
+        return self.native is not None or self.job is None or not self.job.ended
+
+    @property
+    def is_superseded(self) -> bool:
+        """See `ProfiledStep`."""
+        return any(one.replaces_regions for one in self.enclosing)
+
+    @property
+    def is_timed_but_undecided(self) -> bool:
+        """Whether the loop has run by its plan, is likely to run again, and compiling it has not ended."""
+        has_ended = self.job is not None and self.job.ended
+        return self.runs + 1 >= _MIN_RUNS and self.native is None and not has_ended
+
+    def begin(self) -> None:
+        """Begin to compile in the background."""
+        raise NotImplementedError
 
 
 class ProgramProfile:
@@ -69,9 +120,9 @@ class ProgramProfile:
     __slots__ = ("next_look", "seconds", "steps")
 
     def __init__(self, steps: Sequence[ProfiledStep]) -> None:
-        self.steps = [step for step in steps if not step.code.compiles_when_called]
+        self.steps = steps
         self.seconds = 0.0
-        estimates = [step.compile_seconds for step in self.steps]
+        estimates = [step.compile_seconds for step in self.steps if not step.is_superseded]
         self.next_look = _MIN_SHARE * sum(estimates) if len(estimates) > 1 else math.inf
 
     def consider(self, runs: int) -> None:
@@ -97,7 +148,11 @@ class ProgramProfile:
     def _hottest(self) -> dict[StepProfile, ProfiledStep]:
         """The undecided steps for which a call would wait, by their profiles: those with the most time for
         their compile time, which together have nearly all of the time."""
-        undecided = {step.profile: step for step in self.steps if step.is_timed_but_undecided}
+        undecided = {
+            step.profile: step
+            for step in self.steps
+            if step.is_timed_but_undecided and not step.is_superseded
+        }
         descending = sorted(
             undecided.items(), key=lambda item: item[0].seconds / item[1].compile_seconds, reverse=True
         )

@@ -13,7 +13,7 @@ import functools
 import math
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
@@ -33,8 +33,8 @@ from ...cost_model import (
     compiler_load_seconds,
 )
 from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
-from .background import BACKGROUND, Job
-from .profiles import ProgramProfile, StepProfile
+from .background import BACKGROUND, Job, optimize_quick_code
+from .profiles import ProfiledStep, ProgramProfile, StepProfile
 
 _waiting_for_numba = StepProfile()
 """The time of the steps in all programs that a kernel of Numba could replace."""
@@ -46,10 +46,15 @@ def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
     return [constituent for constituent in constituents if isinstance(constituent, Tiering)]
 
 
-def share_profiles(steps: Iterable[Tiering]) -> None:
-    """Make the steps of a program that share native code share one profile, and all steps the program's."""
+def share_profiles(steps: Iterable[Tiering], loops: Sequence[ProfiledStep] = ()) -> None:
+    """Make the steps of a program that share native code share one profile, and all steps the program's.
+
+    Args:
+        steps: the steps of the program.
+        loops: its native loops, some of whose regions' steps are among `steps`.
+    """
     counts = Counter(steps)
-    program = ProgramProfile(list(counts))
+    program = ProgramProfile([*[step for step in counts if not step.code.compiles_when_called], *loops])
     similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
     for step, count in counts.items():
@@ -89,6 +94,8 @@ class Tiering(Replaceable):
     - The steps have taken as long as `THRESHOLDS` says.
     - All steps of the program together have taken long enough (`profiles`).
 
+    A step of a loop that native code will replace is not compiled by itself, but uses code that is there.
+
     Args:
         baseline: runs until native code does; takes the operands, and the regions if its `takes_regions` is
             true.
@@ -126,12 +133,14 @@ class Tiering(Replaceable):
         self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
         self.job: Job | None = None
         self.is_abandoned = self.is_nested = False
+        self.enclosing: list[Implementation] = []
         self.program: ProgramProfile | None = None
         self.runs = 0
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
         self.is_nested = True
+        self.enclosing.append(enclosing)
         if self._threshold_class == "steps":
             self._threshold_class = "steps in regions"
 
@@ -164,6 +173,13 @@ class Tiering(Replaceable):
         """The time in baselines after which a call waits for the code."""
         seconds = self.compile_seconds
         return 0.0 if self.profile.expected > seconds else self.thresholds.blocking_wait * seconds
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether the code of a loop around the step will replace it, before its own code would pay."""
+        if self.code.compiles_when_called or self.wait_threshold == 0.0:
+            return False
+        return any(one.replaces_regions for one in self.enclosing)
 
     @property
     def is_undecided(self) -> bool:
@@ -265,7 +281,8 @@ class Tiering(Replaceable):
         if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
             self.use_cached_or_compile(operands)
         is_due = spent >= self.thresholds.background_start * self.compile_seconds and self.fastest < math.inf
-        if is_due and self.candidate is None and self.job is None and self.profile.job is None:
+        is_begun = self.job is not None or self.profile.job is not None
+        if is_due and self.candidate is None and not is_begun and not self.is_superseded:
             self.begin(operands)
 
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
@@ -292,7 +309,7 @@ class Tiering(Replaceable):
         spent, job = self.profile.seconds, self.job or self.profile.job
         if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
             return
-        if spent >= self.wait_threshold:
+        if spent >= self.wait_threshold and not self.is_superseded:
             if job is not None:
                 with span("wait", "native code"):
                     BACKGROUND.finish(job)
@@ -316,7 +333,8 @@ class Tiering(Replaceable):
     def compile(self, operands: tuple[Any, ...]) -> None:
         """Prepare the code, if there can be any, and call it once if the first call compiles it."""
         with suppress(NoCode):
-            function = self.code.prepare()
+            function = self.code.prepare_soon()
+            optimize_quick_code()
             if self.code.compiles_when_called:
                 function(*operands)
             self.candidate = function

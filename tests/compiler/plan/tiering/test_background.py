@@ -14,9 +14,10 @@ import weakref
 import numpy as np
 import pytest
 
-from nimblehlo.compiler.loops.llvm import compiler_processes
+from nimblehlo.compiler.cost_model import OPTIMIZING_SECONDS_PER_BYTE
+from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.plan.tiering import background as tiering_background
-from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job, optimize_quick_code
 
 
 def test_jobs_are_done_in_order_quick_ones_first() -> None:
@@ -248,7 +249,27 @@ def test_processes_compile_ahead_while_long_jobs_wait(
     while background.thread is not None:
         time.sleep(0.001)
     assert done == [0, 1, 2]
-    assert processes.actions == (["start", "ahead 0", "ahead 1", "start", "start", "close"] if starts else [])
+    # The thread runs the first job meanwhile.
+    assert processes.actions == (["start", "ahead 1", "ahead 2", "start", "start", "close"] if starts else [])
+
+
+def test_the_thread_waits_last_for_what_other_processes_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background, done = Processes(), Background(), list[str]()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+
+    def submit(name: str, has_priority: bool, ahead: bool) -> None:
+        action = functools.partial(done.append, name)
+        job = Job(action, has_priority, (lambda: processes.actions.append(name)) if ahead else None, 1.0)
+        background.submit(job)
+
+    with background.held():
+        submit("optimized", has_priority=False, ahead=True)
+        for name in ("a", "b"):
+            submit(name, has_priority=True, ahead=True)
+        submit("quick", has_priority=True, ahead=False)
+    background.wait()
+    assert done == ["a", "quick", "b", "optimized"]
+    assert [action for action in processes.actions if action != "start"] == ["b", "a"]
 
 
 def test_processes_end_before_jobs_that_they_cannot_serve(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,3 +330,16 @@ def test_an_error_of_compiling_ahead_leaves_the_jobs_to_the_thread(monkeypatch: 
     background.submit(Job(lambda: done.append(1), has_priority=True))
     background.wait()
     assert done == [1]
+
+
+def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(machine, "quick_codes", lambda: {"a": 1000, "b": 2000})
+    monkeypatch.setattr(machine, "optimize", done.append)
+    with BACKGROUND.held():
+        optimize_quick_code()
+        seconds = [job.seconds for job in BACKGROUND.waiting]
+        BACKGROUND.submit(Job(lambda: done.append("code"), has_priority=True))
+    BACKGROUND.wait()
+    assert done == ["code", "a", "b"]
+    assert seconds == [1000 * OPTIMIZING_SECONDS_PER_BYTE, 2000 * OPTIMIZING_SECONDS_PER_BYTE]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from nimblehlo.compiler import cost_model
-from nimblehlo.compiler.implementation import Implementation
 from nimblehlo.compiler.plan.tiering import profiles
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
-from nimblehlo.compiler.plan.tiering.profiles import ProgramProfile, StepProfile
+from nimblehlo.compiler.plan.tiering.profiles import ProfiledLoop, ProgramProfile, StepProfile
 
 COMPILE_SECONDS = 0.1
 
@@ -17,12 +18,12 @@ class Step:
     """A step whose code takes COMPILE_SECONDS to compile, as its profile is told."""
 
     def __init__(self, seconds: float, is_nested: bool = False) -> None:
-        self.code = Implementation()
         self.profile = StepProfile()
         self.profile.seconds = seconds
         self.compile_seconds = COMPILE_SECONDS
         self.is_nested = is_nested
         self.is_timed_but_undecided = True
+        self.is_superseded = False
         self.begun = 0
 
     def begin(self) -> None:
@@ -30,7 +31,21 @@ class Step:
         self.profile.job = BACKGROUND.submit(Job(lambda: None, has_priority=True))
 
 
-def considered(steps: list[Step], runs: int = profiles._MIN_RUNS) -> list[bool]:
+class Loop(ProfiledLoop):
+    """A loop that has run by its plan, and for which there is no code."""
+
+    def __init__(self, seconds: float, runs: int) -> None:
+        super().__init__(COMPILE_SECONDS)
+        self.profile.seconds = seconds
+        self.runs = runs
+        self.begun = 0
+
+    def begin(self) -> None:
+        self.begun += 1
+        self.job = self.profile.job = BACKGROUND.submit(Job(lambda: None, has_priority=True))
+
+
+def considered(steps: Sequence[Step | Loop], runs: int = profiles._MIN_RUNS) -> list[bool]:
     """Which steps a call has compiled and waits for."""
     program = ProgramProfile(steps)
     program.seconds = sum(step.profile.seconds for step in steps)
@@ -62,6 +77,18 @@ def test_one_step_is_not_waited_for_with_itself() -> None:
 def test_steps_of_little_time_are_left_out() -> None:
     rest = (1 - cost_model.PROGRAM_SHARE) * 0.9
     assert considered([Step(1.0), Step(rest), Step(1.0)]) == [True, False, True]
+
+
+def test_a_loop_is_waited_for_in_place_of_its_steps() -> None:
+    loop, steps = Loop(1.0, profiles._MIN_RUNS - 1), [Step(1.0, is_nested=True), Step(1.0, is_nested=True)]
+    for step in steps:
+        step.is_superseded = loop.replaces_regions
+    assert considered([*steps, loop, Step(1.0)]) == [False, False, True, True]
+    assert not loop.replaces_regions and not loop.is_timed_but_undecided
+
+
+def test_a_loop_that_has_run_once_is_not_waited_for() -> None:
+    assert considered([Loop(1.0, profiles._MIN_RUNS - 2), Step(1.0), Step(1.0)]) == [False, True, True]
 
 
 def test_a_program_looks_at_its_steps_seldom() -> None:

@@ -373,3 +373,57 @@ def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
     tiers.start_expected_compilations([hopeless])
     BACKGROUND.wait()
     assert hopeless.run(0)[0] == "baseline" and hopeless.is_abandoned
+
+
+class _Enclosing(Implementation):
+    """A loop around a step, for which there will be code."""
+
+    replaces_regions = True
+
+
+class _LoopStepCode(Implementation):
+    """Generated code that takes a second to compile."""
+
+    prepared = compiled = False
+
+    def cost(self) -> Cost:
+        return Cost(compile_seconds=1.0)
+
+    def is_compiled(self) -> bool:
+        return self.compiled
+
+    def prepare(self) -> Any:
+        self.prepared = True
+        return lambda value: "code"
+
+
+def _nested_step() -> tuple[tiers.Tiering, _LoopStepCode, _Enclosing]:
+    def baseline(value: object) -> str:
+        CLOCK.sleep(3.0)
+        return "baseline"
+
+    code, enclosing = _LoopStepCode(), _Enclosing()
+    step = tiers.Tiering(Prepared(baseline, takes_regions=False), code)
+    step.set_enclosing(enclosing)
+    return step, code, enclosing
+
+
+def test_a_step_of_a_loop_that_code_will_replace_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: True)
+    step, code, enclosing = _nested_step()
+    assert [step.run(ONE) for _ in range(5)] == ["baseline"] * 5
+    BACKGROUND.wait()
+    assert step.is_superseded and not code.prepared
+    # There is no code of the loop after all.
+    enclosing.replaces_regions = False
+    assert step.run(ONE) == "code"
+
+
+def test_a_step_of_a_loop_that_code_will_replace_uses_code_that_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: True)
+    step, code, _ = _nested_step()
+    assert step.run(ONE) == "baseline"
+    code.compiled = True
+    assert "code" in [step.run(ONE) for _ in range(3)]

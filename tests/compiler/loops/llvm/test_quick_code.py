@@ -1,0 +1,140 @@
+"""Code that gives way to optimized code while it is in use."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.compiler import cost_model
+from nimblehlo.compiler.loops.llvm import compiler_processes, machine
+from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+from nimblehlo.kernels.launch.spans import Span, observed
+from tests.support.running import same_bits
+
+ARGUMENTS = 9
+"""More than registers take."""
+TEXT = f"""
+define i64 @f({", ".join(f"i64 %x{k}" for k in range(ARGUMENTS))}) {{
+{chr(10).join(f"  %y{k} = sub i64 %{'x0' if k == 1 else f'y{k - 1}'}, %x{k}" for k in range(1, ARGUMENTS))}
+  ret i64 %y{ARGUMENTS - 1}
+}}
+define void @g(ptr %p) {{
+  store i64 7, ptr %p
+  ret void
+}}
+"""
+f = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * ARGUMENTS)
+g = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def loaded() -> tuple[str, machine.QuickCode, list[int]]:
+    """Quick code that is loaded: its key, the code, and the addresses of its two functions."""
+    key = machine.key_of(f"quick code {time.time_ns()}")
+    machine.quick_codes()
+    addresses = machine.function_addresses(key, ("f", "g"), lambda: TEXT, fast_compile=True, quickly=True)
+    return key, machine._machine().quick[key], list(addresses)
+
+
+def check(addresses: list[int]) -> None:
+    """Check that the functions at two addresses compute what they should."""
+    assert f(addresses[0])(*range(100, 100 + ARGUMENTS)) == 100 - sum(range(101, 100 + ARGUMENTS))
+    memory = ctypes.c_int64(0)
+    g(addresses[1])(ctypes.byref(memory))
+    assert memory.value == 7
+
+
+def targets(quick: machine.QuickCode) -> list[int | None]:
+    """The addresses that functions jump to."""
+    return [ctypes.c_void_p.from_address(target).value for target in quick.targets.values()]
+
+
+@pytest.mark.parametrize("has_processes", [False, True])
+def test_optimized_code_takes_the_place_of_quick_code(
+    monkeypatch: pytest.MonkeyPatch, has_processes: bool
+) -> None:
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2 if has_processes else 1)
+    processes = CompilerProcesses()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    assert processes.start() == has_processes
+    key, quick, addresses = loaded()
+    first, path = targets(quick), machine._machine().path(key)
+    check(addresses)
+    assert machine.quick_codes() == {key: len(TEXT)} and machine.quick_codes() == {}
+    assert path is not None and not path.exists(), "code is cached that is not optimized"
+    machine.optimize_ahead(key)
+    assert (key in machine._machine().ahead) == has_processes
+    machine.optimize(key)
+    optimized = targets(quick)
+    assert not set(first) & set(optimized) and path.exists() and key not in machine._machine().quick
+    check(addresses)
+    direct = machine.function_addresses(key, ("f", "g"), lambda: "", quickly=True)
+    assert list(direct) == optimized, "new callers jump"
+    check(list(direct))
+    machine.optimize(key)
+    processes.close()
+
+
+def test_quick_code_is_made_only_where_nothing_is_cached() -> None:
+    key = machine.key_of(f"optimized code {time.time_ns()}")
+    machine.function_addresses(key, ("f",), lambda: TEXT)
+    check([*machine.function_addresses(key, ("f", "g"), lambda: TEXT, quickly=True)])
+    assert key not in machine._machine().quick and not machine.quick_codes()
+
+
+TYPE = "tensor<3x3xf32>"
+
+
+def operations(count: int) -> str:
+    """So many products of matrices, of which nothing is cached, from %x0 to %x{count}."""
+    factor = f"    %factor = stablehlo.constant dense<{0.3 + time.time_ns() % 10**6 / 1e9!r}> : {TYPE}\n"
+    product = f"%factor, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}"
+    return factor + "".join(
+        f"    %x{k + 1} = stablehlo.dot_general %x{k}, {product}\n" for k in range(count)
+    )
+
+
+def steps(count: int) -> str:
+    """A program of small steps."""
+    body = operations(count)
+    return f"func.func @main(%x0: {TYPE}) -> {TYPE} {{\n{body}    return %x{count} : {TYPE}\n}}\n"
+
+
+def loop(count: int) -> str:
+    """A program of a loop."""
+    number = "tensor<i32>"
+    return f"""
+func.func @main(%x: {TYPE}) -> {TYPE} {{
+  %zero = stablehlo.constant dense<0> : {number}
+  %end = stablehlo.constant dense<300> : {number}
+  %one = stablehlo.constant dense<1> : {number}
+  %last:2 = stablehlo.while(%i = %zero, %x0 = %x) : {number}, {TYPE} cond {{
+    %more = stablehlo.compare LT, %i, %end : ({number}, {number}) -> tensor<i1>
+    stablehlo.return %more : tensor<i1>
+  }} do {{
+{operations(count)}    %next = stablehlo.add %i, %one : {number}
+    stablehlo.return %next, %x{count} : {number}, {TYPE}
+  }}
+  return %last#1 : {TYPE}
+}}
+"""
+
+
+@pytest.mark.parametrize("program", [steps, loop])
+@pytest.mark.parametrize("offset", [-10, 10])
+def test_code_of_many_operations_is_quick_at_first(program: object, offset: int) -> None:
+    text = program(cost_model.MIN_QUICK_OPERATIONS + offset)  # type: ignore[operator]
+    x = np.arange(9, dtype=np.float32).reshape(3, 3)
+    executable, spans = nimblehlo.compile(text), list[Span]()
+    with observed(spans.append):
+        results = [executable(x)[0] for _ in range(300 if program is steps else 3)]
+        BACKGROUND.wait()
+        results.append(executable(x)[0])
+    compiled = [span.name.partition(" code ")[0] for span in spans if span.kind == "compile"]
+    assert compiled == (["quick", "generated"] if offset > 0 else ["generated"])
+    (expected,) = nimblehlo.execute(text, [x], options=nimblehlo.Options(compile="never"))
+    assert all(same_bits(result, expected) for result in results)
