@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
 from typing import cast
@@ -117,19 +118,31 @@ class _CompilerProcess:
     def wait_for(self, compilation: Compilation) -> None:
         """Read answers until that of `compilation`."""
         with self._lock:
-            try:
-                while not compilation.has_ended and self.is_usable:
-                    (size,) = ANSWER.unpack(self._read(ANSWER.size))
-                    code = self._read(size)
-                    self.submitted.popleft().end(code or None)
-            except (EOFError, OSError, ValueError):
-                self.end()
-            except BaseException:
-                # Part of an answer may have been read.
-                self.end()
-                raise
+            self._read_answers(lambda: not compilation.has_ended)
         if not compilation.has_ended:
             compilation.end(None)
+
+    def read_available(self) -> None:
+        """Read the answers that are there, unless another thread waits for one."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._read_answers(lambda: bool(self.submitted) and self._can_read(0.0))
+            finally:
+                self._lock.release()
+
+    def _read_answers(self, continues: Callable[[], bool]) -> None:
+        """Read answers while a condition holds, and the process gives some."""
+        try:
+            while self.is_usable and continues():
+                (size,) = ANSWER.unpack(self._read(ANSWER.size))
+                code = self._read(size)
+                self.submitted.popleft().end(code or None)
+        except (EOFError, OSError, ValueError):
+            self.end()
+        except BaseException:
+            # Part of an answer may have been read.
+            self.end()
+            raise
 
     def _read(self, size: int) -> bytes:
         """The next bytes of the answers.
@@ -138,9 +151,13 @@ class _CompilerProcess:
             EOFError: the process has ended.
             OSError: it gives no answer, such as when it has been stopped.
         """
+        return read_exactly(self._pipes[1], size, lambda: self._can_read(_ANSWER_SECONDS))
+
+    def _can_read(self, seconds: float) -> bool:
+        """Wait for bytes of an answer; whether there are some, or the process has ended."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipes[1], selectors.EVENT_READ)
-            return read_exactly(self._pipes[1], size, lambda: bool(selector.select(_ANSWER_SECONDS)))
+            return bool(selector.select(seconds))
 
     def end(self) -> None:
         """End the process; its compilations have no results."""
@@ -193,6 +210,8 @@ class CompilerProcesses:
     @property
     def wants_more(self) -> bool:
         """Whether a process should get another text now."""
+        for process in self._processes:
+            process.read_available()
         self._remove_failed()
         return any(process.waiting_bytes() < _WAITING_BYTES for process in self._processes)
 
