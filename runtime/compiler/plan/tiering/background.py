@@ -184,7 +184,7 @@ class Background:
                 job, *upcoming = order
                 self.waiting.remove(job)
                 self.running = job
-            if not job.has_priority:
+            if not any(one.has_priority or one.ahead or one.is_ahead for one in order):
                 # No code waits that processes could compile, and this job takes seconds.
                 self.end_processes()
             try:
