@@ -25,8 +25,8 @@ _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
 times as long, and a call that releases the lock in each step would wait that long in each."""
 
-MIN_WAITING_SECONDS = 0.5
-"""Expected seconds of the jobs that wait from which other processes compile ahead. A process takes 0.2 s to
+MIN_WAITING_SECONDS = 0.25
+"""Expected seconds of the jobs that wait from which other processes compile ahead. A process takes 0.05 s to
 start on Zen 4, in which the calls and the thread go on."""
 
 _IDLE_SECONDS, _MAIN_THREAD_CHECK_SECONDS = 1.0, 0.05
@@ -208,12 +208,14 @@ class Background:
     def compile_ahead(self, jobs: Sequence[Job]) -> None:
         """Have other processes compile the code of jobs, in their order, where that pays.
 
-        Those without priority follow once no other waits: they would slow the others down.
+        Those without priority follow once no other waits: they would slow the others down. However short
+        they are, other processes run them if that is possible: code that is needed meanwhile does not wait.
         """
         has_priority = any(job.has_priority for job in jobs)
         jobs = [job for job in jobs if job.ahead is not None and job.has_priority == has_priority]
         seconds = sum(job.seconds for job in jobs)
-        if not self.has_processes and seconds < MIN_WAITING_SECONDS:
+        is_worth_it = seconds >= MIN_WAITING_SECONDS or (jobs and not has_priority)
+        if not self.has_processes and not is_worth_it:
             return
         from ...loops.llvm.compiler_processes import PROCESSES
 

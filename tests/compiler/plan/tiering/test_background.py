@@ -253,6 +253,16 @@ def test_processes_compile_ahead_while_long_jobs_wait(
     assert processes.actions == (["start", "ahead 1", "ahead 2", "start", "start", "close"] if starts else [])
 
 
+def test_processes_run_short_jobs_without_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background = Processes(), Background()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    for has_priority in (True, False):
+        ahead = functools.partial(processes.actions.append, f"ahead {has_priority}")
+        background.submit(Job(lambda: None, has_priority, ahead, seconds=1e-3))
+        background.wait()
+    assert processes.actions == ["start", "ahead False"]
+
+
 def test_the_thread_waits_last_for_what_other_processes_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background, done = Processes(), Background(), list[str]()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
