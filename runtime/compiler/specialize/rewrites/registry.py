@@ -148,7 +148,12 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("slicing.slice_of_broadcast", _reads("stablehlo.broadcast_in_dim", "stablehlo.transpose")),
         _rewrite("slicing.slice_of_concatenate", _reads("stablehlo.concatenate")),
     ),
-    "stablehlo.sort": (_rewrite("arg_reductions.sort_with_iota_positions"),),
+    "stablehlo.sort": (
+        _rewrite(
+            "arg_reductions.sort_with_iota_positions",
+            _reads("stablehlo.iota", "stablehlo.broadcast_in_dim", "stablehlo.constant"),
+        ),
+    ),
     "stablehlo.subtract": (_rewrite("algebra.subtract_zero"),),
     "stablehlo.transpose": (
         _rewrite("reshaping.identity_transpose"),
