@@ -145,12 +145,16 @@ NARROW: dict[str, Cases] = {
     "kernels/matmul/low_precision_matmul.h:LOWP_BLOCK": _bytes(lambda k: (1, k, 64, 40)),
     "kernels/matmul/low_precision_matmul.h:LOWP_TILE_ROW_BYTES": _bytes(lambda k: (1, 40, k, 40)),
     "kernels/matmul/low_precision_matmul.h:LOWP_PACKED_BLOCKS": _halves(lambda k: (1, 40, 64, 32 * k)),
+    "kernels/matmul/low_precision_matmul.h:LOWP_MAX_BLOCKS": lambda n, t, o: [
+        op.dot(s, o, 1, 160, 32, 32 * k, result=result)
+        for k in around(n)
+        for s, result in (("bf16", "f32"), ("i8", "i32"))
+    ],
     "kernels/matmul/low_precision_matmul.h:LOWP_MAX_GROUP": _halves(lambda k: (1, 40, 520, 32 * k)),
     f"{_N}:PACKING_ROWS": _halves(lambda k: (1, k, 64, 128)),
     f"{_N}:TARGET_WORK_ITEMS": _halves(lambda k: (k, 128, 64, 128)),
     f"{_N}:MIN_DOTS_ITEM_FMAS": _halves(lambda k: (1, 64, k // 4096, 64)),
     f"{_N}:MIN_PACKED_TASK_BYTES": _halves(lambda k: (1, 256, k // 512, 256)),
-    f"{_N}:MAX_DOTS_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MAX_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MAX_TASKS": _halves(lambda k: (k, 64, 256, 64)),
 }
