@@ -80,7 +80,10 @@ def _strided(argument: Any, traced: Any) -> Any:
 
     if not isinstance(argument, torch.Tensor) or argument.stride() == traced.stride():
         return argument
-    return torch.empty_strided(argument.shape, traced.stride(), dtype=argument.dtype).copy_(argument)
+    # Elements of a dimension without a stride are one in memory.
+    once = argument[tuple(slice(None) if stride else slice(0, 1) for stride in traced.stride())]
+    strided = torch.empty_strided(once.shape, traced.stride(), dtype=argument.dtype).copy_(once)
+    return strided.expand(argument.shape)
 
 
 def compile_module(module: Module) -> nimblehlo.Executable:
