@@ -239,8 +239,10 @@ class _LoopInvariants:
 
     def _is_cheap_index(self, operation: Operation) -> bool:
         """Whether an operation computes a large array from iotas and uniform constants, by few operations."""
+        if operation.name not in _INDEX_ARITHMETIC:
+            return False
         result = tensor_type(operation.result)
-        if operation.name not in _INDEX_ARITHMETIC or result.size * result.dtype.itemsize < MIN_INDEX_BYTES:
+        if result.size * result.dtype.itemsize < MIN_INDEX_BYTES:
             return False
         counts = [self._count_of_index_operations(operand) for operand in operation.operands]
         count = 1 + sum([MAX_INDEX_OPERATIONS if each is None else each for each in counts])

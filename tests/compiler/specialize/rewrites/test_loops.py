@@ -155,6 +155,18 @@ def test_what_is_the_same_in_each_round_leaves_the_loop(function: str) -> None:
     assert_same_bits(text, *INPUTS, np.array(4, np.int32))
 
 
+def test_an_operation_with_two_results_leaves_the_loop() -> None:
+    body = """%t:2 = chlo.top_k(%a, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)
+    %positions = stablehlo.convert %t#1 : (tensor<2xi32>) -> tensor<2xf32>
+    %c = stablehlo.concatenate %t#0, %positions, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+    %s = stablehlo.add %x, %c : tensor<4xf32>"""
+    text = loop("100", body, "%s, %x")
+    made = simplified(text)
+    assert made.body is not None
+    assert "chlo.top_k" in [operation.name for operation in made.body.block.operations]
+    assert_same_bits(text, *INPUTS, np.array(4, np.int32))
+
+
 def test_views_alone_stay_in_the_loop() -> None:
     body = """%e = stablehlo.reverse %x, dims = [0] : tensor<4xf32>
     %q = stablehlo.slice %a [0:1] : (tensor<4xf32>) -> tensor<1xf32>
