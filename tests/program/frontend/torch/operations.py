@@ -10,6 +10,8 @@ its samples do. What is random is compared by type and shape. Needs the extra ``
 from __future__ import annotations
 
 import argparse
+import contextlib
+import inspect
 import itertools
 import json
 import sys
@@ -17,6 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,24 @@ TOLERANCES = {
 CHOICES = {"topk": 1, "kthvalue": 1, "median": 1, "mode": 1, "nanmedian": 1}
 """Operators that may give the index of any of equal elements, and the number of results that are compared."""
 
+UNSTABLE = ("sort", "argsort")
+"""Operators that keep the order of equal elements only where a sample's `stable` says so."""
+
+
+def without_order(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """A sort whose indices are given by what is the same in all orders of equal elements.
+
+    That is what they select, and that each of them occurs once.
+    """
+    import torch
+
+    def run(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> list[Any]:
+        results = operator(x, dim=dim, descending=descending, stable=stable)
+        *values, indices = [results] if isinstance(results, torch.Tensor) else results
+        return [*values, torch.take_along_dim(x, indices, dim), indices.sort(dim).values]
+
+    return run
+
 
 def _product(*factors: Any) -> Any:
     import functools
@@ -53,10 +74,16 @@ DETERMINED: dict[str, Callable[..., list[Any]]] = {
         _product(u[..., : s.shape[-1]] * s[..., None, :], vh[..., : s.shape[-1], :]),
     ],
     "svd": lambda u, s, v: [s, _product(u[..., : s.shape[-1]] * s[..., None, :], v[..., : s.shape[-1]].mH)],
+    "svd_lowrank": lambda u, s, v: [s, _product(u * s[..., None, :], v.mH)],
+    "pca_lowrank": lambda u, s, v: [s, _product(u * s[..., None, :], v.mH)],
     "linalg.eigh": lambda w, v: [w, _product(v * w[..., None, :].to(v.dtype), v.mH)],
     "linalg.eig": lambda w, v: [w, (v * v.conj()).sum(-2)],
 }
-"""What is the same for all correct results of factorizations whose vectors have any phase."""
+"""What is the same for all correct results of factorizations whose vectors have any phase.
+
+The matrices of samples of `svd_lowrank` and `pca_lowrank` have the rank that is asked for, so that a random
+subspace is their whole range (but see `RANDOM_PARAMETERS`).
+"""
 
 RANDOM = (
     "bernoulli",
@@ -73,6 +100,13 @@ RANDOM = (
     "fractional_max_pool",
 )
 """Parts of the names of operators with random results."""
+
+RANDOM_PARAMETERS = ("dropout_p", "M")
+"""Parameters that make a sample's results random, unless they are 0 or None.
+
+That is a probability of dropout; and the matrix that `svd_lowrank` subtracts, which raises the rank above
+that of its random subspace.
+"""
 
 UNINITIALIZED = ("empty", "resize", "new_empty")
 """Parts of the names of operators with undefined elements."""
@@ -223,14 +257,30 @@ def outcome_of(
     count, status, reason = 0, "passed", ""
     for sample in itertools.islice(info.sample_inputs("cpu", dtype), samples):
         count += 1
-        known = defined and not sample.kwargs.get("dropout_p")
+        known = defined and not has_random_results(info, sample)
         determined = DETERMINED.get(info.full_name)
+        is_unstable = info.name in UNSTABLE and not sample.kwargs.get("stable")
+        operator = without_order(info.op) if is_unstable else info.op
         status, reason = _outcome_of_sample(
-            info.op, sample, options, limit, values=known, gradients=gradients, determined=determined
+            operator, sample, options, limit, values=known, gradients=gradients, determined=determined
         )
         if status != "passed":
             break
     return Outcome(name, status, reason, count)
+
+
+def has_random_results(info: Any, sample: Any) -> bool:
+    """Whether a sample has a parameter, by its name or by its position, that makes its results random."""
+    import torch
+
+    arguments = sample.kwargs
+    # Built-in functions have no known signature, and samples may be those of a function around an operator:
+    # these samples name such parameters.
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        signature = inspect.signature(attrgetter(info.name)(torch))
+        arguments = signature.bind(sample.input, *sample.args, **sample.kwargs).arguments
+    given = [arguments.get(name) for name in RANDOM_PARAMETERS]
+    return any(isinstance(value, torch.Tensor) or bool(value) for value in given)
 
 
 def _outcome_of_sample(

@@ -123,6 +123,37 @@ def test_an_index_that_is_a_mask_is_told() -> None:
         converted("aten.index.Tensor", [x, [np.array([True, False, True])]], [np.zeros((2, 2))])
 
 
+@pytest.mark.parametrize(("x", "y"), [((), (5,)), ((5,), ()), ((2, 5), ())])
+def test_operations_of_prims_take_scalars(x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    """PyTorch broadcasts the operands of ``prims``, except for tensors without dimensions."""
+    for name, function in {
+        "hypot": np.hypot,
+        "atan2": np.arctan2,
+        "nextafter": np.nextafter,
+        "fmax": np.fmax,
+        "maximum": np.maximum,
+        "div": np.divide,
+        "remainder": np.remainder,
+        "pow": np.power,
+    }.items():
+        operands = [RANDOM.uniform(0.5, 2, shape) for shape in (x, y)]
+        expected = function(*operands)
+        (result,) = converted(f"prims.{name}.default", operands, [expected])
+        np.testing.assert_allclose(result, expected, rtol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("shapes", list(itertools.product([(), (1,)], repeat=3)))
+def test_index_reduce_of_scalars(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """A tensor without dimensions has one element, as an index and a source of it have."""
+    x, indices, source = np.full(shapes[0], 3.0), np.zeros(shapes[1], np.int64), np.full(shapes[2], 5.0)
+    for reduce, expected in {"prod": 15, "mean": 4, "amax": 5, "amin": 3}.items():
+        arguments = [x, 0, indices, source, reduce]
+        (result,) = converted("aten.index_reduce.default", arguments, [x])
+        np.testing.assert_array_equal(result, expected)
+        (result,) = converted("aten.index_reduce.default", arguments, [x], include_self=False)
+        np.testing.assert_array_equal(result, 5)
+
+
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
 def test_scatter_reduce(reduce: str, include_self: bool) -> None:

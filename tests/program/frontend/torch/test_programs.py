@@ -67,6 +67,18 @@ def test_operators_give_the_results_of_pytorch(name: str) -> None:
         assert outcome.status == "passed", outcome
 
 
+def test_orders_of_equal_elements_are_compared_by_what_they_select() -> None:
+    x = torch.tensor([2.0, 1.0, 2.0])
+
+    def compared(order: list[int]) -> list[Any]:
+        run = operations.without_order(lambda x, **settings: torch.tensor(order))
+        return [result.tolist() for result in run(x)]
+
+    assert compared([1, 0, 2]) == compared([1, 2, 0]) == [[1, 2, 2], [0, 1, 2]]
+    assert compared([0, 1, 2]) != compared([1, 0, 2])
+    assert compared([1, 0, 0]) != compared([1, 0, 2]), "an index that occurs twice"
+
+
 @pytest.mark.parametrize("name", ["unet", "detr_head", "graph_convolution", "spectrogram"])
 def test_models_give_the_results_of_pytorch(name: str) -> None:
     outcome = models.outcome_of(name, 2)

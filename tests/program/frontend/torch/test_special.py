@@ -28,6 +28,24 @@ def test_incomplete_gamma_functions_of_whole_numbers() -> None:
     np.testing.assert_allclose(lower, 1 - np.array(terms), rtol=1e-11, atol=1e-14)
 
 
+def test_poles_of_zeta_and_polygamma() -> None:
+    """Infinite at 0 and at negative integers, whatever the order; a boolean False is such a number."""
+    poles, others = np.array([0.0, -1.0, -6.0]), np.array([1.0, -0.5])
+    for exponent in (1.0, 2.0, 3.0, 4.5):
+        (result,) = converted("aten.special_zeta.default", [np.full(3, exponent), poles], [poles])
+        np.testing.assert_array_equal(result, math.inf)
+    (below,) = converted("aten.special_zeta.default", [np.full(3, 0.5), poles], [poles])
+    np.testing.assert_array_equal(below, math.nan, "the series has no sum")
+    for order in range(1, 6):
+        (result,) = converted("aten.polygamma.default", [order, poles], [poles])
+        np.testing.assert_array_equal(result, math.copysign(math.inf, order % 2 - 0.5))
+        (result,) = converted("aten.polygamma.default", [order, others], [others])
+        assert np.isfinite(result).all()
+    # The sum of (1 + k) ** -3 over all k is Apery's constant.
+    (result,) = converted("aten.polygamma.default", [2, np.array([False, True])], [np.zeros(2, np.float32)])
+    np.testing.assert_allclose(result, [-math.inf, -2 * 1.2020569031595942], rtol=1e-6)
+
+
 def test_limits_of_incomplete_gamma_functions() -> None:
     a = np.array([0.0, 0.0, 2.0, 2.0, np.inf, np.inf, -1.0, 2.0, np.nan])
     x = np.array([0.0, 1.0, 0.0, np.inf, 1.0, np.inf, 1.0, -1.0, 1.0])

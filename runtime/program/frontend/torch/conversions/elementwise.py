@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from .....types import BOOLEAN, ELEMENT_TYPES, SIGNED, UNSIGNED
 from ....ir import Value
-from ..emitter import F64, I1, Number, element_type, is_complex, is_float, real_type, shape_of, wider
+from ..emitter import F64, I1, Emitter, Number, element_type, is_complex, is_float, real_type, shape_of, wider
 from ..table import NodeEmitter, Operand, converts
 
 _UNARY: Final = {
@@ -472,12 +472,25 @@ def angle(e: NodeEmitter, x: Value) -> Value:
     return e.select(e.is_nan(x), x, result)
 
 
+def _is_pole(e: Emitter, x: Value) -> Value:
+    """Whether a number is 0 or a negative integer: a pole of zeta and of the derivatives of lgamma."""
+    return e.both(e.compare("LE", x, e.like(x, 0)), e.compare("EQ", x, e.unary("stablehlo.floor", x)))
+
+
 @converts("aten.polygamma.default")
 def polygamma(e: NodeEmitter, order: int, x: Value) -> Value:
+    """The derivative of digamma; at poles of an even one, PyTorch gives the limit from above, CHLO NaN."""
     x = e.convert(x, e.element)
-    return e.binary("chlo.polygamma", e.like(x, order), x)
+    result = e.binary("chlo.polygamma", e.like(x, order), x)
+    if order % 2 or not order:
+        return result
+    return e.select(_is_pole(e, x), e.like(x, -math.inf), result)
 
 
 @converts("aten.special_zeta.default")
 def zeta(e: NodeEmitter, x: Operand, q: Operand) -> Value:
-    return e.elementwise("chlo.zeta", x, q)
+    """The Hurwitz zeta function; at poles, PyTorch gives infinity for all exponents, CHLO for even ones."""
+    result = e.elementwise("chlo.zeta", x, q)
+    exponent, start = (e.as_value(operand, e.element, e.type.shape) for operand in (x, q))
+    infinite = e.both(_is_pole(e, start), e.compare("GE", exponent, e.like(exponent, 1)))
+    return e.select(infinite, e.like(result, math.inf), result)

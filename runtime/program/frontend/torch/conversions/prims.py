@@ -1,6 +1,7 @@
 """Operations of PyTorch's namespace ``prims``, into which PyTorch decomposes some of its operations.
 
-Their operands have one type and one shape; most have a conversion as an operation of ``aten``.
+Their operands have one type, and one shape except for scalars; most have a conversion as an operation of
+``aten``.
 
 Source: PyTorch, ``torch._prims``.
 """
@@ -12,7 +13,6 @@ from typing import Final
 
 from .....types import ELEMENT_TYPES
 from ....ir import Value
-from ..emitter import element_type, shape_of
 from ..table import NodeEmitter, Operand, converts, declared
 from . import creation, elementwise, movement, random, reductions, scatters  # noqa: F401
 
@@ -62,9 +62,9 @@ def div(e: NodeEmitter, x: Operand, y: Operand) -> Value:
 @converts("prims.hypot.default")
 def hypot(e: NodeEmitter, x: Value, y: Value) -> Value:
     """The magnitude of complex numbers, without overflow of squares."""
-    complex_type = ELEMENT_TYPES[f"complex<{element_type(x).name}>"]
-    number = e.one("stablehlo.complex", [x, y], shape_of(x), complex_type)
-    return e.one("stablehlo.abs", [number], shape_of(x), element_type(x))
+    complex_type = ELEMENT_TYPES[f"complex<{e.element.name}>"]
+    number = e.one("stablehlo.complex", e.operands(x, y), e.type.shape, complex_type)
+    return e.one("stablehlo.abs", [number], e.type.shape, e.element)
 
 
 @converts("prims.prod.default")

@@ -185,8 +185,10 @@ def index_reduce(
     include_self: bool = True,
 ) -> Value:
     dim = positive(dim, len(shape_of(x)))
-    mapped = [dim] if shape_of(indices) else []
-    broadcast = e.broadcast_in_dim(indices, shape_of(source), mapped)
+    # A scalar is a source of one element, whose one index may be a scalar too or not.
+    scalar = not (shape_of(source) and shape_of(indices))
+    one = e.reshape(indices, ()) if scalar else indices
+    broadcast = e.broadcast_in_dim(one, shape_of(source), [] if scalar else [dim])
     return scatter_reduce(e, x, dim, broadcast, source, reduce, include_self=include_self)
 
 
