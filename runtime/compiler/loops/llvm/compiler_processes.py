@@ -163,9 +163,11 @@ class _CompilerProcess:
         """End the process; its compilations have no results."""
         self.is_usable = False
         self._process.kill()
-        self.close_pipes()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECONDS)
+        # Not before: a thread that waits for an answer notices that the process ends, but not that the pipe
+        # is closed on its own side.
+        self.close_pipes()
 
     def close_pipes(self) -> None:
         """Close this process's ends of the pipes."""

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,13 +56,18 @@ def test_processes_load_llvm_and_no_numpy(processes: CompilerProcesses) -> None:
     assert "llvmlite" in loaded and "numpy" not in loaded
 
 
-def test_a_process_gets_no_text_while_many_wait(processes: CompilerProcesses) -> None:
+def test_a_process_gets_no_text_while_many_wait(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
     long = text(7, compiler_processes._WAITING_BYTES // 24 + 100)
     assert len(long) > compiler_processes._WAITING_BYTES and processes.wants_more
-    first = processes.submit(long, True)
-    assert processes.wants_more
-    second = processes.submit(long, True)
-    assert not processes.wants_more
+    with monkeypatch.context() as patch:
+        # However fast the processes are.
+        patch.setattr(compiler_processes._CompilerProcess, "_can_read", lambda process, seconds: False)
+        first = processes.submit(long, True)
+        assert processes.wants_more
+        second = processes.submit(long, True)
+        assert not processes.wants_more
     assert first is not None and second is not None
     # Nobody asks for the results.
     deadline = time.monotonic() + 60
@@ -100,6 +106,21 @@ def test_a_process_that_is_stopped_gives_no_result(
     monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
     compilation = processes.submit(text(4), False)
     assert compilation is not None and compilation.result() is None
+
+
+def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(processes: CompilerProcesses) -> None:
+    for process in processes._processes:
+        process._process.send_signal(signal.SIGSTOP)
+    compilation = processes.submit(text(4), False)
+    assert compilation is not None
+    waiting = threading.Thread(target=compilation.result, daemon=True)
+    waiting.start()
+    while not compilation._process._lock.locked():
+        time.sleep(0.001)
+    time.sleep(0.05)  # until it waits for the pipe
+    processes.close()
+    waiting.join(compiler_processes._ANSWER_SECONDS / 4)
+    assert not waiting.is_alive() and compilation.has_ended and compilation.result() is None
 
 
 def test_folders_of_other_types_in_the_path_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
