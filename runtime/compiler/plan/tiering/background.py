@@ -184,8 +184,9 @@ class Background:
                 job, *upcoming = order
                 self.waiting.remove(job)
                 self.running = job
-            if not any(one.has_priority or one.ahead or one.is_ahead for one in order):
-                # No code waits that processes could compile, and this job takes seconds.
+                has_callers = bool(self.run_by_callers)
+            if not has_callers and not any(one.has_priority or one.ahead or one.is_ahead for one in order):
+                # Neither a job nor a caller waits for code of processes, and this job takes seconds.
                 self.end_processes()
             try:
                 # While other processes compile for jobs, this thread runs another one.

@@ -293,6 +293,32 @@ def test_processes_end_before_jobs_that_they_cannot_serve(monkeypatch: pytest.Mo
     assert processes.actions == ["start", "close", "kernel"]
 
 
+def test_processes_stay_while_a_caller_waits_for_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background = Processes(), Background()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 0.0)
+    gates = threading.Event(), threading.Event()
+    begun = threading.Event()
+    first = Job(gates[0].wait, has_priority=True, ahead=lambda: None, seconds=10.0)
+    second = Job(lambda: (begun.set(), gates[1].wait()), has_priority=True, ahead=lambda: None, seconds=10.0)
+    with background.held():
+        for job in (first, second):
+            background.submit(job)
+    while background.running is not first:
+        time.sleep(0.001)
+    caller = threading.Thread(target=background.finish, args=(second,))
+    caller.start()
+    assert begun.wait(60)
+    background.submit(Job(lambda: processes.actions.append("kernel"), has_priority=False))
+    gates[0].set()
+    while "kernel" not in processes.actions:
+        time.sleep(0.001)
+    assert "close" not in processes.actions[: processes.actions.index("kernel")]
+    gates[1].set()
+    caller.join(60)
+    background.wait()
+
+
 def test_the_thread_waits_for_a_job_while_there_are_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background = Processes(), Background()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
