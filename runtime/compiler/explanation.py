@@ -71,6 +71,9 @@ def why_not_fused(function: Function, specialized: Callable[[], Function], optio
         function: the fused function.
         specialized: specializes it once more.
         options: those of the program.
+
+    Returns:
+        The reasons; none if a function that was registered since then makes it another program.
     """
     if not fuses(options):
         return {}
@@ -79,6 +82,8 @@ def why_not_fused(function: Function, specialized: Callable[[], Function], optio
     refusals, again = Refusals(), specialized()
     fuse_operations(again, options, refusals=refusals)
     reasons: dict[tuple[Value, Operation], str] = {}
+    if _structure(function) != _structure(again):
+        return reasons
     for operation, same in zip(_operations(function), _operations(again), strict=True):
         for value, same_value in zip(operation.operands, same.operands, strict=True):
             reason = refusals.reason(same_value, same)
@@ -89,6 +94,11 @@ def why_not_fused(function: Function, specialized: Callable[[], Function], optio
 
 def _operations(function: Function) -> Iterator[Operation]:
     return (operation for body in function.bodies for operation in body.walk())
+
+
+def _structure(function: Function) -> list[tuple[str, int]]:
+    """The names of the operations and the numbers of their operands."""
+    return [(operation.name, len(operation.operands)) for operation in _operations(function)]
 
 
 def plan_text(plan: Plan, memory: MemoryEstimate, why: WhyNotFused) -> str:

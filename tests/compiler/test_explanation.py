@@ -9,6 +9,7 @@ import pytest
 import nimblehlo
 from nimblehlo.compiler.fusion.refusals import Gate, Refusal, Refusals
 from nimblehlo.program.ir import Block, Builder
+from nimblehlo.program.ops.control.composite import unregister_composite
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 LARGE = "tensor<300x300xf32>"
@@ -69,6 +70,27 @@ SOFTMAX = f"""
   %3 = stablehlo.divide %0, %2 : {LARGE}
   return %3 : {LARGE}
 """
+
+
+def test_a_function_registered_later_leaves_no_reasons() -> None:
+    """The plan that is explained is another one than the program would have now."""
+    row = f"({LARGE}) -> {LARGE}"
+    body = f"""
+      %0 = stablehlo.composite "tests.later" %x {{decomposition = @inner}} : {row}
+      %1 = stablehlo.add %0, %x : {LARGE}
+      %2 = "stablehlo.reverse"(%1) <{{dimensions = array<i64: 0>}}> : {row}
+      return %2 : {LARGE}"""
+    tanh = f"%0 = stablehlo.tanh %y : {LARGE}\nreturn %0 : {LARGE}"
+    inner = f"func.func private @inner(%y: {LARGE}) -> {LARGE} {{\n{tanh}\n}}"
+    executable = nimblehlo.compile(f"module {{\n{function(body)}\n{inner}\n}}")
+    before = executable.explain("plan")
+    nimblehlo.register_composite("tests.later", lambda y: y)
+    try:
+        after = executable.explain("plan")
+    finally:
+        unregister_composite("tests.later")
+    shown = [line for line in before.splitlines() if "not fused with step" not in line]
+    assert after.splitlines() == shown
 
 
 def refusals_of(program: str, **options: object) -> list[tuple[int, int, str]]:
