@@ -225,6 +225,9 @@ class _Machine(CodeGenerator):
 
     def take_quick(self) -> dict[str, int]:
         """See `quick_codes`."""
+        if not self.new_quick:
+            # The lock may be held for seconds by a thread that optimizes.
+            return {}
         with _lock:
             keys, self.new_quick = self.new_quick, []
             return {key: len(self.quick[key].text) for key in keys if key in self.quick}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 
 import numpy as np
@@ -51,6 +52,17 @@ def check(addresses: list[int]) -> None:
 def targets(quick: machine.QuickCode) -> list[int | None]:
     """The addresses that functions jump to."""
     return [ctypes.c_void_p.from_address(target).value for target in quick.targets.values()]
+
+
+def test_who_has_loaded_no_quick_code_does_not_wait_for_a_compilation() -> None:
+    loaded()
+    machine.quick_codes()
+    listed: list[dict[str, int]] = []
+    with machine._lock:
+        asking = threading.Thread(target=lambda: listed.append(machine.quick_codes()), daemon=True)
+        asking.start()
+        asking.join(10)
+        assert listed == [{}]
 
 
 @pytest.mark.parametrize("has_processes", [False, True])
