@@ -47,7 +47,8 @@ def release() -> None:
 def release_before(bytes: int) -> None:
     """Return the pages if a phase that touches `bytes` would take the process beyond its peak so far."""
     with suppress(OSError, StopIteration, ValueError):
-        lines = (_PROCESS / "status").read_text(encoding="ascii").splitlines()
+        # The name of the process may be any bytes.
+        lines = (_PROCESS / "status").read_text(encoding="utf-8", errors="replace").splitlines()
         resident, peak = [
             next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
             for field in ("VmRSS:", "VmHWM:")

@@ -100,3 +100,17 @@ def test_files_that_are_no_libraries_are_not_read(tmp_path: pathlib.Path) -> Non
     path.write_bytes(b"MZ" + bytes(100))
     with pytest.raises(ValueError, match="no ELF file"):
         library_pages._writable_ranges(path)
+
+
+def test_a_process_may_have_any_name(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nimblehlo.kernels.launch import library_pages
+
+    released: list[bool] = []
+    monkeypatch.setattr(library_pages, "release", lambda: released.append(True))
+    monkeypatch.setattr(library_pages, "_PROCESS", tmp_path)
+    status = b"Name:\t\xc3\xa9\xff\nVmHWM:\t  100 kB\nVmRSS:\t   90 kB\n"
+    (tmp_path / "status").write_bytes(status)
+    library_pages.release_before(10 << 10)
+    assert not released
+    library_pages.release_before(11 << 10)
+    assert released
