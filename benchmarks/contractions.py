@@ -80,7 +80,7 @@ def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def differentiate(*arguments: Any) -> Any:
         numbers = tuple(range(len(arguments)))
-        return jax.grad(lambda *given: (function(*given) ** 2).sum(), argnums=numbers)(*arguments)
+        return jax.grad(lambda *operands: (function(*operands) ** 2).sum(), argnums=numbers)(*arguments)
 
     return differentiate
 

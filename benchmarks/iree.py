@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -23,14 +22,13 @@ import nimblehlo
 from tools.comparison import difference
 
 from .bounds import Case, cases_of
-from .measuring import ROOT, Action, Comparison, report, side_by_side, warm_up
+from .measuring import Action, Comparison, figures, report, side_by_side, warm_up
 
 BOUND, NARROW_BOUND = 1e-3, 5e-2
 """Largest difference of the results, relative to the largest value; the latter of 16-bit floats, whose sums
 IREE rounds at every addition."""
 DEVICE = "local-task"
 """IREE's device that has a pool of threads."""
-_PREFIX = "FIGURES "
 
 
 def iree_call(text: str, inputs: list[Any]) -> Action:
@@ -71,14 +69,10 @@ def measured_in_process(case: Case, path: Path) -> Comparison:
     """Measure a case in a new process.
 
     Raises:
-        RuntimeError: the process failed; the last line that it printed.
+        RuntimeError: the process failed.
     """
     command = [sys.executable, "-m", f"{__package__}.iree", "--here", "--cases", str(path), case.name]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    lines = [line for line in finished.stdout.splitlines() if line.startswith(_PREFIX)]
-    if not lines:
-        raise RuntimeError((finished.stderr.strip().splitlines() or ["ended without figures"])[-1])
-    return Comparison(**json.loads(lines[-1].removeprefix(_PREFIX)))
+    return Comparison(**figures(command, {}))
 
 
 def main() -> int:
@@ -93,18 +87,18 @@ def main() -> int:
     cases = list(cases_of(path, options.names))
     if options.here:
         for case in cases:
-            print(_PREFIX + json.dumps(asdict(measured(case))), flush=True)
+            print("FIGURES", json.dumps(asdict(measured(case))), flush=True)
         return 0
-    found: dict[str, Comparison] = {}
+    comparisons: dict[str, Comparison] = {}
 
     def compare(case: Case) -> Comparison:
-        found[case.name] = measured_in_process(case, path)
-        return found[case.name]
+        comparisons[case.name] = measured_in_process(case, path)
+        return comparisons[case.name]
 
     status = report(cases, compare, "IREE")
     if options.json:
         options.json.write_text(
-            json.dumps({name: asdict(one) for name, one in found.items()}, indent=1) + "\n"
+            json.dumps({name: asdict(one) for name, one in comparisons.items()}, indent=1) + "\n"
         )
     return status
 

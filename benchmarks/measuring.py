@@ -198,15 +198,19 @@ def figures(command: list[str], environment: dict[str, str]) -> Any:
     """The JSON that a process prints after the word FIGURES.
 
     Raises:
-        RuntimeError: the process failed or printed none.
+        RuntimeError: the process failed or printed none; with the last line of its errors.
     """
-    finished = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
+    child = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
     )
-    found = [line for line in finished.stdout.splitlines() if line.startswith("FIGURES ")]
-    if finished.returncode or not found:
-        raise RuntimeError(f"a process that was to print figures ended with status {finished.returncode}")
-    return json.loads(found[-1].removeprefix("FIGURES "))
+    sys.stderr.write(child.stderr)
+    lines = [line for line in child.stdout.splitlines() if line.startswith("FIGURES ")]
+    if child.returncode or not lines:
+        reason = (child.stderr.strip().splitlines() or ["it printed no error"])[-1]
+        raise RuntimeError(
+            f"a process that was to print figures ended with status {child.returncode}: {reason}"
+        )
+    return json.loads(lines[-1].removeprefix("FIGURES "))
 
 
 def fresh_process(text: str, inputs: list[Array], calls: int = 3, for_seconds: float = 0.0) -> FreshProcess:

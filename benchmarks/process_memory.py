@@ -61,15 +61,15 @@ def added(program: Model, seconds: float) -> Added:
     Raises:
         RuntimeError: a process failed.
     """
-    found = {}
+    figures_of = {}
     for system in SYSTEMS:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             write_program(folder, program.text, program.inputs)
             environment = {"NIMBLEHLO_CACHE_DIR": str(folder / "cache"), "JAX_PLATFORMS": "cpu"}
             command = [sys.executable, "-m", f"{__package__}.added_memory", system, name, str(seconds)]
-            found[system] = figures(command, environment)
-    return found
+            figures_of[system] = figures(command, environment)
+    return figures_of
 
 
 def row(name: str, bytes: Added) -> str:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -24,9 +22,10 @@ import jax
 import numpy as np
 
 import nimblehlo
+from nimblehlo.kernels.launch.threads import usable_processors
 from tools.comparison import difference, no_telling_result
 
-from ..measuring import ROOT, rounded, seconds, warm_up
+from ..measuring import figures, rounded, seconds, warm_up
 from .declaration import Array, library_programs
 from .onnx_graph import Network
 from .onnx_images import TO_CHANNELS_LAST, keras_graph, resnet50
@@ -38,7 +37,7 @@ WARM_UP_SECONDS = 5.0
 PAUSE_SECONDS = 0.1
 """Seconds before a runtime's calls: threads of the one before may look for work a while."""
 CALLS, ROUNDS = 3, 15
-_PREFIX = "FIGURES "
+"""Calls of a runtime after a pause, whose median counts, and rounds of all runtimes."""
 
 Call = Callable[[], Array]
 
@@ -157,7 +156,7 @@ def measured(name: str, threads: int, without: Sequence[str]) -> dict[str, Any]:
             failures[runtime] = f"DISAGREES: {reason}"
     for call in calls.values():
         warm_up(call, WARM_UP_SECONDS)
-    times = np.array([[_rested(call) for call in calls.values()] for _ in range(ROUNDS)])
+    times = np.array([[_seconds_after_pause(call) for call in calls.values()] for _ in range(ROUNDS)])
     return {
         "milliseconds": dict(zip(calls, (np.median(times, axis=0) * 1e3).tolist(), strict=True)),
         "ratios": dict(zip(calls, np.median(times / times[:, :1], axis=0).tolist(), strict=True)),
@@ -175,14 +174,14 @@ def disagreement(result: Array, expected: Array) -> str | None:
     return no_telling_result([expected], BOUND) or difference(result, expected, BOUND)
 
 
-def _rested(action: Callable[[], Any]) -> float:
+def _seconds_after_pause(action: Callable[[], Any]) -> float:
     """The median time of calls after a pause."""
     time.sleep(PAUSE_SECONDS)
     return float(np.median([seconds(action) for _ in range(CALLS)]))
 
 
 def row(name: str, outcome: dict[str, Any]) -> str:
-    """A line of the table: milliseconds and, of other runtimes, how many times as fast as they we are."""
+    """A line of the table: milliseconds and, for other runtimes, how many times as fast NimbleHLO is."""
     cells = [f"{name:30} {outcome['milliseconds']['NimbleHLO']:10.3f}"]
     for runtime in ("XLA:CPU", *RUNTIMES):
         if runtime in outcome["milliseconds"]:
@@ -195,15 +194,12 @@ def row(name: str, outcome: dict[str, Any]) -> str:
 
 
 def _in_process(name: str, without: Sequence[str]) -> dict[str, Any] | str:
-    """The outcome of a network, measured in a new process; the last line that it printed where it failed."""
+    """The outcome of a network, measured in a new process; why there is none where it failed."""
     command = [sys.executable, "-m", f"{__package__}.other_runtimes", "--here", name]
-    finished = subprocess.run(
-        [*command, *(f"--without={one}" for one in without)], cwd=ROOT, capture_output=True, text=True
-    )
-    lines = [line for line in finished.stdout.splitlines() if line.startswith(_PREFIX)]
-    if not lines:
-        return (finished.stderr.strip().splitlines() or [f"ended with status {finished.returncode}"])[-1]
-    outcome: dict[str, Any] = json.loads(lines[-1].removeprefix(_PREFIX))
+    try:
+        outcome: dict[str, Any] = figures([*command, *(f"--without={one}" for one in without)], {})
+    except RuntimeError as error:
+        return str(error)
     return outcome
 
 
@@ -219,10 +215,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the figures")
     parser.add_argument("--here", action="store_true", help="measure in this process, and print JSON")
     options = parser.parse_args()
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = usable_processors()
     if options.here:
         for name in options.names:
-            print(_PREFIX + json.dumps(measured(name, threads, options.without)), flush=True)
+            print("FIGURES", json.dumps(measured(name, threads, options.without)), flush=True)
         return 0
     print(f"{'ms, and ratios':30} {'NimbleHLO':>10}{''.join(f'{one:>18}' for one in ('XLA:CPU', *RUNTIMES))}")
     outcomes = {}

@@ -204,7 +204,12 @@ def seconds_of_operations(block: Block) -> float:
 
 
 def per_operation_seconds(seconds: float, operations: int) -> float:
-    """Seconds for each operation until there is code of so many operations, from those of optimized code."""
+    """The seconds of an operation's share in compiling: those of optimized code, or of quick code for many.
+
+    Args:
+        seconds: to compile and optimize, for each operation.
+        operations: of the loop, or of the group of small steps.
+    """
     return seconds * QUICK_FRACTION if operations >= MIN_QUICK_OPERATIONS else seconds
 
 

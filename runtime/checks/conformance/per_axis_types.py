@@ -41,13 +41,13 @@ def per_axis_templates(operation: str, is_legal: Callable[[Template], bool]) -> 
         categories |= one.categories
     if not categories & QUANTIZED_PER_AXIS:
         return
-    made = [one for one in templates(operation, PER_TENSOR) if one.runs and one.grid.size == 1]
-    found = list(_retyped([one for one in made if one.is_basic], is_legal))
-    found = found or list(_retyped(made, is_legal))
-    yield from found or _made_of_one_type(operation, is_legal)
+    per_tensor = [one for one in templates(operation, PER_TENSOR) if one.runs and one.grid.size == 1]
+    retyped = list(_retyped([one for one in per_tensor if one.is_basic], is_legal))
+    retyped = retyped or list(_retyped(per_tensor, is_legal))
+    yield from retyped or _of_one_type(operation, is_legal)
 
 
-def _made_of_one_type(operation: str, is_legal: Callable[[Template], bool]) -> Iterator[Template]:
+def _of_one_type(operation: str, is_legal: Callable[[Template], bool]) -> Iterator[Template]:
     """The templates whose types all have an axis of one size."""
     for slices in _SLICES:
         one = _with_axis(TensorType((slices,), PER_TENSOR), 0)

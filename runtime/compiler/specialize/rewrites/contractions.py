@@ -78,11 +78,11 @@ def _factor(
     from .reshaping import broadcast
 
     type, target = tensor_type(value), dict(zip(dims, to, strict=True))
-    kept = sorted(dims)
-    if len(kept) < type.rank:
-        shape = tuple([type.shape[d] for d in kept])
+    ordered = sorted(dims)
+    if len(ordered) < type.rank:
+        shape = tuple([type.shape[d] for d in ordered])
         value = rewriter.create("stablehlo.reshape", [value], type.with_shape(shape))
-    return broadcast(value, [target[d] for d in kept], result, rewriter)
+    return broadcast(value, [target[d] for d in ordered], result, rewriter)
 
 
 def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | None:
