@@ -26,6 +26,8 @@ VARIES: Final = "figures-vary"
 CELL_SECONDS: Final = 300
 """The time that a cell may take."""
 
+_REPORT: Final = re.compile(r"^-+ generated xml file: .* -+\n", re.MULTILINE)
+"""What pytest before version 8 prints with ``-q`` too."""
 _TIME: Final = re.compile(r"\d+(\.\d+)? ?(ns|us|ms|s)\b")
 
 
@@ -83,7 +85,7 @@ def _texts(cell: Any) -> Iterator[str]:
     for output in cell.outputs:
         data = {output.name: output.text} if output.output_type == "stream" else output.get("data", {})
         for kind, text in sorted(data.items()):
-            yield kind if varies else f"{kind}: {_TIME.sub('TIME', text)}"
+            yield kind if varies else f"{kind}: {_TIME.sub('TIME', _REPORT.sub('', text))}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -94,7 +94,7 @@ def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     _set_thresholds(monkeypatch, "kernel", early=1e-3)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     monkeypatch.setattr(tiers, "PAUSE_CALLS", (7, 8))
-    step = _Step(0.001, 0.01)
+    step = _Step(0.001, 0.03)
     chosen = []
     for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
         chosen.append(step.step.run(ONE))
