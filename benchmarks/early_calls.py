@@ -13,16 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .counted_calls import write_program
 from .libraries.declaration import LibraryProgram, library_programs
-from .measuring import figures
+from .measuring import figures, outcomes_of, stored_program
 from .models import Model, examples, models
 
 MARKS = (1.0, 3.0, 10.0, 30.0, 60.0)
@@ -63,10 +61,7 @@ def counted(program: Model, marks: list[float]) -> Counts:
     Raises:
         RuntimeError: a process failed.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_program(folder, program.text, program.inputs)
-        environment = {"NIMBLEHLO_CACHE_DIR": str(folder / "cache"), "JAX_PLATFORMS": "cpu"}
+    with stored_program(program.text, program.inputs) as (name, environment):
         command = [sys.executable, "-m", f"{__package__}.counted_calls"]
         return {
             cache: {
@@ -90,6 +85,11 @@ def row(name: str, counts: Counts) -> str:
             times = ratio(ours, other)
             cells.append(f"{ours}/{other}={'-' if times is None else format(times, '.2f')}")
     return f"{name:38}" + "".join(f"{cell:>22}" for cell in cells)
+
+
+def show(name: str, counts: Counts) -> None:
+    """Print the line of the table."""
+    print(row(name, counts), flush=True)
 
 
 def summary(outcomes: dict[str, Counts]) -> str:
@@ -122,16 +122,8 @@ def main() -> int:
     marks = sorted(options.seconds)
     titles = [f"{cache} {mark:g} s" for cache in CACHES for mark in marks]
     print(f"{'calls of NimbleHLO/XLA:CPU':38}" + "".join(f"{title:>22}" for title in titles), flush=True)
-    outcomes: dict[str, Counts] = {}
-    failures = 0
-    for program in programs(options.only, options.models):
-        try:
-            outcomes[program.name] = counted(program, marks)
-        except RuntimeError as error:
-            failures += 1
-            print(f"{program.name:38} FAILED {error}", flush=True)
-            continue
-        print(row(program.name, outcomes[program.name]), flush=True)
+    chosen = programs(options.only, options.models)
+    outcomes, failures = outcomes_of(chosen, lambda program: counted(program, marks), show)
     print(summary(outcomes) + (f", {failures} failed" if failures else ""))
     if options.json:
         stored: dict[str, Any] = {"seconds": marks, "programs": outcomes}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,12 +66,42 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-Compared = TypeVar("Compared", bound=Named)
+Measured = TypeVar("Measured", bound=Named)
+Outcome = TypeVar("Outcome")
+
+
+def outcomes_of(
+    programs: Iterable[Measured],
+    measure: Callable[[Measured], Outcome],
+    show: Callable[[str, Outcome], None],
+) -> tuple[dict[str, Outcome], int]:
+    """Measure programs, and show each outcome as soon as it is known.
+
+    Args:
+        programs: each is made at its turn.
+        measure: measures one; its error is printed.
+        show: prints the outcome of the program of this name.
+
+    Returns:
+        the outcomes by the programs' names, and how many programs failed.
+    """
+    outcomes: dict[str, Outcome] = {}
+    failures = 0
+    for program in programs:
+        try:
+            outcome = measure(program)
+        except Exception as error:
+            print(f"{program.name:40} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
+            failures += 1
+            continue
+        outcomes[program.name] = outcome
+        show(program.name, outcome)
+    return outcomes, failures
 
 
 def report(
-    programs: Iterable[Compared],
-    compare: Callable[[Compared], Comparison],
+    programs: Iterable[Measured],
+    compare: Callable[[Measured], Comparison],
     other: str,
     print_figures: Callable[[str, Comparison], None] | None = None,
 ) -> int:
@@ -86,23 +116,16 @@ def report(
     Returns:
         1 if a program failed.
     """
-    ratios, failures = [], 0
-    for program in programs:
-        try:
-            times = compare(program)
-        except Exception as error:
-            print(f"{program.name:40} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
-            failures += 1
-            continue
-        ratios.append(times.ratio)
-        if print_figures is not None:
-            print_figures(program.name, times)
-            continue
+
+    def print_times(name: str, times: Comparison) -> None:
         print(
-            f"{program.name:40} {other} {times.other * 1e6:10.1f} µs, NimbleHLO {times.ours * 1e6:10.1f} µs, "
+            f"{name:40} {other} {times.other * 1e6:10.1f} µs, NimbleHLO {times.ours * 1e6:10.1f} µs, "
             f"{times.ratio:7.2f} times as fast",
             flush=True,
         )
+
+    outcomes, failures = outcomes_of(programs, compare, print_figures or print_times)
+    ratios = [times.ratio for times in outcomes.values()]
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         slower = sum(ratio < 1 for ratio in ratios)
@@ -194,6 +217,17 @@ class FreshProcess:
     peak_megabytes: float | None
 
 
+@contextmanager
+def stored_program(text: str, inputs: Sequence[Array]) -> Iterator[tuple[str, dict[str, str]]]:
+    """A folder with a program (`counted_calls.write_program`), and the environment of processes that run it
+    on the CPU and keep compiled code there, of which there is none at first.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_program(folder, text, inputs)
+        yield name, {"NIMBLEHLO_CACHE_DIR": str(folder / "cache"), "JAX_PLATFORMS": "cpu"}
+
+
 def figures(command: list[str], environment: dict[str, str]) -> Any:
     """The JSON that a process prints after the word FIGURES.
 
@@ -218,10 +252,7 @@ def fresh_process(text: str, inputs: list[Array], calls: int = 3, for_seconds: f
 
     It is called at least `calls` times, and for at least `for_seconds`.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_program(folder, text, inputs)
-        environment = {"NIMBLEHLO_CACHE_DIR": str(folder / "cache")}
+    with stored_program(text, inputs) as (name, environment):
         measured = figures([sys.executable, "-c", CHILD, name, str(calls), str(for_seconds)], environment)
     first, *later = measured["times"]
     return FreshProcess(first, later, measured["peak_megabytes"])

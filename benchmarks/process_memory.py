@@ -28,13 +28,11 @@ import argparse
 import json
 import math
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .counted_calls import write_program
 from .early_calls import programs
-from .measuring import figures
+from .measuring import figures, outcomes_of, stored_program
 from .models import Model
 
 SYSTEMS = ("nimblehlo", "xla")
@@ -63,10 +61,7 @@ def added(program: Model, seconds: float) -> Added:
     """
     figures_of = {}
     for system in SYSTEMS:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            write_program(folder, program.text, program.inputs)
-            environment = {"NIMBLEHLO_CACHE_DIR": str(folder / "cache"), "JAX_PLATFORMS": "cpu"}
+        with stored_program(program.text, program.inputs) as (name, environment):
             command = [sys.executable, "-m", f"{__package__}.added_memory", system, name, str(seconds)]
             figures_of[system] = figures(command, environment)
     return figures_of
@@ -82,6 +77,11 @@ def row(name: str, bytes: Added) -> str:
 def ratio(bytes: Added) -> float:
     """NimbleHLO's peak divided by XLA:CPU's."""
     return bytes["nimblehlo"]["peak"] / max(bytes["xla"]["peak"], 1)
+
+
+def show(name: str, bytes: Added) -> None:
+    """Print the line of the table."""
+    print(row(name, bytes), flush=True)
 
 
 def summary(outcomes: dict[str, Added]) -> str:
@@ -106,17 +106,8 @@ def main() -> int:
     options = parser.parse_args()
     titles = "".join(f"{f'{figure} MB':>10}{'XLA':>9}" for figure in FIGURES)
     print(f"{'program':38}{titles}{'peaks':>8}", flush=True)
-    outcomes: dict[str, Added] = {}
-    failures = 0
     chosen = cases(options.cases, options.names) if options.cases else programs(options.names, options.models)
-    for program in chosen:
-        try:
-            outcomes[program.name] = added(program, options.seconds)
-        except RuntimeError as error:
-            failures += 1
-            print(f"{program.name:38} FAILED {error}", flush=True)
-            continue
-        print(row(program.name, outcomes[program.name]), flush=True)
+    outcomes, failures = outcomes_of(chosen, lambda program: added(program, options.seconds), show)
     print(summary(outcomes) + (f", {failures} failed" if failures else ""))
     if options.json:
         options.json.write_text(json.dumps(outcomes, indent=1) + "\n")

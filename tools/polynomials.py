@@ -38,10 +38,10 @@ EXP_STEPS, LONG_EXP_STEPS = 1024, 16
 """Entries of the tables of powers of two between 1 and 2."""
 
 
-FAST_ERFC_SLOPE, FAST_ERFC_OFFSET = 1.7724539041519165, 0.8125
-"""exp(x^2) erfc(x) is nearly 1 / (slope x + offset), with the root of pi as slope."""
-FAST_ERFC_SHIFT, FAST_ERFC_CENTER = 1.5, 0.265625
-"""The variable of its polynomial is 1 / (x + shift) - center."""
+FAST_ERFC_LINE = FAST_ERFC_SLOPE, FAST_ERFC_OFFSET = 1.7724539041519165, 0.8125
+FAST_ERFC_VARIABLE = FAST_ERFC_SHIFT, FAST_ERFC_CENTER = 1.5, 0.265625
+"""What the comments of the constants say. The polynomial's slope is small where erfc begins to use it, so
+that rounding errors of the variable hardly count."""
 
 
 class Approximation(NamedTuple):
@@ -617,6 +617,10 @@ def python_numbers() -> list[str]:
                 ("CBRT_OF_HALF", "cbrt(1 / 2)", mpmath.cbrt(HALF)),
             )
         ],
+        "# exp(x^2) erfc(x) is nearly 1 / (slope x + offset), with the root of pi as slope.\n"
+        + python_constant("FAST_ERFC_LINE", FAST_ERFC_LINE),
+        "# The variable of FAST_ERFC is 1 / (x + shift) - center.\n"
+        + python_constant("FAST_ERFC_VARIABLE", FAST_ERFC_VARIABLE),
         "# pi / 2 in three parts.\n" + python_constant("HALF_PI", successive_parts(mpmath.pi / 2, 3)),
         two_over_pi(29, 7),
     ]

@@ -63,7 +63,7 @@ def test_results_become_tensors_that_share_their_memory(torch_name: str, shape: 
 
 
 @pytest.mark.parametrize("type", [np.float32, ELEMENT_TYPES["bf16"].dtype])
-def test_strides_pass_both_ways(type: Any) -> None:
+def test_strides_are_kept_by_export_and_import(type: Any) -> None:
     array = np.arange(24).astype(type).reshape(4, 6)
     for view in (array.T, array[::2, 1:], np.broadcast_to(array[0], (3, 6)).copy()[:, ::3], array[1:1]):
         (tensor,) = tensors_of([view])

@@ -405,6 +405,16 @@ CBRT_OF_TWO: Final = 1.2599210498948732
 # cbrt(1 / 2).
 CBRT_OF_HALF: Final = 0.7937005259840998
 
+# exp(x^2) erfc(x) is nearly 1 / (slope x + offset), with the root of pi as slope.
+FAST_ERFC_LINE: Final = (
+    1.7724539041519165, 0.8125
+)
+
+# The variable of FAST_ERFC is 1 / (x + shift) - center.
+FAST_ERFC_VARIABLE: Final = (
+    1.5, 0.265625
+)
+
 # pi / 2 in three parts.
 HALF_PI: Final = (
     1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33

@@ -195,7 +195,7 @@ class GraphConversion:
                 operands.append(self._sizes.evaluate(value))
         returned = self._run(self._root, operands)
         positions = {placeholders[number]: number for number in inputs if passes_inputs}
-        passed = [positions.get(node) for node in returned_nodes(self._root.graph)]
+        passed = [positions.get(node) for node in graph_outputs(self._root.graph)]
         return self._finish(inputs, returned, passed)
 
     def _finish(
@@ -379,7 +379,7 @@ def _is_contiguous(node: Any) -> bool:
     return not is_tensor(value) or bool(value.is_contiguous())
 
 
-def returned_nodes(graph: Any) -> list[Any]:
+def graph_outputs(graph: Any) -> list[Any]:
     """What a graph returns: nodes, and values that are known."""
     (output,) = graph.find_nodes(op="output")
     returned = output.args[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from ..coefficients import FAST_ERF, FAST_ERFC, FAST_LOG_ERFC
+from ..coefficients import FAST_ERF, FAST_ERFC, FAST_ERFC_LINE, FAST_ERFC_VARIABLE, FAST_LOG_ERFC
 from ..reals import Real, by_horner, exact_product, exact_sum_ordered, polynomial, scaled, where
 from .exponential import exp_of_sum, scale_and_expm1
 
@@ -18,11 +18,6 @@ _COMPLEMENT_NEAR_END = 0.7
 """Arguments up to which erfc is 1 - erf."""
 _COMPLEMENT_REACH = 10.1
 """erfc of larger arguments is 0."""
-_SLOPE, _OFFSET = 1.7724539041519165, 0.8125
-"""exp(x^2) erfc(x) is nearly 1 / (slope x + offset); the slope is the root of pi."""
-_SHIFT, _CENTER = 1.5, 0.265625
-"""FAST_ERFC is a polynomial in 1 / (x + shift) - center. Its slope is small at the near end, so that the
-rounding errors of the variable hardly count."""
 
 
 def erf(x: Real) -> Real:
@@ -51,11 +46,12 @@ def _tail(a: Real, scale: Callable[[Real, ir.Value], Real]) -> Real:
     """erfc(a), for arguments from the near end on."""
     square, square_low = exact_product(a, a)
     high, low, k = exp_of_sum(-square, -square_low)
+    (slope, offset), (shift, center) = FAST_ERFC_LINE, FAST_ERFC_VARIABLE
     # The dividend: exp(-a^2) (1 + correction).
-    correction = polynomial(1.0 / (a + _SHIFT) - _CENTER, FAST_ERFC)
+    correction = polynomial(1.0 / (a + shift) - center, FAST_ERFC)
     top, top_low = exact_sum_ordered(high, high.fma(correction, low.fma(correction, low)))
-    product, product_low = exact_product(a, _SLOPE)
-    bottom, bottom_low = exact_sum_ordered(product, _OFFSET)
+    product, product_low = exact_product(a, slope)
+    bottom, bottom_low = exact_sum_ordered(product, offset)
     inverse = 1.0 / bottom
     quotient = top * inverse
     rest = (-quotient).fma(bottom, top) + (-quotient).fma(bottom_low + product_low, top_low)
