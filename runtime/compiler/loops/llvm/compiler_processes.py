@@ -131,17 +131,19 @@ class _CompilerProcess:
                 self._lock.release()
 
     def _read_answers(self, continues: Callable[[], bool]) -> None:
-        """Read answers while a condition holds, and the process gives some."""
+        """Read answers while a condition holds, and the process gives some. The thread has the lock."""
         try:
             while self.is_usable and continues():
                 (size,) = ANSWER.unpack(self._read(ANSWER.size))
                 code = self._read(size)
                 self.submitted.popleft().end(code or None)
         except (EOFError, OSError, ValueError):
-            self.end()
+            self._kill()
+            self.close_pipes()
         except BaseException:
             # Part of an answer may have been read.
-            self.end()
+            self._kill()
+            self.close_pipes()
             raise
 
     def _read(self, size: int) -> bytes:
@@ -161,13 +163,21 @@ class _CompilerProcess:
 
     def end(self) -> None:
         """End the process; its compilations have no results."""
+        self._kill()
+        # A thread that waits for an answer, and has the lock, notices that the process has ended, but not
+        # that the pipe is closed on its own side.
+        if self._lock.acquire(timeout=_END_SECONDS):
+            try:
+                self.close_pipes()
+            finally:
+                self._lock.release()
+
+    def _kill(self) -> None:
+        """Kill the process. Its pipes stay open."""
         self.is_usable = False
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECONDS)
-        # Not before: a thread that waits for an answer notices that the process ends, but not that the pipe
-        # is closed on its own side.
-        self.close_pipes()
 
     def close_pipes(self) -> None:
         """Close this process's ends of the pipes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -108,7 +109,19 @@ def test_a_process_that_is_stopped_gives_no_result(
     assert compilation is not None and compilation.result() is None
 
 
-def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(processes: CompilerProcesses) -> None:
+class SlowSelector(selectors.DefaultSelector):
+    """One whose thread is late: what ends meanwhile must not escape it."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        time.sleep(0.2)
+        return super().select(timeout)
+
+
+@pytest.mark.parametrize("selector", [selectors.DefaultSelector, SlowSelector])
+def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch, selector: type[selectors.BaseSelector]
+) -> None:
+    monkeypatch.setattr(compiler_processes.selectors, "DefaultSelector", selector)
     for process in processes._processes:
         process._process.send_signal(signal.SIGSTOP)
     compilation = processes.submit(text(4), False)
