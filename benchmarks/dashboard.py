@@ -2,9 +2,10 @@
 
     python -m benchmarks.dashboard
 
-`overview.html` says what is better or worse than at the last release, needs no network, and links to asv's
-pages and to the text and the plan of each program. asv's page loads scripts from other servers. If npm is
-installed, these scripts are stored beside the page, which then opens without a network.
+`index.html` says what is better or worse than at the last release, needs no network, and links to asv's
+page, `figures.html`, and to the text and the plan of each program that changed. asv's page loads scripts
+from other servers. If npm is installed, these scripts are stored beside the page, which then needs no
+network either. It reads its figures from a server, such as Python's `http.server` on this machine.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import nimblehlo
 
-from .overview import changes, overview_page, reference_of, stored_runs
+from .overview import Section, changes, overview_page, reference_of, stored_runs, stored_units
 from .programs import PROGRAMS, SIZES
 
 CONFIGURATION = Path(__file__).parent / "asv.conf.json"
@@ -33,13 +34,9 @@ SOURCES = (
     re.compile(r"/ajax/libs/(?P<name>[^/]+)/(?P<version>[^/]+)/"),
     re.compile(r"/npm/(?P<name>[^/@]+)@(?P<version>[^/]+)/"),
 )
-STYLE = """<style>
-html { color-scheme: light; }
-body, body *, .btn, .tooltip { font-size: 15px !important; } h1, h2 { font-size: 22px !important; }
-@media (prefers-color-scheme: dark) { html { background: white; filter: invert(0.92) hue-rotate(180deg); } }
-</style>
-"""
-"""Of asv's page: letters that are large enough, and dark where the user prefers that."""
+STYLE = Path(__file__).with_name("asv_pages.css")
+FIGURES = "figures.html"
+"""The name of asv's page in the dashboard, whose first page is the overview."""
 PACKAGES = {"stupidtable": "stupid-table-plugin"}
 """The names that npm has for libraries, where they differ from those in URLs."""
 
@@ -75,9 +72,23 @@ def with_local_scripts(page: str, local: Mapping[str, str]) -> str:
     return REMOTE.sub(replaced, page)
 
 
+def move_asv_page(pages: Path) -> None:
+    """Name asv's page `FIGURES`, give it `STYLE` and a link to the overview, and have its feed follow."""
+    page = (pages / "index.html").read_text()
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    page = page.replace("</head>", f"{viewport}<style>\n{STYLE.read_text()}</style></head>")
+    overview = '<li><a href="index.html">Better or worse</a></li>'
+    page = page.replace('<li id="nav-li-"', f'{overview}\n        <li id="nav-li-"')
+    (pages / FIGURES).write_text(page)
+    (pages / "index.html").unlink()
+    feed = pages / "regressions.xml"
+    if feed.exists():
+        feed.write_text(feed.read_text().replace("index.html#", f"{FIGURES}#"))
+
+
 def store_scripts(pages: Path) -> bool:
     """Store the scripts of other servers in the page's folder; returns whether all could be stored."""
-    index = pages / "index.html"
+    index = pages / FIGURES
     page = index.read_text()
     urls = [match[2] for match in REMOTE.finditer(page)]
     wanted = packages(urls)
@@ -95,32 +106,40 @@ def store_scripts(pages: Path) -> bool:
             if path is not None:
                 shutil.copy(path, pages / path.name)
                 local[url] = path.name
-    index.write_text(with_local_scripts(page, local).replace("</head>", f"{STYLE}</head>"))
+    index.write_text(with_local_scripts(page, local))
     return len(local) == len(urls)
 
 
 def write_overview(results: Path, pages: Path) -> None:
-    """Write ``overview.html``, and ``plans/NAME.html`` for each program that changed.
+    """Write the overview, ``index.html``, and ``plans/NAME.html`` for each program that changed.
 
     Args:
         results: the folder of asv's results.
         pages: the folder of the pages.
     """
     settings = {}
+    released = releases()
     for setting, runs in stored_runs(results).items():
-        reference = reference_of(runs, releases())
-        names = {name for run in runs for name, _ in run.figures}
-        is_speed = {name: name.startswith("ratios.") for name in names}
-        settings[setting] = (reference, runs, changes(runs, reference, is_speed))
-    changed = {one for _, _, found in settings.values() for change in found for one in change.parameters}
+        reference = reference_of(runs, released)
+        found = changes(runs, reference, stored_units(results))
+        settings[setting] = Section(reference, reference.commit in released, runs, found)
+    shown = [change for section in settings.values() for change in section.changes]
+    changed = {one for change in shown for one in change.parameters} & PROGRAMS.keys()
     (pages / "plans").mkdir(parents=True, exist_ok=True)
-    for name in changed & PROGRAMS.keys():
+    for name in changed:
         program = PROGRAMS[name]
         lowered = program.lowered(program.inputs(SIZES[0]))
         page = nimblehlo.compile(lowered).explain(html=True)
         (pages / "plans" / f"{name}.html").write_text(page, encoding="utf-8")
-    page = overview_page(settings, changed & PROGRAMS.keys())
-    (pages / "overview.html").write_text(page, encoding="utf-8")
+    subjects = {commit: subject_of(commit) for commit in {change.commit for change in shown}}
+    page = overview_page(settings, changed, subjects, FIGURES)
+    (pages / "index.html").write_text(page, encoding="utf-8")
+
+
+def subject_of(commit: str) -> str:
+    """The first line of a commit's message; "" if the repository does not have the commit."""
+    command = ["git", "log", "-1", "--format=%s", commit, "--"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=CONFIGURATION.parent).stdout.strip()
 
 
 def releases() -> list[str]:
@@ -135,11 +154,13 @@ def main() -> int:
     """asv's exit status."""
     command = [sys.executable, "-m", "asv", "publish", "--config", str(CONFIGURATION)]
     status = subprocess.run(command).returncode
-    if status == 0:
-        write_overview(PAGES.parent / "results", PAGES)
-    if status == 0 and not store_scripts(PAGES):
-        print("the page loads scripts from other servers: npm could not store them beside it")
-    return status
+    if status:
+        return status
+    move_asv_page(PAGES)
+    write_overview(PAGES.parent / "results", PAGES)
+    if not store_scripts(PAGES):
+        print(f"{FIGURES} loads scripts from other servers: npm could not store them beside it")
+    return 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,9 @@ from nimblehlo.inspection.profiling.profile import duration
 CHANGE: Final = 1.1
 """The factor from which figures of two commits count as different: asv's own limit for regressions."""
 
+COSTS: Final = ("seconds", "bytes", "MB")
+"""The units of figures of which less is better; the others are speeds."""
+
 _STYLE: Final = """
 :root { color-scheme: light dark; }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem; font: 16px/1.5 system-ui;
@@ -22,7 +25,7 @@ body { margin: 0 auto; max-width: 60rem; padding: 1rem; font: 16px/1.5 system-ui
 div.table { overflow-x: auto; } table { border-collapse: collapse; }
 td, th { text-align: left; padding: .15rem .9rem .15rem 0; white-space: nowrap; vertical-align: top;
   border-bottom: 1px solid #8884; }
-td.name { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+td.name, td.commit { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 h1, h2 { overflow-wrap: anywhere; }
 @media (max-width: 700px) {
   tr { display: block; padding: .5rem 0; border-bottom: 1px solid #8884; } th { display: none; }
@@ -43,6 +46,7 @@ class Change(NamedTuple):
         before, after: the figure at the reference and now.
         factor: how many times as good it is now: less than 1 is worse.
         commit: the commit with the largest step in that direction.
+        unit: of the figure; "" if asv has stored none.
     """
 
     benchmark: str
@@ -51,6 +55,23 @@ class Change(NamedTuple):
     after: float
     factor: float
     commit: str
+    unit: str = ""
+
+
+class Section(NamedTuple):
+    """What the page says of a machine and an environment.
+
+    Attributes:
+        reference: the run with which the last one is compared.
+        is_released: whether that is the run of a release.
+        runs: in the order of their commits.
+        changes: the figures that differ, the worst first.
+    """
+
+    reference: Run
+    is_released: bool
+    runs: Sequence[Run]
+    changes: Sequence[Change]
 
 
 class Run(NamedTuple):
@@ -88,6 +109,17 @@ def stored_runs(results: Path) -> dict[str, list[Run]]:
     return runs
 
 
+def stored_units(results: Path) -> dict[str, str]:
+    """The unit of each benchmark that asv knows.
+
+    Args:
+        results: the folder of asv's results.
+    """
+    known = results / "benchmarks.json"
+    stored = json.loads(known.read_text()) if known.exists() else {}
+    return {name: fields.get("unit", "") for name, fields in stored.items() if isinstance(fields, dict)}
+
+
 def _figures(stored: Mapping[str, Any]) -> Iterator[tuple[tuple[str, tuple[str, ...]], float]]:
     columns = stored["result_columns"]
     for benchmark, row in stored["results"].items():
@@ -108,25 +140,25 @@ def reference_of(runs: Sequence[Run], releases: Sequence[str]) -> Run:
     return next((run for run in reversed(runs[:-1]) if run.commit in releases), runs[0])
 
 
-def changes(runs: Sequence[Run], reference: Run, is_speed: Mapping[str, bool]) -> list[Change]:
+def changes(runs: Sequence[Run], reference: Run, units: Mapping[str, str]) -> list[Change]:
     """The figures of the last run that differ from the reference by `CHANGE`, the worst first.
 
     Args:
         runs: in the order of their commits, of which the last one is compared.
         reference: one of them.
-        is_speed: by benchmark whether more is better; False where it is not listed.
+        units: of benchmarks; more is better of what is not among `COSTS`. What is not listed is a time.
     """
     last, found = runs[-1], []
     for key, after in last.figures.items():
         before = reference.figures.get(key)
         if before is None:
             continue
-        more_is_better = is_speed.get(key[0], False)
-        factor = after / before if more_is_better else before / after
+        unit = units.get(key[0], "")
+        factor = before / after if not unit or unit in COSTS else after / before
         if max(factor, 1 / factor) >= CHANGE:
             between = runs[runs.index(reference) :]
             commit = _largest_step(between, key, rises=after > before)
-            found.append(Change(key[0], key[1], before, after, factor, commit))
+            found.append(Change(key[0], key[1], before, after, factor, commit, unit))
     return sorted(found, key=lambda change: change.factor)
 
 
@@ -141,57 +173,62 @@ def _largest_step(runs: Sequence[Run], key: tuple[str, tuple[str, ...]], rises: 
 
 
 def overview_page(
-    settings: Mapping[str, tuple[Run, Sequence[Run], Sequence[Change]]], plans: set[str]
+    settings: Mapping[str, Section], plans: Set[str], subjects: Mapping[str, str], figures: str
 ) -> str:
     """The page as HTML that loads nothing.
 
     Args:
-        settings: for each machine and environment the reference, its runs and the changes.
+        settings: the machines and environments.
         plans: the programs that have a page with their text and plan, ``plans/NAME.html``.
+        subjects: the first lines of the messages of commits.
+        figures: the page that plots a benchmark, which its hash names.
     """
-    sections = "".join(_section(setting, *parts, plans) for setting, parts in settings.items())
+    sections = "".join(
+        _section(setting, section, plans, subjects, figures) for setting, section in settings.items()
+    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>NimbleHLO: better or worse</title><style>{_STYLE}</style></head><body>"
         "<h1>Better or worse since the last release</h1>"
-        '<p><a href="index.html">All figures over the commits</a></p>'
+        f'<p><a href="{figures}">All figures over the commits</a></p>'
         f"{sections or '<p>There are no figures.</p>'}</body></html>\n"
     )
 
 
 def _section(
-    setting: str, reference: Run, runs: Sequence[Run], found: Sequence[Change], plans: set[str]
+    setting: str, section: Section, plans: Set[str], subjects: Mapping[str, str], figures: str
 ) -> str:
+    reference, is_released, runs, found = section
     worse = sum(change.factor < 1 for change in found)
     same = len(runs[-1].figures.keys() & reference.figures.keys()) - len(found)
-    rows = "".join(_row(change, plans) for change in found)
+    rows = "".join(_row(change, plans, subjects, figures) for change in found)
     heads = "".join(f"<th>{name}</th>" for name in ("", "benchmark", "before", "now", "since", "plan"))
     table = f'<div class="table"><table><tr>{heads}</tr>{rows}</table></div>' if found else ""
+    role = "the last release" if is_released else "the first commit with figures: no release has any"
     return (
-        f"<h2>{escape(setting)}</h2><p>{escape(runs[-1].commit[:8])} against {escape(reference.commit[:8])}: "
-        f"{worse} worse, {len(found) - worse} better, {same} within {CHANGE:g} times.</p>{table}"
+        f"<h2>{escape(setting)}</h2><p>{escape(runs[-1].commit[:8])} against {escape(reference.commit[:8])} "
+        f"({role}): {worse} worse, {len(found) - worse} better, {same} within {CHANGE:g} times.</p>{table}"
     )
 
 
-def _row(change: Change, plans: set[str]) -> str:
+def _row(change: Change, plans: Set[str], subjects: Mapping[str, str], figures: str) -> str:
     kind = "worse" if change.factor < 1 else "better"
     times = change.factor if change.factor >= 1 else 1 / change.factor
     name = f"{change.benchmark}({', '.join(change.parameters)})"
     program = next((one for one in change.parameters if one in plans), None)
     link = "" if program is None else f'<a href="plans/{escape(program)}.html">text and plan</a>'
-    before, after = (_shown(change.benchmark, value) for value in (change.before, change.after))
+    since = f"{change.commit[:8]} {subjects.get(change.commit, '')}".rstrip()
+    before, after = (_shown(value, change.unit) for value in (change.before, change.after))
     return (
         f'<tr><td class="{kind}">{times:.2f} times {kind}</td>'
-        f'<td class="name"><a href="index.html#{escape(change.benchmark)}">{escape(name)}</a></td>'
+        f'<td class="name"><a href="{figures}#{escape(change.benchmark)}">{escape(name)}</a></td>'
         f'<td class="number" title="before">{before}</td><td class="number" title="now">{after}</td>'
-        f'<td title="since">{escape(change.commit[:8])}</td><td>{link}</td></tr>'
+        f'<td class="commit" title="since">{escape(since)}</td><td>{link}</td></tr>'
     )
 
 
-def _shown(benchmark: str, value: float) -> str:
-    """A figure with its unit, where the benchmark's name tells it, as asv takes it."""
-    name = benchmark.rpartition(".")[2]
-    if name.startswith("time_"):
+def _shown(value: float, unit: str) -> str:
+    if unit == "seconds":
         return duration(value)
-    return f"{value / 2**20:.3g} MiB" if name.startswith("peakmem_") else f"{value:.3g}"
+    return f"{value / 2**20:.3g} MiB" if unit == "bytes" else f"{value:.3g} {unit}".rstrip()

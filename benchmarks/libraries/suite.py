@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..ratios import SPEED_UP_UNIT
 from .__main__ import measured_in_process
 from .declaration import library_programs
 from .measurement import Measurement
@@ -36,3 +37,6 @@ class Libraries:
         """Memory for temporary values."""
         outcome = measured[name]
         return outcome.temporaries if isinstance(outcome, Measurement) else None
+
+    track_warm_ratio.unit = track_first_ratio.unit = SPEED_UP_UNIT
+    track_temporary_bytes.unit = "bytes"

@@ -15,7 +15,8 @@ from benchmarks.overview import Run, changes, reference_of, stored_runs
 from tests.support import browser
 
 TIME = "calls.WarmCalls.time_call"
-RATIO = "ratios.Xla.track_ratio"
+RATIO = "jax_platform.JaxPlatform.track_ratio"
+UNITS = {TIME: "seconds", RATIO: "times as fast"}
 
 
 def store(folder: Path, commit: str, date: int, times: list[float | None], ratio: float) -> None:
@@ -43,7 +44,8 @@ def results(tmp_path: Path) -> Path:
     store(folder, "d", 4, [2.0, 2.1], 4.1)
     store(folder, "e", 5, [2.0, None], 8.0)
     (folder / "machine.json").write_text("{}")
-    (folder.parent / "benchmarks.json").write_text("{}")
+    units = {name: {"unit": unit} for name, unit in UNITS.items()}
+    (folder.parent / "benchmarks.json").write_text(json.dumps({"version": 2, **units}))
     return folder.parent
 
 
@@ -55,6 +57,11 @@ def test_runs_are_in_the_order_of_their_commits(results: Path) -> None:
     assert (TIME, ("dot_float32", "small")) not in runs[-1].figures
 
 
+def test_units_are_those_that_asv_has_stored(results: Path, tmp_path: Path) -> None:
+    assert overview.stored_units(results) == UNITS
+    assert overview.stored_units(tmp_path) == {}
+
+
 def test_the_reference_is_the_last_release(results: Path) -> None:
     (runs,) = stored_runs(results).values()
     assert reference_of(runs, ["a" * 8, "b" * 8]).commit == "b" * 8
@@ -63,7 +70,7 @@ def test_the_reference_is_the_last_release(results: Path) -> None:
 
 def test_changes_name_the_commit(results: Path) -> None:
     (runs,) = stored_runs(results).values()
-    worse, better = changes(runs, runs[1], {RATIO: True})
+    worse, better = changes(runs, runs[1], UNITS)
     assert (worse.benchmark, worse.factor, worse.commit[0]) == (TIME, 0.5, "d")
     assert (better.benchmark, better.factor, better.commit[0]) == (RATIO, 2.0, "e")
 
@@ -78,11 +85,11 @@ def test_small_changes_are_noise(now: float, count: int) -> None:
 def test_the_page_links_to_programs(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dashboard, "releases", lambda: ["b" * 8])
     dashboard.write_overview(results, tmp_path)
-    page = tmp_path / "overview.html"
+    page = tmp_path / "index.html"
     text = page.read_text()
-    assert "1 worse, 1 better, 0 within 1.1 times" in text
-    assert f'2.00 times worse</td><td class="name"><a href="index.html#{TIME}">' in text
-    assert 'title="before">1 s</td>' in text and 'title="now">8</td>' in text
+    assert "eeeeeeee against bbbbbbbb (the last release): 1 worse, 1 better, 0 within 1.1 times" in text
+    assert f'2.00 times worse</td><td class="name"><a href="figures.html#{TIME}">' in text
+    assert 'title="before">1 s</td>' in text and 'title="now">8 times as fast</td>' in text
     (plan,) = set(re.findall(r'href="(plans/[^"]*)"', text))
     assert "stablehlo.gather" in (tmp_path / plan).read_text()
     assert not re.findall(r"https?://|<script", text)
@@ -90,6 +97,25 @@ def test_the_page_links_to_programs(results: Path, tmp_path: Path, monkeypatch: 
         assert not browser.faults([page])
 
 
+def test_a_change_names_the_subject_of_its_commit(results: Path) -> None:
+    (runs,) = stored_runs(results).values()
+    section = overview.Section(runs[1], False, runs, changes(runs, runs[1], {}))
+    text = overview.overview_page({"desktop": section}, set(), {"d" * 8: "Take <longer>"}, "figures.html")
+    assert "dddddddd Take &lt;longer&gt;</td>" in text
+    assert "(the first commit with figures: no release has any)" in text
+
+
+def test_the_page_of_asv_leads_back_to_the_overview(tmp_path: Path) -> None:
+    page = '<head></head><body><ul><li id="nav-li-" class="active"><a href="#/">Grid</a></li></ul></body>'
+    (tmp_path / "index.html").write_text(page)
+    (tmp_path / "regressions.xml").write_text('<link href="index.html#calls?commits=1"/>')
+    dashboard.move_asv_page(tmp_path)
+    assert not (tmp_path / "index.html").exists()
+    moved = (tmp_path / dashboard.FIGURES).read_text()
+    assert '<a href="index.html">Better or worse</a>' in moved and "max-width: 700px" in moved
+    assert (tmp_path / "regressions.xml").read_text() == '<link href="figures.html#calls?commits=1"/>'
+
+
 def test_without_figures(tmp_path: Path) -> None:
-    assert "There are no figures" in overview.overview_page({}, set())
+    assert "There are no figures" in overview.overview_page({}, set(), {}, "figures.html")
     assert stored_runs(tmp_path) == {}
