@@ -12,7 +12,7 @@ from ..api import compile
 from ..errors import NimbleError
 from ..inspection.plan_page import read_profile
 from ..inspection.profiling.profile import duration
-from ..inspection.tables import Table, Terminal, coloured, fitted, terminal
+from ..inspection.tables import Table, Terminal, coloured, fitted, terminal, wrapped
 from .model_explorer import add_model_explorer, store_graphs, store_profile
 from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
 
@@ -119,7 +119,7 @@ def _plan_lines(heading: str, table: Table, output: Terminal) -> list[str]:
     title, *lines = heading.splitlines()
     return [
         coloured(fitted(title, output), "head", output),
-        *[fitted(line, output) for line in lines],
+        *[line for text in lines for line in wrapped(text, output)],
         *table.lines(output),
     ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Final, Literal
 
@@ -15,7 +16,7 @@ Style = Literal["", "good", "bad", "quiet"]
 """What a row says: that something is as it should be, that it is not, or that it matters less."""
 
 MIN_WIDTH: Final = 12
-"""Characters that a shortened column keeps at least."""
+"""Characters that a shortened column keeps at least, where it states no other number."""
 
 _GAP: Final = "  "
 _ELLIPSIS: Final = "..."
@@ -68,11 +69,18 @@ class Column(Record):
         title: its heading.
         right: whether its cells are aligned to the right.
         shrinks: whether its cells are shortened in the middle if the table does not fit; in HTML they wrap.
+        least: characters that it keeps if it shrinks.
+        rank: 0: the column is always shown. Others are left out where even shortened cells do not fit, the
+            highest rank first.
+        short: a shorter text of a cell, for windows that the table does not fit.
     """
 
     title: str
     right: bool = False
     shrinks: bool = False
+    least: int = MIN_WIDTH
+    rank: int = 0
+    short: Callable[[str], str] | None = None
 
 
 class Table(Record):
@@ -94,37 +102,48 @@ class Table(Record):
         Args:
             output: the width that the lines fit, and whether they are coloured.
         """
-        widths = self._widths(output.width)
-        heads = self._line([column.title for column in self.columns], widths)
-        lines = [coloured(heads, "head", output)]
-        for number, row in enumerate(self.rows):
-            style = self.styles[number] if self.styles else ""
-            lines.append(coloured(self._line(row, widths), style, output))
+        cells = [[column.title for column in self.columns], *self.rows]
+        widths = _natural_widths(cells)
+        numbers = list(range(len(widths)))
+        if output.width is not None and _extent(numbers, widths) > output.width:
+            cells[1:] = [self._short(row) for row in self.rows]
+            numbers, widths = self._layout(_natural_widths(cells), output.width)
+        lines = [coloured(self._line(cells[0], numbers, widths), "head", output)]
+        for index, row in enumerate(cells[1:]):
+            style = self.styles[index] if self.styles else ""
+            lines.append(coloured(self._line(row, numbers, widths), style, output))
         return lines
 
-    def _widths(self, width: int | None) -> list[int]:
-        """The width of each column; those that shrink share what is missing, the widest first."""
-        cells = [[column.title for column in self.columns], *self.rows]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        if width is None:
-            return widths
-        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
-        shrinking = [number for number, column in enumerate(self.columns) if column.shrinks]
-        while excess > 0 and shrinking:
-            widest = max(shrinking, key=lambda number: widths[number])
-            if widths[widest] <= MIN_WIDTH:
+    def _short(self, row: Sequence[str]) -> list[str]:
+        pairs = zip(self.columns, row, strict=True)
+        return [cell if column.short is None else column.short(cell) for column, cell in pairs]
+
+    def _layout(self, widths: list[int], width: int) -> tuple[list[int], list[int]]:
+        """The columns that fit a window, and the width of every column."""
+        numbers = list(range(len(widths)))
+        pairs = zip(self.columns, widths, strict=True)
+        least = [min(wide, column.least) if column.shrinks else wide for column, wide in pairs]
+        while _extent(numbers, least) > width:
+            last = max(numbers, key=lambda number: self.columns[number].rank)
+            if not self.columns[last].rank:
                 break
-            others = [widths[number] for number in shrinking if widths[number] < widths[widest]]
-            step = min(excess, widths[widest] - max([MIN_WIDTH, *others])) or 1
+            numbers.remove(last)
+        excess = _extent(numbers, widths) - width
+        while excess > 0 and (wider := [number for number in numbers if widths[number] > least[number]]):
+            # The widest columns share what is missing.
+            widest = max(wider, key=lambda number: widths[number])
+            others = [widths[number] for number in wider if widths[number] < widths[widest]]
+            step = min(excess, widths[widest] - max([least[widest], *others])) or 1
             widths[widest] -= step
             excess -= step
-        return widths
+        return numbers, widths
 
-    def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
+    def _line(self, row: Sequence[str], numbers: Sequence[int], widths: Sequence[int]) -> str:
         cells = []
-        for column, cell, width in zip(self.columns, row, widths, strict=True):
-            text = shortened(cell, width)
-            cells.append(text.rjust(width) if column.right else text.ljust(width))
+        for number in numbers:
+            text = shortened(row[number], widths[number])
+            is_right = self.columns[number].right
+            cells.append(text.rjust(widths[number]) if is_right else text.ljust(widths[number]))
         return _GAP.join(cells).rstrip()
 
     def html(self) -> str:
@@ -136,6 +155,34 @@ class Table(Record):
             style = self.styles[number] if self.styles else ""
             rows.append(f'<tr class="{style}">{cells}</tr>' if style else f"<tr>{cells}</tr>")
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def short_operation(name: str) -> str:
+    """The name of an operation without its dialect."""
+    return name.partition(".")[2] or name
+
+
+def short_types(types: str) -> str:
+    """The types of the results alone."""
+    return types.rpartition(" -> ")[2]
+
+
+STEP_COLUMNS: Final = (
+    Column("step", shrinks=True, least=10),
+    Column("operation", shrinks=True, short=short_operation),
+    Column("types", shrinks=True, least=20, rank=2, short=short_types),
+)
+"""What tables of steps begin with: the step's path, its operation, the types of its operands and results."""
+
+
+def _natural_widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    """The width of each column in which no cell is cut."""
+    return [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+
+def _extent(numbers: Sequence[int], widths: Sequence[int]) -> int:
+    """Characters of a line with some of the columns."""
+    return sum(widths[number] for number in numbers) + len(_GAP) * (len(numbers) - 1)
 
 
 def _cell(tag: str, column: Column, text: str) -> str:
@@ -156,6 +203,13 @@ def shortened(text: str, width: int) -> str:
 def fitted(text: str, output: Terminal) -> str:
     """A line that fits the window."""
     return text if output.width is None else shortened(text, output.width)
+
+
+def wrapped(text: str, output: Terminal) -> list[str]:
+    """A sentence in lines that fit the window."""
+    if output.width is None:
+        return [text]
+    return textwrap.wrap(text, output.width, subsequent_indent="  ") or [""]
 
 
 def coloured(text: str, style: Style | Literal["head"], output: Terminal) -> str:

@@ -49,6 +49,31 @@ def test_columns_keep_a_least_width() -> None:
     assert "tenso...f32>" in row
 
 
+@pytest.mark.parametrize(
+    ("width", "heads"),
+    [
+        (40, ["time", "GB/s", "operation", "how"]),
+        (37, ["time", "GB/s", "operation", "how"]),
+        (36, ["time", "operation", "how"]),
+        (30, ["time", "operation", "how"]),
+        (29, ["operation", "how"]),
+        (10, ["operation", "how"]),
+    ],
+)
+def test_columns_are_left_out_by_their_ranks(width: int, heads: list[str]) -> None:
+    columns = [
+        Column("time", right=True, rank=1),
+        Column("GB/s", right=True, rank=2),
+        Column("operation", shrinks=True, least=9),
+        Column("how", shrinks=True),
+    ]
+    table = Table(columns, [["1.5 s", "12.25", "stablehlo.add", "one loop over rows for divide"]])
+    head, row = table.lines(Terminal(width))
+    assert head.split() == heads
+    assert len(row) <= max(width, 9 + 2 + MIN_WIDTH)
+    assert table.lines()[0].split() == ["time", "GB/s", "operation", "how"]
+
+
 def test_texts_are_shortened_in_the_middle() -> None:
     assert shortened("abcdefghij", 10) == "abcdefghij"
     assert shortened("abcdefghij", 9) == "abc...hij"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ...inspection.tables import Column, Style, Table
+from ...inspection.tables import Column, Style, Table, short_operation
 from ...program.ir import Operation, source_line
 from ...program.ir.record import Record
 from ...types import Array
@@ -83,7 +83,7 @@ def checks_table(checks: Sequence[OperationCheck]) -> Table:
     differing = [check for check in checks if check.ulps or not check.is_within]
     differing.sort(key=lambda check: (check.is_within, -check.ulps))
     columns = (
-        Column("operation", shrinks=True),
+        Column("operation", shrinks=True, short=short_operation),
         Column("ulps", right=True),
         Column("bound"),
         Column("runs", right=True),

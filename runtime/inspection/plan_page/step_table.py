@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...compiler.plan import Plan
-from ..tables import Column, Table
+from ..tables import STEP_COLUMNS, Column, Table
 
 
 def plan_table(plan: Plan) -> Table:
     """A row for each step, those of regions after the step that has them."""
-    columns = (
-        Column("step"),
-        Column("operation", shrinks=True),
-        Column("types", shrinks=True),
-        Column("how"),
-        Column("why", shrinks=True),
-    )
+    columns = (*STEP_COLUMNS, Column("how"), Column("why", shrinks=True, least=16))
     return Table(columns, list(_rows(plan, "")))
 
 

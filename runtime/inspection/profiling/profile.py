@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from ...kernels.launch.spans import Span
 from ...types import Array
-from ..tables import Column, Table, Terminal, fitted, report_html
+from ..tables import STEP_COLUMNS, Column, Table, Terminal, fitted, report_html, wrapped
 from .bound import Bound
 from .chrome_trace import Interval, events
 from .machine import Machine
@@ -121,16 +126,19 @@ class Profile:
             rows: maximum number of steps that are shown; None: all.
             output: the width that its lines fit, and whether they are coloured.
         """
-        summary = [fitted(line, output) for line in self.summary()]
+        program, *sentences = self.summary()
+        summary = [fitted(program, output), *chain.from_iterable(wrapped(text, output) for text in sentences)]
         return "\n".join([*summary, "", *self.steps_table(rows).lines(output), *self._rest_lines(rows)])
 
     def summary(self) -> list[str]:
         """The program, its calls and the machine, a line for each."""
         calls = len(self.call_seconds)
+        median, slowest = duration(statistics.median(self.call_seconds)), duration(max(self.call_seconds))
+        spread = f" (the median {median}, the slowest {slowest})" if calls > 1 else ""
         return [
             f"{self.program}",
             *self._warm_up_lines(),
-            f"{calls} call{'' if calls == 1 else 's'} in {duration(self.seconds)}, "
+            f"{calls} call{'' if calls == 1 else 's'} in {duration(self.seconds)}{spread}, "
             f"of which {duration(self.outside_steps)} outside of steps",
             f"machine: {self.machine.bytes_per_second / 1e9:.1f} GB/s, "
             f"{self.machine.multiplications_per_second / 1e9:.1f} G multiply-adds/s (f32), "
@@ -154,9 +162,10 @@ class Profile:
         Args:
             rows: maximum number of steps that are shown; None: all.
         """
-        columns = [Column(title, right=True) for title in ("time", "%", "calls", "a call", "GB/s", "share")]
-        columns += [Column("step"), Column("operation")]
-        columns += [Column(title, shrinks=True) for title in ("types", "how", "at")]
+        ranks = {"time": 0, "%": 1, "calls": 5, "a call": 6, "GB/s": 7, "share": 3}
+        columns = [Column(title, right=True, rank=rank) for title, rank in ranks.items()]
+        columns += [*STEP_COLUMNS, Column("how", shrinks=True, least=16)]
+        columns += [Column("at", shrinks=True, least=16, rank=4)]
         return Table(columns, [self._row(step) for step in self.slowest(rows)])
 
     def _rest_lines(self, rows: int | None) -> list[str]:
@@ -170,7 +179,21 @@ class Profile:
         for kind in dict.fromkeys(span.kind for span in waits):
             seconds = sum(span.seconds for span in waits if span.kind == kind)
             lines.append(f"{duration(seconds):>9} {self._percent(seconds):5.1f}  of these to {kind}")
+        if beside := self._seconds_beside_compiling():
+            told = "of these while other threads compiled, which slows calls"
+            lines.append(f"{duration(beside):>9} {self._percent(beside):5.1f}  {told}")
         return lines
+
+    def _seconds_beside_compiling(self) -> float:
+        """Seconds of the calls in which other threads compiled or loaded code."""
+        starts = np.array(self.call_starts)
+        ends = starts + np.array(self.call_seconds)
+        others = [span for span in self.spans if span.thread != self.thread and span.kind != "wait"]
+        seconds, counted = 0.0, -math.inf
+        for span in sorted(others, key=lambda span: span.start):
+            start, counted = max(span.start, counted), max(span.start + span.seconds, counted)
+            seconds += float(np.maximum(np.minimum(ends, counted) - np.maximum(starts, start), 0).sum())
+        return seconds
 
     def _repr_html_(self) -> str:
         """The summary and the slowest steps for a notebook."""

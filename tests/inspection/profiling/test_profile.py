@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,22 @@ def test_impossible_numbers_of_calls(calls: int, warm_up: int) -> None:
     executable = nimblehlo.compile(LOOP)
     with pytest.raises(ValueError, match="must be at least"):
         executable.profile([np.int32(1), np.ones(300, np.float32)], calls=calls, warm_up=warm_up)
+
+
+def test_a_table_tells_what_other_threads_compiled_meanwhile() -> None:
+    profile = replace(profile_of_loop(), call_starts=[0.0, 10.0], call_seconds=[3.0, 2.0], thread=1, spans=[])
+    assert "other threads" not in profile.table()
+    assert "2 calls in 5 s (the median 2.5 s, the slowest 3 s), of which" in profile.table()
+    spans = [
+        Span("compile", "a", 2, "other", 1.0, 3.0),
+        Span("load", "b", 3, "another", 2.5, 8.0),  # shares a part of a, and reaches into the second call
+        Span("wait", "c", 2, "other", 11.0, 1.0),
+        Span("compile", "d", 1, "this", 0.0, 1.0),
+    ]
+    lines = replace(profile, spans=spans).table().splitlines()
+    last = " ".join(lines[-1].split())
+    assert last == "2.5 s 50.0 of these while other threads compiled, which slows calls"
+    assert lines[-2].split()[:2] == ["1", "s"] and "of these to compile" in lines[-2]
 
 
 def test_compilations_are_spans() -> None:
