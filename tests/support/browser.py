@@ -27,7 +27,10 @@ WIDTHS: Final = (400, 800, 1300)
 MIN_FONT_PIXELS: Final = 11 * 96 / 72
 """11 points."""
 
-_FINDINGS: Final = ("small", "outside", "cut")
+MIN_CONTRAST: Final = 4.5
+"""Of text to what is behind it: WCAG 2.2, success criterion 1.4.3 (level AA); 3 for large letters."""
+
+_FINDINGS: Final = ("small", "outside", "cut", "faint")
 
 _NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -44,7 +47,39 @@ function measured(frame) {
     return false;
   };
   const isShown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-  const small = [], outside = [], cut = [];
+  const painter = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const colours = new Map();
+  const channels = (text) => { // red, green, blue from 0 to 255, and how opaque the colour is
+    if (!colours.has(text)) {
+      painter.clearRect(0, 0, 1, 1);
+      painter.fillStyle = text;
+      painter.fillRect(0, 0, 1, 1);
+      const [red, green, blue, alpha] = painter.getImageData(0, 0, 1, 1).data;
+      colours.set(text, [red, green, blue, alpha / 255]);
+    }
+    return colours.get(text);
+  };
+  const over = (upper, lower, share = upper[3]) =>
+    [0, 1, 2].map((index) => upper[index] * share + lower[index] * (1 - share));
+  const behind = (one) => {
+    const layers = [];
+    for (let outer = one; outer; outer = outer.parentElement) {
+      layers.push(channels(view.getComputedStyle(outer).backgroundColor));
+      if (layers.at(-1)[3] === 1) break;
+    }
+    return layers.reverse().reduce((lower, upper) => over(upper, lower), [255, 255, 255]);
+  };
+  const opacity = (one) => (one ? view.getComputedStyle(one).opacity * opacity(one.parentElement) : 1);
+  const luminance = (colour) => {
+    const linear = colour.map((one) => (one <= 10 ? one / 3294.6 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const contrast = (one, style) => {
+    const back = behind(one), text = channels(style.color);
+    const both = [luminance(back), luminance(over(text, back, text[3] * opacity(one)))];
+    return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+  };
+  const small = [], outside = [], cut = [], faint = [];
   for (const one of page.body.querySelectorAll("*")) {
     if (!isShown(one) || ["SCRIPT", "STYLE", "NOSCRIPT", "OPTION"].includes(one.tagName)) continue;
     const style = view.getComputedStyle(one), bounds = one.getBoundingClientRect();
@@ -52,6 +87,9 @@ function measured(frame) {
     const hasText = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
     const size = parseFloat(style.fontSize); // 0: links that are as large as their card have no letters
     if (hasText && size && size < MIN_FONT - 0.01) small.push(`${style.fontSize} ${name(one)}`);
+    const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const ratio = hasText && size ? contrast(one, style) : MIN_CONTRAST;
+    if (ratio < (isLarge ? 3 : MIN_CONTRAST) - 0.01) faint.push(`${ratio.toFixed(1)} ${name(one)}`);
     const isWide = hasText || ["TABLE", "IMG"].includes(one.tagName);
     if (isWide && bounds.right > width + 1 && !scrolls(one))
       outside.push(`${Math.round(bounds.right)} ${name(one)}`);
@@ -63,7 +101,7 @@ function measured(frame) {
     return (0.3 * red + 0.59 * green + 0.11 * blue) / 255;
   };
   const style = view.getComputedStyle(page.body);
-  return { width, scrolls_to: page.documentElement.scrollWidth, small, outside, cut,
+  return { width, scrolls_to: page.documentElement.scrollWidth, small, outside, cut, faint,
     text_light: light(style.color), page_light: light(style.backgroundColor), script: EXPRESSION };
 }
 onload = () => setTimeout(() => {
@@ -104,10 +142,12 @@ def measure(
     Returns:
         For each page and each width: ``small``: elements with text of less than 11 points; ``outside``:
         texts, tables and pictures that end beyond the window; ``cut``: texts that are hidden in part;
+        ``faint``: texts whose colour is too close to what is behind them;
         ``scrolls_to``: the width of the document; ``text_light``, ``page_light``: how light text and page
         are, from 0 to 1.
     """
-    script = _MEASURE.replace("MIN_FONT", str(MIN_FONT_PIXELS)).replace("EXPRESSION", expression)
+    script = _MEASURE.replace("MIN_FONT", str(MIN_FONT_PIXELS))
+    script = script.replace("MIN_CONTRAST", str(MIN_CONTRAST)).replace("EXPRESSION", expression)
     frames = "".join(
         f'<iframe src="{escape(path.resolve().as_uri())}"'
         f' style="width:{width}px;height:900px;border:0"></iframe>'

@@ -20,6 +20,9 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
             "<div style='width: 50px; overflow: hidden; white-space: nowrap'>a long text</div>",
             "cut: div",
         ),
+        "faint": ("<p style='color: #888; background: #aaa'>text</p>", "faint: 1.5 p"),
+        "faded": ("<p style='opacity: 0.3'>text</p>", "faint: "),
+        "large": ("<p style='font-size: 24px; color: #555; background: #bbb'>text</p>", ""),
         "scrolled": (
             "<div style='overflow-x: auto'><table style='width: 900px'><tr><td>cell</table></div>",
             "",
