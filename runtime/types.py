@@ -420,16 +420,34 @@ class TokenType(_ValueType):
         return "!stablehlo.token"
 
 
-class TupleType(_ValueType):
+class _NestedType(_ValueType):
+    """Base of the types of several types, which may share them; the text, which may be long, is made once."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self) -> None:
+        self._text: str | None = None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            self._text = self._make_text()
+        return self._text
+
+    def _make_text(self) -> str:
+        raise NotImplementedError
+
+
+class TupleType(_NestedType):
     """The type of tuples of values."""
 
     __slots__ = ("types",)
     category = TUPLE
 
     def __init__(self, types: Iterable[Type]) -> None:
+        super().__init__()
         self.types = tuple(types)
 
-    def __str__(self) -> str:
+    def _make_text(self) -> str:
         return f"tuple<{', '.join(map(str, self.types))}>"
 
 
@@ -447,16 +465,17 @@ class BufferType(_ValueType):
         return f"memref<{''.join(f'{_size_text(size)}x' for size in self.shape)}{self.element_type}>"
 
 
-class FutureType(_ValueType):
+class FutureType(_NestedType):
     """The type of an asynchronous operation's pending results."""
 
     __slots__ = ("types",)
     category = FUTURE
 
     def __init__(self, types: Iterable[Type]) -> None:
+        super().__init__()
         self.types = tuple(types)
 
-    def __str__(self) -> str:
+    def _make_text(self) -> str:
         return f"!stablehlo.future<{', '.join(map(str, self.types))}>"
 
 
@@ -486,17 +505,18 @@ class OpaqueType(_ValueType):
         return self.text
 
 
-class FunctionType(_ValueType):
+class FunctionType(_NestedType):
     """Types of a function's or region's inputs and outputs."""
 
     __slots__ = ("inputs", "results")
     category = OTHER
 
     def __init__(self, inputs: Iterable[Type], results: Iterable[Type]) -> None:
+        super().__init__()
         self.inputs = tuple(inputs)
         self.results = tuple(results)
 
-    def __str__(self) -> str:
+    def _make_text(self) -> str:
         inputs = ", ".join(map(str, self.inputs))
         results = ", ".join(map(str, self.results))
         plain = len(self.results) == 1 and not isinstance(self.results[0], FunctionType)

@@ -186,7 +186,7 @@ def names_from_file(file: str, own: Sequence[str | None]) -> list[str | None]:
     """
     try:
         names = json.loads(Path(file).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ExecutionError(f"{file} is not a file of names (.json): {error}") from error
     if isinstance(names, list) and len(names) == len(own) and all(map(_is_name, names)):
         return names

@@ -5,7 +5,9 @@ The extra ``nimblehlo[safetensors]`` brings the library, which is imported when 
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +25,12 @@ SAFETENSORS: Final = ".safetensors"
 _LACKS_TYPE: Final = (AttributeError, LookupError, TypeError, ValueError)
 """What the library raises of an element type that NumPy or its format lacks, besides an error of its own."""
 
+_MALFORMED: Final = (
+    *(ValueError, TypeError, LookupError, EOFError, OverflowError, RuntimeError, SyntaxError),
+    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+"""What NumPy and the modules that it calls raise of malformed files. NotImplementedError, of compressions
+that Python lacks, and RecursionError, of headers, are RuntimeErrors."""
 
 _ELEMENT_TYPES: Final = {
     "BOOL": "i1", "I8": "i8", "I16": "i16", "I32": "i32", "I64": "i64",
@@ -43,7 +51,7 @@ def read_archive(file: str) -> dict[str, Array]:
     """The arrays of a file by name; element types that NumPy's format lacks are bare bytes.
 
     Raises:
-        ExecutionError: it is no such file.
+        ExecutionError: it is no such file, or its arrays need more memory than there is.
         UnsupportedError: it needs a library that is not installed, or has elements of another type, such as
             one of less than 8 bits.
         OSError: it cannot be read.
@@ -52,9 +60,34 @@ def read_archive(file: str) -> dict[str, Array]:
         return _read_tensors(file)
     try:
         with np.load(file, allow_pickle=False) as archive:
-            return dict(archive)
-    except (ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+            arrays: dict[str, Any] = dict(archive)
+    except _MALFORMED as error:
         raise ExecutionError(f"{file} is not a file of arrays (.npz)") from error
+    except MemoryError as error:
+        raise ExecutionError(f"{file} has arrays that need more memory than there is") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ExecutionError(f"{file} is not a file of arrays (.npz): {name} is none")
+    return arrays
+
+
+def read_array(file: str) -> Array:
+    """The array of an .npy file; element types that NumPy's format lacks are bare bytes.
+
+    Raises:
+        ExecutionError: it is no such file, or the array needs more memory than there is.
+        OSError: it cannot be read.
+    """
+    try:
+        array = np.load(file, allow_pickle=False)
+    except _MALFORMED as error:
+        raise ExecutionError(f"{file} is not a file of an array (.npy)") from error
+    except MemoryError as error:
+        raise ExecutionError(f"{file} has an array that needs more memory than there is") from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise ExecutionError(f"{file} is not a file of an array (.npy)")
+    return array
 
 
 def _read_tensors(file: str) -> dict[str, Array]:

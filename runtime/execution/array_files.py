@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ExecutionError, counted
 from ..program.ops.test_dialects.array_files import from_file
 from ..types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
-from .array_archives import is_archive, read_archive, write_archive
+from .array_archives import is_archive, read_archive, read_array, write_archive
 
 
 def result_lines(results: Sequence[object], types: Sequence[Type]) -> list[str]:
@@ -94,11 +94,7 @@ def _load_in_order(files: Sequence[str], types: Sequence[Type]) -> list[Any]:
 
 def _load_input(file: str, type: Type | None) -> Any:
     """An array from a .npy file; bare bytes (how NumPy stores other types) are viewed as the argument's."""
-    try:
-        array = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ExecutionError(f"{file} is not a file of an array (.npy)") from error
-    return from_file(array, type)
+    return from_file(read_array(file), type)
 
 
 def random_inputs(types: Sequence[Type], seed: int | Sequence[int]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,6 +103,66 @@ def test_names_that_do_not_fit_are_told(
     arguments = ["--input", str(folder / "arrays.npz"), "--names", str(folder / "names.json")]
     assert main(["run", str(folder / program), *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def npy(header: str, data: bytes = b"") -> bytes:
+    """An .npy file whose header may state anything."""
+    encoded = header.encode()
+    return b"\x93NUMPY\x01\x00" + len(encoded).to_bytes(2, "little") + encoded + data
+
+
+HUGE = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000000,)}\n")
+"""States an array of 4 PB."""
+CUT = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9,)}\n", b"1234")
+NESTED = npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + "(" * 5000 + "}\n")
+
+
+@pytest.mark.parametrize(
+    ("member", "content", "reason"),
+    [
+        ("a.npy", HUGE, "has arrays that need more memory than there is"),
+        ("a.npy", NESTED, "is not a file of arrays (.npz)"),
+        ("a.npy", npy("{'descr': '<f4', 'shape': (\n"), "is not a file of arrays (.npz)"),
+        ("a.npy", CUT, "is not a file of arrays (.npz)"),
+        ("a.txt", b"text", "is not a file of arrays (.npz): a.txt is none"),
+    ],
+)
+def test_an_archive_of_malformed_arrays_is_told(
+    folder: Path, member: str, content: bytes, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(folder / "bad.npz", "w") as archive:
+        archive.writestr(member, content)
+    assert main(["run", str(folder / "plain.mlir"), "--input", str(folder / "bad.npz")]) == 1
+    assert reason in capsys.readouterr().err
+
+
+def test_an_archive_of_an_unknown_compression_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(folder / "bad.npz", "w") as archive:
+        archive.writestr("a.npy", npy("{}\n"))
+    content = bytearray((folder / "bad.npz").read_bytes())
+    for signature, offset in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
+        content[content.index(signature) + offset] = 99
+    (folder / "bad.npz").write_bytes(content)
+    assert main(["run", str(folder / "plain.mlir"), "--input", str(folder / "bad.npz")]) == 1
+    assert "is not a file of arrays (.npz)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (HUGE, "has an array that needs more memory than there is"),
+        (NESTED, "is not a file of an array (.npy)"),
+        (b"PK\5\6" + bytes(18), "is not a file of an array (.npy)"),
+    ],
+)
+def test_a_malformed_array_is_told(
+    folder: Path, content: bytes, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.npy").write_bytes(content)
+    assert main(["run", str(folder / "plain.mlir"), "--input", str(folder / "bad.npy")]) == 1
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\x80\x02K\x01."])

@@ -330,6 +330,12 @@ class AttributeParser(DenseParser):
 
     def _field_value(self) -> FieldValue:
         """Consume a field's value: numbers of type i64 and f64, strings and lists become Python values."""
+        self.descend()
+        value = self._parse_field_value()
+        self.nesting -= 1
+        return value
+
+    def _parse_field_value(self) -> FieldValue:
         if _INTEGER_LIST.match(self.text, self.position):
             return self.integers()
         if self.accept("["):

@@ -55,6 +55,8 @@ class DenseParser(LocationParser):
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
         self._cached_splats: dict[str, DenseElementsAttribute] = {}
+        # The decoded digits, which constants may share, by their offset and the width of the elements.
+        self._cached_blobs: dict[tuple[int, int], Array] = {}
 
     def dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
         """Consume ``<...> : type`` after ``dense``."""
@@ -294,6 +296,17 @@ class DenseParser(LocationParser):
         )
 
     def _decode_hexadecimal(self, start: int, end: int, type: TensorType) -> Array:
+        width = min(type.element_type.width, 8)
+        raw = self._cached_blobs.get((start, width))
+        if raw is None:
+            raw = self._cached_blobs[start, width] = self._bytes_of_digits(start, end)
+            if type.category == BOOLEAN:
+                np.not_equal(raw, 0, out=raw.view(np.bool_))
+            elif width < 8:
+                raw &= (1 << width) - 1
+        return raw.view(type.dtype)
+
+    def _bytes_of_digits(self, start: int, end: int) -> Array:
         import binascii  # imported here because few programs have hexadecimal constants
 
         raw = np.empty((end - start) // 2, np.uint8)
@@ -305,11 +318,7 @@ class DenseParser(LocationParser):
             except ValueError:
                 bad = next(index for index, digit in enumerate(digits) if digit not in _HEXADECIMAL_DIGITS)
                 self.fail_expecting("a hexadecimal digit", first + bad)
-        if type.category == BOOLEAN:
-            np.not_equal(raw, 0, out=raw.view(np.bool_))
-        elif type.element_type.width < 8:
-            raw &= (1 << type.element_type.width) - 1
-        return raw.view(type.dtype)
+        return raw
 
     def _parse_strings(self) -> DenseStringsAttribute:
         """Consume strings in row-major order; their brackets must balance but need not fit the shape."""

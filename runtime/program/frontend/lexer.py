@@ -28,6 +28,15 @@ _SHOWN_WIDTH: Final = 100
 _ESCAPE: Final = rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?'
 
 
+def max_expanded_size(size: int) -> int:
+    """How large what a program of `size` characters or bytes states may be, if all is written out.
+
+    Aliases and entries of bytecode may refer to others any number of times, so that each level can double
+    what the levels below it stand for. What compilers write expands by less than the size of the program.
+    """
+    return (1 << 20) + 16 * size
+
+
 class LazyPattern:
     """A regular expression that is compiled at its first use, because most programs use few of them.
 
@@ -107,6 +116,8 @@ class Cursor:
     Attributes:
         text: the text with its comments blanked, so that offsets are those of the original.
         position: offset of the first character that is not consumed.
+        nesting: how many nested constructs the cursor is within.
+        deepest: the maximum of `nesting` so far, in which aliases count as what they stand for.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -114,6 +125,7 @@ class Cursor:
         self.source = Source(name, text)
         self.position = 0
         self.nesting = 0
+        self.deepest = 0
 
     def match(self, expression: LazyPattern) -> re.Match[str] | None:
         """Consume the match of `expression` at the cursor; None, consuming nothing, without a match."""
@@ -176,8 +188,19 @@ class Cursor:
             ParseError: constructs nest deeper than `MAX_NESTING`.
         """
         self.nesting += 1
-        if self.nesting > MAX_NESTING:
-            self.fail(f"nested deeper than {MAX_NESTING} levels", self.position)
+        if self.nesting > self.deepest:
+            self.reach(self.nesting)
+
+    def reach(self, nesting: int) -> None:
+        """Note that a construct is nested so deep.
+
+        Raises:
+            ParseError: it is nested deeper than `MAX_NESTING`.
+        """
+        if nesting > self.deepest:
+            self.deepest = nesting
+            if nesting > MAX_NESTING:
+                self.fail(f"nested deeper than {MAX_NESTING} levels", self.position)
 
     def keyword(self, expected: str = "a keyword") -> str:
         """Consume a bare identifier."""

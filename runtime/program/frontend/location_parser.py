@@ -20,7 +20,7 @@ from ..ir import (
     NameLocation,
     OpaqueAttribute,
 )
-from .lexer import SKIP, LazyPattern, token_pattern
+from .lexer import SKIP, LazyPattern, max_expanded_size, token_pattern
 from .type_parser import TypeParser
 
 _LOCATION: Final = token_pattern(r"loc[ ]?+\((?:#([A-Za-z_][\w$]*+)\))?+")
@@ -46,6 +46,11 @@ class LocationParser(TypeParser):
         self._aliases: dict[str, Attribute | Type | Location | None] = {}
         self._alias_starts: dict[str, int] | None = None
         self._alias_ends: dict[int, int] = {}
+        # The characters and the levels of nesting that each alias stands for.
+        self._alias_extents: dict[str, tuple[int, int]] = {}
+        self._max_expanded_size = max_expanded_size(len(text))
+        self._expanded_size = 0
+        self._expanded_types_size = 0
 
     def optional_location(self) -> Location | None:
         """Consume ``loc(...)``; None, consuming nothing, if it is not next."""
@@ -138,7 +143,7 @@ class LocationParser(TypeParser):
     def _fused_location(self) -> FusedLocation:
         metadata = None
         if self.accept("<"):
-            metadata = self.balanced()
+            metadata = self.attribute()
             self.expect(">")
         self.expect("[")
         locations = tuple([self.location() for _ in self.items("]")])
@@ -165,7 +170,7 @@ class LocationParser(TypeParser):
             position: offset of the use, for errors.
 
         Raises:
-            ParseError: the alias is not defined, or is defined by itself.
+            ParseError: the alias is not defined, is defined by itself, or stands for too much.
         """
         if name not in self._aliases:
             self._resolve_all()
@@ -174,6 +179,12 @@ class LocationParser(TypeParser):
         value = self._aliases[name]
         if value is None:
             self.fail(f"alias {name} stands for itself", position)
+        size, levels = self._alias_extents[name]
+        self._expanded_size += size
+        if name[0] == "!":
+            self._expanded_types_size += size
+            self._check_expanded_size(self._expanded_types_size, "the aliases of types", position)
+        self.reach(self.nesting + levels)
         return value
 
     def alias_definition(self) -> bool:
@@ -195,8 +206,21 @@ class LocationParser(TypeParser):
     def _define(self, name: str, start: int) -> None:
         """Parse the definition whose right-hand side is at the cursor."""
         self._aliases[name] = None
-        self._aliases[name] = self.type() if name[0] == "!" else self.attribute()
+        outer = self._expanded_size, self.deepest
+        self._expanded_size, self.deepest = 0, self.nesting
+        value = self.type() if name[0] == "!" else self.attribute()
+        size = self.position - start + self._expanded_size
+        self._check_expanded_size(size, f"the alias {name}", start)
+        # Locations, which are call stacks, may be nested to any depth.
+        levels = 0 if isinstance(value, LocationAttribute) else self.deepest - self.nesting
+        self._expanded_size, self.deepest = outer
+        self._aliases[name], self._alias_extents[name] = value, (size, levels)
         self._alias_ends[start] = self.position
+
+    def _check_expanded_size(self, size: int, what: str, position: int) -> None:
+        if size > self._max_expanded_size:
+            characters = f"more than {self._max_expanded_size} characters"
+            self.fail(f"{what} would have {characters} written out", position)
 
     def _resolve_all(self) -> None:
         """Parse all definitions that begin a line, in the order of the text.

@@ -5,7 +5,8 @@ Source: MLIR language reference, "Modules"; the func and builtin dialects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from ...errors import ParseError
 from ...types import FunctionType, Type
@@ -40,10 +41,8 @@ def parse(text: str, name: str = "<text>") -> Module:
     if not text.isascii():
         _check_encoding(text, name)
     parser = Parser(text, name)
-    try:
+    with _typed_recursion_errors(name):
         return parser.module()
-    except RecursionError:
-        raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
 
 
 def parse_type(text: str, name: str = "<type>") -> Type:
@@ -59,7 +58,8 @@ def parse_type(text: str, name: str = "<type>") -> Type:
     if not text.isascii():
         _check_encoding(text, name)
     parser = Parser(text, name)
-    parsed = parser.type()
+    with _typed_recursion_errors(name):
+        parsed = parser.type()
     if parser.skip() != len(text):
         parser.fail_expecting("the end of the text after the type")
     return parsed
@@ -79,11 +79,21 @@ def parse_attributes(text: str, name: str = "<attributes>") -> list[Attribute]:
         _check_encoding(text, name)
     parser = Parser(text, name)
     attributes: list[Attribute] = []
-    while parser.skip() != len(text):
-        if attributes:
-            parser.expect(",")
-        attributes.append(parser.attribute())
+    with _typed_recursion_errors(name):
+        while parser.skip() != len(text):
+            if attributes:
+                parser.expect(",")
+            attributes.append(parser.attribute())
     return attributes
+
+
+@contextmanager
+def _typed_recursion_errors(name: str) -> Iterator[None]:
+    """Raise a ParseError where the text of that name is nested deeper than functions may call each other."""
+    try:
+        yield
+    except RecursionError:
+        raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
 
 
 def _check_encoding(text: str, name: str) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from typing import Final
 
 from .record import Record
+
+MAX_SHOWN: Final = 10_000
+"""Maximum number of characters of a location in a message. Locations share the locations within them, so that
+all text of one may be exponentially long."""
 
 
 class Source:
@@ -74,7 +79,7 @@ class NameLocation(Record):
     child: Location | None = None
 
     def __str__(self) -> str:
-        return self.name if self.child is None else f"{self.name} ({self.child})"
+        return _shown(self)
 
 
 class CallSiteLocation(Record):
@@ -84,17 +89,17 @@ class CallSiteLocation(Record):
     caller: Location
 
     def __str__(self) -> str:
-        return f"{self.callee} called from {self.caller}"
+        return _shown(self)
 
 
 class FusedLocation(Record):
-    """``loc(fused<metadata>[...])``; the metadata is kept as text."""
+    """``loc(fused<metadata>[...])``; the metadata is an attribute, or None."""
 
     locations: tuple[Location, ...]
-    metadata: str | None = None
+    metadata: object = None
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.locations)) or "unknown location"
+        return _shown(self)
 
 
 Location = SourceLocation | UnknownLocation | FileLocation | NameLocation | CallSiteLocation | FusedLocation
@@ -102,22 +107,72 @@ Location = SourceLocation | UnknownLocation | FileLocation | NameLocation | Call
 UNKNOWN = UnknownLocation()
 
 
+def _shown(location: Location) -> str:
+    """The text of a location in messages, of at most about `MAX_SHOWN` characters."""
+    shown: list[str] = []
+    size = 0
+    # Locations may be nested deeper than functions may call each other.
+    pending: list[Location | str] = [location]
+    while pending:
+        item = pending.pop()
+        if not isinstance(item, str):
+            nested = _components(item)
+            if nested is not None:
+                pending += reversed(nested)
+                continue
+            item = str(item)
+        shown.append(item)
+        size += len(item)
+        if size > MAX_SHOWN:
+            return "".join([*shown, "..."])
+    return "".join(shown)
+
+
+def _components(location: Location) -> list[Location | str] | None:
+    """The texts and locations of which the text of a location consists; None if no location is within it."""
+    if isinstance(location, NameLocation) and location.child is not None:
+        return [f"{location.name} (", location.child, ")"]
+    if isinstance(location, NameLocation):
+        return [location.name]
+    if isinstance(location, CallSiteLocation):
+        return [location.callee, " called from ", location.caller]
+    if not isinstance(location, FusedLocation):
+        return None
+    if not location.locations:
+        return ["unknown location"]
+    separated: list[Location | str] = []
+    for each in location.locations:
+        separated += [", ", each]
+    return separated[1:]
+
+
 def source_line(location: object) -> str | None:
     """``file:line`` of the innermost source line that a location names; None if it names none.
 
     Source: JAX's locations, in which the callee of a call site is the user's innermost frame.
     """
-    if isinstance(location, FileLocation):
-        return f"{location.file}:{location.line}"
-    if isinstance(location, SourceLocation):
-        return f"{location.source.name}:{location.source.line_and_column(location.offset)[0]}"
-    if isinstance(location, NameLocation):
-        return source_line(location.child)
-    if isinstance(location, CallSiteLocation):
-        return source_line(location.callee) or source_line(location.caller)
-    if isinstance(location, FusedLocation):
-        return next(filter(None, map(source_line, location.locations)), None)
+    pending = [location]
+    visited: set[int] = set()
+    while pending:
+        item = pending.pop()
+        if id(item) in visited:
+            continue
+        visited.add(id(item))
+        if isinstance(item, FileLocation):
+            return f"{item.file}:{item.line}"
+        if isinstance(item, SourceLocation):
+            return f"{item.source.name}:{item.source.line_and_column(item.offset)[0]}"
+        pending += reversed(locations_within(item))
     return None
+
+
+def locations_within(location: object) -> tuple[Location, ...]:
+    """The locations directly within one, in their order."""
+    if isinstance(location, NameLocation):
+        return () if location.child is None else (location.child,)
+    if isinstance(location, CallSiteLocation):
+        return location.callee, location.caller
+    return location.locations if isinstance(location, FusedLocation) else ()
 
 
 def names_line(location: object) -> bool:

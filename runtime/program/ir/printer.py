@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -387,19 +387,36 @@ def _string_lists(values: tuple[str, ...], type: Type) -> str:
 
 def location_text(location: Location) -> str:
     """The text within ``loc(...)``."""
+    texts: list[str] = []
+    # Locations may be nested deeper than functions may call each other.
+    pending: list[Location | str] = [location]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            texts.append(item)
+        else:
+            pending += reversed(_location_items(item))
+    return "".join(texts)
+
+
+def _location_items(location: Location) -> list[Location | str]:
+    """The texts and locations of which the text of a location consists."""
     match location:
         case FileLocation(file, line, column, end):
             until = "" if end is None else f" to {end[0]}:{end[1]}"
-            return f"{quoted(file)}:{line}:{column}{until}"
+            return [f"{quoted(file)}:{line}:{column}{until}"]
         case NameLocation(name, child):
-            return quoted(name) if child is None else f"{quoted(name)}({location_text(child)})"
+            return [quoted(name)] if child is None else [f"{quoted(name)}(", child, ")"]
         case CallSiteLocation(callee, caller):
-            return f"callsite({location_text(callee)} at {location_text(caller)})"
+            return ["callsite(", callee, " at ", caller, ")"]
         case FusedLocation(locations, metadata):
-            about = "" if metadata is None else f"<{metadata}>"
-            return f"fused{about}[{', '.join(map(location_text, locations))}]"
+            about = "" if metadata is None else f"<{Printer().attribute(cast('Attribute', metadata))}>"
+            items: list[Location | str] = [f"fused{about}["]
+            for index, each in enumerate(locations):
+                items += (", ", each) if index else (each,)
+            return [*items, "]"]
         case SourceLocation():
             line, column = location.source.line_and_column(location.offset)
-            return f"{quoted(location.source.name)}:{line}:{column}"
+            return [f"{quoted(location.source.name)}:{line}:{column}"]
         case _:
-            return "unknown"
+            return ["unknown"]

@@ -7,16 +7,19 @@ from nimblehlo.program.frontend import parse
 from nimblehlo.program.ir import (
     UNKNOWN,
     CallSiteLocation,
+    DictionaryAttribute,
     FileLocation,
     FusedLocation,
     Location,
     NameLocation,
     Operation,
     SourceLocation,
+    StringAttribute,
 )
 from tests.program.frontend.sources import operation
 
 FILE = FileLocation("a.py", 3, 4)
+METADATA = DictionaryAttribute({"a": StringAttribute("]")})
 
 
 def location(text: str, definitions: str = "") -> Location:
@@ -45,7 +48,7 @@ def location(text: str, definitions: str = "") -> Location:
         ('"x"("a.py":3:4)', NameLocation("x", FILE)),
         ('callsite("f" at "a.py":3:4)', CallSiteLocation(NameLocation("f"), FILE)),
         ("fused[]", FusedLocation(())),
-        ('fused<{a = "]"}>["f", unknown]', FusedLocation((NameLocation("f"), UNKNOWN), '{a = "]"}')),
+        ('fused<{a = "]"}>["f", unknown]', FusedLocation((NameLocation("f"), UNKNOWN), METADATA)),
         ("#here", FILE),
         ('"x"(#here)', NameLocation("x", FILE)),
         ("callsite(#here at #there)", CallSiteLocation(FILE, NameLocation("y", FILE))),

@@ -113,8 +113,15 @@ def _typed_string(reader: EntryReader) -> StringAttribute:
 
 def _nested_symbol(reader: EntryReader) -> SymbolAttribute:
     root = reader.string_attribute()
-    nested = reader.attributes()
-    return SymbolAttribute(root, tuple([str(each) for each in nested if isinstance(each, SymbolAttribute)]))
+    nested = [_flat_symbol(reader, each) for each in reader.attributes()]
+    return SymbolAttribute(root, tuple(nested))
+
+
+def _flat_symbol(reader: EntryReader, attribute: Attribute) -> str:
+    """The name of an attribute that must be a symbol without nested ones."""
+    if not isinstance(attribute, SymbolAttribute) or attribute.nested:
+        reader.fail("expected a symbol without nested ones")
+    return attribute.root
 
 
 def _call_site(reader: EntryReader) -> LocationAttribute:
@@ -144,7 +151,7 @@ def _fused(reader: EntryReader) -> LocationAttribute:
 
 def _fused_with_metadata(reader: EntryReader) -> LocationAttribute:
     locations = reader.list(lambda: location(reader))
-    return LocationAttribute(FusedLocation(locations, Printer().attribute(reader.attribute())))
+    return LocationAttribute(FusedLocation(locations, reader.attribute()))
 
 
 def _named(reader: EntryReader) -> LocationAttribute:
@@ -154,8 +161,11 @@ def _named(reader: EntryReader) -> LocationAttribute:
 
 def _resource(reader: EntryReader) -> DenseElementsAttribute | DenseResourceAttribute:
     type = reader.type()
-    name, data = reader.resource()
-    return DenseResourceAttribute(name, type) if data is None else values.dense_elements(reader, type, data)
+    resource = reader.resource()
+    content = resource.content()
+    if content is None:
+        return DenseResourceAttribute(resource.name, type)
+    return values.dense_elements(reader, type, content, resource.unpacked)
 
 
 def _dense_array(reader: EntryReader) -> DenseArrayAttribute:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ....errors import UnsupportedError
-from ....types import Type
+from ....types import Array, Type
 from ...ir import Attribute
 from .container_format import (
     DIALECT_VERSIONS,
@@ -43,6 +43,37 @@ class OperationName:
 
     name: str
     is_registered: bool
+
+
+class Resource:
+    """A blob that constants refer to, any number of which may share it.
+
+    Args:
+        name: its name.
+        encoded: its alignment, size and bytes; None for a resource that is no blob.
+
+    Attributes:
+        name: as given.
+        unpacked: its elements of less than 8 bits, as `values.dense_elements` keeps them.
+    """
+
+    def __init__(self, name: str, encoded: ByteCursor | None) -> None:
+        self.name = name
+        self.unpacked: dict[int, Array] = {}
+        self._encoded = encoded
+        self._content: bytes | None = None
+
+    def content(self) -> bytes | None:
+        """The bytes of the blob; None for a resource that is no blob.
+
+        Raises:
+            ParseError: the encoding is malformed.
+        """
+        if self._content is None and self._encoded is not None:
+            alignment, size = self._encoded.varint(), self._encoded.varint()
+            self._encoded.align(alignment)
+            self._content = self._encoded.bytes(size)
+        return self._content
 
 
 class Decoder(Protocol):
@@ -188,11 +219,11 @@ class Container:
     def _dialect(self, cursor: ByteCursor) -> Dialect:
         return self.dialects[item_number(cursor, cursor.varint(), self.dialects, "dialect")]
 
-    def _read_resources(self) -> list[tuple[str, int, int]]:
-        """The resources of dialects in their order: the name, and the offsets of the encoded value."""
+    def _read_resources(self) -> list[Resource]:
+        """The resources of dialects in their order."""
         offsets = self.section(Section.RESOURCE_OFFSETS)
         data = self.section(Section.RESOURCES)
-        resources: list[tuple[str, int, int]] = []
+        resources: list[Resource] = []
         external_groups = 0 if offsets.is_empty else offsets.count()
         for _ in range(external_groups):
             self.string(offsets)
@@ -202,12 +233,12 @@ class Container:
             resources += self._read_resource_group(offsets, data)
         return resources
 
-    def _read_resource_group(self, offsets: ByteCursor, data: ByteCursor) -> list[tuple[str, int, int]]:
+    def _read_resource_group(self, offsets: ByteCursor, data: ByteCursor) -> list[Resource]:
         group = []
         for _ in range(offsets.count()):
             name = self.string(offsets)
             size = offsets.varint()
             kind = offsets.byte()
-            start = data.skip(size)
-            group.append((name, start, start + size if kind == _BLOB else start))
+            encoded = data.range(size)
+            group.append(Resource(name, encoded if kind == _BLOB and size else None))
         return group

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -175,7 +175,8 @@ class BuiltinEncoder(Encoder):
     def __init__(self, container: ContainerWriter, *, has_file_ranges: bool = True) -> None:
         super().__init__(container)
         self._has_file_ranges = has_file_ranges
-        self._locations: dict[Location, int] = {}
+        # Locations are found by identity too: they share others, so that hashing them takes exponential time.
+        self._locations: dict[int, tuple[Location, int]] = {}
 
     def dictionary(self, attributes: Mapping[str, Attribute], encoder: Encoder) -> int:
         """The number of a dictionary, sorted by name, whose values another encoder may encode."""
@@ -263,10 +264,10 @@ class BuiltinEncoder(Encoder):
 
     def location(self, location: Location) -> int:
         """The number of a location."""
-        number = self._locations.get(location)
-        if number is None:
-            number = self._locations[location] = self._add(self._location_entry(location))
-        return number
+        known = self._locations.get(id(location))
+        if known is None:
+            known = self._locations[id(location)] = (location, self._add(self._location_entry(location)))
+        return known[1]
 
     def _location_entry(self, location: Location) -> EntryWriter:
         if isinstance(location, SourceLocation):
@@ -286,7 +287,7 @@ class BuiltinEncoder(Encoder):
             writer = self.entry(AttributeCode.FUSED_WITH_METADATA if has_metadata else AttributeCode.FUSED)
             writer.list(lambda each: writer.varint(self.location(each)), location.locations)
             if location.metadata is not None:
-                writer.varint(self.container.attribute(BUILTIN, _text_entry(location.metadata), is_text=True))
+                writer.attribute(cast(Attribute, location.metadata))
         else:
             writer = self.entry(AttributeCode.UNKNOWN)
         return writer

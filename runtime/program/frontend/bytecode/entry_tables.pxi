@@ -15,6 +15,10 @@ cdef struct Entry:
     Py_ssize_t dialect
     # Whether it is encoded as its text.
     bint is_text
+    # Of a decoded entry, with all entries that it refers to, each counted as often as others refer to it: the bytes of
+    # types and the number of attributes; and how deep they are nested.
+    uint64_t expanded_size
+    int depth
 
 
 cdef class _Table:
@@ -75,7 +79,7 @@ cdef class EntryTables:
 
     Attributes:
         strings, version: as given.
-        resources: the resources of dialects in their order: the name, and the offsets of the encoded value.
+        resources: the resources of dialects in their order.
 
     Raises:
         ParseError: the sections are malformed.
@@ -93,6 +97,11 @@ cdef class EntryTables:
     cdef list locations
     cdef _Table properties
     cdef int nesting
+    # What the references of the entry that is being decoded have added so far.
+    cdef uint64_t expanded_size
+    cdef int depth
+    cdef uint64_t expanded_types_size
+    cdef uint64_t max_expanded_size
 
     def __init__(
         self,
@@ -110,6 +119,7 @@ cdef class EntryTables:
         self.decoders = [None] * len(dialects)
         self.decoder_of = decoder_of
         self.data = data
+        self.max_expanded_size = max_expanded_size(len(data.content))
         attribute_count = offsets.count()
         type_count = offsets.count()
         self.attributes = _Table(attribute_count, "attribute")
@@ -140,20 +150,29 @@ cdef class EntryTables:
     cdef object attribute(self, uint64_t number, ByteCursor cursor):
         """The attribute of a number, to which the bytes before `cursor` refer."""
         cdef Py_ssize_t index = self.attributes.require(number, cursor)
+        cdef Entry *entry = &self.attributes.entries[index]
         cdef object attribute = self.attributes.decoded[index]
         if attribute is None:
-            attribute = self._decode_attribute(&self.attributes.entries[index])
+            attribute = self._decode_attribute(entry)
             self.attributes.decoded[index] = attribute
+        self._refer(entry)
         return attribute
 
     cdef object type(self, uint64_t number, ByteCursor cursor):
         """The type of a number, to which the bytes before `cursor` refer."""
         cdef Py_ssize_t index = self.types.require(number, cursor)
+        cdef Entry *entry = &self.types.entries[index]
         cdef object type = self.types.decoded[index]
         if type is None:
-            type = self._decode_type(&self.types.entries[index])
+            type = self._decode_type(entry)
             self.types.decoded[index] = type
+        self._refer(entry)
         return type
+
+    cdef inline void _refer(self, Entry *entry):
+        """Add what an entry stands for to the entry that refers to it."""
+        self.expanded_size += entry.expanded_size
+        self.depth = max(self.depth, entry.depth)
 
     cdef object location(self, uint64_t number, ByteCursor cursor):
         """The location of a number; unknown if the attribute is no location."""
@@ -178,14 +197,14 @@ cdef class EntryTables:
             return None
         if self.data.data[entry.start] != FILE_LOCATION_BYTE:
             return None
-        reader = self._enter(entry)
+        reader = self._enter(entry, 1)
         reader.position += 1
         location = reader.file_location()
-        self._leave(reader)
+        self._leave(reader, entry)
         return location
 
     cdef object _decode_attribute(self, Entry *entry):
-        cdef EntryReader reader = self._enter(entry)
+        cdef EntryReader reader = self._enter(entry, 1)
         if entry.is_text:
             from ..parser import parse_attributes
 
@@ -195,18 +214,24 @@ cdef class EntryTables:
             attribute = parsed[0]
         else:
             attribute = self._decoder(entry).attribute(reader)
-        self._leave(reader)
+        if isinstance(attribute, LocationAttribute):
+            # Locations, which are call stacks, may be nested to any depth.
+            self.depth = -1
+        self._leave(reader, entry)
         return attribute
 
     cdef object _decode_type(self, Entry *entry):
-        cdef EntryReader reader = self._enter(entry)
+        cdef EntryReader reader = self._enter(entry, entry.end - entry.start)
         if entry.is_text:
             from ..parser import parse_type
 
             type = parse_type(reader.text(), reader.name)
         else:
             type = self._decoder(entry).type(reader)
-        self._leave(reader)
+        self.expanded_types_size += self.expanded_size
+        if self.expanded_types_size > self.max_expanded_size:
+            reader.fail(f"types would take more than {self.max_expanded_size} bytes without references to others")
+        self._leave(reader, entry)
         return type
 
     cdef object _decoder(self, Entry *entry):
@@ -221,19 +246,30 @@ cdef class EntryTables:
             self.decoders[entry.dialect] = decoder
         return decoder
 
-    cdef EntryReader _enter(self, Entry *entry):
-        """Begin to decode an entry. One that refers to itself exceeds the depth of nesting."""
+    cdef EntryReader _enter(self, Entry *entry, uint64_t size):
+        """Begin to decode an entry of a size. One that refers to itself exceeds the depth of nesting."""
         cdef EntryReader reader = self.reader(entry.start, entry.end)
         self.nesting += 1
         if self.nesting > MAX_NESTING:
-            reader.fail(f"attributes and types are nested deeper than {MAX_NESTING} levels")
+            self._fail_nesting(reader)
+        reader.outer_expanded_size, reader.outer_depth = self.expanded_size, self.depth
+        self.expanded_size, self.depth = size, 0
         return reader
 
-    cdef int _leave(self, EntryReader reader) except -1:
+    cdef int _leave(self, EntryReader reader, Entry *entry) except -1:
         if reader.position < reader.end:
             reader.fail(f"{reader.end - reader.position} bytes are left after an attribute or a type")
         self.nesting -= 1
+        entry.expanded_size, entry.depth = self.expanded_size, self.depth + 1
+        if entry.depth > MAX_NESTING:
+            self._fail_nesting(reader)
+        if entry.expanded_size > self.max_expanded_size:
+            reader.fail(f"an attribute stands for more than {self.max_expanded_size} others")
+        self.expanded_size, self.depth = reader.outer_expanded_size, reader.outer_depth
         return 0
+
+    cdef int _fail_nesting(self, EntryReader reader) except -1:
+        reader.fail(f"attributes and types are nested deeper than {MAX_NESTING} levels")
 
     cpdef EntryReader reader(self, Py_ssize_t start, Py_ssize_t end):
         """A reader of a range of the bytecode that refers to attributes and types."""
@@ -247,6 +283,9 @@ cdef class EntryReader(ByteCursor):
     """Reads an encoded attribute or type, or properties; they refer to others by their numbers."""
 
     cdef EntryTables tables
+    # What the entry that refers to this one has added so far.
+    cdef uint64_t outer_expanded_size
+    cdef int outer_depth
 
     def __init__(self):
         raise TypeError("EntryTables.reader makes the readers of entries")
@@ -311,16 +350,9 @@ cdef class EntryReader(ByteCursor):
         return self.bytes(self.varint())
 
     def resource(self):
-        """Consume a reference to a resource; its name, and its bytes unless it has none."""
-        cdef ByteCursor cursor
+        """Consume a reference to a resource."""
         resources = self.tables.resources
-        name, start, end = resources[item_number(self, self.varint(), resources, "resource")]
-        if start == end:
-            return name, None
-        cursor = self.sub_range(start, end)
-        alignment, size = cursor.varint(), cursor.varint()
-        cursor.align(alignment)
-        return name, cursor.bytes(size)
+        return resources[item_number(self, self.varint(), resources, "resource")]
 
 
 cpdef Py_ssize_t item_number(ByteCursor cursor, uint64_t number, list items, kind) except -1:

@@ -3,7 +3,7 @@ from typing import NoReturn, Protocol, TypeVar
 
 from ....types import Type
 from ...ir import Attribute, FileLocation, Operation, Value
-from .container import Decoder
+from .container import Decoder, Resource
 
 Item = TypeVar("Item")
 
@@ -49,10 +49,10 @@ class EntryReader(ByteCursor):
     def string_attribute(self) -> str: ...
     def file_location(self) -> FileLocation: ...
     def blob(self) -> bytes: ...
-    def resource(self) -> tuple[str, bytes | None]: ...
+    def resource(self) -> Resource: ...
 
 class EntryTables:
-    resources: list[tuple[str, int, int]]
+    resources: list[Resource]
     def __init__(
         self,
         offsets: ByteCursor,

@@ -13,6 +13,7 @@ from ...ir import (
     StringAttribute, Value
 )
 from ..lexer import MAX_NESTING as _MAX_NESTING
+from ..lexer import max_expanded_size
 from . import container_format as _format
 
 cdef int MAX_NESTING = _MAX_NESTING

@@ -106,7 +106,8 @@ def _remove_casts(operation: Operation) -> None:
                 for operand, result in zip(cast.operands, cast.results, strict=True):
                     originals[result] = originals.get(operand, operand)
             if casts:
-                block.operations = [each for each in block.operations if each not in casts]
+                removed = set(casts)
+                block.operations = [each for each in block.operations if each not in removed]
     if originals:
         for nested in operation.walk():
             nested.replace_operands(originals)

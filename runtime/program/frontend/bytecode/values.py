@@ -41,6 +41,8 @@ from .program_reader import ByteCursor, EntryReader
 
 DYNAMIC_SIZE: Final = -(1 << 63)
 """How MLIR represents a size or a bound that is unknown."""
+PACKED: Final = 0
+"""Stands for booleans of which a byte has eight where others have the width of their elements."""
 BOUNDS: Final = "type_extensions"
 """The mnemonic of the encoding that states the bounds of a tensor type's dimensions."""
 
@@ -189,40 +191,53 @@ def float_attribute(reader: EntryReader, type: Type) -> FloatAttribute:
     return FloatAttribute(float(array[0]), type)
 
 
-def dense_elements(reader: EntryReader, type: Type, raw: bytes) -> DenseElementsAttribute:
-    """A constant of little-endian bytes in row-major order, or of the bytes of one element for all."""
+def dense_elements(
+    reader: EntryReader, type: Type, raw: bytes, unpacked: dict[int, Array] | None = None
+) -> DenseElementsAttribute:
+    """A constant of little-endian bytes in row-major order, or of the bytes of one element for all.
+
+    Args:
+        unpacked: what constants of the same bytes share: their elements of less than 8 bits, by the width;
+            `PACKED` for booleans of which a byte has eight.
+    """
+    if unpacked is None:
+        unpacked = {}
     if not isinstance(type, TensorType) or not type.is_static:
         reader.fail(f"expected a tensor type with static sizes, found {type}")
     size, dtype = type.size, type.element_type.dtype
     if size > MAX_ELEMENTS or (not size and not is_addressable(type)):
         reader.fail(f"{type} has more elements than can be addressed")
     if type.category == BOOLEAN:
-        return DenseElementsAttribute(type, _booleans(reader, type, raw))
+        return DenseElementsAttribute(type, _booleans(reader, type, raw, unpacked))
     is_splat = len(raw) == dtype.itemsize and size != 1
     if not is_splat and len(raw) != dtype.itemsize * size:
         reader.fail(f"{len(raw)} bytes for the elements of {type}")
-    elements = raw if type.element_type.width >= 8 else _low_bits(raw, type.element_type.width)
+    elements = raw if type.element_type.width >= 8 else _low_bits(raw, type.element_type.width, unpacked)
     strides = (0,) * len(type.shape) if is_splat else None
     return DenseElementsAttribute(type, np.ndarray(type.shape, dtype, elements, 0, strides))
 
 
-def _low_bits(raw: bytes, width: int) -> Array:
+def _low_bits(raw: bytes, width: int, unpacked: dict[int, Array]) -> Array:
     """The low bits of each byte, which has one element of less than 8 bits."""
-    masked: Array = np.frombuffer(raw, np.uint8) & np.uint8((1 << width) - 1)
-    return masked
+    if width not in unpacked:
+        unpacked[width] = np.frombuffer(raw, np.uint8) & np.uint8((1 << width) - 1)
+    return unpacked[width]
 
 
-def _booleans(reader: EntryReader, type: TensorType, raw: bytes) -> Array:
+def _booleans(reader: EntryReader, type: TensorType, raw: bytes, unpacked: dict[int, Array]) -> Array:
     """Booleans, of which a byte has eight, from its lowest bit on, or one; a byte of 0xFF stands for all."""
     if raw == b"\xff" or (raw == b"\0" and type.size > 1):
         return np.broadcast_to(np.bool_(raw[0] != 0), type.shape)
     data: Array = np.frombuffer(raw, np.uint8)
     if data.size == -(-type.size // 8):
-        return np.unpackbits(data, bitorder="little", count=type.size).view(np.bool_).reshape(type.shape)
+        if PACKED not in unpacked:
+            unpacked[PACKED] = np.unpackbits(data, bitorder="little").view(np.bool_)
+        return unpacked[PACKED][: type.size].reshape(type.shape)
     if data.size != type.size:
         reader.fail(f"{data.size} bytes for the elements of {type}")
-    booleans: Array = data != 0
-    return booleans.reshape(type.shape)
+    if type.element_type.width not in unpacked:
+        unpacked[type.element_type.width] = data != 0
+    return unpacked[type.element_type.width].reshape(type.shape)
 
 
 def write_double(writer: ByteWriter, value: float) -> None:

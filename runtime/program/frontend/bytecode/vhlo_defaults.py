@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ...ir import (
     StringAttribute,
     StructAttribute,
 )
+from ..type_parser import MAX_RANK
 from .values import integers_field
 from .vhlo import ENUMS, NONE
 from .vhlo_versions import CONVOLUTION, DOT, DOT_ALGORITHM, GATHER, OPERATIONS, SCATTER
@@ -106,6 +107,14 @@ def is_empty(value: Attribute) -> bool:
     return isinstance(value, DenseElementsAttribute) and not value.type.size
 
 
+def is_list(value: Attribute) -> TypeGuard[DenseElementsAttribute]:
+    """Whether it is a tensor that may have an element or a pair for each dimension.
+
+    Larger ones stay tensors: many operations can share one, and a splat can have any size.
+    """
+    return isinstance(value, DenseElementsAttribute) and value.type.size <= 2 * MAX_RANK
+
+
 def _is_integer(expected: int) -> Callable[[Attribute], bool]:
     return lambda value: isinstance(value, IntegerAttribute) and value.value == expected
 
@@ -114,9 +123,7 @@ def _is_splat(expected: int) -> Callable[[Attribute], bool]:
     """Whether it is a tensor with elements, all of which are `expected`."""
 
     def holds(value: Attribute) -> bool:
-        if not isinstance(value, DenseElementsAttribute) or not value.type.size:
-            return False
-        return bool(np.all(value.array == expected))
+        return is_list(value) and value.type.size > 0 and bool(np.all(value.array == expected))
 
     return holds
 

@@ -20,7 +20,6 @@ from ...ir import (
     Attribute,
     BoolAttribute,
     DenseArrayAttribute,
-    DenseElementsAttribute,
     EnumAttribute,
     IntegerAttribute,
     StringAttribute,
@@ -31,7 +30,7 @@ from ...ir import (
 )
 from ...ir.attributes import FieldValue
 from .vhlo import ENUMS, NONE, struct
-from .vhlo_defaults import ARRAYS, COLLECTIVES, DEFAULTS, FLAGS, STRUCTS, SYMBOLS, is_empty
+from .vhlo_defaults import ARRAYS, COLLECTIVES, DEFAULTS, FLAGS, STRUCTS, SYMBOLS, is_empty, is_list
 from .vhlo_versions import OPERATIONS
 
 _VERSIONED: Final = re.compile(r"vhlo\.([\w-]+)_v(\d{1,9})")
@@ -132,9 +131,7 @@ def _field(value: Attribute) -> FieldValue:
         return value.value
     if isinstance(value, TypeAttribute):
         return value.type
-    if isinstance(value, DenseElementsAttribute):
-        return tuple(value.array.ravel().tolist())
-    return value
+    return tuple(value.array.ravel().tolist()) if is_list(value) else value
 
 
 def _channel(remaining: dict[str, Attribute]) -> StructAttribute:
@@ -152,7 +149,7 @@ def _channel(remaining: dict[str, Attribute]) -> StructAttribute:
 
 def _array(value: Attribute) -> Attribute:
     """The array of a tensor of rank 1."""
-    if not isinstance(value, DenseElementsAttribute):
+    if not is_list(value):
         return value
     return DenseArrayAttribute(value.type.plain_element_type, tuple(value.array.ravel().tolist()))
 

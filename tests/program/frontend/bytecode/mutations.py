@@ -8,6 +8,9 @@ what lies behind the container. Each must be read, or refused with a `NimbleErro
 from __future__ import annotations
 
 import argparse
+import bisect
+import gc
+import itertools
 import json
 import multiprocessing
 import random
@@ -27,6 +30,7 @@ from nimblehlo.program.frontend.bytecode.byte_writer import ByteWriter
 from nimblehlo.program.frontend.bytecode.container_format import MAGIC
 from nimblehlo.program.frontend.bytecode.program_reader import ByteCursor
 from nimblehlo.program.frontend.loader import load_ir
+from nimblehlo.program.ir import Function, Module
 from nimblehlo.program.ir.printer import print_module
 
 FOLDER: Final = Path(__file__).parent
@@ -37,6 +41,8 @@ CHUNK: Final = 5_000
 SECONDS: Final = 1.0
 """Maximum processor time for 100 kB; larger mutants have more in proportion."""
 HANG_SECONDS: Final = 60
+GARBAGE_THRESHOLD: Final = 50_000
+"""Objects between two collections of garbage, of which a campaign makes much and keeps none."""
 MAX_BYTES: Final = 1 << 30
 """Maximum resident memory of a worker."""
 _SECTIONS_START: Final = 5
@@ -61,7 +67,8 @@ _INTERESTING: Final = (
 
 def seeds() -> list[bytes]:
     """The bytecode that is mutated: our artifacts of several versions and, with jaxlib, its bytecode."""
-    modules = [load_ir(path) for path in (*FOLDER.glob("*.mlir"), EXAMPLES / "kmeans.mlir")]
+    paths = (*FOLDER.glob("*.mlir"), EXAMPLES / "kmeans.mlir")
+    modules = [piece for path in paths for piece in _pieces(load_ir(path))]
     written = [write_bytecode(module) for module in modules]
     for module in modules:
         for version in VERSIONS:
@@ -70,6 +77,13 @@ def seeds() -> list[bytes]:
             except NimbleError:
                 continue
     return sorted({*written, *_seeds_of_jaxlib()})
+
+
+def _pieces(module: Module) -> Iterator[Module]:
+    """A module, and each of its functions as a module: small ones are read in less time."""
+    yield module
+    if len(module.body) > 1:
+        yield from (Module([item]) for item in module.body if isinstance(item, Function))
 
 
 def _seeds_of_jaxlib() -> Iterator[bytes]:
@@ -100,12 +114,15 @@ class Mutator:
     def __init__(self, contents: Sequence[bytes], series: int) -> None:
         self._contents = contents
         self._sections = [_sections(content) for content in contents]
+        # Small files as often as it takes for all sizes to have the same share of the time.
+        self._weights = list(itertools.accumulate(1 / len(content) for content in contents))
         self._series = series
 
     def mutant(self, number: int) -> bytes:
         """The mutant of a number."""
         generator = random.Random(f"{self._series}:{number}")
-        index = generator.randrange(len(self._contents))
+        weight = generator.random() * self._weights[-1]
+        index = bisect.bisect(self._weights, weight, hi=len(self._contents) - 1)
         if generator.random() < 0.3:
             return _mutated_bytes(self._contents[index], generator)
         head, sections = self._sections[index]
@@ -273,6 +290,9 @@ def _work(
     # Address space, which is more than resident memory: code, and pages that are reserved only.
     resource.setrlimit(resource.RLIMIT_AS, (3 * MAX_BYTES, 3 * MAX_BYTES))
     mutator = Mutator(seeds(), series)
+    # Modules are cyclic garbage, but each is small.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD)
     parent = multiprocessing.parent_process()
     for start in range(first, first + count, CHUNK):
         if parent is not None and not parent.is_alive():
