@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...options import Options, Ordering
@@ -45,6 +46,7 @@ class Fusing:
         self.function = function
         self.options = options
         self.refusals = refusals
+        self._stay_unfused: dict[Operation, bool] = {}
 
     @property
     def has_default_ordering(self) -> bool:
@@ -66,17 +68,20 @@ class Fusing:
             remove_dead_code(body)
 
     def stays_unfused(self, operation: Operation) -> bool:
-        """Whether a control flow operation keeps its regions as they are, for a native loop."""
-        if operation.name != While.name:
-            return False
-        from .implementations.native_loops import loop_to_compile
+        """Whether a control flow operation keeps its regions as they are, for a native loop.
 
-        view = While(operation)
-        view.ordering = self.options.ordering
-        return not isinstance(loop_to_compile(view, self.options.threads), str)
+        The first answer holds for all passes.
+        """
+        known = self._stay_unfused.get(operation)
+        if known is None:
+            known = self._stay_unfused[operation] = self._is_native_loop(operation, None)
+        return known
 
     def has_native_loop(self, operation: Operation) -> bool:
         """Whether a control flow operation is a native loop, which may launch fused operations."""
+        return self._stay_unfused.get(operation, False) or self._is_native_loop(operation, may_launch)
+
+    def _is_native_loop(self, operation: Operation, may_launch: Callable[[Operation], bool] | None) -> bool:
         if operation.name != While.name:
             return False
         from .implementations.native_loops import loop_to_compile

@@ -153,9 +153,9 @@ def array_bytes(block: Block, is_in_place: Callable[[Type], bool] = is_large) ->
     writing = [
         operation
         for operation in _walk(block)
-        if memory_of(operation) is not Memory.CREATES
-        and not memory_of(operation).keeps_order
-        and not (memory_of(operation) is Memory.UPDATES and is_in_place(operation.operands[0].type))
+        if (memory := memory_of(operation)) is not Memory.CREATES
+        and not memory.keeps_order
+        and not (memory is Memory.UPDATES and is_in_place(operation.operands[0].type))
     ]
     computed = [value.type for operation in writing for value in operation.results]
     tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]

@@ -25,8 +25,9 @@ def _allocates_results(operation: Operation) -> bool:
     Constants are part of the code, and a slice at dynamic indices may lie within an array that nothing
     updates.
     """
-    is_window = memory_of(operation) is Memory.STRIDED_VIEW and declaration_of(operation).movement is None
-    return memory_of(operation) is not Memory.CREATES and not is_window
+    declaration = declaration_of(operation)
+    is_window = declaration.memory is Memory.STRIDED_VIEW and declaration.movement is None
+    return declaration.memory is not Memory.CREATES and not is_window
 
 
 def role_of(operation: Operation) -> RegionRole:
@@ -124,16 +125,18 @@ class _AliasChecker:
         return None
 
     def check_operation(self, operation: Operation) -> str | None:
-        if memory_of(operation) is Memory.UPDATES:
+        declaration = declaration_of(operation)
+        memory, role = declaration.memory, declaration.region_role
+        if memory is Memory.UPDATES:
             return self.update(operation)
-        if role_of(operation) is RegionRole.LOOP:
+        if role is RegionRole.LOOP:
             return self.loop(operation)
-        if memory_of(operation).keeps_order:
+        if memory.keeps_order:
             for operand, result in zip(operation.operands, operation.results, strict=True):
                 self.homes[result] = self.home_of(operand)
-        elif role_of(operation).runs_once:
+        elif role.runs_once:
             return self.fusion(operation)
-        elif role_of(operation) is RegionRole.BRANCHES:
+        elif role is RegionRole.BRANCHES:
             return self.branches(operation)
         elif _allocates_results(operation):
             self.writable.update(operation.results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from ....program.ir import Block, Operation, Value
@@ -18,29 +18,47 @@ def drop_unused_results(operation: Operation, used: Container[Value]) -> None:
         rule(operation, used)
 
 
-def _reaching(blocks: Sequence[Block], roots: Sequence[Value]) -> set[Value]:
-    """The values of blocks from which `roots` are computed, including the roots."""
+def _live_indices(
+    blocks: Sequence[Block], roots: Sequence[Value], live: Iterable[int], returned: Sequence[Value]
+) -> list[int]:
+    """The positions of carried values that are live, or from which roots or live ones are computed, in order.
+
+    Args:
+        blocks: their arguments are the carried values, once or several times in the same order.
+        roots: values that are needed in any case.
+        live: positions of values that are needed.
+        returned: what the last block returns for each position.
+    """
     definitions = {
         result: operation
         for block in blocks
         for operation in block.operations
         for result in operation.results
     }
+    positions = {
+        argument: index % len(returned) for block in blocks for index, argument in enumerate(block.arguments)
+    }
+    live = set(live)
     reached: set[Value] = set()
-    pending = list(roots)
+    pending = [*roots, *[returned[index] for index in live]]
     while pending:
         value = pending.pop()
-        if value not in reached:
-            reached.add(value)
-            if value in definitions:
-                pending += operands_within(definitions[value])
-    return reached
+        if value in reached:
+            continue
+        reached.add(value)
+        if value in definitions:
+            pending += operands_within(definitions[value])
+        elif value in positions and positions[value] not in live:
+            live.add(positions[value])
+            pending.append(returned[positions[value]])
+    return sorted(live)
 
 
-def operands_within(operation: Operation) -> Iterator[Value]:
+def operands_within(operation: Operation) -> Sequence[Value]:
     """The operands of an operation and of the operations in its regions."""
-    for inner in operation.walk():
-        yield from inner.operands
+    if not operation.regions:
+        return operation.operands
+    return [operand for inner in operation.walk() for operand in inner.operands]
 
 
 def select_values(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
@@ -63,19 +81,10 @@ def _while(operation: Operation, used: Container[Value]) -> None:
     for block in blocks:
         for inner in block.operations[:-1]:
             roots += [] if has_no_effect(inner) else operands_within(inner)
-    live = {index for index, result in enumerate(operation.results) if result in used}
-    while True:
-        returned = [body.terminator.operands[index] for index in live]
-        reached = _reaching(blocks, [*roots, *returned])
-        extended = live | {
-            index for block in blocks for index, argument in enumerate(block.arguments) if argument in reached
-        }
-        if extended == live:
-            break
-        live = extended
-    if not live or len(live) == len(operation.results):
+    live = [index for index, result in enumerate(operation.results) if result in used]
+    indices = _live_indices(blocks, roots, live, body.terminator.operands)
+    if not indices or len(indices) == len(operation.results):
         return
-    indices = sorted(live)
     _keep_operands(operation, indices)
     _keep_operands(body.terminator, indices)
     operation.results = select_values(operation.results, indices)
@@ -129,18 +138,10 @@ def _reduce(operation: Operation, used: Container[Value]) -> None:
     block, count = operation.regions[0].block, len(operation.results)
     if not is_pure(block):
         return
-    live = {index for index, result in enumerate(operation.results) if result in used}
-    while True:
-        reached = _reaching([block], [block.terminator.operands[index] for index in live])
-        extended = live | {
-            index % count for index, argument in enumerate(block.arguments) if argument in reached
-        }
-        if extended == live:
-            break
-        live = extended
-    if not live or len(live) == count:
+    live = [index for index, result in enumerate(operation.results) if result in used]
+    indices = _live_indices([block], [], live, block.terminator.operands)
+    if not indices or len(indices) == count:
         return
-    indices = sorted(live)
     body_arguments = [*indices, *[count + index for index in indices]]
     _keep_operands(operation, body_arguments)
     _keep_operands(block.terminator, indices)

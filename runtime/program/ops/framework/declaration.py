@@ -464,7 +464,8 @@ def malformed(operation: Operation, error: Exception) -> VerifyError:
 
 def declaration_of(operation: Operation) -> type[Op]:
     """The declaration of an operation; `Op`, which states nothing, if there is none."""
-    return lookup(operation.name) or Op
+    # Asked some hundred times for each operation of a program: without another call where it is loaded.
+    return _REGISTRY.get(operation.name) or lookup(operation.name) or Op
 
 
 def source_name(operation: Operation) -> str:
