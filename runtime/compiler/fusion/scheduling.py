@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from ...program.ir import Operation, Region, Value, used_values
@@ -136,10 +136,20 @@ def update_late(region: Region) -> None:
             for inner in operation.regions:
                 update_late(inner)
     updates = [operation for operation in block.operations if _updated_values(operation)]
-    roots = _roots(block.operations) if updates else {}
+    if not updates:
+        return
+    roots = _roots(block.operations)
+    readers: defaultdict[Value, list[Operation]] = defaultdict(list)
+    for operation in block.operations[:-1]:
+        for value in used_values(operation):
+            readers[roots.get(value, value)].append(operation)
+    ranks = {operation: rank for rank, operation in enumerate(block.operations)}
     # Twice, since what moves with an update may read the operand of another one, which then follows.
     for update in (*updates, *updates):
-        block.operations = _behind_readers(block.operations, update, roots)
+        updated = [roots.get(value, value) for value in _updated_values(update)]
+        if any(ranks[reader] > ranks[update] for value in updated for reader in readers[value]):
+            block.operations = _behind_readers(block.operations, update, roots)
+            ranks = {operation: rank for rank, operation in enumerate(block.operations)}
 
 
 def _updated_values(operation: Operation) -> list[Value]:

@@ -150,7 +150,7 @@ def _remove_unused(region: Region, used: set[Value]) -> None:
     """Walk a region backwards; `used` collects the values that are used, including captured ones."""
     remaining: list[Operation] = []
     for operation in reversed(region.block.operations):
-        is_needed = declaration_of(operation).is_terminator or not used.isdisjoint(operation.results)
+        is_needed = not used.isdisjoint(operation.results) or declaration_of(operation).is_terminator
         if not is_needed and has_no_effect(operation):
             continue
         drop_unused_results(operation, used)

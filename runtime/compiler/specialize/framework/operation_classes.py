@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def is_control_flow(operation: Operation) -> bool:
     """Whether an operation's regions are programs of their own, not computations on elements."""
-    return declaration_of(operation).region_role.is_control_flow
+    return bool(operation.regions) and declaration_of(operation).region_role.is_control_flow
 
 
 def is_fusion(operation: Operation) -> bool:

@@ -13,6 +13,8 @@ from .rewriter import dimensions
 
 def drop_unused_results(operation: Operation, used: Container[Value]) -> None:
     """Remove, in place, the results that are not in `used`, and the operations that only they need."""
+    if len(operation.results) == 1 and not operation.regions:
+        return
     rule = RULES.get(declaration_of(operation).unused_results)
     if rule is not None and not all(result in used for result in operation.results):
         rule(operation, used)
