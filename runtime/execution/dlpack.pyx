@@ -11,13 +11,14 @@ Source: dmlc.github.io/dlpack, "C API" and "Python Specification for DLPack", ve
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
 
 from ..errors import UnsupportedError
+from ..types import ELEMENT_TYPES
 
 cnp.import_array()
 
@@ -132,7 +133,6 @@ cdef class DLPackTensor:
             BufferError: the array cannot be exported as requested.
         """
         cdef cnp.ndarray array = self.array
-        cdef int dimension
         if stream is not None:
             raise BufferError("the processor's memory has no streams")
         if dl_device is not None and tuple(dl_device) != (CPU, 0):
@@ -140,9 +140,7 @@ cdef class DLPackTensor:
         if copy:
             array = array.copy()
         flags = (0 if cnp.PyArray_ISWRITEABLE(array) else READ_ONLY) | (IS_COPIED if copy else 0)
-        for dimension in range(array.ndim):
-            if cnp.PyArray_STRIDE(array, dimension) % cnp.PyArray_ITEMSIZE(array):
-                raise BufferError("strides are no multiples of the element's size")
+        _check_strides(array)
         if max_version is not None and max_version[0] >= _VERSION[0]:
             if self.bits < 8:
                 if tuple(max_version) < _VERSION:
@@ -175,22 +173,38 @@ def to_dlpack(array):
     return DLPackTensor(np.asarray(array))
 
 
+cdef int _check_strides(cnp.ndarray array) except -1:
+    """Raise a BufferError if DLPack, which counts strides in elements, has none for the array."""
+    cdef int dimension
+    for dimension in range(cnp.PyArray_NDIM(array)):
+        if cnp.PyArray_STRIDE(array, dimension) % cnp.PyArray_ITEMSIZE(array):
+            raise BufferError("strides are no multiples of the element's size")
+    return 0
+
+
 cdef object _capsule(Managed *managed, cnp.ndarray array, int code, int bits, int flags):
     """A capsule that owns `managed`, which is uninitialized, and holds a reference to the array."""
+    _manage(managed, array, code, bits, flags)
+    if Managed is VersionedTensor:
+        return PyCapsule_New(managed, b"dltensor_versioned", _drop)
+    else:
+        return PyCapsule_New(managed, b"dltensor", _drop)
+
+
+cdef int _manage(Managed *managed, cnp.ndarray array, int code, int bits, int flags) except -1:
+    """Describe an array, and hold a reference to it, in `managed`, which is freed if there is no memory."""
     if managed == NULL:
         raise MemoryError
     if not _fill(&managed.tensor, array, code, bits):
         free(managed)
         raise MemoryError
-    managed.manager = <void *> array
-    managed.deleter = _delete[Managed]
-    Py_INCREF(array)
     if Managed is VersionedTensor:
         managed.major, managed.minor = _VERSION
         managed.flags = flags
-        return PyCapsule_New(managed, b"dltensor_versioned", _drop)
-    else:
-        return PyCapsule_New(managed, b"dltensor", _drop)
+    managed.manager = <void *> array
+    managed.deleter = _delete[Managed]
+    Py_INCREF(array)
+    return 0
 
 
 cdef bint _fill(Tensor *tensor, cnp.ndarray array, int code, int bits) noexcept:
@@ -231,3 +245,6 @@ cdef void _drop(object capsule) noexcept:
         _delete(<ManagedTensor *> PyCapsule_GetPointer(capsule, b"dltensor"))
     elif PyCapsule_IsValid(capsule, b"dltensor_versioned"):
         _delete(<VersionedTensor *> PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
+
+
+include "dlpack_exchange.pxi"

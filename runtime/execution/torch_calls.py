@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from ..program.frontend.torch.decompositions import decomposed
 from ..program.frontend.torch.element_types import array_of
 from ..program.ir import Module
 from ..types import Array
-from .dlpack import to_dlpack
+from .dlpack import TensorExchange, to_dlpack
 
 Compile = Callable[[Module], Callable[..., Sequence[Any]]]
 """Makes the function of arrays that runs a module."""
@@ -46,13 +47,21 @@ class GraphExecutable:
             for position, value in enumerate(values)
             for dim, symbol in symbols_of(value)
         ]
-        if not self._symbols:
-            self.program(Sizes({}))
+        self._static = None if self._symbols else self.program(Sizes({}))
 
     @property
     def is_dynamic(self) -> bool:
         """Whether sizes are symbols."""
         return bool(self._symbols)
+
+    def _sizes_of(self, inputs: Sequence[Any]) -> Sizes:
+        """The values that a call's inputs give the symbols."""
+        return Sizes(
+            {
+                symbol: int(inputs[position] if dim is None else inputs[position].shape[dim])
+                for position, dim, symbol in self._symbols
+            }
+        )
 
     def program(self, sizes: Sizes) -> tuple[ConvertedGraph, Callable[..., Sequence[Any]]]:
         """The converted graph for some sizes, and the function that runs it."""
@@ -72,23 +81,43 @@ class GraphExecutable:
         Returns:
             A tensor, a number or None for each output of the graph; an input that the graph returns as it is.
         """
-        symbols = {
-            symbol: int(inputs[position] if dim is None else inputs[position].shape[dim])
-            for position, dim, symbol in self._symbols
-        }
-        converted, run = self.program(Sizes(symbols))
-        arrays = [_array(inputs[position]) for position in converted.inputs]
+        converted, run = self._static or self.program(self._sizes_of(inputs))
+        arrays = arrays_of([inputs[position] for position in converted.inputs])
         if converted.takes_seed:
             arrays.append(_new_seed())
         results = tensors_of(run(*arrays))
         return [output.of(inputs, results) for output in converted.outputs]
 
 
+def arrays_of(values: Sequence[Any]) -> list[Any]:
+    """Tensors as arrays that share their memory and keep it alive; other values as they are.
+
+    Raises:
+        UnsupportedError: a tensor is on another device, or is not strided.
+    """
+    exchange = _exchange()
+    return list(map(_array, values)) if exchange is None else exchange.arrays(values)
+
+
 def tensors_of(arrays: Iterable[Array]) -> list[Any]:
     """Arrays as tensors that share their memory and keep it alive, by DLPack."""
+    exchange = _exchange()
+    if exchange is not None:
+        return exchange.tensors(arrays)
     from torch.utils.dlpack import from_dlpack
 
     return [from_dlpack(to_dlpack(array).__dlpack__()) for array in arrays]
+
+
+@functools.cache
+def _exchange() -> TensorExchange | None:
+    """The exchange of tensors in C; None for versions of PyTorch that have none."""
+    import torch
+
+    try:
+        return TensorExchange((torch.Tensor, torch.nn.Parameter), torch.Tensor.is_neg, _array)
+    except UnsupportedError:
+        return None
 
 
 def _array(value: Any) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import to_dlpack
+from nimblehlo.execution.dlpack import TensorExchange
 from nimblehlo.types import ELEMENT_TYPES
 
 
@@ -158,3 +159,130 @@ def test_read_only_arrays_need_a_version() -> None:
 def test_other_elements_are_an_error() -> None:
     with pytest.raises(nimblehlo.UnsupportedError, match="no elements of"):
         to_dlpack(np.zeros(2, [("a", np.int32)]))
+
+
+EXPORT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
+IMPORT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(VersionedTensor), ctypes.POINTER(ctypes.py_object))
+
+
+class ExchangeFunctions(ctypes.Structure):
+    """DLPackExchangeAPI; `older` is the one of an older version."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("older", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("export_managed", ctypes.c_void_p),
+        ("import_managed", IMPORT),
+        ("export_borrowed", EXPORT),
+        ("current_stream", ctypes.c_void_p),
+    )
+
+
+class Lent:
+    """A tensor of another library: an array, and what DLPack says of it."""
+
+    functions: ExchangeFunctions
+
+    def __init__(self, array: Any, device: int = 1, code: int = 2) -> None:
+        self.array, self.device, self.code = array, device, code
+        self.shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        self.strides = (ctypes.c_int64 * array.ndim)(*(each // array.itemsize for each in array.strides))
+
+
+@EXPORT
+def export_borrowed(lent: Lent, tensor: Any) -> int:
+    kind = DataType(lent.code, 8 * lent.array.itemsize, 1)
+    tensor[0] = Tensor(
+        lent.array.ctypes.data, lent.device, 0, lent.array.ndim, kind, lent.shape, lent.strides, 0
+    )
+    return 0
+
+
+@IMPORT
+def import_managed(managed: Any, imported: Any) -> int:
+    tensor = managed[0].tensor
+    shape, strides = tensor.shape[: tensor.ndim], tensor.strides[: tensor.ndim]
+    held = ("imported", tensor.data, shape, strides, managed[0].deleter, ctypes.addressof(managed[0]))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+    imported[0] = held
+    return 0
+
+
+def exchange(major: int = 1, older: ExchangeFunctions | None = None) -> ExchangeFunctions:
+    pointer = None if older is None else ctypes.addressof(older)
+    return ExchangeFunctions(major, 3, pointer, None, None, import_managed, export_borrowed, None)
+
+
+def exchange_of(functions: ExchangeFunctions, *, is_lazy: Any = lambda tensor: False) -> TensorExchange:
+    """The exchange of tensors of type `Lent`; all else, and what it does not lend, stays as it is."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    Lent.functions = functions
+    Lent.__dlpack_c_exchange_api__ = new(ctypes.addressof(functions), b"dlpack_exchange_api", None)
+    return TensorExchange((Lent,), is_lazy, lambda value: value)
+
+
+def test_arrays_share_the_memory_of_lent_tensors() -> None:
+    source = np.arange(12, dtype=np.float32).reshape(3, 4)
+    lent = [
+        Lent(source),
+        Lent(source.T),
+        Lent(source[:, ::2]),
+        Lent(source[1:2].astype(ml_dtypes.bfloat16), 1, 4),
+    ]
+    for array, tensor in zip(exchange_of(exchange()).arrays(lent), lent, strict=True):
+        assert (array.dtype, array.strides) == (tensor.array.dtype, tensor.array.strides)
+        np.testing.assert_array_equal(array, tensor.array)
+        assert np.shares_memory(array, tensor.array)
+        assert array.base is tensor
+        assert array.flags.writeable
+
+
+def test_what_is_not_lent_is_left_to_the_caller() -> None:
+    values = np.ones(3, np.float32)
+    others = [
+        5,
+        values,
+        Lent(values, device=2),
+        Lent(values, code=99),
+        Lent(values.astype(np.complex64), code=5),
+    ]
+    results = exchange_of(exchange()).arrays(others)
+    assert all(result is other for result, other in zip(results, others, strict=True))
+    lazy = exchange_of(exchange(), is_lazy=lambda tensor: True)
+    assert lazy.arrays([others[2]]) == [others[2]]
+
+
+def test_arrays_are_imported_with_the_memory_and_a_reference() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    alive = weakref.ref(array)
+    ((name, data, shape, strides, deleter, managed),) = exchange_of(exchange()).tensors([array])
+    assert (name, data, shape, strides) == ("imported", array.ctypes.data, [2, 3], [3, 1])
+    del array
+    gc.collect()
+    assert alive() is not None
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(managed)
+    gc.collect()
+    assert alive() is None
+
+
+def test_arrays_that_no_tensor_can_have_are_an_error() -> None:
+    values = np.ones(4, np.float32)
+    values.flags.writeable = False
+    with pytest.raises(BufferError, match="read-only"):
+        exchange_of(exchange()).tensors([values])
+    with pytest.raises(nimblehlo.UnsupportedError, match="no elements of"):
+        exchange_of(exchange()).tensors([np.zeros(2, [("a", np.int32)])])
+
+
+def test_the_functions_of_version_1_are_found_behind_newer_ones() -> None:
+    older = exchange()
+    values = np.ones(2, np.float32)
+    (array,) = exchange_of(exchange(2, older)).arrays([Lent(values)])
+    assert np.shares_memory(array, values)
+    with pytest.raises(nimblehlo.UnsupportedError, match="no functions of DLPack 1"):
+        exchange_of(exchange(2))
+    with pytest.raises(nimblehlo.UnsupportedError, match="no functions of DLPack 1"):
+        TensorExchange((int,), lambda tensor: False, lambda value: value)

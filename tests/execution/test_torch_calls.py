@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo.execution.torch_calls import tensors_of
+from nimblehlo.errors import UnsupportedError
+from nimblehlo.execution import torch_calls
+from nimblehlo.execution.torch_calls import arrays_of, tensors_of
 from nimblehlo.program.frontend.torch.element_types import array_of
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
@@ -35,6 +37,15 @@ TYPES = {
     "float8_e5m2fnuz": "f8E5M2FNUZ",
 }
 """The specification's names by PyTorch's."""
+
+
+@pytest.fixture(params=["functions in C", "capsules"], autouse=True)
+def exchange(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the functions that PyTorch's tensors offer since its version 2.10, and without them."""
+    if request.param == "capsules":
+        monkeypatch.setattr(torch_calls, "_exchange", lambda: None)
+    elif not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this version of PyTorch has no such functions")
 
 
 def result_of(name: str, shape: tuple[int, ...]) -> Any:
@@ -85,6 +96,38 @@ def test_the_memory_lives_as_long_as_the_tensor() -> None:
     del view
     gc.collect()
     assert alive() is None
+
+
+def test_elements_of_lazy_and_strided_tensors() -> None:
+    """PyTorch conjugates and negates when elements are read, not in the memory that it lends."""
+    z = torch.tensor([[1 + 2j, 3 - 4j]])
+    x = torch.arange(6.0, requires_grad=True).reshape(2, 3)
+    tensors = [z.conj(), z.conj().imag, x.T, x[:, ::2], x.expand(4, 2, 3), x[:0], torch.nn.Parameter(x)]
+    for array, tensor in zip(arrays_of(tensors), tensors, strict=True):
+        expected = tensor.detach().resolve_conj().resolve_neg().clone().numpy()
+        np.testing.assert_array_equal(array, expected)
+    array, number, lent = arrays_of([np.ones(2), 3, x])
+    assert (type(array), number) == (np.ndarray, 3)
+    assert lent.ctypes.data == x.data_ptr()
+    lent[0, 0] = 7
+    assert x[0, 0].item() == 7
+
+
+@pytest.mark.parametrize("make", ["sparse", "meta"])
+def test_tensors_without_memory_of_their_own_are_refused(make: str) -> None:
+    tensor = torch.eye(3).to_sparse() if make == "sparse" else torch.ones(3, device="meta")
+    with pytest.raises(UnsupportedError, match="strided and on the CPU"):
+        arrays_of([tensor])
+
+
+def test_a_tensor_lives_as_long_as_its_array() -> None:
+    tensor = torch.ones(1000)
+    (array,) = arrays_of([tensor])
+    alive = weakref.ref(tensor)
+    del tensor
+    gc.collect()
+    assert array.base is not None or alive() is not None
+    assert array.sum() == 1000
 
 
 def test_results_of_a_call_are_not_written_by_the_next() -> None:
