@@ -236,6 +236,17 @@ def test_a_number_is_not_rounded_to_a_narrow_type() -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize(("shape", "other", "dim"), [((4, 3), (4, 3), -1), ((3, 1, 5), (3, 2, 5), 0)])
+def test_cross_products_are_rounded_once(shape: tuple[int, ...], other: tuple[int, ...], dim: int) -> None:
+    import ml_dtypes
+
+    x, y = (RANDOM.normal(size=each).astype(ml_dtypes.bfloat16) for each in (shape, other))
+    wide = np.cross(x.astype(np.float32), y.astype(np.float32), axis=dim)
+    expected = wide.astype(ml_dtypes.bfloat16)
+    (result,) = converted("aten.linalg_cross.default", [x, y], [expected], dim=dim)
+    np.testing.assert_array_equal(result, expected)
+
+
 def test_attention_of_a_query_that_sees_no_key_is_zero() -> None:
     query, key, value = (RANDOM.normal(size=(1, 1, 2, 4)) for _ in range(3))
     mask = np.array([[[[True, False], [False, False]]]])

@@ -9,7 +9,7 @@ import pytest
 
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.frontend.torch.conversions import special
-from nimblehlo.types import Array
+from nimblehlo.types import ELEMENT_TYPES, Array
 from tests.program.frontend.torch.calling import converted
 
 RANDOM = np.random.default_rng(17)
@@ -44,6 +44,14 @@ def test_poles_of_zeta_and_polygamma() -> None:
     # The sum of (1 + k) ** -3 over all k is Apery's constant.
     (result,) = converted("aten.polygamma.default", [2, np.array([False, True])], [np.zeros(2, np.float32)])
     np.testing.assert_allclose(result, [-math.inf, -2 * 1.2020569031595942], rtol=1e-6)
+
+
+def test_digamma_at_zero_is_the_limit_of_its_side() -> None:
+    x = np.array([0.0, -0.0, -1.0, 1.0])
+    expected = [-math.inf, math.inf, math.nan, -0.5772156649015329]
+    for arguments in (["aten.digamma.default", [x]], ["aten.polygamma.default", [0, x]]):
+        (result,) = converted(*arguments, [x])
+        np.testing.assert_allclose(result, expected, rtol=1e-14)
 
 
 def test_limits_of_incomplete_gamma_functions() -> None:
@@ -132,6 +140,23 @@ def test_samples_at_the_elements_of_an_image_are_these(mode: int) -> None:
     x = RANDOM.normal(size=(1, 2, 3, 4, 5))
     (result,) = converted("aten.grid_sampler_3d.default", [x, grid_of((3, 4, 5)), mode, 0, True], [x])
     np.testing.assert_allclose(result, x, atol=1e-12)
+
+
+def test_samples_of_narrow_floats_are_rounded_once() -> None:
+    """The operands of the wider computation are the narrow ones, so that it differs by a rounding alone."""
+    bf16 = ELEMENT_TYPES["bf16"].dtype
+    x, grid = RANDOM.normal(size=(1, 2, 6, 7, 8)), RANDOM.uniform(-1, 1, size=(1, 3, 4, 5, 3))
+    x, grid, cotangent = (each.astype(bf16) for each in (x, grid, RANDOM.normal(size=(1, 2, 3, 4, 5))))
+    for name, operands, settings, results in (
+        ("grid_sampler_3d", [x, grid], [0, 1, True], [cotangent]),
+        ("grid_sampler_3d_backward", [cotangent, x, grid], [0, 1, True, [True, True]], [x, grid]),
+    ):
+        wide = [each.astype(np.float32) for each in operands]
+        templates = [each.astype(np.float32) for each in results]
+        expected = converted(f"aten.{name}.default", [*wide, *settings], templates)
+        actual = converted(f"aten.{name}.default", [*operands, *settings], results)
+        for result, value in zip(actual, expected, strict=True):
+            np.testing.assert_array_equal(result, value.astype(bf16))
 
 
 @pytest.mark.parametrize("name", ["grid_sampler_3d", "grid_sampler_2d_backward"])

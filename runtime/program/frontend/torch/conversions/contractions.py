@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....ir import Value
-from ..emitter import I1, Emitter, Number, element_type, shape_of, wider
+from ..emitter import I1, Emitter, Number, element_type, positive, shape_of, wider
 from ..table import NodeEmitter, converts
 from .indexing import take_rows
 
@@ -55,6 +55,19 @@ def addbmm(e: NodeEmitter, bias: Value, x: Value, y: Value, *, beta: Number = 1,
         return e.finish(summed)
     added = e.broadcast(e.convert(bias, element_type(summed)), shape_of(summed))
     return e.finish(e.add(summed, added if beta == 1 else e.multiply(added, e.like(added, beta))))
+
+
+@converts("aten.linalg_cross.default")
+def cross(e: NodeEmitter, x: Value, y: Value, *, dim: int = -1) -> Value:
+    """The cross products of vectors along a dimension, rounded once."""
+    dim = positive(dim, len(e.type.shape))
+
+    def rotated(vectors: Value, count: int) -> Value:
+        return e.concatenate([e.slice(vectors, dim, count, 3), e.slice(vectors, dim, 0, count)], dim)
+
+    x, y = (e.as_value(operand, wider(e.element), e.type.shape) for operand in (x, y))
+    forward = e.multiply(rotated(x, 1), rotated(y, 2))
+    return e.convert(e.subtract(forward, e.multiply(rotated(x, 2), rotated(y, 1))), e.element)
 
 
 @converts("aten._int_mm.default")

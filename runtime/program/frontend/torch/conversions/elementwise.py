@@ -20,7 +20,6 @@ _UNARY: Final = {
     "ceil": "stablehlo.ceil",
     "cos": "stablehlo.cosine",
     "cosh": "chlo.cosh",
-    "digamma": "chlo.digamma",
     "erf": "chlo.erf",
     "erfc": "chlo.erfc",
     "erfinv": "chlo.erf_inv",
@@ -477,12 +476,22 @@ def _is_pole(e: Emitter, x: Value) -> Value:
     return e.both(e.compare("LE", x, e.like(x, 0)), e.compare("EQ", x, e.unary("stablehlo.floor", x)))
 
 
+@converts("aten.digamma.default")
+def digamma(e: NodeEmitter, x: Value) -> Value:
+    """The derivative of lgamma; at 0 and -0, PyTorch gives the limits from either side."""
+    x = e.convert(x, e.element)
+    limit = e.divide(e.like(x, -1), x)
+    return e.select(e.compare("EQ", x, e.like(x, 0)), limit, e.unary("chlo.digamma", x))
+
+
 @converts("aten.polygamma.default")
 def polygamma(e: NodeEmitter, order: int, x: Value) -> Value:
-    """The derivative of digamma; at poles of an even one, PyTorch gives the limit from above, CHLO NaN."""
+    """A derivative of digamma; at poles of an even one, PyTorch gives the limit from above, CHLO NaN."""
+    if not order:
+        return digamma(e, x)
     x = e.convert(x, e.element)
     result = e.binary("chlo.polygamma", e.like(x, order), x)
-    if order % 2 or not order:
+    if order % 2:
         return result
     return e.select(_is_pole(e, x), e.like(x, -math.inf), result)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .....types import Array
 from ....ir import Value
-from ..emitter import I1, I64, Emitter, element_type, shape_of
+from ..emitter import I1, I64, Emitter, element_type, shape_of, wider
 from ..table import NodeEmitter, converts, unsupported
 from .resampling import resampled
 
@@ -141,7 +141,10 @@ def _added(e: Emitter, planes: Value, index: Value, updates: Value) -> Value:
 class _Samples:
     """The samples of images [N, C, ...] at the positions of a grid [N, ..., coordinates].
 
+    Narrow floats are computed in f32, as sums are, so that positions are as exact as the grid.
+
     Attributes:
+        type: the type in which samples are computed.
         planes: the images as [N, C, S].
         sources: the coordinates by dimension, each [N, P]; the grid has them in reverse order.
         corners: the elements that each sample reads.
@@ -154,8 +157,10 @@ class _Samples:
         rank = len(spatial)
         if mode not in (_BILINEAR, _NEAREST):
             raise unsupported(f"the interpolation {_INTERPOLATIONS[mode]} is not supported")
-        self.planes = e.reshape(x, (batch, channels, math.prod(spatial)))
+        self.type = wider(element_type(x))
+        self.planes = e.convert(e.reshape(x, (batch, channels, math.prod(spatial))), self.type)
         rows = e.reshape(grid, (batch, math.prod(shape_of(grid)[1:-1]), rank))
+        rows = e.convert(rows, self.type)
         self.shape = shape_of(rows)[:2]
         columns = [e.reshape(e.slice(rows, 2, d, d + 1), self.shape) for d in range(rank)][::-1]
         self.sources = [
@@ -187,7 +192,7 @@ def grid_sampler(
         term = e.multiply(_elements(e, samples.planes, corner.element), weight)
         result = term if result is None else e.add(result, term)
     assert result is not None
-    return e.reshape(result, e.type.shape)
+    return e.finish(result)
 
 
 @converts("aten.grid_sampler_2d_backward.default", "aten.grid_sampler_3d_backward.default")
@@ -205,8 +210,9 @@ def grid_sampler_backward(
     samples = _Samples(e, x, grid, interpolation_mode, padding_mode, align_corners)
     rank = len(samples.sources)
     updates = e.reshape(gradient, (*shape_of(samples.planes)[:2], samples.shape[1]))
+    updates = e.convert(updates, samples.type)
     of_planes = e.like(samples.planes, 0)
-    of_coordinates = [e.full(0, samples.shape, element_type(x)) for _ in range(rank)]
+    of_coordinates = [e.full(0, samples.shape, samples.type) for _ in range(rank)]
     for corner in samples.corners:
         weight = samples.over_channels(e, samples.weight(e, corner))
         of_planes = _added(e, of_planes, corner.element, e.multiply(updates, weight))
@@ -220,9 +226,11 @@ def grid_sampler_backward(
         e.reshape(e.multiply(each, source.derivative), (*samples.shape, 1))
         for each, source in zip(of_coordinates, samples.sources, strict=True)
     ]
-    of_grid = e.reshape(e.concatenate(columns[::-1], 2), shape_of(grid))
-    results = (e.reshape(of_planes, shape_of(x)), of_grid)
-    return [value if wanted else None for value, wanted in zip(results, output_mask, strict=True)]
+    results = (e.reshape(of_planes, shape_of(x)), e.reshape(e.concatenate(columns[::-1], 2), shape_of(grid)))
+    return [
+        e.convert(value, element_type(x)) if wanted else None
+        for value, wanted in zip(results, output_mask, strict=True)
+    ]
 
 
 # Interpolation with antialiasing
