@@ -21,6 +21,7 @@ import json
 import math
 import statistics
 import sys
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ from nimblehlo.errors import NimbleError
 from tests.program.frontend.torch.drawn_numbers import SameNumbers
 from tests.program.frontend.torch.judging import Judge, largest_error, relative_error
 from tests.program.frontend.torch.library_models import MODELS, Inputs
+from tests.program.frontend.torch.timing import agreement, cells, times_of
 from tools.marked_text import replace_marked
 
 LEARNING_RATE: Final = 0.01
@@ -134,56 +136,6 @@ def rounded_again(model: Any, number: int) -> Any:
     return other
 
 
-def fastest(functions: Sequence[Callable[[], object]], seconds: float = 1.0) -> list[float | None]:
-    """The shortest time of each function in milliseconds, called in turn; None for one that fails."""
-    working: dict[int, Callable[[], object]] = {}
-    for number, function in enumerate(functions):
-        with contextlib.suppress(Exception):
-            function()
-            function()
-            working[number] = function
-    times: dict[int, list[float]] = {number: [] for number in working}
-    limit = time.perf_counter() + seconds * len(functions)
-    for _ in range(1000):
-        for number, function in working.items():
-            start = time.perf_counter()
-            function()
-            times[number].append(time.perf_counter() - start)
-        if time.perf_counter() > limit:
-            break
-    return [1e3 * min(times[number]) if number in times else None for number in range(len(functions))]
-
-
-def _runs(model: Any) -> list[Any]:
-    """The model compiled by this runtime, the model, and the model compiled by PyTorch, all on one thread.
-
-    PyTorch's threads wait for each other, so that other processes on the machine would decide its times.
-    """
-    torch._dynamo.reset()
-    torch.set_num_threads(1)
-    options = {"compile": "eager", "threads": 1}
-    own = torch.compile(model, backend="nimblehlo", options=options, fullgraph=True)
-    return [own, model, torch.compile(model, fullgraph=True)]
-
-
-def inference_times(model: Any, inputs: Inputs) -> list[float | None]:
-    """Milliseconds of a call by this runtime, by PyTorch, and by torch.compile with its default backend."""
-    model.eval()
-    with torch.no_grad():
-        return fastest([lambda run=run: run(*inputs) for run in _runs(model)])
-
-
-def training_times(model: Any, inputs: Inputs) -> list[float | None]:
-    """The same of a loss and its gradients."""
-    model.train()
-
-    def step(run: Any) -> None:
-        model.zero_grad()
-        run(*inputs).square().mean().backward()
-
-    return fastest([lambda run=run: step(run) for run in _runs(model)])
-
-
 def outcome_of(name: str, steps: int, judged: int = 1) -> dict[str, Any]:
     """How far a model's results are from PyTorch's; of the first `judged` training steps, graph by graph."""
     model, inputs = model_of(name)
@@ -198,15 +150,6 @@ def outcome_of(name: str, steps: int, judged: int = 1) -> dict[str, Any]:
     return outcome
 
 
-def times_of(name: str) -> dict[str, Any]:
-    """The times of a model."""
-    model, inputs = model_of(name)
-    return {
-        "inference_times": inference_times(model, inputs),
-        "training_times": training_times(model, inputs),
-    }
-
-
 def line_of(outcome: Mapping[str, Any]) -> str:
     """An outcome in words."""
     if "error" in outcome:
@@ -216,34 +159,27 @@ def line_of(outcome: Mapping[str, Any]) -> str:
     line += f"  inference {outcome['inference']:.1e}"
     if "training" in outcome:
         line += f"  training {outcome['training']:.1e} (PyTorch {outcome['pytorch']:.1e})"
-    for kind in ("inference", "training"):
-        if f"{kind}_times" in outcome:
-            own, eager, inductor = _cells(outcome[f"{kind}_times"])
-            line += f"  {kind}: {own}, / eager {eager}, / inductor {inductor}"
+    for kind, times in outcome.get("times", {}).items():
+        own, eager, inductor = cells(times)
+        line += f"  {kind}: {own}, / eager {eager}, / inductor {inductor}"
     return line if outcome["passed"] else f"{line}  FAILED {outcome['violations'][:2]}"
 
 
-def _cells(times: Sequence[float | None]) -> list[str]:
-    """This runtime's time, and its ratio to the others'; nothing where it was not measured."""
-    own, *others = times
-    if own is None:
-        return ["", "", ""]
-    return [f"{own:.3g} ms", *("fails" if other is None else f"{own / other:.2f}" for other in others)]
-
-
 def table(outcomes: Sequence[Mapping[str, Any]]) -> str:
-    """The outcomes of a journal as a table."""
+    """The outcomes of a journal as a table, and what times of the journal say of the table's."""
     rows = [
         "| model | inference: error | time | / eager | / inductor | training: error | PyTorch's own | time "
         "| / eager | / inductor |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for each in outcomes:
-        times = [each.get(f"{kind}_times", (None, None, None)) for kind in ("inference", "training")]
-        cells = [each["model"], f"{each['inference']:.1e}", *_cells(times[0])]
-        cells += [f"{each['training']:.1e}", f"{each['pytorch']:.1e}", *_cells(times[1])]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n" + "\n".join(rows) + "\n\n"
+        times = each.get("times", {})
+        row = [each["model"], f"{each['inference']:.1e}", *cells(times.get("inference", {}))]
+        row += [f"{each['training']:.1e}", f"{each['pytorch']:.1e}", *cells(times.get("training", {}))]
+        rows.append(f"| {' | '.join(row)} |")
+    all_times = [times for each in outcomes for times in each.get("times", {}).values()]
+    after = [textwrap.fill(agreement(all_times), 120), ""] if all_times else []
+    return "\n".join(["", *rows, "", *after, ""])
 
 
 def last_outcomes(journal: Path) -> dict[str, Any]:
@@ -276,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore")
     for name in chosen.names or MODELS:
         outcome = outcomes.get(name, {})
-        missing = "passed" not in outcome or (chosen.times and "inference_times" not in outcome)
+        missing = "passed" not in outcome or (chosen.times and "times" not in outcome)
         if not missing:
             continue
         start = time.perf_counter()
@@ -284,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "passed" not in outcome:
                 outcome |= outcome_of(name, chosen.steps, chosen.judged)
             if chosen.times:
-                outcome |= times_of(name)
+                outcome |= {"times": times_of(*model_of(name))}
         except (NimbleError, RuntimeError) as error:
             outcome = {"model": name, "passed": False, "error": f"{type(error).__name__}: {error}"}
         outcomes[name] = outcome
