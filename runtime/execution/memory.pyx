@@ -6,8 +6,9 @@ in NumPy (NEP 49), which serves temporaries, results, kernels and NumPy itself. 
 handler that allocated it. It may outlive the run and the program, and any thread may free it.
 
 Blocks of MIN_POOLED_BYTES bytes and more are rounded up to size classes, eight for each power of two. A freed block
-becomes idle in its class. The oldest idle blocks return to the system when the idle bytes exceed the largest need of
-all programs (`Retention`), which is the peak that was measured in their last runs. During a run, idle and live blocks
+becomes idle in its class. It serves requests of that class and of smaller ones, of more than half of its bytes. The
+oldest idle blocks return to the system when the idle bytes exceed the largest need of all programs (`Retention`), which
+is the peak that was measured in their last runs, or more for arrays of many sizes. During a run, idle and live blocks
 together may have as many bytes as the peak so far, so that a first run recycles memory, too.
 
 A page of 4 KiB from the system takes a microsecond or more, and huge pages take a tenth of that time. So blocks that
@@ -212,6 +213,9 @@ cdef size_t _max_idle = 0
 cdef size_t _live = 0
 cdef size_t _peak = 0
 cdef size_t _runs = 0
+# Bytes of all blocks that were ever taken from the system, and of those that were returned to it as too many were idle.
+cdef size_t _taken = 0
+cdef size_t _trimmed = 0
 
 
 cdef inline Tag *_tag(void *data) noexcept nogil:
@@ -278,10 +282,12 @@ cdef void _link(Block *block) noexcept nogil:
 
 cdef void _trim(size_t max_bytes) noexcept nogil:
     """Return idle blocks to the system, the oldest first, until at most `max_bytes` bytes are idle. Needs the lock."""
+    global _trimmed
     cdef Block *block
     while _idle > max_bytes:
         block = _oldest
         _unlink(block)
+        _trimmed += block.capacity
         _return_to_system(block)
 
 
@@ -368,8 +374,25 @@ cdef Block *_cut(size_t bytes) noexcept nogil:
     return block
 
 
+cdef Block *_smallest_idle(size_t size_class) noexcept nogil:
+    """The idle block of this class, or of the next larger one that has any but is not twice as large; NULL: there is
+    none. Needs the lock."""
+    cdef size_t candidate
+    for candidate in range(size_class, min(size_class + 8, 8 * 64)):
+        if _classes[candidate] != NULL:
+            return _classes[candidate]
+    return NULL
+
+
+cdef size_t _needed(Block *block) noexcept nogil:
+    """The bytes of a block of the class of what was requested: it may be in a larger one."""
+    cdef size_t capacity = 0
+    _size_class(block.tag.bytes + _guard_bytes, &capacity)
+    return capacity
+
+
 cdef void *_take_large(size_t bytes) noexcept nogil:
-    global _live, _peak
+    global _live, _peak, _taken
     cdef size_t capacity = 0
     cdef size_t size_class
     cdef Block *block
@@ -377,9 +400,11 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
         return NULL
     size_class = _size_class(bytes + _guard_bytes, &capacity)
     PyThread_acquire_lock(_lock, 1)
-    block = _classes[size_class]
+    block = _smallest_idle(size_class)
     if block != NULL:
         _unlink(block)
+    else:
+        _taken += capacity
     _live += capacity
     _peak = max(_peak, _live)
     PyThread_release_lock(_lock)
@@ -391,7 +416,7 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
             if block == NULL:
                 _forget_live(capacity)
                 return NULL
-    block.capacity = capacity
+        block.capacity = capacity
     block.tag = Tag(bytes, 1)
     return <char *>block + sizeof(Block)
 
@@ -488,7 +513,7 @@ cdef void _free(void *context, void *data, size_t size) noexcept nogil:
         free(_tag(data))
         return
     PyThread_acquire_lock(_lock, 1)
-    _live -= (<Block *>data - 1).capacity
+    _live -= _needed(<Block *>data - 1)
     _link(<Block *>data - 1)
     _trim_to_need()
     PyThread_release_lock(_lock)
@@ -609,7 +634,8 @@ cdef class Retention:
     """A program's claim on idle memory, for as long as this object lives.
 
     The claim follows the peaks of the last runs: a program's first runs may need more than later ones, for
-    which its code is compiled.
+    which its code is compiled. It rises further, to at most twice the peak, where runs take from the system what
+    earlier ones returned: a program whose arrays differ in size needs more bytes in blocks than are ever alive.
 
     Args:
         bytes: the peak of a run; a quarter is added, as blocks are larger than requested.
@@ -622,11 +648,15 @@ cdef class Retention:
     cdef size_t earlier_peak
     cdef size_t recent_peak
     cdef size_t recent_runs
+    cdef size_t returned
+    cdef size_t taken_before
+    cdef size_t trimmed_before
 
     def __cinit__(self, bytes, max_bytes=None):
         self.max_bytes = (<size_t>-1) >> 2 if max_bytes is None else max_bytes
         self.min_peak = min(bytes, (<size_t>-1) >> 2)
-        self.earlier_peak = self.recent_peak = self.recent_runs = 0
+        self.earlier_peak = self.recent_peak = self.recent_runs = self.returned = 0
+        self.taken_before, self.trimmed_before = _taken, _trimmed
         self.claim.bytes = self._claimed(self.min_peak)
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous = &_claims
@@ -640,11 +670,16 @@ cdef class Retention:
         return min(bytes + bytes // 4, self.max_bytes)
 
     cdef void follow(self, size_t peak) noexcept nogil:
-        """Set the claim to the largest measured peak of the last runs; at least `_WINDOW` count."""
+        """Set the claim to the largest measured peak of the last runs, at least `_WINDOW` of which count, and to what
+        was returned to the system and taken again since the last run."""
         cdef size_t claimed
         PyThread_acquire_lock(_lock, 1)
         self.recent_peak = max(self.recent_peak, peak)
-        claimed = self._claimed(max(self.min_peak, max(self.earlier_peak, self.recent_peak)))
+        peak = max(self.min_peak, max(self.earlier_peak, self.recent_peak))
+        self.returned += min(_taken - self.taken_before, _trimmed - self.trimmed_before)
+        self.returned = min(self.returned, peak)
+        self.taken_before, self.trimmed_before = _taken, _trimmed
+        claimed = self._claimed(peak + self.returned)
         self.recent_runs += 1
         if self.recent_runs == _WINDOW:
             self.earlier_peak, self.recent_peak, self.recent_runs = self.recent_peak, 0, 0

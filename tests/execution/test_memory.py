@@ -124,6 +124,40 @@ def test_a_claim_falls_when_later_runs_need_less() -> None:
     assert idle_after(8) >= 8 and idle_after(2) >= 8
 
 
+def test_an_idle_block_serves_smaller_requests_of_more_than_half_its_bytes(
+    retention: memory.Retention,
+) -> None:
+    address = make(1).ctypes.data
+    before = memory.idle_bytes()
+    small = make(2, COUNT // 2 - 1000)
+    assert small.ctypes.data != address and memory.idle_bytes() == before
+    fitting = make(3, COUNT * 2 // 3)
+    assert fitting.ctypes.data == address and memory.idle_bytes() < before
+    del fitting
+    assert memory.idle_bytes() == before
+    assert make(4).ctypes.data == address
+
+
+def test_a_claim_rises_until_no_run_takes_what_an_earlier_one_returned() -> None:
+    """Two arrays are alive at a time, none fits a block of another, and all exceed the usual claim."""
+    memory.release_idle()
+    held = memory.idle_bytes()
+    counts = [COUNT << number for number in (0, 3, 1, 5, 2, 4)]
+    retention = memory.Retention(BYTES)
+
+    def work(_: object) -> None:
+        previous = full(0, counts[-1])
+        for number, count in enumerate(counts):
+            following = full(number, count)
+            assert (following == number).all() and previous.size == counts[number - 1]
+            previous = following
+
+    for _ in range(4):
+        memory.run_with(memory.RECYCLING, work, None, retention)
+    peak = 4 * (max(counts) + counts[4])
+    assert 1.25 * peak < 4 * sum(counts) <= memory.idle_bytes() - held <= 2.5 * peak
+
+
 def test_a_run_uses_its_memory_again_without_a_claim() -> None:
     memory.release_idle()
     held = memory.idle_bytes()
