@@ -39,6 +39,7 @@ _TEXTS: Final = tuple(
         # Comparisons, and constants of such a name.
         r"(?:[cC]ustom_?[cC]all_?[tT]arget|[cC]all_?[tT]arget_?[nN]ame|set_custom_call_target|[cC]allTargetNameAttr)"
         rf"""\w*\(?\)?\s*(?:==|!=|=|\(|,)\s*(?:[\w.:]+\()?{_NAME}""",
+        r"\btarget_name\s*[=!]=\s*" + _NAME,
         r"\b[kK]?\w*(?:Call|Target|CALL|TARGET)\w*(?:\[\])?\s*(?::\s*[\w.\[\]]+\s*)?[={]\s*\{?" + _NAME,
     )
 )
@@ -56,7 +57,11 @@ NO_TARGETS: Final = frozenset(
         *("CUDA", "Host", "ONEAPI", "ROCM", "SYCL", "cpu", "cuda", "gpu", "mhlo.", "platform", "rocm", "tpu"),
         *("_xla_buffer_placement", "api_version", "argv", "backend", "backend_config", "call_counter", "tt"),
         *("call_target_name", "called_computations", "lang", "mhlo.frontend_attributes", "mhlo.sharding"),
-        *("opaque", "permutation", "recall_target", "replica_groups", "utf-8"),
+        *("opaque", "permutation", "recall_target", "replica_groups", "utf-8", "attr", "id", "is_input"),
+        *("f32", "f64", "name", "pos", "shlo.custom_call", "_ffi", "allow_input_fusion", "collective_id"),
+        *("compute_left", "compute_right", "cost_estimate", "device_type", "diag", "flags", "high", "low"),
+        *("has_side_effects", "internal_scratch_in_bytes", "mode", "serialization_format", "side", "sort"),
+        *("serialized_metadata", "target_name", "trans_x", "uplo", "vmem_limit_bytes"),
         # Places in memory, instructions and functions.
         *("device", "f", "fn", "main", "pin", "pinned_device", "pinned_host", "unpin", "unpinned_host"),
         *("up0", "vmem", "writer_1", "writer_2"),

@@ -1,8 +1,9 @@
 """Which programs write a custom call target.
 
 Source: the sources of JAX 0.4 to 0.12, XLA (its client library, its passes, and its conversions between HLO,
-MHLO and StableHLO), PyTorch/XLA, torchax, torch-mlir, TensorFlow, Shardy, ByteIR, Enzyme-JAX, Reactant,
-BladeDISC, Tenstorrent's compiler, and StableHLO with its tests.
+MHLO and StableHLO), PyTorch/XLA, torchax, torch-mlir, the files of TensorFlow that write such calls, LiteRT
+and its converter of PyTorch's programs, Shardy, ByteIR, Enzyme-JAX, Reactant, BladeDISC, Tenstorrent's
+compiler, and StableHLO with its tests.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ _JAX: Final = "JAX"
 _JAX_AND_XLA: Final = "JAX, XLA"
 _XLA: Final = "XLA"
 _PYTORCH_XLA: Final = "PyTorch/XLA"
+_LITERT: Final = "LiteRT"
 _SHARDING: Final = "JAX, XLA, PyTorch/XLA, TensorFlow"
 _MHLO: Final = "XLA, PyTorch/XLA, TensorFlow"
 
@@ -94,7 +96,15 @@ PRODUCERS: Final[dict[str, str]] = {
     "torch_blade.*": "BladeDISC",
     "tt.*": "Tenstorrent's compiler",
     "tf.call_tf_function": "JAX",
-    "tf.*": "ByteIR",
+    "tf.*": "TensorFlow, ByteIR",
+    "*_xla_impl": "TensorFlow",
+    "custom_call.*": _LITERT,
+    "dummy_to_be_erased": _LITERT,
+    "mark_tensor": _LITERT,
+    "odml_torch.*": _LITERT,
+    "quant.*": _LITERT,
+    "stablehlo.composite": _LITERT,
+    "tfl.*": _LITERT,
     # The rest is JAX's: LAPACK, callbacks, kernels of GPUs, sizes that are operands.
     "*": _JAX,
 }

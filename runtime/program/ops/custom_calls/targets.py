@@ -235,13 +235,14 @@ PLACEMENTS: Final = (
 
 ANNOTATIONS: Final = (
     "AssumeGatherIndicesInBound",
+    "mark_tensor",
     "mhlo.domain",
     "stablehlo.shape_refinement_operand_wrapper",
     "xla_mark_tensor",
 )
 """Targets that tell a compiler something of a value, and return their operands: XLA's marks of indices and of
-the boundary of a sharding, StableHLO's of arguments whose sizes have become known, and PyTorch/XLA's of the
-boundary of a pattern."""
+the boundary of a sharding, StableHLO's of arguments whose sizes have become known, and PyTorch/XLA's and
+LiteRT's of the boundary of a pattern."""
 
 _LAPACK: Final[Mapping[str, Routine | ScaledRoutine]] = {**ROUTINES, **SCALED_ROUTINES}
 

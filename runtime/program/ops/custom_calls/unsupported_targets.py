@@ -20,6 +20,8 @@ GENERATOR: Final = "it needs the state of XLA's random generator: pass the state
 QUANTIZED: Final = (
     "it has types as text, which PyTorch/XLA's export replaces: export the program to StableHLO"
 )
+LITERT: Final = "it is meant for LiteRT's converter: take the program from its source, such as PyTorch"
+TENSORFLOW: Final = "it is a kernel of TensorFlow's runtime"
 BYTEIR: Final = "it is an operation of ByteIR's runtime"
 BLADEDISC: Final = "it is an operation of BladeDISC's runtime"
 TENSTORRENT: Final = "it is an operation of Tenstorrent's processors"
@@ -111,10 +113,18 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "mhlo.xla.rng_get_and_update_state": GENERATOR,
     "mhlo.uniform_dequantize": QUANTIZED,
     "mhlo.uniform_quantize": QUANTIZED,
-    # TensorFlow's graph is not part of the module.
+    # TensorFlow's graph is not part of the module, and operations that have no lowering stay calls.
     "tf.call_tf_function": PROCESS,
+    "*_xla_impl": TENSORFLOW,
+    "tf.*": TENSORFLOW,
+    # What LiteRT (TensorFlow Lite) writes between its passes; the types of odml_torch's calls are texts.
+    "custom_call.*": LITERT,
+    "dummy_to_be_erased": LITERT,
+    "odml_torch.*": LITERT,
+    "quant.*": LITERT,
+    "stablehlo.composite": LITERT,
+    "tfl.*": LITERT,
     "byteir.*": BYTEIR,
-    "tf.*": BYTEIR,
     "enzymexla_*": PROCESS,
     "jaxzyme.*": PROCESS,
     "reactant_*": PROCESS,

@@ -40,6 +40,8 @@ _DEFAULT_CONFIG: Final = re.compile(r' \{(in|out)feed_config = ""\}')
 """jaxlib prints this default of a property."""
 _EMPTY: Final = stablehlo.serialize_portable_artifact_str("module {}", "1.0.0")
 SEPARATOR: Final = "// -----"
+PROGRESS_EVERY: Final = 50
+"""Programs between two lines of progress."""
 
 
 class Exchange:
@@ -247,6 +249,8 @@ def main() -> int:
         total += exchange.outcomes
         for fault in exchange.faults[:4]:
             print(f"{name}: {fault}", flush=True)
+        if total["programs"] % PROGRESS_EVERY == 0:
+            print(f"{total['programs']} programs, the last {name}: {total['faults']} faults", flush=True)
     for what, count in sorted(total.items()):
         print(f"{count:8} {what}")
     return 1 if total["faults"] else 0

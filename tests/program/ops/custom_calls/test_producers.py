@@ -34,8 +34,10 @@ def test_a_mark_of_pytorch_xla_is_its_operand() -> None:
     np.testing.assert_array_equal(execute(MARKED, [x])[0], x + x)
 
 
-@pytest.mark.parametrize("target", ["AssumeGatherIndicesInBound", "PinToDevice", "PinToDeviceSram"])
-def test_marks_of_xla_are_their_operand(target: str) -> None:
+@pytest.mark.parametrize(
+    "target", ["AssumeGatherIndicesInBound", "PinToDevice", "PinToDeviceSram", "mark_tensor"]
+)
+def test_marks_are_their_operand(target: str) -> None:
     text = f"""
     func.func @main(%x: tensor<2x3xi32>) -> tensor<2x3xi32> {{
       %0 = stablehlo.custom_call @{target}(%x) : (tensor<2x3xi32>) -> tensor<2x3xi32>
@@ -51,7 +53,13 @@ def test_marks_of_xla_are_their_operand(target: str) -> None:
         load(other)
 
 
-@pytest.mark.parametrize("target", ["SparseDenseMatmulWithMinibatchingOp", "X64Combine", "PadToStatic"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("SparseDenseMatmulWithMinibatchingOp", "X64Combine", "PadToStatic"),
+        *("odml_torch.uniform_quantize", "quant.fake_quant", "argmax_float_1d_xla_impl"),
+    ],
+)
 def test_what_other_platforms_and_passes_need_is_told(target: str) -> None:
     text = f"""
     func.func @main(%x: tensor<2xi32>) -> tensor<2xi32> {{
