@@ -45,11 +45,23 @@ def read_exactly(stream: FileIO, size: int, can_read: Callable[[], bool] = lambd
     return bytes(data)
 
 
-def write_all(stream: FileIO, data: bytes) -> None:
-    """Write to a pipe without a buffer."""
+def write_all(stream: FileIO, data: bytes, can_write: Callable[[], bool] = lambda: True) -> None:
+    """Write to a pipe without a buffer.
+
+    Args:
+        stream: the pipe; if its writes do not block, `can_write` must wait.
+        data: what is written.
+        can_write: waits until bytes can be written; whether some can.
+
+    Raises:
+        TimeoutError: none can.
+    """
     rest = memoryview(data)
     while rest:
-        rest = rest[stream.write(rest) :]
+        if not can_write():
+            raise TimeoutError
+        # None: the pipe is full, and its writes do not block.
+        rest = rest[stream.write(rest) or 0 :]
 
 
 def serve() -> None:

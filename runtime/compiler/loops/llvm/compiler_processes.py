@@ -33,7 +33,8 @@ _WAITING_BYTES = 1 << 16
 """Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
 0.1 s for them."""
 _ANSWER_SECONDS = 60.0
-"""Seconds without an answer after which a process counts as stopped: LLVM takes some 2 s for 1 MB of text."""
+"""Seconds without an answer, or in which it takes no bytes of a request, after which a process counts as
+stopped: LLVM takes some 2 s for 1 MB of text."""
 _END_SECONDS = 5.0
 """Seconds in which a process ends before it is killed."""
 
@@ -92,6 +93,8 @@ class _CompilerProcess:
             # A child that is forked meanwhile must find nothing in a buffer.
             bufsize=0,
         )
+        # A process that is stopped takes no more bytes, for which nobody may wait without limit.
+        os.set_blocking(self._pipes[0].fileno(), False)
         self.submitted: deque[Compilation] = deque()
         self.is_usable = True
         self._lock = threading.Lock()
@@ -106,7 +109,7 @@ class _CompilerProcess:
         compilation = Compilation(len(data), self)
         self.submitted.append(compilation)
         try:
-            write_all(self._pipes[0], REQUEST.pack(len(data), fast_compile) + data)
+            write_all(self._pipes[0], REQUEST.pack(len(data), fast_compile) + data, self._can_write)
         except (OSError, ValueError):
             self.end()
         return compilation
@@ -155,11 +158,13 @@ class _CompilerProcess:
         """
         return read_exactly(self._pipes[1], size, lambda: self._can_read(_ANSWER_SECONDS))
 
+    def _can_write(self) -> bool:
+        """Wait until the process takes bytes of a request; whether it takes some, or has ended."""
+        return _is_ready(self._pipes[0], selectors.EVENT_WRITE, _ANSWER_SECONDS)
+
     def _can_read(self, seconds: float) -> bool:
         """Wait for bytes of an answer; whether there are some, or the process has ended."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._pipes[1], selectors.EVENT_READ)
-            return bool(selector.select(seconds))
+        return _is_ready(self._pipes[1], selectors.EVENT_READ, seconds)
 
     def end(self) -> None:
         """End the process; its compilations have no results."""
@@ -192,6 +197,13 @@ class _CompilerProcess:
         self.close_pipes()
         # Otherwise the end of this object would ask for the status of a process that is no child.
         self._process.returncode = 0
+
+
+def _is_ready(pipe: FileIO, event: int, seconds: float) -> bool:
+    """Wait until a pipe can be read or written, or its other end is closed; whether it is."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, event)
+        return bool(selector.select(seconds))
 
 
 class CompilerProcesses:

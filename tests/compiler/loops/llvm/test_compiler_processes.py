@@ -109,6 +109,20 @@ def test_a_process_that_is_stopped_gives_no_result(
     assert compilation is not None and compilation.result() is None
 
 
+def test_a_process_that_is_stopped_takes_no_long_text(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe to it is full after 64 KB."""
+    for process in processes._processes:
+        process._process.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
+    submitting = threading.Thread(target=processes.submit, args=(text(5, 1 << 14), False), daemon=True)
+    submitting.start()
+    submitting.join(30)
+    assert not submitting.is_alive() and len(processes) == 2 and processes.wants_more
+    assert len(processes) == 1
+
+
 class SlowSelector(selectors.DefaultSelector):
     """One whose thread is late: what ends meanwhile must not escape it."""
 
