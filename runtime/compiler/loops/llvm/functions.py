@@ -59,10 +59,17 @@ class Variable:
         self.builder.store(value, self.pointer)
 
 
-def outside_address(builder: ir.IRBuilder, symbol: str) -> ir.Value:
-    """The address of data outside of the module, which a symbol stands for."""
+def outside_address(builder: ir.IRBuilder, symbol: str, constant_bytes: int = 0) -> ir.Value:
+    """The address of data outside of the module, which a symbol stands for.
+
+    Args:
+        constant_bytes: the size of data that never change; 0: LLVM may assume neither.
+    """
     module = builder.module
-    data = module.globals.get(symbol) or ir.GlobalVariable(module, ir.ArrayType(I8, 1), symbol)
+    data = module.globals.get(symbol)
+    if data is None:
+        data = ir.GlobalVariable(module, ir.ArrayType(I8, constant_bytes or 1), symbol)
+        data.global_constant = constant_bytes > 0
     return opaque(builder.gep(data, [I64(0), I64(0)], inbounds=True))
 
 

@@ -21,8 +21,9 @@ from .boxes import Side, copy
 from .elements import Elements, Storage
 from .emitter import Binding, EmitRule, Emitter, Registers, check_nothing
 
-MAX_CONSTANT_BYTES = 1 << 18
-"""Maximum bytes of a constant that becomes part of the code. Code refers to others by symbols."""
+MAX_CONSTANT_BYTES = 1 << 10
+"""Maximum bytes of a constant that becomes part of the code. Code refers to others by symbols, since LLVM IR
+has three letters for a byte; variables index larger tables, so LLVM would fold no element of theirs."""
 
 
 def is_splat(operation: Operation) -> bool:
@@ -36,7 +37,7 @@ def outside_constant(operation: Operation) -> tuple[str, Array] | None:
     value = operation.constant_value
     if value is None or value.array.nbytes <= MAX_CONSTANT_BYTES:
         return None
-    array = np.ascontiguousarray(value.array)
+    array = np.require(value.array, requirements=("C", "ALIGNED"))
     return f"constant_{digest(array.tobytes()).hex()[:32]}", array
 
 
@@ -45,7 +46,9 @@ def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     assert isinstance(attribute, DenseElementsAttribute)
     outside = outside_constant(operation)
     if outside is not None:
-        return [Storage(tensor_type(operation.result), outside_address(emitter.builder, outside[0]))]
+        symbol, array = outside
+        address = outside_address(emitter.builder, symbol, array.nbytes)
+        return [Storage(tensor_type(operation.result), address)]
     return [constant_tensor(emitter, tensor_type(operation.result), attribute.array)]
 
 
