@@ -76,6 +76,8 @@ class Implementation:
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
         compiles_ahead: whether `compile_ahead` may have other processes compile the code.
+        has_quick_code: whether `prepare_soon` gives code that LLVM has not optimized.
+        has_vectors: whether its LLVM IR has vector instructions, so that it is fast before LLVM optimizes it.
         threshold_class: the entry of `cost_model.THRESHOLDS` by which native code replaces a
             baseline.
         absorbed: earlier operations whose results it also computes, and nothing else reads.
@@ -91,6 +93,8 @@ class Implementation:
     may_alias: bool = True
     compiles_when_called: bool = False
     compiles_ahead: bool = False
+    has_quick_code: bool = False
+    has_vectors: bool = False
     threshold_class: str = "code"
     absorbed: tuple[Operation, ...] = ()
 

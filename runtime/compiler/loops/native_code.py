@@ -67,6 +67,7 @@ class NativeCode(Implementation):
     kind = ImplementationKind.GENERATED
     takes_regions = False
     may_alias = False
+    has_quick_code = True
     label = "one loop"
     fast_compile = False
 
@@ -124,19 +125,25 @@ class NativeCode(Implementation):
     def prepare(self) -> Runnable:
         return self.function_of_launches(quickly=False)
 
+    def prepare_soon(self) -> Runnable:
+        return self.function_of_launches(quickly=True)
+
     def function_of_launches(self, quickly: bool) -> Runnable:
         """The function that launches the code; for `quickly` see `machine.function_addresses`."""
         from ...kernels.launch.native import Launch
-        from .llvm.machine import function_address
+        from .llvm.machine import function_addresses
 
         key, lowered = self.key, self.lowered
         arrays = sum(map(len, (*self.signature(), lowered.scratch)))
         accesses = tuple([(number, 0) for number in range(arrays)])
-        launches = []
-        symbols = lowered.symbols()
-        for name, tasks, seconds in lowered.launches:
-            address = function_address(key, name, self._text, self.fast_compile, symbols, quickly)
-            launches.append(Launch(address, tasks, accesses, lowered.integers, seconds))
+        names = [launch.name for launch in lowered.launches]
+        addresses = function_addresses(
+            key, names, self._text, self.fast_compile, lowered.symbols(), quickly
+        )
+        launches = [
+            Launch(address, tasks, accesses, lowered.integers, seconds)
+            for address, (_, tasks, seconds) in zip(addresses, lowered.launches, strict=True)
+        ]
         return self.launched(launches, lowered.scratch)
 
     def launched(self, launches: Sequence[Any], scratch: Sequence[Any] = ()) -> Runnable:

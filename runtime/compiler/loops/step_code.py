@@ -6,13 +6,11 @@ import functools
 
 from ..cost_model import (
     BASELINE_SECONDS_PER_STEP,
-    MIN_QUICK_OPERATIONS,
     STEPS_COMPILE_SECONDS,
     STEPS_COMPILE_SECONDS_PER_STEP,
     compiler_load_seconds,
-    per_operation_seconds,
 )
-from ..implementation import Cost, Runnable
+from ..implementation import Cost
 from .native_code import FusionCode, LoweredLoop, TaskLaunch
 
 
@@ -28,17 +26,9 @@ class StepCode(FusionCode):
         """The number of operations, with those in regions."""
         return sum(1 for operation in self.block.operations for _ in operation.walk())
 
-    @property
-    def compiles_ahead(self) -> bool:  # type: ignore[override]
-        return super().compiles_ahead and self.steps < MIN_QUICK_OPERATIONS
-
-    def prepare_soon(self) -> Runnable:
-        return self.function_of_launches(quickly=self.steps >= MIN_QUICK_OPERATIONS)
-
     def cost(self) -> Cost:
         steps = self.steps
-        seconds = per_operation_seconds(STEPS_COMPILE_SECONDS_PER_STEP, steps) * steps
-        seconds += STEPS_COMPILE_SECONDS + compiler_load_seconds()
+        seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()
         return Cost(BASELINE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
 
     def lower(self) -> LoweredLoop:

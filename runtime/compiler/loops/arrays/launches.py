@@ -205,8 +205,14 @@ def launched_work(operation: Operation) -> int:
     return total
 
 
-def launch_symbols(loop: Operation, implementation_of: ImplementationOf) -> dict[str, int]:
+def launch_symbols(
+    loop: Operation, implementation_of: ImplementationOf, quickly: bool = False
+) -> dict[str, int]:
     """Maps the symbols that the code of a loop with launches needs to addresses.
+
+    Args:
+        quickly: whether the code that it launches is not optimized at first, as in
+            `machine.function_addresses`.
 
     Raises:
         NoCode: the code of an operation cannot be generated.
@@ -224,7 +230,9 @@ def launch_symbols(loop: Operation, implementation_of: ImplementationOf) -> dict
             implementation = implementation_of(operation)
             types = [_arrays(launched.operands), _arrays(launched.results)]
             positions = [launched.regions[0].block.arguments.index(value) for value in operation.operands]
-            made = LoopCall(implementation, implementation.function, positions, *types)
+            is_quick = quickly and implementation.has_quick_code
+            function = implementation.prepare_soon() if is_quick else implementation.function
+            made = LoopCall(implementation, function, positions, *types)
             # Another thread may have prepared the same call meanwhile.
             call = _calls.setdefault(symbol, made)
         symbols[symbol], symbols[solve] = id(call), call.solver

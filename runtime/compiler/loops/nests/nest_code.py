@@ -101,21 +101,21 @@ class NestCode(NativeCode):
         nests, keys = self.nests_and_keys
         return [(key, functools.partial(nest_ir, nest)) for nest, key in zip(nests, keys, strict=True)]
 
-    def prepare(self) -> Runnable:
-        return self.launched(self.launches())
+    def function_of_launches(self, quickly: bool) -> Runnable:
+        return self.launched(self.launches(quickly))
 
-    def launches(self) -> list[Any]:
-        """The launches of the nests, to be run in sequence."""
-        return [self.launch(nest, key) for nest, key in zip(*self.nests_and_keys, strict=True)]
+    def launches(self, quickly: bool = False) -> list[Any]:
+        """The launches of the nests, to be run in sequence; `quickly`: see `machine.function_addresses`."""
+        return [self.launch(nest, key, quickly) for nest, key in zip(*self.nests_and_keys, strict=True)]
 
-    def launch(self, nest: Any, key: str) -> Any:
+    def launch(self, nest: Any, key: str, quickly: bool) -> Any:
         from ....kernels.launch.native import Launch
         from ....kernels.launch.threads import division
         from ..llvm.machine import function_address
         from .emission_plan import block_count, block_shape
         from .nest_emitter import NAME, integer_args, nest_ir
 
-        address = function_address(key, NAME, lambda: nest_ir(nest))
+        address = function_address(key, NAME, lambda: nest_ir(nest), quickly=quickly)
         blocks = block_shape(nest)
         elements = blocks.middle * blocks.inner * nest.slice_length
         seconds = estimate(self.block).native_seconds_per_element

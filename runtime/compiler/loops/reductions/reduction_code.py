@@ -28,6 +28,7 @@ class RowCode(FusionCode):
     """The code of a fusion that is tiled by rows."""
 
     label = "one loop over rows"
+    has_vectors = True
 
     def lower(self) -> LoweredLoop | None:
         from .row_tiling import NAME, plan_row_tiling
@@ -49,6 +50,8 @@ class RowCode(FusionCode):
 
 class ReductionCode(FusionCode):
     """The code of a fusion of reductions and the operations on their operands."""
+
+    has_vectors = True
 
     def lower(self) -> LoweredLoop:
         from .reduction_tiling import plan_reduction_tiling

@@ -203,8 +203,8 @@ class RegionCode(NativeCode):
     def signature(self) -> tuple[list[TensorType], list[TensorType]]:
         return [*self.operands, *(tensor(value.type) for value in self.captured_operands)], self.results
 
-    def prepare(self) -> Runnable:
-        return self.adapt_operands(super().prepare())
+    def function_of_launches(self, quickly: bool) -> Runnable:
+        return self.adapt_operands(super().function_of_launches(quickly))
 
     def cost(self) -> Cost:
         """The estimated time of the baseline and of the compilation."""

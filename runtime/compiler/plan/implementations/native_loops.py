@@ -205,11 +205,12 @@ def _compile_seconds(view: While, launches: int, quickly: bool = False) -> float
     operations = [operation for region in view.operation.regions for operation in region.walk()]
     result_types = [value.type for operation in operations for value in operation.results]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
-    launched = cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH * launches
     each = cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY
+    each_launch = cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH
     if quickly:
         each = cost_model.per_operation_seconds(each, len(operations))
-    return cost_model.LOOP_COMPILE_SECONDS + each * arrays + launched
+        each_launch = cost_model.per_operation_seconds(each_launch, len(operations))
+    return cost_model.LOOP_COMPILE_SECONDS + each * arrays + each_launch * launches
 
 
 class NativeLoop(ProfiledLoop):
@@ -290,7 +291,7 @@ class NativeLoop(ProfiledLoop):
 
     def begin(self) -> None:
         """Begin to compile in the background."""
-        ahead = None if self.threads == 1 else self.compile_ahead
+        ahead = None if self.threads == 1 or self._is_quick else self.compile_ahead
         job = Job(self._compile, has_priority=True, ahead=ahead, seconds=self.compile_seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
 
@@ -383,8 +384,7 @@ class NativeLoop(ProfiledLoop):
             implementation = self.implementation_of(launched.regions[0].block.operations[0])
             if implementation.compiles_ahead:
                 implementation.compile_ahead()
-        if not self._is_quick:
-            machine.compile_ahead(self.key, self._text, self.fast_compile)
+        machine.compile_ahead(self.key, self._text, self.fast_compile)
 
     def prepare(self, quickly: bool = False) -> NativeWhile:
         """See `Implementation.prepare`; `quickly` is an argument of `machine.function_addresses`."""
@@ -396,7 +396,7 @@ class NativeLoop(ProfiledLoop):
 
         loop = self.loop
         symbols = library_symbols([loop.operation])
-        symbols.update(launch_symbols(loop.operation, self.implementation_of))
+        symbols.update(launch_symbols(loop.operation, self.implementation_of, quickly))
         names = (while_function.NAME, while_function.WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(
             self.key, names, self._text, self.fast_compile, symbols, quickly

@@ -297,10 +297,13 @@ BACKGROUND = Background()
 
 
 def optimize_quick_code() -> None:
-    """Have quick code (`loops/llvm/quick_code.py`) optimized once the code of other jobs is there."""
+    """Have quick code (`loops/llvm/quick_code.py`) optimized once the code of other jobs is there.
+
+    What takes longest comes first, so that no process is left with it at the end.
+    """
     from ...loops.llvm import machine
 
-    for key, size in machine.quick_codes().items():
+    for key, size in sorted(machine.quick_codes().items(), key=lambda item: -item[1]):
         action = functools.partial(machine.optimize, key)
         ahead = functools.partial(machine.optimize_ahead, key)
         seconds = OPTIMIZING_SECONDS_PER_BYTE * size

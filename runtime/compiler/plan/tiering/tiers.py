@@ -28,6 +28,7 @@ from ...cost_model import (
     MIN_NUMBA_BASELINE_SECONDS,
     MIN_SHARED_SECONDS,
     PAUSE_CALLS,
+    QUICK_FRACTION,
     THRESHOLDS,
     Thresholds,
     compiler_load_seconds,
@@ -122,8 +123,12 @@ class Tiering(Replaceable):
         is_ufunc_program = baseline.kind is ImplementationKind.UFUNC_PROGRAM
         is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
         self._threshold_class = "ufunc program" if is_replaced_by_code else code.threshold_class
+        # A baseline that native code replaces is itself one.
+        self._tiers = tierings([baseline])
+        if self._tiers and code.compiles_when_called:
+            self._threshold_class = "kernel after code"
         cost = code.cost()
-        self.compile_seconds = cost.compile_seconds
+        self.optimized_seconds, self.load_seconds = cost.compile_seconds, compiler_load_seconds()
         # A ufunc program is quick, so it is timed before anything is compiled.
         self.profile = StepProfile(0.0 if is_replaced_by_code else cost.baseline_seconds)
         self.candidate: Runnable | None = None
@@ -137,12 +142,17 @@ class Tiering(Replaceable):
         self.program: ProgramProfile | None = None
         self.runs = 0
 
+    def constituents(self) -> tuple[Implementation, ...]:
+        return (self, *self._tiers)
+
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
         self.is_nested = True
         self.enclosing.append(enclosing)
         if self._threshold_class == "steps":
             self._threshold_class = "steps in regions"
+        for tier in self._tiers:
+            tier.set_enclosing(enclosing)
 
     @property
     def is_shared_by_code(self) -> bool:
@@ -171,8 +181,29 @@ class Tiering(Replaceable):
     @property
     def wait_threshold(self) -> float:
         """The time in baselines after which a call waits for the code."""
-        seconds = self.compile_seconds
-        return 0.0 if self.profile.expected > seconds else self.thresholds.blocking_wait * seconds
+        return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self.compile_seconds
+
+    @property
+    def is_quick_at_first(self) -> bool:
+        """Whether native code runs before LLVM has optimized it.
+
+        Not where the first calls wait for the code, which then pays at once, and not scalar loops in the
+        place of a ufunc program, which has vectors.
+        """
+        has_vectors = self.code.has_vectors or self._threshold_class != "ufunc program"
+        return self.code.has_quick_code and has_vectors and not self.is_expected_to_pay
+
+    @property
+    def is_expected_to_pay(self) -> bool:
+        """Whether one call of the baselines is expected to take longer than compiling the code."""
+        return self.profile.expected > self.optimized_seconds
+
+    @property
+    def compile_seconds(self) -> float:
+        """Expected until the code is there, in seconds."""
+        if not self.is_quick_at_first:
+            return self.optimized_seconds
+        return self.load_seconds + QUICK_FRACTION * (self.optimized_seconds - self.load_seconds)
 
     @property
     def is_superseded(self) -> bool:
@@ -238,18 +269,25 @@ class Tiering(Replaceable):
                 self.count_pause(self.set_aside)
         elif seconds < self.fastest:
             self.use(candidate)
-        elif not BACKGROUND.is_busy:
+        else:
             self.attempts += 1
             if self.attempts >= MAX_ATTEMPTS:
                 self.postpone(candidate)
 
     def postpone(self, candidate: Runnable) -> None:
-        """Return to the baseline, for a pause or for good."""
-        if self.trials == len(PAUSE_CALLS):
+        """Return to the baseline, for a pause or for good.
+
+        The pauses count that begin while nothing is compiled, which slows calls down. The code may also be
+        quick code, which becomes faster.
+        """
+        if BACKGROUND.is_busy:
+            self.pause = PAUSE_CALLS[0]
+        elif self.trials == len(PAUSE_CALLS):
             self.give_up()
             return
-        self.pause = PAUSE_CALLS[self.trials]
-        self.trials += 1
+        else:
+            self.pause = PAUSE_CALLS[self.trials]
+            self.trials += 1
         self.set_aside = candidate
         self.candidate = None
 
@@ -288,7 +326,8 @@ class Tiering(Replaceable):
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
-            ahead = self.code.compile_ahead if self.code.compiles_ahead else None
+            is_ahead = self.code.compiles_ahead and not self.is_quick_at_first
+            ahead = self.code.compile_ahead if is_ahead else None
             compile = functools.partial(self.compile, ())
             job = Job(compile, has_priority=True, ahead=ahead, seconds=self.compile_seconds)
             self.job = self.profile.job = BACKGROUND.submit(job)
@@ -333,7 +372,7 @@ class Tiering(Replaceable):
     def compile(self, operands: tuple[Any, ...]) -> None:
         """Prepare the code, if there can be any, and call it once if the first call compiles it."""
         with suppress(NoCode):
-            function = self.code.prepare_soon()
+            function = self.code.prepare_soon() if self.is_quick_at_first else self.code.prepare()
             optimize_quick_code()
             if self.code.compiles_when_called:
                 function(*operands)

@@ -7,11 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nimblehlo
 from nimblehlo.compiler import cost_model
-from nimblehlo.compiler.implementation import Cost, Implementation, NoCode, OverwritePairs, Prepared
+from nimblehlo.compiler.implementation import (
+    Cost,
+    Implementation,
+    ImplementationKind,
+    NoCode,
+    OverwritePairs,
+    Prepared,
+)
+from nimblehlo.compiler.loops.regions.region_code import RegionCode
+from nimblehlo.compiler.plan.choice import choose
 from nimblehlo.compiler.plan.implementations import kernel
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+from nimblehlo.compiler.specialize import specialize
+from nimblehlo.program.ops.framework.declaration import Op
+from tests.support.running import same_bits
 
 ONE = np.ones(())
 
@@ -116,6 +129,41 @@ def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.Monk
     pause = [step.step.run(ONE) for _ in range(tiers.PAUSE_CALLS[0])]
     assert pause == ["baseline"] * tiers.PAUSE_CALLS[0] and step.calls.count("prepare") == 1
     assert step.step.run(ONE) == "kernel" and step.step.native is not None
+
+
+def test_code_is_not_given_up_while_other_code_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be quick code, which is optimized then."""
+    _set_thresholds(monkeypatch, "kernel", early=1e-3)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    step = _Step(0.001, 0.03)
+    while step.step.candidate is None:
+        step.step.run(ONE)
+        BACKGROUND.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(BACKGROUND), "is_busy", True)
+        turns = tiers.MAX_ATTEMPTS + tiers.PAUSE_CALLS[0]
+        chosen = [step.step.run(ONE) for _ in range(4 * turns)]
+    assert chosen.count("kernel") == 4 * tiers.MAX_ATTEMPTS and not step.step.is_abandoned
+    step.seconds["kernel"] = 1e-4
+    chosen = [step.step.run(ONE) for _ in range(turns)]
+    assert chosen[-1] == "kernel" and step.step.native is not None
+
+
+@pytest.mark.parametrize("has_vectors", [False, True])
+@pytest.mark.parametrize("kind", [ImplementationKind.NUMPY, ImplementationKind.UFUNC_PROGRAM])
+@pytest.mark.parametrize("expected", [0.0, 0.2])
+def test_code_is_quick_at_first_where_that_is_faster(
+    has_vectors: bool, kind: ImplementationKind, expected: float
+) -> None:
+    code = _Code(kept=False)
+    code.has_quick_code, code.has_vectors = True, has_vectors
+    code.costs = Cost(expected, compile_seconds=0.1)
+    step = tiers.Tiering(Prepared(lambda value: value, kind), code)
+    is_ufunc_program = kind is ImplementationKind.UFUNC_PROGRAM
+    # A ufunc program is timed first, whatever is expected of it.
+    is_quick = has_vectors if is_ufunc_program else expected == 0.0
+    assert step.is_quick_at_first == is_quick
+    assert (step.compile_seconds < 0.1) == is_quick
 
 
 def test_a_kernel_that_fails_beside_the_calls_is_given_up(
@@ -427,3 +475,35 @@ def test_a_step_of_a_loop_that_code_will_replace_uses_code_that_is_there(
     assert step.run(ONE) == "baseline"
     code.compiled = True
     assert "code" in [step.run(ONE) for _ in range(3)]
+
+
+ROWS = "tensor<128x6x7xf32>"
+CUMULATIVE_SUM = f"""
+func.func @main(%x: {ROWS}) -> {ROWS} {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %r = "stablehlo.reduce_window"(%x, %zero) ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }}) {{window_dimensions = array<i64: 1, 1, 7>, padding = dense<[[0, 0], [0, 0], [6, 0]]> : tensor<3x2xi64>}}
+    : ({ROWS}, tensor<f32>) -> {ROWS}
+  return %r : {ROWS}
+}}
+"""
+
+
+def test_generated_code_runs_until_a_kernel_of_numba_pays() -> None:
+    function = specialize(nimblehlo.load(CUMULATIVE_SUM), "main")
+    assert function.body is not None
+    (operation,) = [one for one in function.body.block.operations if one.regions]
+    outer, inner = tiers.tierings([choose(Op.of(operation), nimblehlo.Options())])
+    assert outer.code.compiles_when_called and outer.wait_threshold == np.inf
+    assert isinstance(inner.code, RegionCode)
+    outer.set_enclosing(outer)
+    assert inner.is_nested
+    x = np.random.default_rng(0).standard_normal((128, 6, 7)).astype(np.float32)
+    (expected,) = nimblehlo.execute(CUMULATIVE_SUM, [x], options=nimblehlo.Options(compile="never"))
+    executable = nimblehlo.compile(CUMULATIVE_SUM)
+    for _ in range(30):
+        assert same_bits(executable(x)[0], expected)
+        BACKGROUND.wait()
