@@ -17,7 +17,17 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import bounds, counted_calls, dashboard, early_calls, layers, plot, process_memory, short
+from benchmarks import (
+    bounds,
+    counted_calls,
+    dashboard,
+    early_calls,
+    iree,
+    layers,
+    plot,
+    process_memory,
+    short,
+)
 from benchmarks.ablation import generated_code as codegen_ablation
 from benchmarks.ablation import kernels as ablation
 from benchmarks.ablation.measuring import replaced
@@ -403,3 +413,40 @@ def test_pairs_without_a_call_do_not_count() -> None:
     pair = {"nimblehlo": [0, 1, 4, 9], "xla": [0, 0, 10, 6]}
     line = early_calls.summary({"a": {"empty": pair, "warm": pair}})
     assert "4 of 6 pairs (67%), below half in 2, lowest ratio 0.40" in line
+
+
+def test_distinct_values_are_in_the_order_of_the_given_ones() -> None:
+    values = np.array([[0.5, 0.25], [0.5, -1.0]], np.float32)
+    assert (iree.distinct(values) * 2**23).tolist() == [[2.0, 1.0], [3.0, 0.0]]
+    indices = np.array([3, 3], np.int32)
+    assert iree.distinct(indices) is indices
+    with pytest.raises(ValueError, match="float16 has less than 2000 numbers"):
+        iree.distinct(np.zeros(2000, np.float16))
+
+
+class HostArray:
+    """A result of IREE's runtime."""
+
+    def __init__(self, values: Array) -> None:
+        self.to_host = lambda: values
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_a_case_that_differs_where_elements_are_equal_is_timed(
+    monkeypatch: pytest.MonkeyPatch, is_wrong: bool
+) -> None:
+    values = np.array([1.0, 3.0, 2.0, 3.0], np.float32)
+
+    def last_maximum(inputs: list[Array]) -> Callable[[], HostArray]:
+        index = len(values) - 1 - np.argmax(inputs[0][::-1]) - is_wrong
+        return lambda: HostArray(np.array(index, np.int32))
+
+    monkeypatch.setattr(iree, "iree_program", lambda text: last_maximum)
+    case = bounds.Case("argmax", lambda: (jax.jit(jax.numpy.argmax).lower(values), [values]))
+    if is_wrong:
+        with pytest.raises(ValueError, match="IREE's result 1 of 1 values are not equal"):
+            iree.measured(case)
+    else:
+        comparison = iree.measured(case)
+        assert comparison.ratio > 0
+        assert "agrees where no elements are equal" in comparison.line("argmax")
