@@ -32,7 +32,9 @@ from nimblehlo.compiler.loops.mathematics import reals, roots
 from nimblehlo.compiler.loops.mathematics.coefficients import HALF_PI, SHORT_LOG_OF_2
 from nimblehlo.compiler.loops.mathematics.f32 import error_functions as fast_error_functions
 from nimblehlo.compiler.loops.mathematics.f32 import exponential as fast_exponential
+from nimblehlo.compiler.loops.mathematics.f32 import inverse_trigonometry as fast_inverse_trigonometry
 from nimblehlo.compiler.loops.mathematics.f32 import logarithm as fast_logarithm
+from nimblehlo.compiler.loops.mathematics.f32 import roots as fast_roots
 from nimblehlo.compiler.loops.mathematics.f32 import trigonometry as fast_trigonometry
 from nimblehlo.compiler.loops.mathematics.f64 import (
     arithmetic,
@@ -74,7 +76,13 @@ NUMBERS = {
 }
 """Numbers that loops over arrays and functions of complex numbers need."""
 
-STRUCTURES = (DoubleDouble, exponential.ScaledPower, trigonometry.Reduced)
+STRUCTURES = {
+    DoubleDouble: F64,
+    exponential.ScaledPower: F64,
+    trigonometry.Reduced: F64,
+    fast_trigonometry.ReducedAngle: F32,
+}
+"""The structures that functions return or take, and the type of their numbers."""
 
 _BUILDING_BLOCKS = (
     arithmetic.double_double_sum,
@@ -131,16 +139,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The functions that are printed, by their names in C."""
 
-FAST_FUNCTIONS: dict[str, Callable[[Real], Real]] = {
+FAST_FUNCTIONS: dict[str, Callable[..., Real]] = {
     "fast_exponential": lambda x: fast_exponential.exp(x, reals.scaled_by_factors),
     "fast_exponential_minus_one": fast_exponential.expm1,
     "fast_tanh": fast_exponential.tanh,
+    "fast_sinh": fast_exponential.sinh,
+    "fast_cosh": fast_exponential.cosh,
     "fast_logarithm": fast_logarithm.log,
     "fast_log_plus_one": fast_logarithm.log1p,
+    "fast_power": fast_logarithm.power,
     "fast_erf": fast_error_functions.erf,
     "fast_erfc": lambda x: fast_error_functions.erfc(x, reals.scaled_by_factors),
-    "fast_sine": fast_trigonometry.sin,
-    "fast_cosine": fast_trigonometry.cos,
+    "fast_erf_inv": fast_error_functions.erf_inv,
+    "fast_sine": fast_trigonometry.sine_of_reduced,
+    "fast_cosine": fast_trigonometry.cosine_of_reduced,
+    "fast_tangent": fast_trigonometry.tangent_of_reduced,
+    "fast_asin": fast_inverse_trigonometry.asin,
+    "fast_acos": fast_inverse_trigonometry.acos,
+    "fast_atan": fast_inverse_trigonometry.atan,
+    "fast_atan2": fast_inverse_trigonometry.atan2,
+    "fast_cbrt": fast_roots.cbrt,
 }
 """The functions of f32 in the arithmetic of f32."""
 
@@ -156,13 +174,16 @@ _FUNCTIONS_OF_C = {
     "llvm.copysign.f64": "copysign",
     "llvm.fma.f32": "FUSED_MULTIPLY_ADD_FLOATS",
     "llvm.fabs.f32": "fabsf",
+    "llvm.sqrt.f32": "sqrtf",
     "llvm.copysign.f32": "copysignf",
     # Its addend is read from memory where LLVM compiles it, and a constant in C.
     "fma": "FUSED_MULTIPLY_ADD",
 }
 _TYPES = {F64: "double", I64: "uint64_t", F32: "float", I32: "uint32_t", BIT: "int"}
-_CASTS = {I64: "bits_of", F64: "double_from_bits", I32: "bits_of_float", F32: "float_from_bits"}
-_BLENDS = {F64: "blend", F32: "blend_floats"}
+_INTEGERS = {F64: I64, F32: I32}
+"""The integers that functions of numbers of a type have, too."""
+_CASTS = {I64: "bits_of_double", F64: "double_from_bits", I32: "bits_of_float", F32: "float_from_bits"}
+_BLENDS = {F64: "blend_doubles", F32: "blend_floats"}
 
 
 def kind_of(annotation: Any) -> Any:
@@ -179,7 +200,7 @@ def fields_of(structure: Any) -> dict[str, Any]:
 
 def c_type(kind: Any, real: ir.Type = F64) -> str:
     """The name of a type in C; `real` is that of a `Real`."""
-    return str(kind.__name__) if kind in STRUCTURES else _TYPES[real if kind is Real else I64]
+    return str(kind.__name__) if kind in STRUCTURES else _TYPES[real if kind is Real else _INTEGERS[real]]
 
 
 def components(kind: Any, name: str, real: ir.Type) -> Iterator[tuple[ir.Type, str]]:
@@ -188,7 +209,7 @@ def components(kind: Any, name: str, real: ir.Type) -> Iterator[tuple[ir.Type, s
         for field, kind_of_field in fields_of(kind).items():
             yield from components(kind_of_field, f"{name}.{field}", real)
     else:
-        yield (real if kind is Real else I64), name
+        yield (real if kind is Real else _INTEGERS[real]), name
 
 
 def assembled(kind: Any, values: Iterator[ir.Value], builder: ir.IRBuilder) -> Any:
@@ -211,11 +232,11 @@ def comment(text: str) -> str:
     return textwrap.fill(words, LINE_LENGTH - 3, initial_indent="/* ", subsequent_indent="   ") + " */"
 
 
-def structure_definition(structure: Any) -> str:
-    """The definition of a structure."""
+def structure_definition(structure: Any, real: ir.Type) -> str:
+    """The definition of a structure of numbers of a type."""
     names = collections.defaultdict(list)
     for field, kind in fields_of(structure).items():
-        names[c_type(kind)].append(field)
+        names[c_type(kind, real)].append(field)
     members = " ".join(f"{type} {', '.join(fields)};" for type, fields in names.items())
     said = comment(inspect.getdoc(structure) or "")
     return f"{said}\ntypedef struct {{ {members} }} {structure.__name__};\n"
@@ -351,9 +372,10 @@ def _folded(statement: str) -> str:
 def header() -> str:
     """The text of the header."""
     numbers = "\n".join(f"#define {name} {value!r}" for name, value in NUMBERS.items())
-    structures = [structure_definition(structure) for structure in STRUCTURES]
+    structures = [structure_definition(structure, real) for structure, real in STRUCTURES.items()]
     functions = [function_definition(name, function) for name, function in FUNCTIONS.items()]
-    functions += [function_definition(name, function, F32) for name, function in FAST_FUNCTIONS.items()]
+    fast_functions = {"fast_reduced": fast_trigonometry.reduced} | FAST_FUNCTIONS
+    functions += [function_definition(name, function, F32) for name, function in fast_functions.items()]
     return "\n".join([HEADER, f"{numbers}\n", *structures, *functions, "#endif\n"])
 
 

@@ -2,11 +2,13 @@
 
     python tools/fast_functions.py [--stride N] [--write] [--speed] [FUNCTION ...]
 
-For each function: the largest error in ulps and where, against the function of f64, whose own error is below
-2^-28 ulps of f32; on how many arguments results are not the nearest values of f32; on how many the bits of
-the generated loop differ from the ufunc's; of how many arguments, all 2^32 or with `--stride` each N-th; and
-how many times as fast the generated loop is as the one that rounds correctly, on arrays that fit into the L2
-cache. Infinities, NaNs and the signs of zeros must be those of correct rounding.
+For each function: the largest error in ulps and where, against the function that is computed in f64 to be
+rounded correctly, whose own error is below 2^-25 ulps of f32; on how many arguments results are not the
+nearest values of f32; on how many the bits of the generated loop differ from the ufunc's; of how many
+arguments, all 2^32 or with `--stride` each N-th; and how many times as fast the generated loop is as the one
+that rounds correctly, on arrays that fit into the L2 cache. Infinities, NaNs and the signs of zeros must be
+those of correct rounding. Functions of two arguments are measured on all pairs of special values, and on 2^28
+random pairs (`tools/operand_pairs.py`), or the N-th part of these.
 
 `--write` puts the rows into docs/numerics.md, `--speed` measures the speed alone. All arguments of one
 function take a minute. NIMBLEHLO_CPU selects the processor's level.
@@ -15,24 +17,29 @@ function take a minute. NIMBLEHLO_CPU selects the processor's level.
 from __future__ import annotations
 
 import argparse
+import functools
+import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nimblehlo.compiler.loops.llvm.values import F64
-from nimblehlo.compiler.loops.mathematics import Function, function_of
+from nimblehlo.compiler.loops.llvm.values import F64, I64, Value, integer
+from nimblehlo.compiler.loops.mathematics import function_of
+from nimblehlo.compiler.loops.mathematics.reals import Condition, Real, where
 from nimblehlo.program.ops.elementwise.base import Elementwise
 from nimblehlo.program.ops.framework.declaration import declarations
 from nimblehlo.program.ops.numerics.real_functions import RealFunction
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
-from tests.compiler.loops.loops import looped
+from tests.compiler.loops.loops import Emit, looped, looped_together
 from tools.marked_text import replace_marked
+from tools.operand_pairs import edge_pairs, integral_pairs, random_pairs
 
 Array = np.ndarray[Any, Any]
 
@@ -40,9 +47,12 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "numerics.md"
 BEGIN, END = "<!-- begin: tools/fast_functions.py -->\n", "<!-- end: tools/fast_functions.py -->\n"
 BLOCK = 1 << 15
 """Arguments that are measured together, in the L2 cache."""
+PAIRS, KINDS_OF_PAIRS = 1 << 28, 5
+"""Random pairs of arguments, and how many kinds of them there are."""
 F32 = ELEMENT_TYPES["f32"]
-MANTISSA_BITS, MIN_EXPONENT = 23, -126
-F64_MANTISSA_BITS, F64_BIAS = 52, 1023
+MANTISSA_BITS, MIN_NORMAL = 23, 2.0**-126
+EXPONENT_BITS = 0x7FF << 52
+"""The bits of an f64's exponent."""
 
 
 def _declarations() -> dict[str, type[Elementwise]]:
@@ -59,14 +69,14 @@ class Measurement(NamedTuple):
 
     Attributes:
         error: the largest, in ulps.
-        argument: of that.
+        arguments: of that.
         inexact: on how many arguments the result is not the nearest value.
         differing: on how many arguments generated loop and ufunc differ.
         total: the number of arguments.
     """
 
     error: float = 0.0
-    argument: float = 0.0
+    arguments: tuple[float, ...] = ()
     inexact: int = 0
     differing: int = 0
     total: int = 0
@@ -79,71 +89,111 @@ def real_function(name: str) -> RealFunction:
     return function
 
 
-def in_f32(function: Function) -> Callable[[Array], Array]:
-    """The generated loop of a function of f32."""
-    return looped(lambda builder, operand: (function(builder, *operand),), [F32], F32)
+def arity(name: str) -> int:
+    """The number of arguments of an operation's function."""
+    return len(DECLARATIONS[name].declared_operands)
 
 
-def in_f64(function: Function) -> Callable[[Array], Array]:
-    """The generated loop of a function of f64 between f32 and f32."""
+def emit_fast(name: str) -> Emit:
+    """The fast function of values of f32."""
+    function = function_of(DECLARATIONS[name].emit.fast_function)
+    return lambda builder, *values: (function(builder, *[value for (value,) in values]),)
 
-    def emit(builder: Any, operand: Any) -> Any:
-        (value,) = operand
-        return (builder.fptrunc(function(builder, builder.fpext(value, F64)), value.type),)
 
-    return looped(emit, [F32], F32)
+def emit_in_f64(name: str) -> Emit:
+    """The function that is rounded correctly, before it is rounded."""
+    function = function_of(DECLARATIONS[name].emit.function)
+    return lambda builder, *values: (function(builder, *[builder.fpext(value, F64) for (value,) in values]),)
+
+
+def emit_rounded(name: str) -> Emit:
+    """The function that is rounded correctly."""
+    emit = emit_in_f64(name)
+    return lambda builder, *values: (builder.fptrunc(*emit(builder, *values), values[0][0].type),)
+
+
+def emit_error(builder: ir.IRBuilder, value: Value, true: Value) -> Value:
+    """The distance of a value of f32 from a true one of f64, in ulps of the true one; infinite where only one
+    of both is NaN, or rounds to an infinity, or zeros differ in their sign.
+    """
+    rounded, exact = Real(builder, value[0]), Real(builder, true[0])
+    nearest = exact.as_type(rounded.value.type)
+    power = Real(builder, builder.bitcast(builder.and_(exact.bits(), integer(I64, EXPONENT_BITS)), F64))
+    ulp = power.within(MIN_NORMAL, None) * 2.0**-MANTISSA_BITS
+    distance = abs(rounded.as_type(F64) - exact) / ulp
+    is_finite = abs(nearest).compare("<", math.inf) & abs(rounded).compare("<", math.inf)
+    is_ordinary = is_finite & abs(exact).compare(">", 0.0)
+    is_same = Condition(builder, builder.icmp_signed("==", rounded.bits(), nearest.bits()))
+    is_same = is_same | (rounded.is_nan() & nearest.is_nan())
+    return (where(is_ordinary, distance, where(is_same, exact.like(0.0), math.inf)).value,)
+
+
+@functools.cache
+def _error_loop() -> Callable[..., Array]:
+    return looped(emit_error, [F32, ELEMENT_TYPES["f64"]], ELEMENT_TYPES["f64"])
 
 
 def errors(values: Array, true: Array) -> Array:
-    """The distances of f32 values from true ones of f64, in ulps of the true ones; infinite where only one of
-    both is NaN, or rounds to an infinity, or zeros differ in their sign.
-    """
-    exponent = (np.abs(true).view(np.int64) >> F64_MANTISSA_BITS) - F64_BIAS
-    places = MANTISSA_BITS - np.maximum(exponent, MIN_EXPONENT)
-    distance = np.abs(values - true) * ((places + F64_BIAS) << F64_MANTISSA_BITS).view(np.float64)
-    nearest = true.astype(np.float32)
-    is_special = ~np.isfinite(nearest) | ~np.isfinite(values) | (true == 0)
-    if is_special.any():
-        same = (values == nearest) & (np.signbit(values) == np.signbit(nearest))
-        same |= np.isnan(values) & np.isnan(nearest)
-        distance[is_special] = np.where(same, 0.0, np.inf)[is_special]
-    return distance
+    """What `emit_error` gives for the elements of two arrays."""
+    return _error_loop()(values, true)
+
+
+def measuring_loop(name: str) -> Callable[..., list[Array]]:
+    """The loop that computes the values of the fast function, and their errors."""
+    fast, exact = emit_fast(name), emit_in_f64(name)
+
+    def emit(builder: ir.IRBuilder, *values: Value) -> list[Value]:
+        value = fast(builder, *values)
+        return [value, emit_error(builder, value, exact(builder, *values))]
+
+    return looped_together(emit, [F32] * arity(name), [F32, ELEMENT_TYPES["f64"]])
+
+
+def arguments(operands: int, stride: int) -> Iterator[tuple[Array, ...]]:
+    """Blocks of the arguments on which functions are measured: each `stride`-th, or as many pairs less."""
+    if operands == 1:
+        for first in range(0, 1 << 32, BLOCK * stride):
+            codes = np.arange(first, min(first + BLOCK * stride, 1 << 32), stride, dtype=np.uint64)
+            yield (codes.astype(np.uint32).view(np.float32),)
+        return
+    yield edge_pairs()
+    generator = np.random.default_rng(2026)
+    for _ in range(max(1, PAIRS // (stride * BLOCK * KINDS_OF_PAIRS))):
+        yield from random_pairs(generator, BLOCK)
+        yield integral_pairs(generator, BLOCK)
 
 
 def measure(name: str, stride: int = 1) -> Measurement:
-    """The errors of an operation's fast function on each `stride`-th value of f32."""
-    function = real_function(name)
-    generated = in_f32(function_of(DECLARATIONS[name].emit.fast_function))
+    """The errors of an operation's fast function, for all `arguments`."""
+    fast, loop = real_function(name).fast, measuring_loop(name)
     result = Measurement()
-    for first in range(0, 1 << 32, BLOCK * stride):
-        codes = np.arange(first, min(first + BLOCK * stride, 1 << 32), stride, dtype=np.uint64)
-        arguments = codes.astype(np.uint32).view(np.float32)
+    for block in arguments(arity(name), stride):
+        generated, distances = loop(*block)
         with np.errstate(all="ignore"):
-            values, true = function.fast(arguments), function(arguments.astype(np.float64))
-            distances, nearest = errors(values, true), true.astype(np.float32)
-        bits = generated(arguments).view(np.uint32) != values.view(np.uint32)
+            values = fast(*block)
+        differs = (generated.view(np.uint32) != values.view(np.uint32)) & ~np.isnan(values)
         worst = int(np.argmax(distances))
         is_worse = distances[worst] > result.error
         result = Measurement(
             float(distances[worst]) if is_worse else result.error,
-            float(arguments[worst]) if is_worse else result.argument,
-            result.inexact + int(np.count_nonzero((values != nearest) & ~np.isnan(nearest))),
-            result.differing + int(np.count_nonzero(bits & ~np.isnan(values))),
-            result.total + arguments.size,
+            tuple(float(each[worst]) for each in block) if is_worse else result.arguments,
+            result.inexact + int(np.count_nonzero(distances > 0.5)),
+            result.differing + int(np.count_nonzero(differs)),
+            result.total + values.size,
         )
     return result
 
 
 def speedup(name: str) -> float:
     """How many times as fast the loop of the fast function is, by the least times of both."""
-    emit = DECLARATIONS[name].emit
-    operand = np.random.default_rng(0).uniform(0.01, 5, 1 << 16).astype(np.float32)
-    loops = in_f32(function_of(emit.fast_function)), in_f64(function_of(emit.function))
+    count = arity(name)
+    operands = np.random.default_rng(0).uniform(0.01, 5, (count, 1 << 16)).astype(np.float32)
+    loops = [looped(emit, [F32] * count, F32) for emit in (emit_fast(name), emit_rounded(name))]
     least = [np.inf, np.inf]
     for _ in range(200):
         for which, loop in enumerate(loops):
             start = time.perf_counter()
-            loop(operand)
+            loop(*operands)
             least[which] = min(least[which], time.perf_counter() - start)
     return float(least[1] / least[0])
 
@@ -171,7 +221,8 @@ def main() -> None:
             continue
         found = measure(name, options.stride)
         share = f"{found.inexact / found.total:.2%}"
-        cells = (f"{found.error:.3f}", f"{found.argument:.9g}", share, found.differing, f"{found.total:,}")
+        where = ", ".join(f"{one:.9g}" for one in found.arguments)
+        cells = (f"{found.error:.3f}", where, share, found.differing, f"{found.total:,}")
         row = f"| `{name}` | {' | '.join(map(str, cells))} | {speedup(name):.2f} |"
         print(row, flush=True)
         if options.write:

@@ -31,6 +31,7 @@ from nimblehlo.types import ELEMENT_TYPES, ElementType
 from tests.compiler.loops.loops import looped
 from tools import accuracy
 from tools.marked_text import replace_marked
+from tools.operand_pairs import random_pairs
 
 BEGIN, END = "<!-- begin: tools/generated_functions.py -->\n", "<!-- end: tools/generated_functions.py -->\n"
 BINARY = ("stablehlo.atan2", "stablehlo.power")
@@ -77,22 +78,12 @@ def unary_arguments(stride: int) -> Iterator[tuple[Array, ...]]:
         yield (codes.astype(np.uint32).view(np.float32),)
 
 
-def binary_arguments() -> Iterator[tuple[Array, ...]]:
-    """Random pairs: of any bits, of normal distribution, and such that powers fill the range of f32."""
-    generator = np.random.default_rng(2026)
-    yield tuple(generator.integers(0, 1 << 32, BLOCK, np.uint32).view(np.float32) for _ in range(2))
-    yield tuple(generator.standard_normal(BLOCK).astype(np.float32) for _ in range(2))
-    for spread in (87.0, 1e-3):
-        logarithm = generator.uniform(-spread, spread, BLOCK)
-        exponent = generator.uniform(-100, 100, BLOCK) / np.maximum(np.abs(logarithm), 1e-6)
-        yield np.exp(logarithm).astype(np.float32), exponent.astype(np.float32)
-
-
 def differences(name: str, stride: int) -> tuple[int, int, list[str]]:
     """How many arguments differ, of how many, and the first of them."""
     function, expected = generated(name, ELEMENT_TYPES["f32"]), reference(name)
     count, total, examples = 0, 0, []
-    for arrays in binary_arguments() if name in BINARY else unary_arguments(stride):
+    generator = np.random.default_rng(2026)
+    for arrays in random_pairs(generator, BLOCK) if name in BINARY else unary_arguments(stride):
         got, want = function(*arrays), expected(*arrays)
         differing = different(got, want)
         count, total = count + differing.size, total + got.size

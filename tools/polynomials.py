@@ -13,14 +13,25 @@ coefficients, evaluated exactly.
 from __future__ import annotations
 
 import argparse
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mpmath
 import numpy as np
 from mpmath import mpf
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.approximation import Approximation, erf_inv_ratio, series
+from tools.fast_approximations import (
+    ERF_INV_CENTERS,
+    ERFC_LINE,
+    ERFC_VARIABLE,
+    fast_approximations,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "runtime" / "compiler" / "loops" / "mathematics" / "coefficients.py"
@@ -38,51 +49,8 @@ EXP_STEPS, LONG_EXP_STEPS = 1024, 16
 """Entries of the tables of powers of two between 1 and 2."""
 
 
-FAST_ERFC_LINE = FAST_ERFC_SLOPE, FAST_ERFC_OFFSET = 1.7724539041519165, 0.8125
-FAST_ERFC_VARIABLE = FAST_ERFC_SHIFT, FAST_ERFC_CENTER = 1.5, 0.265625
-"""What the comments of the constants say. The polynomial's slope is small where erfc begins to use it, so
-that rounding errors of the variable hardly count."""
-
-
-class Approximation(NamedTuple):
-    """A polynomial, or a quotient of polynomials.
-
-    Attributes:
-        name: of the constant.
-        text: what it approximates.
-        function: the same.
-        interval: where.
-        degree, divisor_degree: of the polynomial, or of dividend and divisor, whose constant term is 1.
-        is_single: whether coefficients are rounded to f32, not f64.
-        weight: the effect of an error on the function for which it serves; None: the same everywhere.
-    """
-
-    name: str
-    text: str
-    function: Callable[[Any], Any]
-    interval: tuple[Any, Any]
-    degree: int
-    divisor_degree: int = 0
-    is_single: bool = False
-    weight: Callable[[Any], Any] | None = None
-
-
 def _inverse_root(m: Any) -> Any:
     return 1 / mpmath.cbrt(m)
-
-
-def _erf_inv(w: Any) -> Any:
-    """erf_inv(x) / x, where w = -log(1 - x^2)."""
-    if w == 0:
-        return mpmath.sqrt(mpmath.pi) / 2
-    x = mpmath.sqrt(-mpmath.expm1(-w))
-    # For arguments near 1 the complement keeps the digits.
-    rest = mpmath.exp(-w) / (1 + x)
-    start = float(mpmath.erfinv(mpf(float(x)))) if rest > 1e-15 else float(mpmath.sqrt(w))
-    root = mpmath.findroot(
-        lambda t: mpmath.log(mpmath.erfc(t)) - mpmath.log(rest), mpf(start), tol=mpf(10) ** -150
-    )
-    return root / x
 
 
 def _erfc_over(t: Any) -> Any:
@@ -104,105 +72,12 @@ def _digamma_remainder(w: Any) -> Any:
     return (mpmath.log(x) - 1 / (2 * x) - mpmath.digamma(x)) / w
 
 
-def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
-    """A function whose value near 0, where its formula divides by 0, is `limit`."""
-    return lambda t: limit if abs(t) < mpf(10) ** -30 else start(t)
-
-
-def _fast_approximations() -> Sequence[tuple[str, str, Any, tuple[Any, Any], int, Any]]:
-    """What `loops/mathematics/f32` approximates, and the effect of errors on the functions' values."""
-    log_of_2, margin = mpmath.log(2), mpf(2) ** -12
-    return (
-        (
-            "FAST_EXP",
-            "(exp(r) - 1 - r) / r^2",
-            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
-            (-log_of_2 / 2 - margin, log_of_2 / 2 + margin),
-            4,
-            lambda r: r**2 / mpmath.exp(r),
-        ),
-        (
-            "FAST_EXPM1",
-            "(exp(r) - 1 - r - r^2 / 2) / r^3",
-            _series(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
-            (mpmath.log(mpf(3) / 4) - margin, mpmath.log(mpf(3) / 2) + margin),
-            4,
-            lambda r: r**3 / mpmath.expm1(r),
-        ),
-        (
-            "FAST_LOG",
-            "(log(1 + f) - f + f^2 / 2) / f^3",
-            _series(lambda f: (mpmath.log1p(f) - f + f**2 / 2) / f**3, mpf(1) / 3),
-            (mpmath.sqrt(mpf(1) / 2) - 1, mpmath.sqrt(mpf(2)) - 1),
-            7,
-            lambda f: f**3 / mpmath.log1p(f),
-        ),
-        (
-            "FAST_SIN",
-            "(sin(r) / r - 1) / z, where z = r^2",
-            _series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
-            (mpf(0), mpf("0.81")),
-            3,
-            lambda z: z * mpmath.sqrt(z) / mpmath.sin(mpmath.sqrt(z)),
-        ),
-        (
-            "FAST_COS",
-            "((cos(r) - 1) / z + 1 / 2) / z, where z = r^2",
-            _series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
-            (mpf(0), mpf("0.81")),
-            3,
-            lambda z: z**2 / mpmath.cos(mpmath.sqrt(z)),
-        ),
-        (
-            "FAST_TANH",
-            "(tanh(x) / x - 1) / z, where z = x^2",
-            _series(lambda z: (mpmath.tanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
-            (mpf(0), mpf("0.975") ** 2),
-            6,
-            lambda z: z * mpmath.sqrt(z) / mpmath.tanh(mpmath.sqrt(z)),
-        ),
-        (
-            "FAST_ERF",
-            "erf(x) / x - 1, where z = x^2",
-            _series(
-                lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1, 2 / mpmath.sqrt(mpmath.pi) - 1
-            ),
-            (mpf(0), mpf(1)),
-            6,
-            lambda z: mpmath.sqrt(z) / mpmath.erf(mpmath.sqrt(z)),
-        ),
-        (
-            "FAST_LOG_ERFC",
-            "log(erfc(x))",
-            lambda x: mpmath.log(mpmath.erfc(x)),
-            (mpf(1), mpf("3.95")),
-            6,
-            lambda x: mpmath.erfc(x) / mpmath.erf(x),
-        ),
-        (
-            "FAST_ERFC",
-            f"exp(x^2) erfc(x) ({FAST_ERFC_SLOPE} x + {FAST_ERFC_OFFSET}) - 1, "
-            f"where 1 / (x + {FAST_ERFC_SHIFT}) = t + {FAST_ERFC_CENTER}",
-            _fast_erfc,
-            tuple(1 / (mpf(x) + FAST_ERFC_SHIFT) - FAST_ERFC_CENTER for x in ("10.2", "0.69")),
-            9,
-            lambda t: mpf(1),
-        ),
-    )
-
-
-def _fast_erfc(t: Any) -> Any:
-    """What FAST_ERFC approximates."""
-    x = 1 / (t + mpf(FAST_ERFC_CENTER)) - FAST_ERFC_SHIFT
-    return mpmath.exp(x * x) * mpmath.erfc(x) * (FAST_ERFC_SLOPE * x + FAST_ERFC_OFFSET) - 1
-
-
 def _arctangent(name: str, limit: Any, degree: int) -> Approximation:
     """atan(t), for |t| up to `limit`."""
     return Approximation(
         name,
         "(atan(t) / t - 1) / z, where z = t^2",
-        _series(lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
+        series(lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
         (mpf(0), limit**2),
         degree,
     )
@@ -214,7 +89,7 @@ def _power(name: str, steps: int, degree: int) -> Approximation:
     return Approximation(
         name,
         f"(2^(t / {steps}) - 1) / t",
-        _series(lambda t: mpmath.expm1(t * limit) / t, limit),
+        series(lambda t: mpmath.expm1(t * limit) / t, limit),
         (mpf("-0.51"), mpf("0.51")),
         degree,
     )
@@ -229,19 +104,19 @@ with mpmath.workdps(80):
     DIGAMMA_ROOT = mpmath.findroot(mpmath.digamma, mpf("1.46163"))
     ERF_INV_NEAR, ERF_INV_FAR = mpf(5), mpf(14)
     ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT = mpf(3), mpf(5)
-    MIDDLE_SLOPE, FAR_SLOPE = (_erf_inv(root**2) for root in (ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT))
+    MIDDLE_SLOPE, FAR_SLOPE = (erf_inv_ratio(root**2) for root in (ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT))
     APPROXIMATIONS = (
         Approximation(
             "EXP",
             "(exp(r) - 1 - r) / r^2",
-            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
             (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
             11,
         ),
         Approximation(
             "EXP_CUBE",
             "(exp(r) - 1 - r - r^2 / 2) / r^3",
-            _series(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
+            series(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
             (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
             10,
         ),
@@ -258,14 +133,14 @@ with mpmath.workdps(80):
         Approximation(
             "LOG",
             "(2 atanh(s) / s - 2) / z, where z = s^2",
-            _series(lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, mpf(2) / 3),
+            series(lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, mpf(2) / 3),
             (mpf(0), mpf("0.02946")),
             6,
         ),
         Approximation(
             "LOG_NEXT",
             "((2 atanh(s) / s - 2) / z - 2 / 3) / z, where z = s^2",
-            _series(
+            series(
                 lambda z: ((2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z - mpf(2) / 3) / z,
                 mpf(2) / 5,
             ),
@@ -275,7 +150,7 @@ with mpmath.workdps(80):
         Approximation(
             "LOG_REST",
             "(((2 atanh(s) / s - 2) / z - 2 / 3) / z - 2 / 5) / z, where z = s^2",
-            _series(
+            series(
                 lambda z: (
                     (
                         ((2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z - mpf(2) / 3) / z
@@ -291,21 +166,21 @@ with mpmath.workdps(80):
         Approximation(
             "SIN",
             "(sin(r) / r - 1) / z, where z = r^2",
-            _series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
+            series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
             (mpf(0), QUARTER_PI**2),
             6,
         ),
         Approximation(
             "COS",
             "((cos(r) - 1) / z + 1 / 2) / z, where z = r^2",
-            _series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
+            series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
             (mpf(0), QUARTER_PI**2),
             6,
         ),
         Approximation(
             "TANH",
             "((tanh(x) / x - 1) / z + 1 / 3) / z, where z = x^2",
-            _series(
+            series(
                 lambda z: ((mpmath.tanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z + mpf(1) / 3) / z,
                 mpf(2) / 15,
             ),
@@ -317,14 +192,14 @@ with mpmath.workdps(80):
         Approximation(
             "ASIN",
             "(asin(t) / t - 1) / z, where z = t^2",
-            _series(lambda z: (mpmath.asin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, mpf(1) / 6),
+            series(lambda z: (mpmath.asin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, mpf(1) / 6),
             (mpf(0), mpf(1) / 4),
             12,
         ),
         Approximation(
             "SMALL_ERF",
             "(erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2",
-            _series(
+            series(
                 lambda z: (mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - TWO_OVER_ROOT_PI) / z,
                 -TWO_OVER_ROOT_PI / 3,
             ),
@@ -334,14 +209,14 @@ with mpmath.workdps(80):
         Approximation(
             "LARGE_ERFC",
             "(exp(x^2) erfc(x) / t - 2 exp(16) erfc(4)) / r, where t = 4 / (4 + x) and r = t - 1 / 2",
-            _series(lambda r: (_erfc_over(r + HALF) - _erfc_over(HALF)) / r, mpmath.diff(_erfc_over, HALF)),
+            series(lambda r: (_erfc_over(r + HALF) - _erfc_over(HALF)) / r, mpmath.diff(_erfc_over, HALF)),
             (mpf("-0.375"), mpf("0.3425")),
             19,
         ),
         Approximation(
             "ERF",
             "(erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2",
-            _series(
+            series(
                 lambda z: (mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2 / mpmath.sqrt(mpmath.pi)) / z,
                 -2 / mpmath.sqrt(mpmath.pi) / 3,
             ),
@@ -360,7 +235,7 @@ with mpmath.workdps(80):
         Approximation(
             "ERF_INV",
             "(erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2)",
-            lambda w: (_erf_inv(w) - HALF_ROOT_PI) / w,
+            lambda w: (erf_inv_ratio(w) - HALF_ROOT_PI) / w,
             (mpf(0), mpf("16.7")),
             13,
             14,
@@ -368,7 +243,7 @@ with mpmath.workdps(80):
         Approximation(
             "ERF_INV_NEAR",
             "(erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2) = t + 2.5",
-            lambda t: (_erf_inv(t + ERF_INV_NEAR / 2) - HALF_ROOT_PI) / (t + ERF_INV_NEAR / 2),
+            lambda t: (erf_inv_ratio(t + ERF_INV_NEAR / 2) - HALF_ROOT_PI) / (t + ERF_INV_NEAR / 2),
             (-ERF_INV_NEAR / 2, ERF_INV_NEAR / 2),
             21,
         ),
@@ -376,9 +251,9 @@ with mpmath.workdps(80):
             Approximation(
                 f"ERF_INV_{name}",
                 f"(erf_inv(x) / x - {name}_SLOPE) / t, where -log(1 - x^2) = (t + {int(root)})^2",
-                _series(
-                    lambda t, root=root, slope=slope: (_erf_inv((t + root) ** 2) - slope) / t,
-                    mpmath.diff(lambda t, root=root: _erf_inv((t + root) ** 2), mpf(0)),
+                series(
+                    lambda t, root=root, slope=slope: (erf_inv_ratio((t + root) ** 2) - slope) / t,
+                    mpmath.diff(lambda t, root=root: erf_inv_ratio((t + root) ** 2), mpf(0)),
                 ),
                 (mpmath.sqrt(low) - root, mpmath.sqrt(high) - root),
                 degree,
@@ -391,14 +266,14 @@ with mpmath.workdps(80):
         Approximation(
             "LGAMMA",
             "lgamma(2 + t) / t",
-            _series(lambda t: mpmath.loggamma(2 + t) / t, 1 - mpmath.euler),
+            series(lambda t: mpmath.loggamma(2 + t) / t, 1 - mpmath.euler),
             (-mpf(1) / 2, mpf(1) / 2),
             16,
         ),
         Approximation(
             "LGAMMA_FAR",
             "lgamma(x) x less Stirling's formula, where w = 1 / x^2",
-            _series(_stirling, mpf(1) / 12),
+            series(_stirling, mpf(1) / 12),
             (mpf(0), 1 / mpf("6.5") ** 2),
             6,
         ),
@@ -412,14 +287,14 @@ with mpmath.workdps(80):
         Approximation(
             "DIGAMMA_FAR",
             "(log(x) - 1 / (2 x) - digamma(x)) / w, where w = 1 / x^2",
-            _series(_digamma_remainder, mpf(1) / 12),
+            series(_digamma_remainder, mpf(1) / 12),
             (mpf(0), 1 / mpf("6.5") ** 2),
             6,
         ),
         Approximation(
             "COT_PI",
             "(pi r cot(pi r) - 1) / z, where z = r^2",
-            _series(
+            series(
                 lambda z: (mpmath.pi * mpmath.sqrt(z) * mpmath.cot(mpmath.pi * mpmath.sqrt(z)) - 1) / z,
                 -(mpmath.pi**2) / 3,
             ),
@@ -429,7 +304,7 @@ with mpmath.workdps(80):
         Approximation(
             "SIN_PI",
             "sin(pi r) / r, where z = r^2",
-            _series(lambda z: mpmath.sinpi(mpmath.sqrt(z)) / mpmath.sqrt(z), mpmath.pi),
+            series(lambda z: mpmath.sinpi(mpmath.sqrt(z)) / mpmath.sqrt(z), mpmath.pi),
             (mpf(0), mpf(1) / 4),
             8,
         ),
@@ -437,7 +312,7 @@ with mpmath.workdps(80):
         Approximation(
             "NARROW_EXP",
             "(exp(r) - 1 - r) / r^2",
-            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
             (-LOG2 / 2 - mpf(2) ** -12, LOG2 / 2 + mpf(2) ** -12),
             4,
             is_single=True,
@@ -445,30 +320,21 @@ with mpmath.workdps(80):
         Approximation(
             "NARROW_LOG",
             "log(1 + f) / f",
-            _series(lambda f: mpmath.log1p(f) / f, mpf(1)),
+            series(lambda f: mpmath.log1p(f) / f, mpf(1)),
             (mpmath.sqrt(mpf(1) / 2) - 1, mpmath.sqrt(mpf(2)) - 1),
             9,
             is_single=True,
         ),
-        *[
-            Approximation(name, text, function, interval, degree, is_single=True, weight=weight)
-            for name, text, function, interval, degree, weight in _fast_approximations()
-        ],
+        *fast_approximations(),
         Approximation(
             "NARROW_ERF",
             "erf(x) / x, where z = x^2",
-            _series(lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z), 2 / mpmath.sqrt(mpmath.pi)),
+            series(lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z), 2 / mpmath.sqrt(mpmath.pi)),
             (mpf(0), mpf(9)),
             12,
             is_single=True,
         ),
     )
-
-    HALF = mpf("0.5")
-    TWO_OVER_ROOT_PI = 2 / mpmath.sqrt(mpmath.pi)
-    ERF_INV_NEAR, ERF_INV_FAR = mpf(5), mpf(14)
-    ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT = mpf(3), mpf(5)
-    MIDDLE_SLOPE, FAR_SLOPE = (_erf_inv(root**2) for root in (ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT))
 
 
 def chebyshev_nodes(interval: tuple[Any, Any], count: int) -> list[Any]:
@@ -586,6 +452,17 @@ def python_numbers() -> list[str]:
         ("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", LOG2, 42, float),
         ("NARROW_LOG_OF_2", "log(2), as f32, the first of 15 bits,", LOG2, 15, np.float32),
         *[
+            (
+                f"FAST_ERF_INV_{name}_CENTER",
+                f"erf_inv(x) / x, where -log(1 - x^2) = {center}, as f32,",
+                erf_inv_ratio(mpf(center)),
+                22,
+                np.float32,
+            )
+            for name, center in ERF_INV_CENTERS.items()
+        ],
+        ("NARROW_HALF_PI", "pi / 2, as f32,", mpmath.pi / 2, 23, np.float32),
+        *[
             (name, text, value, None, float)
             for name, text, value in (
                 ("INVERSE_LOG_OF_2", "1 / log(2)", 1 / LOG2),
@@ -618,9 +495,9 @@ def python_numbers() -> list[str]:
             )
         ],
         "# exp(x^2) erfc(x) is nearly 1 / (slope x + offset), with the root of pi as slope.\n"
-        + python_constant("FAST_ERFC_LINE", FAST_ERFC_LINE),
+        + python_constant("FAST_ERFC_LINE", ERFC_LINE),
         "# The variable of FAST_ERFC is 1 / (x + shift) - center.\n"
-        + python_constant("FAST_ERFC_VARIABLE", FAST_ERFC_VARIABLE),
+        + python_constant("FAST_ERFC_VARIABLE", ERFC_VARIABLE),
         "# pi / 2 in three parts.\n" + python_constant("HALF_PI", successive_parts(mpmath.pi / 2, 3)),
         two_over_pi(29, 7),
     ]

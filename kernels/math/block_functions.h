@@ -89,7 +89,7 @@ REAL_INLINE void erf_inv_of_block(double *values, intptr_t count) {
     double w[ERF_INV_BLOCK];
     int all_are_central = 1;
     for (intptr_t i = 0; i < count; i++) {
-        double x = values[i], inside = blend(fabs(x) < 1, x, 0);
+        double x = values[i], inside = blend_doubles(fabs(x) < 1, x, 0);
         w[i] = minus_log(FUSED_MULTIPLY_ADD(-inside, inside, 1));
         all_are_central &= (w[i] < ERF_INV_NEAR_END) & (fabs(x) < 1);
     }
@@ -137,12 +137,36 @@ OF_SINGLE_EXPONENTS(logistic, single_logistic_in_range)
 
 OF_FLOATS(fast_erf)
 OF_FLOATS(fast_erfc)
+OF_FLOATS(fast_erf_inv)
 OF_FLOATS(fast_exponential)
 OF_FLOATS(fast_exponential_minus_one)
 OF_FLOATS(fast_logarithm)
 OF_FLOATS(fast_log_plus_one)
 OF_FLOATS(fast_tanh)
-OF_FLOATS(fast_sine)
-OF_FLOATS(fast_cosine)
+OF_FLOATS(fast_sinh)
+OF_FLOATS(fast_cosh)
+OF_FLOATS(fast_asin)
+OF_FLOATS(fast_acos)
+OF_FLOATS(fast_atan)
+OF_FLOATS(fast_cbrt)
+
+/* The same of a function of reduced angles. */
+#define OF_FLOAT_ANGLES(name)                                                                            \
+    REAL_INLINE void name##_of_singles(float *to, const float *from, intptr_t count) {                   \
+        for (intptr_t i = 0; i < count; i++) to[i] = name(from[i], fast_reduced(from[i]));               \
+    }
+
+OF_FLOAT_ANGLES(fast_sine)
+OF_FLOAT_ANGLES(fast_cosine)
+OF_FLOAT_ANGLES(fast_tangent)
+
+/* The same of a function of two numbers, which replaces the first. */
+#define OF_FLOAT_PAIRS(name)                                                                        \
+    REAL_INLINE void name##_of_singles(float *values, const float *others, intptr_t count) {        \
+        for (intptr_t i = 0; i < count; i++) values[i] = name(values[i], others[i]);                \
+    }
+
+OF_FLOAT_PAIRS(fast_power)
+OF_FLOAT_PAIRS(fast_atan2)
 
 #endif

@@ -14,11 +14,11 @@ enum { QUOTIENT_BLOCK = 256 };
 /* The quotient by Smith's formula. A divisor of two zeros gives NaN. */
 REAL_INLINE ComplexNumber smith_quotient(ComplexNumber lhs, ComplexNumber rhs) {
     int by_real = fabs(rhs.real) >= fabs(rhs.imaginary);
-    double major = blend(by_real, rhs.real, rhs.imaginary), minor = blend(by_real, rhs.imaginary, rhs.real);
-    double first = blend(by_real, lhs.real, lhs.imaginary), second = blend(by_real, lhs.imaginary, lhs.real);
+    double major = blend_doubles(by_real, rhs.real, rhs.imaginary), minor = blend_doubles(by_real, rhs.imaginary, rhs.real);
+    double first = blend_doubles(by_real, lhs.real, lhs.imaginary), second = blend_doubles(by_real, lhs.imaginary, lhs.real);
     double ratio = minor / major, scale = 1 / (major + minor * ratio), product = first * ratio;
     ComplexNumber quotient = {
-        (first + second * ratio) * scale, blend(by_real, second - product, product - second) * scale
+        (first + second * ratio) * scale, blend_doubles(by_real, second - product, product - second) * scale
     };
     return quotient;
 }

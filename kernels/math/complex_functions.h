@@ -50,7 +50,7 @@ REAL_INLINE DoubleDouble scaled_by(DoubleDouble value, double scale) {
 REAL_INLINE DoubleDouble magnitude_of(DoubleDouble value) { return value.high < 0 ? scaled_by(value, -1) : value; }
 
 REAL_INLINE double scale_of(double largest) {
-    return blend(largest > LARGE_COMPONENT, 1 / COMPONENT_SCALE, blend(largest < SMALL_COMPONENT, COMPONENT_SCALE, 1));
+    return blend_doubles(largest > LARGE_COMPONENT, 1 / COMPONENT_SCALE, blend_doubles(largest < SMALL_COMPONENT, COMPONENT_SCALE, 1));
 }
 
 REAL_INLINE double larger_of(double first, double second) { return first > second ? first : second; }

@@ -20,9 +20,9 @@ static Reduced reduce_large_by_half_pi(double x) {
         0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d,
     };
     const uint64_t one = (uint64_t)1 << 52;
-    uint64_t mantissa = (bits_of(x) & (one - 1)) | one, carry = 0;
+    uint64_t mantissa = (bits_of_double(x) & (one - 1)) | one, carry = 0;
     /* |x| is mantissa 2^exponent; the digit at `first` of 2/pi 2^exponent has the weight 2. */
-    int exponent = (int)(bits_of(x) >> 52 & 0x7ff) - 1075, first = exponent + 30, word = 0;
+    int exponent = (int)(bits_of_double(x) >> 52 & 0x7ff) - 1075, first = exponent + 30, word = 0;
     uint32_t window[8], product[9] = {0};
     for (int i = 0; i < 8; i++) {
         const uint32_t *from = digits + first / 32 + i;

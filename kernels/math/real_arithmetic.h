@@ -38,41 +38,25 @@ static inline int best_level(void) {
     return PLAIN_LEVEL;
 }
 
-REAL_INLINE uint64_t bits_of(double number) {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
+/* The bits of a number as an integer, the number with some bits, and one of two numbers, selected without a branch. */
+#define BITS_OF(type, integer)                                                                   \
+    REAL_INLINE integer bits_of_##type(type number) {                                            \
+        integer bits;                                                                            \
+        memcpy(&bits, &number, sizeof bits);                                                     \
+        return bits;                                                                             \
+    }                                                                                            \
+    REAL_INLINE type type##_from_bits(integer bits) {                                            \
+        type number;                                                                             \
+        memcpy(&number, &bits, sizeof number);                                                   \
+        return number;                                                                           \
+    }                                                                                            \
+    REAL_INLINE type blend_##type##s(int is_first, type first, type second) {                    \
+        integer mask = -(integer)is_first;                                                       \
+        return type##_from_bits((bits_of_##type(first) & mask) | (bits_of_##type(second) & ~mask)); \
+    }
 
-REAL_INLINE double double_from_bits(uint64_t bits) {
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-/* Select one of two numbers without a branch. */
-REAL_INLINE double blend(int is_first, double first, double second) {
-    uint64_t mask = -(uint64_t)is_first;
-    return double_from_bits((bits_of(first) & mask) | (bits_of(second) & ~mask));
-}
-
-REAL_INLINE uint32_t bits_of_float(float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
-REAL_INLINE float float_from_bits(uint32_t bits) {
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-/* `blend` of numbers of f32. */
-REAL_INLINE float blend_floats(int is_first, float first, float second) {
-    uint32_t mask = -(uint32_t)is_first;
-    return float_from_bits((bits_of_float(first) & mask) | (bits_of_float(second) & ~mask));
-}
+BITS_OF(double, uint64_t)
+BITS_OF(float, uint32_t)
 
 typedef struct {
     double real, imaginary;

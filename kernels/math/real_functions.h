@@ -20,7 +20,11 @@
     DO(FAST, fast_exponential, level, code) DO(FAST, fast_exponential_minus_one, level, code)               \
     DO(FAST, fast_logarithm, level, code)                                                                   \
     DO(FAST, fast_log_plus_one, level, code) DO(FAST, fast_tanh, level, code)                               \
-    DO(FAST, fast_sine, level, code) DO(FAST, fast_cosine, level, code)
+    DO(FAST, fast_sine, level, code) DO(FAST, fast_cosine, level, code)                                     \
+    DO(FAST, fast_tangent, level, code) DO(FAST, fast_sinh, level, code) DO(FAST, fast_cosh, level, code)   \
+    DO(FAST, fast_asin, level, code) DO(FAST, fast_acos, level, code) DO(FAST, fast_atan, level, code)      \
+    DO(FAST, fast_cbrt, level, code) DO(FAST, fast_erf_inv, level, code)                                    \
+    DO(FAST_BINARY, fast_power, level, code) DO(FAST_BINARY, fast_atan2, level, code)
 
 /* The number of each function in tables. */
 #define NUMBER_OF(kind, name, level, code) REAL_##name,
@@ -110,6 +114,23 @@ REAL_COPIES(double)
         }                                                                                              \
     }
 
+/* The loop of a function of two numbers of f32. */
+#define SINGLE_BINARY_LOOP(name, level, code)                                                                       \
+    code static void name##_##level##_float(                                                                        \
+        char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {                              \
+        const intptr_t itemsize = sizeof(float);                                                                    \
+        float values[REAL_FUNCTION_BLOCK], others[REAL_FUNCTION_BLOCK];                                             \
+        (void)data;                                                                                                 \
+        for (intptr_t first = 0, block_count; first < *count; first += block_count) {                               \
+            const char *lhs = pointers[0] + first * strides[0], *rhs = pointers[1] + first * strides[1];            \
+            block_count = *count - first < REAL_FUNCTION_BLOCK ? *count - first : REAL_FUNCTION_BLOCK;              \
+            copy_items((char *)values, itemsize, lhs, strides[0], itemsize, block_count);                           \
+            copy_items((char *)others, itemsize, rhs, strides[1], itemsize, block_count);                           \
+            name##_of_singles(values, others, block_count);                                                         \
+            copy_items(pointers[2] + first * strides[2], strides[2], (char *)values, itemsize, itemsize, block_count); \
+        }                                                                                                           \
+    }
+
 /* The function of some lanes of a register. */
 #define UNARY_LANES(name, level, code, lanes)                                  \
     code static LanesOf##lanes name##_##level##_of_##lanes(LanesOf##lanes x) { \
@@ -152,10 +173,12 @@ REAL_COPIES(double)
 #define BINARY_LOOPS(name, level, code) \
     BINARY_LOOP(name, level, code, float) BINARY_LOOP(name, level, code, double) LANES_OF_##level(BINARY_LANES, name)
 #define FAST_LOOPS(name, level, code) SINGLE_LOOP(name, level, code)
+#define FAST_BINARY_LOOPS(name, level, code) SINGLE_BINARY_LOOP(name, level, code)
 #define REAL_ENTRY(name, level) { name##_##level##_float, name##_##level##_double, LANE_TABLE_##level(name) }
 #define SINGLE_ENTRY(name, level) REAL_ENTRY(name, level)
 #define BINARY_ENTRY(name, level) REAL_ENTRY(name, level)
 #define FAST_ENTRY(name, level) { name##_##level##_float, NULL, { NULL } }
+#define FAST_BINARY_ENTRY(name, level) FAST_ENTRY(name, level)
 
 #define DEFINE_LOOPS(kind, name, level, code) kind##_LOOPS(name, level, code)
 #define TABLE_ENTRY(kind, name, level, code) kind##_ENTRY(name, level),

@@ -34,3 +34,13 @@ fast_log_plus_one: np.ufunc
 fast_tanh: np.ufunc
 fast_sine: np.ufunc
 fast_cosine: np.ufunc
+fast_tangent: np.ufunc
+fast_sinh: np.ufunc
+fast_cosh: np.ufunc
+fast_asin: np.ufunc
+fast_acos: np.ufunc
+fast_atan: np.ufunc
+fast_cbrt: np.ufunc
+fast_erf_inv: np.ufunc
+fast_power: np.ufunc
+fast_atan2: np.ufunc

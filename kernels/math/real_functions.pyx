@@ -43,6 +43,16 @@ cdef extern from "real_functions.h":
         REAL_fast_tanh
         REAL_fast_sine
         REAL_fast_cosine
+        REAL_fast_tangent
+        REAL_fast_sinh
+        REAL_fast_cosh
+        REAL_fast_asin
+        REAL_fast_acos
+        REAL_fast_atan
+        REAL_fast_cbrt
+        REAL_fast_erf_inv
+        REAL_fast_power
+        REAL_fast_atan2
         VECTOR_WIDTHS
     ctypedef void (*RealLoop)(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
     ctypedef struct RealFunction:
@@ -120,3 +130,13 @@ fast_log_plus_one = ufunc(REAL_fast_log_plus_one, "fast_log_plus_one", "log(1 + 
 fast_tanh = ufunc(REAL_fast_tanh, "fast_tanh", "The hyperbolic tangent of f32.")
 fast_sine = ufunc(REAL_fast_sine, "fast_sine", "The sine of f32.")
 fast_cosine = ufunc(REAL_fast_cosine, "fast_cosine", "The cosine of f32.")
+fast_tangent = ufunc(REAL_fast_tangent, "fast_tangent", "The tangent of f32.")
+fast_sinh = ufunc(REAL_fast_sinh, "fast_sinh", "The hyperbolic sine of f32.")
+fast_cosh = ufunc(REAL_fast_cosh, "fast_cosh", "The hyperbolic cosine of f32.")
+fast_asin = ufunc(REAL_fast_asin, "fast_asin", "The inverse sine of f32.")
+fast_acos = ufunc(REAL_fast_acos, "fast_acos", "The inverse cosine of f32.")
+fast_atan = ufunc(REAL_fast_atan, "fast_atan", "The inverse tangent of f32.")
+fast_cbrt = ufunc(REAL_fast_cbrt, "fast_cbrt", "The cube root of f32.")
+fast_erf_inv = ufunc(REAL_fast_erf_inv, "fast_erf_inv", "The inverse of the error function of f32.")
+fast_power = ufunc(REAL_fast_power, "fast_power", "x to the power of y of f32.", 2)
+fast_atan2 = ufunc(REAL_fast_atan2, "fast_atan2", "The angle of the point (x2, x1) of f32.", 2)

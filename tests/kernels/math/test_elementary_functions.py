@@ -123,7 +123,7 @@ def test_values_that_are_used_twice_have_names() -> None:
 
 def test_conditions_are_blended() -> None:
     assert printed(lambda x, y: where(~x.is_nan() & y.compare("<", np.inf), x, np.nan)) == [
-        "return blend(!(x != x) & (y < INFINITY), x, NAN);"
+        "return blend_doubles(!(x != x) & (y < INFINITY), x, NAN);"
     ]
 
 

@@ -40,6 +40,7 @@ _MODULES: Final = {
     module.__name__.removeprefix(f"{__name__}."): module
     for module in (
         *(error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry),
-        *(f32.error_functions, f32.exponential, f32.logarithm, f32.trigonometry),
+        *(f32.error_functions, f32.exponential, f32.inverse_trigonometry),
+        *(f32.logarithm, f32.roots, f32.trigonometry),
     )
 }

@@ -56,6 +56,11 @@ class Real:
         """A Python number as a value of this type; a value itself."""
         return value if isinstance(value, Real) else Real(self.builder, floating(self.value.type, value))
 
+    def nearest(self, value: float) -> float:
+        """The nearest number of this type."""
+        number_format = "<" + self.layout.struct_format
+        return float(struct.unpack(number_format, struct.pack(number_format, value))[0])
+
     @property
     def layout(self) -> _IeeeLayout:
         """The bit layout of the type."""
@@ -235,6 +240,13 @@ def exact_product(a: Real, b: Real | float) -> DoubleDouble:
     """The rounded product and its rounding error."""
     product = a * b
     return DoubleDouble(product, a.fma(b, -product))
+
+
+def square_and_cube(x: Real) -> tuple[Real, Real, Real]:
+    """x^2 rounded, and x^3 rounded with its rounding error."""
+    square, square_low = exact_product(x, x)
+    cube, cube_low = exact_product(x, square)
+    return square, cube, x.fma(square_low, cube_low)
 
 
 def rounded_to_integer(x: Real, scale: float) -> tuple[Real, ir.Value]:

@@ -30,7 +30,11 @@ class Acos(
     """The arc cosine."""
 
     wider = "mpmath.acos"
-    emit = Emit(function="trigonometry.acos", f64_function="library.acos")
+    emit = Emit(
+        function="trigonometry.acos",
+        fast_function="f32.inverse_trigonometry.acos",
+        f64_function="library.acos",
+    )
 
 
 class Acosh(
@@ -48,7 +52,11 @@ class Asin(
     """The arc sine."""
 
     wider = "mpmath.asin"
-    emit = Emit(function="trigonometry.asin", f64_function="library.asin")
+    emit = Emit(
+        function="trigonometry.asin",
+        fast_function="f32.inverse_trigonometry.asin",
+        f64_function="library.asin",
+    )
 
 
 class Asinh(
@@ -66,7 +74,11 @@ class Atan(
     """The arc tangent."""
 
     wider = "mpmath.atan"
-    emit = Emit(function="trigonometry.atan", f64_function="library.atan")
+    emit = Emit(
+        function="trigonometry.atan",
+        fast_function="f32.inverse_trigonometry.atan",
+        f64_function="library.atan",
+    )
 
 
 class Atanh(
@@ -96,7 +108,9 @@ class Cosh(
 
     accuracy = Accuracy(relative=1.5e-13)
     wider = "mpmath.cosh"
-    emit = Emit(function="exponential.cosh", f64_function="library.cosh")
+    emit = Emit(
+        function="exponential.cosh", fast_function="f32.exponential.cosh", f64_function="library.cosh"
+    )
 
 
 class Sinh(
@@ -107,7 +121,9 @@ class Sinh(
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(relative=1.5e-13, complex_absolute=1e-15)
     wider = "mpmath.sinh"
-    emit = Emit(function="exponential.sinh", f64_function="library.sinh")
+    emit = Emit(
+        function="exponential.sinh", fast_function="f32.exponential.sinh", f64_function="library.sinh"
+    )
 
 
 class Square(
@@ -133,7 +149,9 @@ class Tan(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.tan"
-    emit = Emit(function="trigonometry.tan", f64_function="library.tangent")
+    emit = Emit(
+        function="trigonometry.tan", fast_function="f32.trigonometry.tan", f64_function="library.tangent"
+    )
 
 
 class Digamma(ChloRealFunction, name="chlo.digamma", functions={FLOAT: special.digamma}):
@@ -163,7 +181,11 @@ class ErfInv(ChloRealFunction, name="chlo.erf_inv", functions={FLOAT: real_funct
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(relative=5e-11)
     wider = "mpmath.erfinv"
-    emit = Emit(function="error_functions.erf_inv", f64_function="library.erf_inv")
+    emit = Emit(
+        function="error_functions.erf_inv",
+        fast_function="f32.error_functions.erf_inv",
+        f64_function="library.erf_inv",
+    )
 
 
 class Erfc(ChloRealFunction, name="chlo.erfc", functions={FLOAT: real_functions.erfc}):

@@ -157,7 +157,11 @@ class Atan2(
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, complex_absolute=1e-15, term=ErrorTerm.ANGLE)
     wider = "mpmath.atan2"
-    emit = Emit(function="trigonometry.atan2", f64_function="library.atan2")
+    emit = Emit(
+        function="trigonometry.atan2",
+        fast_function="f32.inverse_trigonometry.atan2",
+        f64_function="library.atan2",
+    )
 
     lhs = Operand(COMPUTED)
     rhs = Operand(COMPUTED)
@@ -323,7 +327,12 @@ class Power(
     cost = costs.LONG_FUNCTION
     accuracy = Accuracy(DEFAULT_ULPS, term=ErrorTerm.POWER)
     wider = "mpmath.power"
-    emit = Emit(integers="power", function="logarithm.power", f64_function="library.power")
+    emit = Emit(
+        integers="power",
+        function="logarithm.power",
+        fast_function="f32.logarithm.power",
+        f64_function="library.power",
+    )
 
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> ArrayFunction:

@@ -24,7 +24,7 @@ class Cbrt(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.cbrt"
-    emit = Emit(function="roots.cbrt", f64_function="library.cbrt")
+    emit = Emit(function="roots.cbrt", fast_function="f32.roots.cbrt", f64_function="library.cbrt")
 
 
 class Cosine(
@@ -152,7 +152,9 @@ class Tan(
 
     cost = costs.LONG_FUNCTION
     wider = "mpmath.tan"
-    emit = Emit(function="trigonometry.tan", f64_function="library.tangent")
+    emit = Emit(
+        function="trigonometry.tan", fast_function="f32.trigonometry.tan", f64_function="library.tangent"
+    )
 
 
 class Tanh(

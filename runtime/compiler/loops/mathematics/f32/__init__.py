@@ -6,6 +6,13 @@ and no estimates, so that their bits are the same on every processor. `tools/fas
 their errors on all values of f32.
 """
 
-from . import error_functions, exponential, logarithm, trigonometry
+from . import error_functions, exponential, inverse_trigonometry, logarithm, roots, trigonometry
 
-__all__ = ["error_functions", "exponential", "logarithm", "trigonometry"]
+__all__ = [
+    "error_functions",
+    "exponential",
+    "inverse_trigonometry",
+    "logarithm",
+    "roots",
+    "trigonometry",
+]

@@ -9,7 +9,7 @@ import numpy as np
 from llvmlite import ir
 
 from ...llvm.values import integer
-from ..coefficients import FAST_EXP, FAST_EXPM1, FAST_TANH, NARROW_LOG_OF_2
+from ..coefficients import FAST_EXP, FAST_EXPM1, FAST_SINH, FAST_TANH, NARROW_LOG_OF_2
 from ..reals import (
     Real,
     by_horner,
@@ -31,6 +31,10 @@ _EXPM1_SHIFT = float(np.float32(math.log(1.5) - math.log(2) / 2))
 reduction count most in values just below one."""
 _TINY_EXPONENT = 2.0**-25
 """exp(x) - 1 of smaller arguments is x."""
+_SINH_NEAR_END = 1.0
+"""Arguments up to which a polynomial gives sinh."""
+_HYPERBOLIC_REACH = 89.5
+"""sinh and cosh of this, and of larger arguments, are infinite."""
 _TANH_NEAR_END = 0.975
 """Arguments up to which a polynomial gives tanh: 1 - 2 / (exp(2 x) + 1) loses less digits beyond."""
 _TANH_SATURATION = 10.0
@@ -100,3 +104,32 @@ def tanh(x: Real) -> Real:
     scale, p = scale_and_expm1(a * 2.0)
     far = 1.0 - 2.0 / scale.fma(p, scale + 1.0)
     return where(a.compare("<", _TANH_NEAR_END), near, far).with_sign_of(x)
+
+
+def _quarters(a: Real) -> tuple[Real, Real, Real]:
+    """exp(a) / 4 as the sum of two, and exp(-a) / 4, for 0 <= a <= _HYPERBOLIC_REACH.
+
+    Their sum and difference overflow where twice of them does, which is the last step.
+    """
+    t, rest, r, shifted = _reduced(a)
+    one, lost = exact_sum_ordered(1.0, t)
+    high, low = exact_sum_ordered(one, (r * r).fma(polynomial(r, FAST_EXP), lost + rest))
+    quarter = power_of_two(a, a.builder.sub(shifted, integer(shifted.type, 2)))
+    growing = high * quarter
+    return growing, low * quarter, 0.0625 / growing
+
+
+def sinh(x: Real) -> Real:
+    """The hyperbolic sine; error 0.83."""
+    a = abs(x).within(None, _HYPERBOLIC_REACH)
+    z = a * a
+    near = a.fma(z * by_horner(z, FAST_SINH), a)
+    growing, low, falling = _quarters(a)
+    far = (growing + (low - falling)) * 2.0
+    return where(a.compare("<", _SINH_NEAR_END), near, far).with_sign_of(x)
+
+
+def cosh(x: Real) -> Real:
+    """The hyperbolic cosine; error 0.88."""
+    growing, low, falling = _quarters(abs(x).within(None, _HYPERBOLIC_REACH))
+    return (growing + (low + falling)) * 2.0
