@@ -23,6 +23,9 @@ from ...errors import counted
 MAX_DEVICES: Final = 1 << 20
 """Devices of one sharding: texts of a few bytes name more than memory holds."""
 
+MAX_LISTED_DEVICES: Final = 1 << 23
+"""Devices that the shardings of one text, or of one program, list in all: 300 MB of Python's integers."""
+
 TILED: Final = "tiled"
 _WHOLE_KINDS: Final = frozenset({"replicated", "manual", "unknown", "unreduced"})
 _SUBGROUP_KINDS: Final = frozenset({"replicated", "manual", "unreduced"})
@@ -68,7 +71,8 @@ def parse_hlo_sharding(text: str) -> tuple[HloSharding, ...]:
         text: see the module.
 
     Raises:
-        ValueError: the text is not a sharding, or names more than MAX_DEVICES devices; says why.
+        ValueError: the text is not a sharding, or names more than MAX_DEVICES devices, or more than
+            MAX_LISTED_DEVICES in all; says why.
     """
     if not text:
         # An OpSharding message without fields, as older JAX serializes it; its type 0 is REPLICATED.
@@ -85,6 +89,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._tokens = _TOKEN.findall(text)
         self._position = 0
+        self._listed_devices = 0
 
     def peek(self) -> str:
         """The next token; empty at the end."""
@@ -187,6 +192,9 @@ class _Reader:
         count = math.prod(sizes)
         if not 0 < count <= MAX_DEVICES:
             raise ValueError(f"is of {counted(count, 'device')}, which must be 1 to {MAX_DEVICES}")
+        self._listed_devices += count
+        if self._listed_devices > MAX_LISTED_DEVICES:
+            raise ValueError(f"lists more than {MAX_LISTED_DEVICES} devices in all")
         if self.take_if("<="):
             return sizes, self.iota(count)
         devices = [self.integer()]

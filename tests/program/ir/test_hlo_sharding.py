@@ -93,3 +93,12 @@ def test_a_tuple_has_a_sharding_for_each_element() -> None:
 def test_malformed(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse_hlo_sharding(text)
+
+
+def test_the_devices_of_all_shardings_of_a_text_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "{{devices=[4]<=[4]}, {devices=[1,2]0,1}}"
+    monkeypatch.setattr("nimblehlo.program.ir.hlo_sharding.MAX_LISTED_DEVICES", 6)
+    assert [len(sharding.devices) for sharding in parse_hlo_sharding(text)] == [4, 2]
+    monkeypatch.setattr("nimblehlo.program.ir.hlo_sharding.MAX_LISTED_DEVICES", 5)
+    with pytest.raises(ValueError, match="lists more than 5 devices in all"):
+        parse_hlo_sharding(text)

@@ -20,7 +20,7 @@ from ....program.ir import (
     Value,
     used_values,
 )
-from ....program.ir.hlo_sharding import TILED, HloSharding, parse_hlo_sharding
+from ....program.ir.hlo_sharding import MAX_LISTED_DEVICES, TILED, HloSharding, parse_hlo_sharding
 from ....program.ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
 from ....program.ops.framework.op_registry import MESH
 from ....program.ops.framework.rules import call_target
@@ -53,7 +53,8 @@ def to_shardy(module: Module, *, verifies: bool = True) -> Module:
 
     Raises:
         VerifyError: a sharding is malformed, or does not fit its value.
-        UnsupportedError: the operations between these calls cannot form a manual computation.
+        UnsupportedError: the operations between these calls cannot form a manual computation, or all
+            shardings together list more than `MAX_LISTED_DEVICES` devices.
     """
     if not uses_gspmd(module):
         return module
@@ -67,6 +68,7 @@ class _Converter:
     def __init__(self, module: Module) -> None:
         self.source = module
         self.parsed: dict[Attribute, tuple[HloSharding, ...]] = {}
+        self.listed_devices = 0
         for function in module.functions.values():
             for attributes in attributes_of_values(function):
                 self.parse(attributes, "func.func", function.location)
@@ -93,11 +95,15 @@ class _Converter:
         if not isinstance(attribute, StringAttribute):
             raise VerifyError(f"{GSPMD_SHARDING} must be a string", operation=name, location=location)
         try:
-            self.parsed[attribute] = parse_hlo_sharding(attribute.value)
+            parsed = self.parsed[attribute] = parse_hlo_sharding(attribute.value)
         except ValueError as error:
             raise VerifyError(
                 f"{GSPMD_SHARDING} = {attribute.value[:200]!r} {error}", operation=name, location=location
             ) from None
+        self.listed_devices += sum(len(sharding.devices) for sharding in parsed)
+        if self.listed_devices > MAX_LISTED_DEVICES:
+            reason = f"the shardings of the program list more than {MAX_LISTED_DEVICES} devices in all"
+            raise UnsupportedError(reason, operation=name, location=location)
 
     def module(self) -> Module:
         items = [self.function(item) if isinstance(item, Function) else item for item in self.source.body]

@@ -327,3 +327,15 @@ HOSTILE: list[tuple[str, type[NimbleError], str]] = [
 def test_wrong_programs_are_refused(text: str, error: type[NimbleError], reason: str) -> None:
     with pytest.raises(error, match=reason):
         nimblehlo.compile(text)
+
+
+@pytest.mark.parametrize("limit", [15, 16])
+def test_the_devices_that_a_program_lists_are_limited(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nimblehlo.compiler.specialize.gspmd.conversion.MAX_LISTED_DEVICES", limit)
+    other = call("Sharding", "%r", "%a", "{devices=[2,4]<=[8]}", T)
+    text = main(call("Sharding", "%a", "%v", "{devices=[4,2]<=[8]}", T) + other)
+    if limit == 16:
+        nimblehlo.compile(text)
+        return
+    with pytest.raises(UnsupportedError, match="list more than 15 devices in all"):
+        nimblehlo.compile(text)
