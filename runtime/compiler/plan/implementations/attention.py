@@ -230,8 +230,9 @@ class AttentionFusion(Replaceable):
             address, code.seconds(), attention.scores_operand, weights_are_rhs, self.threads
         )
         scores, output = contraction(attention.scores), contraction(attention.output)
-        query_stack, key_stack = scores.stackers(scores.lhs.shape, scores.rhs.shape)
-        value_stack = output.stackers(output.lhs.shape, output.rhs.shape)[0 if weights_are_rhs else 1]
+        query_stack, key_stack = scores.stackers(scores.lhs.shape, scores.rhs.shape, self.threads)
+        output_stacks = output.stackers(output.lhs.shape, output.rhs.shape, self.threads)
+        value_stack = output_stacks[0 if weights_are_rhs else 1]
         shape = tensor_type(attention.output.result).shape
 
         def run(query: Array, key: Array, *others: Array) -> Array:

@@ -81,7 +81,7 @@ def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch
         multiply: Callable[..., Array] | None = view.multiply
         assert multiply is not None
         shape = view.result.shape
-        stack = view.stacker(view.lhs.shape, view.rhs.shape)
+        stack = view.stacker(view.lhs.shape, view.rhs.shape, threads)
 
         def run(a: Array, b: Array) -> Array:
             return multiply(*stack(a, b), threads).reshape(shape)
@@ -99,7 +99,7 @@ def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | Non
 
     def prepare() -> Runnable:
         multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
-        stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
+        stack, shape = view.stacker(view.lhs.shape, view.rhs.shape, threads), view.result.shape
         convert_lhs, convert_rhs = _chained_astype(view.lhs.dtype, lhs), _chained_astype(view.rhs.dtype, rhs)
         to_result = _to_result_type(result, view.result)
 
@@ -150,7 +150,7 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
     def prepare() -> Runnable:
         (_, rows, k), (_, _, columns) = shapes
         multiply_stacks = fastest_matmul(rows, k, columns, threads)
-        return _bound(view, multiply_stacks)
+        return _bound(view, multiply_stacks, threads)
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
     return KernelImplementation(prepare, "GEMV" if is_vector else "blocked GEMM", True)
@@ -159,15 +159,19 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
 def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
     """Match a complex product with the reference's kernel, on threads."""
     multiply_stacks = functools.partial(complex_product, threads=threads)
-    return KernelImplementation(lambda: _bound(view, multiply_stacks), "complex GEMM from real GEMMs", True)
+    return KernelImplementation(
+        lambda: _bound(view, multiply_stacks, threads), "complex GEMM from real GEMMs", True
+    )
 
 
-def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) -> Runnable:
+def _bound(
+    view: Contraction, multiply_stacks: Callable[[Array, Array], Array], threads: int | None
+) -> Runnable:
     """The contraction of operands of the view's types by a product of stacks of matrices."""
     lhs, rhs, result = (type.plain_element_type for type in (view.lhs, view.rhs, view.result))
     multiply = multiplier(lhs, rhs, result, multiply_stacks)
     assert multiply is not None
-    function = view.bind_with(multiply)
+    function = view.bind_with(multiply, threads)
     assert function is not None
     return function
 

@@ -29,6 +29,7 @@ from ....types import (
 from ..framework import constraints, rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..framework.elements import Index, element, from_elements, index_space
+from ..framework.reshapers import reshaper
 from ..framework.traits import Product
 from ..numerics.element_types import converter
 from .float_matmul import fastest_for_sizes, has_native_matmul, k_block_of, matmul
@@ -110,10 +111,10 @@ class Contraction(MixedProduct):
         )
 
     def stacker(
-        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int], threads: int | None = 1
     ) -> Callable[[Array, Array], tuple[Array, Array]]:
         """The function from operands of these shapes to stacks [batch, row, k] and [batch, k, column]."""
-        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
+        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape, threads)
         batch = math.prod(self.sizes(lhs_shape, rhs_shape).batch)
 
         def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
@@ -123,15 +124,21 @@ class Contraction(MixedProduct):
         return stack
 
     def stackers(
-        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int], threads: int | None = 1
     ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-        """The functions from lhs to stacks [*batch, row, k], and from rhs to stacks [*batch, k, column]."""
+        """The functions from lhs to stacks [*batch, row, k], and from rhs to stacks [*batch, k, column].
+
+        Args:
+            lhs_shape, rhs_shape: the operands' shapes.
+            threads: maximum number of threads that copy elements, where these must move; None: all.
+        """
         (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
         rows, k, columns = sizes.matrix
         lhs_stack, rhs_stack = (*sizes.batch, rows, k), (*sizes.batch, k, columns)
+        reshape_lhs, reshape_rhs = reshaper(lhs_stack, threads), reshaper(rhs_stack, threads)
         return (
-            lambda lhs: lhs.transpose(lhs_order).reshape(lhs_stack),
-            lambda rhs: rhs.transpose(rhs_order).reshape(rhs_stack),
+            lambda lhs: reshape_lhs(lhs.transpose(lhs_order)),
+            lambda rhs: reshape_rhs(rhs.transpose(rhs_order)),
         )
 
     def reference(self, *operands: Array) -> Array:
@@ -164,7 +171,7 @@ class Contraction(MixedProduct):
         """The product by a native function, on at most `threads` threads; None: all."""
         multiply = self.multiply if threads == 1 else self.multiply_on(threads)
         assert multiply is not None
-        return np.asarray(self.bind_matmul(multiply, lhs.shape, rhs.shape)(lhs, rhs))
+        return np.asarray(self.bind_matmul(multiply, lhs.shape, rhs.shape, threads)(lhs, rhs))
 
     def bind(self) -> Callable[..., Any]:
         return self.on_threads(1)
@@ -173,25 +180,35 @@ class Contraction(MixedProduct):
         multiply = self.multiply if threads == 1 else self.multiply_on(threads)
         if multiply is None:
             return self.reference
-        return self.bind_with(multiply) or functools.partial(self.native_product, threads=threads)
+        return self.bind_with(multiply, threads) or functools.partial(self.native_product, threads=threads)
 
-    def bind_with(self, multiply: Multiply) -> Callable[..., Any] | None:
+    def bind_with(self, multiply: Multiply, threads: int | None = 1) -> Callable[..., Any] | None:
         """`reference` by a product of stacks of matrices, for known shapes; None if a size is unknown."""
         if not (self.lhs.is_static and self.rhs.is_static):
             return None
-        return self.bind_matmul(multiply, self.lhs.shape, self.rhs.shape)
+        return self.bind_matmul(multiply, self.lhs.shape, self.rhs.shape, threads)
 
     def bind_matmul(
-        self, multiply: Multiply, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+        self,
+        multiply: Multiply,
+        lhs_shape: Sequence[int],
+        rhs_shape: Sequence[int],
+        threads: int | None = 1,
     ) -> Callable[[Array, Array], Array]:
-        """The product of operands of these shapes by a product of stacks of matrices."""
+        """The product of operands of these shapes by a product of stacks of matrices.
+
+        Args:
+            multiply: the product.
+            lhs_shape, rhs_shape: the operands' shapes.
+            threads: maximum number of threads that copy elements, where these must move; None: all.
+        """
         (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
         if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
             multiply = fastest_for_sizes(multiply, *sizes.matrix)
             if all(list(order) == list(range(len(order))) for order in self._orders):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
-        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape)
+        lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape, threads)
         shape = (*sizes.batch, *sizes.rows, *sizes.columns)
         return lambda lhs, rhs: multiply(lhs_stack(lhs), rhs_stack(rhs)).reshape(shape)
 

@@ -12,6 +12,7 @@ import numpy as np
 from ....types import COMPLEX, ELEMENT_TYPES, FLOAT, Array, ElementType, TensorType
 from ..framework import rules
 from ..framework.declaration import Op
+from ..framework.reshapers import reshaper
 from ..numerics import element_types
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def bind_concatenate(view: Concatenate) -> Callable[..., Any]:
 def bind_reshape(view: Reshape) -> Callable[..., Any]:
     """The function of operand."""
     if view.result.is_static and view.operand.is_static:
-        return operator.methodcaller("reshape", view.result.shape)
+        return reshaper(view.result.shape)
     return lambda operand: operand.reshape(view.actual_shape(operand))
 
 

@@ -1,0 +1,3 @@
+import numpy as np
+
+def reshaped(array: np.ndarray, shape: tuple[int, ...], threads: int | None = None) -> np.ndarray: ...
