@@ -1,4 +1,4 @@
-"""Graphs of ONNX, which ONNX Runtime, OpenVINO and PyTorch (`torch_graph`) run with the same parameters.
+"""Graphs of ONNX, which ONNX Runtime, OpenVINO and PyTorch run with the same parameters.
 
 Source: operators of ONNX, opset 20.
 """

@@ -97,7 +97,7 @@ def torch_compile(network: Network, threads: int) -> Call:
     """torch.compile with its default backend, of a module that is frozen."""
     import torch
 
-    from .torch_graph import GraphModule
+    from .optional.torch_graph import GraphModule
 
     torch.set_num_threads(threads)
     torch._inductor.config.freezing = True

@@ -1,4 +1,7 @@
-"""Runs a graph of ONNX as a module of PyTorch, which torch.compile takes."""
+"""Runs a graph of ONNX as a module of PyTorch, which torch.compile takes.
+
+This folder is no package: asv imports every module of packages, and would need PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from .onnx_graph import Network
+from ..onnx_graph import Network
 
 Tensor = torch.Tensor
 
