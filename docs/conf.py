@@ -1,9 +1,12 @@
 """Sphinx's configuration: `make docs`."""
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 import nimblehlo
 
 project = "NimbleHLO"
-author = "the NimbleHLO developers"
+author = copyright = "the NimbleHLO developers"
 version = release = nimblehlo.__version__
 extensions = [
     "myst_nb",
@@ -29,3 +32,18 @@ autodoc_member_order = "bysource"
 default_role = "code"
 # Links to files of the sources that are no pages.
 suppress_warnings = ["myst.xref_missing"]
+
+MIN_PROSE = 40
+"""Characters from which a cell of a table is prose, which the style gives room to wrap."""
+
+
+def mark_prose(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Give cells of prose a class: only their text tells them from cells of numbers."""
+    for cell in doctree.findall(nodes.entry):
+        if len(cell.astext()) >= MIN_PROSE:
+            cell["classes"].append("prose")
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("doctree-resolved", mark_prose)

@@ -31,8 +31,10 @@ _STYLE: Final = """<style>
   background: none; border-bottom: 1px solid color-mix(in srgb, currentcolor 20%, transparent);
   vertical-align: top; }
 .nimblehlo td.wraps { white-space: normal; min-width: 11em; overflow-wrap: anywhere; }
-.nimblehlo .right { text-align: right; } .nimblehlo .bad { color: #d93025; font-weight: 600; }
-.nimblehlo .good { color: #1e8e3e; } .nimblehlo .quiet { opacity: .75; } .nimblehlo p { margin: .2em 0; }
+.nimblehlo .right { text-align: right; }
+.nimblehlo .bad { color: color-mix(in srgb, #d93025 70%, currentcolor); font-weight: 600; }
+.nimblehlo .good { color: color-mix(in srgb, #1e8e3e 70%, currentcolor); }
+.nimblehlo .quiet { opacity: .75; } .nimblehlo p { margin: .2em 0; }
 </style>"""
 
 
@@ -68,7 +70,8 @@ class Column(Record):
     Attributes:
         title: its heading.
         right: whether its cells are aligned to the right.
-        shrinks: whether its cells are shortened in the middle if the table does not fit; in HTML they wrap.
+        shrinks: whether its cells are shortened in the middle if the table does not fit.
+        wraps: whether such cells wrap in HTML.
         least: characters that it keeps if it shrinks.
         rank: 0: the column is always shown. Others are left out where even shortened cells do not fit, the
             highest rank first.
@@ -78,6 +81,7 @@ class Column(Record):
     title: str
     right: bool = False
     shrinks: bool = False
+    wraps: bool = True
     least: int = MIN_WIDTH
     rank: int = 0
     short: Callable[[str], str] | None = None
@@ -168,8 +172,8 @@ def short_types(types: str) -> str:
 
 
 STEP_COLUMNS: Final = (
-    Column("step", shrinks=True, least=10),
-    Column("operation", shrinks=True, short=short_operation),
+    Column("step", shrinks=True, wraps=False, least=10),
+    Column("operation", shrinks=True, wraps=False, short=short_operation),
     Column("types", shrinks=True, least=20, rank=2, short=short_types),
 )
 """What tables of steps begin with: the step's path, its operation, the types of its operands and results."""
@@ -186,7 +190,7 @@ def _extent(numbers: Sequence[int], widths: Sequence[int]) -> int:
 
 
 def _cell(tag: str, column: Column, text: str) -> str:
-    kind = "right" if column.right else "wraps" if column.shrinks else ""
+    kind = "right" if column.right else "wraps" if column.shrinks and column.wraps else ""
     shown = f' class="{kind}"' if kind else ""
     return f"<{tag}{shown}>{escape(text)}</{tag}>"
 

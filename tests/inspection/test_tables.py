@@ -117,6 +117,8 @@ def test_the_terminal(
 
 def test_html_is_escaped() -> None:
     table = Table([Column("<a>", right=True)], [["<script>alert(1)</script>"]], ["bad"])
+    words = Table([Column("a", shrinks=True), Column("b", shrinks=True, wraps=False)], [["1", "2"]]).html()
+    assert '<td class="wraps">1</td><td>2</td>' in words
     shown = report_html("<b>title", ["<i>line"], table)
     assert "<script>" not in shown and "<i>" not in shown and "&lt;b&gt;title" in shown
     assert '<tr class="bad"><td class="right">&lt;script&gt;' in shown

@@ -18,8 +18,11 @@ _TOKENS: Final = re.compile(
     r'(?P<operation>"[\w.$]+"(?=\()|\b(?:func\.func|module)\b)|(?P<value>%[\w#:]+)'
     r"|(?P<type>\b(?:tensor|tuple|complex)<[^ ]*>)|(?P<folded>\ue000(?P<number>\d+)\ue001)"
 )
-_COLOURS: Final = {"operation": "#1a73e8", "value": "#8e5bd6", "type": "#2a8f5a"}
-"""Colours that are read on white and on black: a notebook's theme decides which of them it is."""
+_COLOURS: Final = {
+    kind: f"color-mix(in srgb, {colour} 70%, currentcolor)"
+    for kind, colour in {"operation": "#1a73e8", "value": "#8e5bd6", "type": "#2a8f5a"}.items()
+}
+"""Mixed with the text's colour, since a notebook's theme decides whether that is dark or light."""
 
 
 class _FoldingPrinter(BriefPrinter):

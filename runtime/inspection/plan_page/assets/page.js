@@ -233,7 +233,8 @@ function tableColumns(plan) {
     text: (step) => (run.own[step] === null ? "" : formatSeconds(run.own[step])),
   }));
   if (plan.runs.length > 1) {
-    const ratio = (step) => plan.runs[0].own[step] / plan.runs[1].own[step] || 0;
+    // A step that one of the runs does not have has no ratio.
+    const ratio = (step) => (plan.runs[1].own[step] ? plan.runs[0].own[step] / plan.runs[1].own[step] : 0);
     columns.push({ name: "ratio", number: true, width: 8, value: ratio, text: (step) => (ratio(step) ? ratio(step).toFixed(2) : "") });
   }
   const share = plan.runs[0]?.shares;
@@ -304,7 +305,7 @@ class Colours {
 }
 
 function scaled(value, most, hue) {
-  return value && most ? `hsl(${hue} 90% 50% / ${0.06 + 0.6 * Math.sqrt(value / most)})` : "transparent";
+  return value && most ? `hsl(${hue} 90% 50% / ${0.06 + 0.44 * Math.sqrt(value / most)})` : "transparent";
 }
 
 const page = new Page();
