@@ -39,6 +39,8 @@ FIGURES = "figures.html"
 """The name of asv's page in the dashboard, whose first page is the overview."""
 PACKAGES = {"stupidtable": "stupid-table-plugin"}
 """The names that npm has for libraries, where they differ from those in URLs."""
+RANGES = {"jquery": "~"}
+"""npm's mark of the versions that serve in place of a URL's: asv needs what jQuery 3.5 has dropped."""
 
 
 def packages(urls: Iterable[str]) -> dict[str, str]:
@@ -48,13 +50,13 @@ def packages(urls: Iterable[str]) -> dict[str, str]:
         match = next(filter(None, (source.search(url) for source in SOURCES)), None)
         if match:
             name = PACKAGES.get(match["name"], match["name"])
-            found[url] = f"{name}@^{match['version']}"
+            found[url] = f"{name}@{RANGES.get(name, '^')}{match['version']}"
     return found
 
 
 def file_of(url: str, package: str, folder: Path) -> Path | None:
     """The file of a URL in an unpacked package; an unminified script replaces a minified one."""
-    version = package.partition("@^")[2]
+    version = package.partition("@")[2].lstrip("^~")
     name = url.rpartition("/")[2].replace(f"-{version}", "")
     root = folder / package.partition("@")[0]
     for wanted in (name, name.replace(".min.", ".")):

@@ -20,12 +20,12 @@ COSTS: Final = ("seconds", "bytes", "MB")
 
 _STYLE: Final = """
 :root { color-scheme: light dark; }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem; font: 16px/1.5 system-ui;
+body { margin: 0 auto; max-width: 75rem; padding: 1rem; font: 16px/1.5 system-ui;
   background: light-dark(#ffffff, #15171b); color: light-dark(#1b1d21, #e6e7ea); }
 div.table { overflow-x: auto; } table { border-collapse: collapse; }
 td, th { text-align: left; padding: .15rem .9rem .15rem 0; white-space: nowrap; vertical-align: top;
   border-bottom: 1px solid #8884; }
-td.name, td.commit { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+td.name, td.commit { white-space: normal; overflow-wrap: anywhere; min-width: 9.5rem; }
 h1, h2 { overflow-wrap: anywhere; }
 @media (max-width: 700px) {
   tr { display: block; padding: .5rem 0; border-bottom: 1px solid #8884; } th { display: none; }

@@ -243,7 +243,7 @@ def test_the_dashboard_brings_the_scripts_of_others(tmp_path: Path) -> None:
     urls = [match[2] for match in dashboard.REMOTE.finditer(PAGE)]
     packages = dashboard.packages(urls)
     assert list(packages.values()) == [
-        "jquery@^3.3.1",
+        "jquery@~3.3.1",
         "flot@^0.8.3",
         "stupid-table-plugin@^1.0.1",
         "bootstrap@^3.1.1",
