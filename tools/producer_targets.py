@@ -39,7 +39,7 @@ _TEXTS: Final = tuple(
         # Comparisons, and constants of such a name.
         r"(?:[cC]ustom_?[cC]all_?[tT]arget|[cC]all_?[tT]arget_?[nN]ame|set_custom_call_target|[cC]allTargetNameAttr)"
         rf"""\w*\(?\)?\s*(?:==|!=|=|\(|,)\s*(?:[\w.:]+\()?{_NAME}""",
-        r"\btarget_name\s*[=!]=\s*" + _NAME,
+        r"\b(?:target_name\s*[=!]=|call_target\s*[=!]?=)\s*" + _NAME,
         r"\b[kK]?\w*(?:Call|Target|CALL|TARGET)\w*(?:\[\])?\s*(?::\s*[\w.\[\]]+\s*)?[={]\s*\{?" + _NAME,
     )
 )

@@ -63,7 +63,7 @@ PRODUCERS: Final[dict[str, str]] = {
     "Qr": _JAX_AND_XLA,
     "SetBound": "XLA, TensorFlow",
     "SliceToDynamic": _XLA,
-    "SparseDenseMatmul*": "XLA, TensorFlow",
+    "Sparse*": "XLA, TensorFlow, embeddings of JAX on TPUs",
     "TopK": _XLA,
     "Unpin": _JAX_AND_XLA,
     "X64*": _XLA,
