@@ -99,10 +99,16 @@ def _read_tensors(file: str) -> dict[str, Array]:
     except _LACKS_TYPE:
         # The library makes arrays of NumPy's element types and bf16 alone.
         tensors = library.deserialize(Path(file).read_bytes())
-    return {
-        name: np.frombuffer(tensor["data"], _dtype(file, name, tensor["dtype"])).reshape(tensor["shape"])
-        for name, tensor in tensors
-    }
+    return {name: _tensor(file, name, tensor) for name, tensor in tensors}
+
+
+def _tensor(file: str, name: str, tensor: Mapping[str, Any]) -> Array:
+    elements = np.frombuffer(tensor["data"], _dtype(file, name, tensor["dtype"]))
+    try:
+        return elements.reshape(tensor["shape"])
+    except ValueError as error:
+        # The library bounds neither the rank nor the sizes of tensors without elements.
+        raise ExecutionError(f"{file}: the tensor {name!r} has a shape that no array has: {error}") from None
 
 
 def _dtype(file: str, name: str, kind: str) -> DType:

@@ -7,6 +7,7 @@ import json
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import ml_dtypes
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import UnsupportedError
+from nimblehlo import ExecutionError, UnsupportedError
 from nimblehlo.cli import main
 from nimblehlo.execution.array_archives import read_archive, write_archive
 from nimblehlo.program.frontend import jaxlib_modules
@@ -180,6 +181,28 @@ def test_safetensors_without_its_library_names_the_extra(
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     assert main(["run", str(folder / "plain.mlir"), "--input", "weights.safetensors"]) == 1
     assert "pip install 'nimblehlo[safetensors]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shape", [[1] * 100, [0, 2**62], [0, 2**63]])
+def test_tensors_of_shapes_that_no_array_has_are_told(
+    shape: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The library reads such files, whose header states any shape."""
+
+    class Library:
+        SafetensorError = OSError
+        numpy = SimpleNamespace(load_file=lambda file: np.frombuffer(bytes(4), np.float32).reshape(shape))
+
+        @staticmethod
+        def deserialize(content: bytes) -> list[tuple[str, dict[str, object]]]:
+            data = bytes(0 if 0 in shape else 4)
+            return [("x", {"dtype": "F32", "shape": shape, "data": data})]
+
+    monkeypatch.setattr("nimblehlo.execution.array_archives._safetensors", lambda file: Library)
+    file = tmp_path / "x.safetensors"
+    file.write_bytes(b"")
+    with pytest.raises(ExecutionError, match="the tensor 'x' has a shape that no array has"):
+        read_archive(str(file))
 
 
 def test_safetensors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
