@@ -8,11 +8,13 @@ with its features. Loaded code, and the LLVM objects that it needs, are never un
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ....kernels.launch import library_pages, processor
@@ -145,12 +147,13 @@ class _Machine(CodeGenerator):
     def has(self, key: str) -> bool:
         if key in self.keys:
             return True
-        path = self.path(key)
-        return path is not None and path.exists()
+        paths = (self.path(key), self.path(key, quick=True))
+        return any(path is not None and path.exists() for path in paths)
 
-    def path(self, key: str) -> pathlib.Path | None:
+    def path(self, key: str, quick: bool = False) -> pathlib.Path | None:
+        """The file of a key's machine code, or of its quick code."""
         version = folder(self.folder) if self.folder else None
-        return version / f"{key}.o" if version else None
+        return version / f"{key}{'.quick' if quick else ''}.o" if version else None
 
     def addresses(
         self,
@@ -169,11 +172,10 @@ class _Machine(CodeGenerator):
             if any((key, name) not in self.loaded for name in names):
                 require_address_space()
                 code = code or self.cached_code(key)
-                text = build() if code is None else ""
                 if code is None and quickly:
-                    addresses = self.load_quickly(key, names, QuickCode(text, fast_compile, symbols, {}))
+                    addresses = self.load_quickly(key, names, build, fast_compile, symbols)
                 else:
-                    code = code or self.compiled_code(key, text, fast_compile)
+                    code = code or self.compiled_code(key, build(), fast_compile)
                     addresses = self.load(code, names, symbols)
                 for name, address in zip(names, addresses, strict=True):
                     self.loaded.setdefault((key, name), address)
@@ -212,13 +214,24 @@ class _Machine(CodeGenerator):
                 write_entry(path, code)
         return code
 
-    def load_quickly(self, key: str, names: Sequence[str], quick: QuickCode) -> Sequence[int]:
-        """Generate and load quick code; returns the addresses of its functions."""
-        with span("compile", f"quick code {key}"):
-            code = self.compile_quickly(quick.text, names)
-        loaded = self.load(code, [*names, *map(target_symbol, names)], quick.symbols)
+    def load_quickly(
+        self, key: str, names: Sequence[str], build: Build, fast_compile: bool, symbols: Mapping[str, int]
+    ) -> Sequence[int]:
+        """Load quick code, which is generated if it is not on disk; returns the addresses of its functions.
+
+        The code on disk is that of a process which ended before it had optimized it.
+        """
+        path, text = self.path(key, quick=True), functools.cache(build)
+        code = read_entry(path) if path else None
+        size = len(text() if code is None else code)
+        if code is None:
+            with span("compile", f"quick code {key}"):
+                code = self.compile_quickly(text(), names)
+            if path:
+                write_entry(path, code)
+        loaded = self.load(code, [*names, *map(target_symbol, names)], symbols)
         if key not in self.quick:
-            self.quick[key] = quick
+            self.quick[key] = QuickCode(text, size, fast_compile, symbols, {})
             self.new_quick.append(key)
         self.quick[key].targets.update(zip(names, loaded[len(names) :], strict=True))
         return loaded[: len(names)]
@@ -230,7 +243,7 @@ class _Machine(CodeGenerator):
             return {}
         with _lock:
             keys, self.new_quick = self.new_quick, []
-            return {key: len(self.quick[key].text) for key in keys if key in self.quick}
+            return {key: self.quick[key].size for key in keys if key in self.quick}
 
     def optimize_ahead(self, key: str) -> None:
         """See `optimize_ahead`."""
@@ -238,7 +251,7 @@ class _Machine(CodeGenerator):
 
         quick = self.quick.get(key)
         if PROCESSES and quick is not None and key not in self.ahead:
-            compilation = PROCESSES.submit(quick.text, quick.fast_compile)
+            compilation = PROCESSES.submit(quick.text(), quick.fast_compile)
             if compilation is not None:
                 self.ahead[key] = compilation
 
@@ -250,13 +263,21 @@ class _Machine(CodeGenerator):
             if quick is None:
                 return
             require_address_space()
-            code = code or self.compiled_code(key, quick.text, quick.fast_compile)
+            code = code or self.compiled_code(key, quick.text(), quick.fast_compile)
             names = list(quick.targets)
             addresses = dict(zip(names, self.load(code, names, quick.symbols), strict=True))
             quick.replace(addresses)
             self.loaded.update({(key, name): address for name, address in addresses.items()})
             del self.quick[key]
+            self.remove_quick_entry(key)
             self.release_pages()
+
+    def remove_quick_entry(self, key: str) -> None:
+        """Remove quick code from the disk, where optimized code is now."""
+        path = self.path(key, quick=True)
+        if path:
+            with suppress(OSError):
+                path.unlink()
 
     def cached_code(self, key: str) -> bytes | None:
         """The machine code on the disk; None if there is none."""

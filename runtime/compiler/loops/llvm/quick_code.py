@@ -9,7 +9,7 @@ is stored there: callers keep the addresses that they have, and a call that runs
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -17,13 +17,15 @@ class QuickCode(NamedTuple):
     """Quick code that is loaded.
 
     Attributes:
-        text: its module in LLVM IR.
+        text: returns its module in LLVM IR.
+        size: bytes of the text, or of the quick code where that was on disk.
         fast_compile: how the code is optimized (`codegen.CodeGenerator.compile`).
         symbols: the addresses of external symbols that it refers to.
         targets: the addresses of the variables that its functions jump by, by the functions' names.
     """
 
-    text: str
+    text: Callable[[], str]
+    size: int
     fast_compile: bool
     symbols: Mapping[str, int]
     targets: dict[str, int]

@@ -91,6 +91,31 @@ def test_optimized_code_takes_the_place_of_quick_code(
     processes.close()
 
 
+def test_quick_code_that_was_not_optimized_is_loaded_by_the_next_process() -> None:
+    key, first, _ = loaded()
+    own = machine._machine()
+    machine.quick_codes()
+    # As in a new process.
+    del own.quick[key]
+    own.keys.remove(key)
+    for name in ("f", "g"):
+        del own.loaded[key, name]
+    path, built = own.path(key, quick=True), list[int]()
+    assert path is not None and path.exists() and machine.is_compiled(key)
+
+    def build() -> str:
+        built.append(1)
+        return TEXT
+
+    addresses = list(machine.function_addresses(key, ("f", "g"), build, fast_compile=True, quickly=True))
+    check(addresses)
+    assert not built and machine.quick_codes() == {key: path.stat().st_size - 32}
+    assert targets(own.quick[key]) != targets(first)
+    machine.optimize(key)
+    check(addresses)
+    assert built == [1] and not path.exists() and machine.is_compiled(key)
+
+
 def test_quick_code_is_made_only_where_nothing_is_cached() -> None:
     key = machine.key_of(f"optimized code {time.time_ns()}")
     machine.function_addresses(key, ("f",), lambda: TEXT)
