@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....types import COMPLEX, Array
+from ....types import COMPLEX, QUANTIZED, Array
 from ..framework.declaration import Evaluate
 from .cumulative_numpy import combine_broadcast, is_idempotent, scan
 from .reduce_window import ReduceWindow
@@ -42,8 +42,10 @@ def _reduce_windows(view: ReduceWindow, inputs: Arrays, init_values: Arrays, red
     axis = cumulative_axis(view.windows, shape)
     if axis is not None and inputs[0].size:
         return _scan(view, inputs, init_values, reducer, axis)
-    # Combining a monoid's total with an idempotent init value again changes nothing, except complex -0.
-    is_absorbed = view.analysis.monoid is not None and view.analysis.element_types[0].category != COMPLEX
+    # Combining a monoid's total with an idempotent init value again changes nothing, except complex -0, and
+    # quantized elements: their sums saturate, so that the extreme one is idempotent, but not associative.
+    category = view.analysis.element_types[0].category
+    is_absorbed = view.analysis.monoid is not None and not category & (COMPLEX | QUANTIZED)
     if not is_absorbed or not is_idempotent(init_values, reducer):
         return reduce_windows(inputs, init_values, view.windows, reducer)
     (array,), (init_value,) = inputs, init_values

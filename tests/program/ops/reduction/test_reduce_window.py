@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nimblehlo import Options, execute
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.ops.framework.declaration import Op
 from nimblehlo.program.ops.reduction import reduce_window as window
@@ -441,3 +442,22 @@ def test_windows_that_would_take_forever_are_not_supported() -> None:
     text = one("tensor<2x1xf32>", window_dimensions=[1, 10**12], padding=[(0, 0), (0, 10**12 - 3)])
     with pytest.raises(UnsupportedError, match="1000000000000 elements"):
         parse_and_verify(text)
+
+
+def test_saturating_sums_take_every_padding() -> None:
+    """127 with itself is 127 where sums saturate, but -128 with 127 twice is not -128 with 127 once."""
+    element = "!quant.uniform<i8:f32, 1.0:0>"
+    text = f"""func.func @main() -> tensor<3x{element}> {{
+      %x = stablehlo.constant() <{{value = dense<-128> : tensor<1xi8>}}> : () -> tensor<1x{element}>
+      %c = stablehlo.constant() <{{value = dense<127> : tensor<i8>}}> : () -> tensor<{element}>
+      %0 = "stablehlo.reduce_window"(%x, %c) ({{
+      ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+        %1 = stablehlo.add %a, %b : tensor<{element}>
+        stablehlo.return %1 : tensor<{element}>
+      }}) {{window_dimensions = array<i64: 3>, padding = dense<2> : tensor<1x2xi64>}}
+        : (tensor<1x{element}>, tensor<{element}>) -> tensor<3x{element}>
+      return %0 : tensor<3x{element}>
+    }}"""
+    for options in (Options(reference=True), Options(compile="never"), Options(compile="eager")):
+        (result,) = execute(text, [], options=options)
+        assert np.asarray(result).tolist() == [-1, 126, 127], options
