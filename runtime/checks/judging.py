@@ -21,10 +21,11 @@ from ..types import Array, Type
 from .backends import Backend, BackendError
 from .backends.constant_inputs import with_constant_inputs
 from .conformance.verdicts import Verdict, verdict_on
-from .differences import FaultyOperation, find_faulty_operation
+from .differences import FaultyOperation
 from .differences.extraction import main_block, operations_before, returning_alone, static_program
-from .differences.search import same_values
-from .error_bounds import BoundViolation, accuracy
+from .differences.search import faulty_prefix, first_faulty_operation, same_values
+from .error_bounds import Accuracy, BoundViolation, accuracy
+from .error_bounds.bounds import violations as exceeding
 from .error_bounds.monte_carlo import converted
 from .minimizer import minimize
 from .minimizer.oracles import by_backend
@@ -33,6 +34,9 @@ MAX_CONSTANT_BYTES: Final = 1 << 20
 """Bytes of inputs that may become constants of a program: their text has several digits a byte."""
 MINIMIZER_SECONDS: Final = 120.0
 """Seconds in which a program is made smaller."""
+SURE_EXCESS: Final = 10.0
+"""Results that lie so many times beyond their bounds are wrong, if an operation is: the bounds of few random
+runs are off by some 20 %."""
 MAX_SUSPECTS: Final = 10
 """Operations that a judgement names if no backend runs the program again."""
 
@@ -141,37 +145,44 @@ def judge_results(
     program = static_program(loaded, entry, arguments)
     allowed = accuracy(program, arguments, options=options)
     judged = []
-    for index, (name, arrays) in enumerate(results.items()):
-        verdict, _ = verdict_on(allowed, [np.asarray(one) for one in arrays])
-        violations = allowed.violations(arrays)
-        if not violations:
-            judged.append(JudgedResults(name, verdict))
+    for index, (name, returned) in enumerate(results.items()):
+        arrays = [np.asarray(one) for one in returned]
+        if not exceeding(allowed.results, arrays):
+            judged.append(JudgedResults(name, verdict_on(allowed, arrays)[0]))
         elif against:
-            other = against[index]
-            judged.append(_run_again(program, arguments, name, violations, arrays, other, seconds))
+            judged.append(_run_again(program, arguments, allowed, name, arrays, against[index], seconds))
         else:
-            judged.append(_judged_alone(program, arguments, name, violations))
+            judged.append(_judged_alone(program, arguments, allowed, name, arrays))
     return judged
 
 
 def _run_again(
     program: Module,
     inputs: Sequence[Array],
+    allowed: Accuracy,
     name: str,
-    violations: Sequence[BoundViolation],
-    results: Sequence[Any],
+    results: Sequence[Array],
     against: str | Backend,
     seconds: float,
 ) -> JudgedResults:
-    """The judgement on wrong results with the operation that is wrong."""
+    """The judgement on results that seem wrong, with the operation that is wrong.
+
+    The bounds of few random runs are compared first. More of them take minutes for a large program, and are
+    made where these bounds and the search for the operation do not decide.
+    """
     from .backends import IsolatedBackend
 
     other = IsolatedBackend(against) if isinstance(against, str) else against
-    again = other.run(program, inputs)
-    is_same = len(again) == len(results) and all(
-        same_values(np.asarray(one), np.asarray(two)) for one, two in zip(results, again, strict=True)
-    )
-    first = find_faulty_operation(program, inputs, other).first
+    again = [np.asarray(one) for one in other.run(program, inputs)]
+    is_same = len(again) == len(results) and all(map(same_values, results, again))
+    first = first_faulty_operation(program, inputs, other) if exceeding(allowed.results, again) else None
+    violations = exceeding(allowed.results, results)
+    if first is None or max(one.excess for one in violations) < SURE_EXCESS:
+        violations = allowed.violations(results)
+    if not violations:
+        return JudgedResults(name, verdict_on(allowed, results)[0], is_reproduced=is_same)
+    if first is None and (wrong_again := allowed.violations(again)):
+        first = faulty_prefix(program, inputs, other, wrong_again[0].result)
     if first is None:
         return JudgedResults(name, Verdict.OUTSIDE, violations, is_same, program=program, inputs=inputs)
     smaller, arguments = _minimized(first, against, seconds)
@@ -195,9 +206,12 @@ def _minimized(
 
 
 def _judged_alone(
-    program: Module, inputs: Sequence[Array], name: str, violations: Sequence[BoundViolation]
+    program: Module, inputs: Sequence[Array], allowed: Accuracy, name: str, results: Sequence[Array]
 ) -> JudgedResults:
-    """The judgement on wrong results of a backend that is not there."""
+    """The judgement on results that seem wrong, of a backend that is not there."""
+    violations = allowed.violations(results)
+    if not violations:
+        return JudgedResults(name, verdict_on(allowed, results)[0])
     returned = main_block(program).terminator.operands
     wrong = {one.result for one in violations}
     if max(wrong) >= len(returned) or any(one.index is None for one in violations):

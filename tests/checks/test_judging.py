@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import nimblehlo
 from nimblehlo.checks import judging
 from nimblehlo.checks.backends import CallableBackend
 from nimblehlo.checks.conformance.verdicts import Verdict
+from nimblehlo.checks.error_bounds import Accuracy
 from nimblehlo.checks.judging import judge_results, read_results
 from nimblehlo.cli import main
 from nimblehlo.errors import ExecutionError
@@ -49,6 +51,26 @@ def test_the_wrong_operation_is_found_by_running_again() -> None:
     assert outside.program is not None
     names = [one.name for one in outside.program.walk()]
     assert "stablehlo.tanh" in names and "stablehlo.add" not in names
+
+
+@pytest.mark.parametrize(("excess", "confirms"), [(judging.SURE_EXCESS, False), (np.inf, True)])
+def test_few_runs_decide_where_an_operation_is_wrong(
+    excess: float, confirms: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More random runs of the program, which has two results, confirm only what is near a bound."""
+    compared: list[int] = []
+    right = Accuracy.violations
+
+    def noted(self: Accuracy, actual: Sequence[object]) -> Any:
+        compared.append(len(self.results))
+        return right(self, actual)
+
+    monkeypatch.setattr(Accuracy, "violations", noted)
+    monkeypatch.setattr(judging, "SURE_EXCESS", excess)
+    backend, results = wrong(nimblehlo.load(PROGRAM))
+    (judged,) = judge_results(PROGRAM, INPUTS, {"B": results}, [backend])
+    assert judged.verdict == Verdict.OUTSIDE and judged.first is not None
+    assert (2 in compared) == confirms
 
 
 @pytest.mark.parametrize("limit", [15, 16])

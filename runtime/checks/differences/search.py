@@ -35,6 +35,7 @@ from .extraction import (
     operations_before,
     region_program,
     returning,
+    returning_alone,
     static_program,
 )
 from .operation_checks import OperationCheck, OperationChecks, checks_table
@@ -185,6 +186,39 @@ def find_faulty_operation(
     if first is None and violations:
         first = search.bisect_prefixes(program, arguments, violations[0].result)
     return Report(other.name, violations, first, search.checks.listed())
+
+
+def first_faulty_operation(
+    program: Module, inputs: Sequence[Array], other: Backend
+) -> FaultyOperation | None:
+    """The first operation whose result exceeds its bound, for the operands that the backend computed; None if
+    none does by itself.
+
+    Args:
+        program: what `static_program` gives.
+        inputs: arrays of the types of its arguments.
+        other: the backend.
+
+    Raises:
+        NimbleError: what `nimblehlo.execute` raises.
+    """
+    return _Search(other, runs_each_operation=False).search_program(program, inputs, ())
+
+
+def faulty_prefix(
+    program: Module, inputs: Sequence[Array], other: Backend, result: int
+) -> FaultyOperation | None:
+    """The last operation of the shortest prefix of a program with a wrong result; None if none has one.
+
+    Args:
+        program, inputs, other: see `first_faulty_operation`.
+        result: the index of a result of the program that exceeds its bound.
+
+    Raises:
+        NimbleError: what `nimblehlo.execute` raises.
+        BackendError: the backend does not run a prefix.
+    """
+    return _Search(other, runs_each_operation=False).bisect_prefixes(program, inputs, result)
 
 
 def _faulty(
@@ -431,7 +465,7 @@ class _Search:
         """The operation that defines `value`, if a program that returns it alone exceeds its bound."""
         operation = value.owner
         assert isinstance(operation, Operation)
-        module = returning(program, [value])
+        module = returning_alone(program, [value])
         theirs = self._backend.run(module, inputs)
         violations = accuracy(module, inputs).violations(theirs)
         if not violations:
