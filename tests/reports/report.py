@@ -12,7 +12,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import NimbleError, errors
-from nimblehlo.checks.backends import Backend
+from nimblehlo.checks.backends import Backend, BackendExit, BackendTimeout
 from nimblehlo.program.frontend import parse_attributes, split
 from nimblehlo.program.ir import Attribute, DenseElementsAttribute
 from tests.support.running import MODES, same_bits
@@ -71,8 +71,14 @@ class Report:
                 yield f"{self.where}: {mode}: {reason}"
 
     def verdict_of(self, backend: Backend) -> str | None:
-        """What is wrong on a backend, which may refuse a wrong program with any error."""
-        reason = self._judge(lambda: backend.run(nimblehlo.load(self.text), self.inputs))
+        """What is wrong on a backend, which reads the program itself, and may refuse a wrong one with any
+        error, but must not end its process.
+        """
+        try:
+            reason = self.wrong_results(backend.run_text(self.text, self.inputs))
+        except NimbleError as error:
+            is_refused = self.error is not None and not isinstance(error, (BackendExit, BackendTimeout))
+            reason = None if is_refused else f"fails: {error}"
         return None if reason is None else f"{self.where}: {backend.name}: {reason}"
 
     def _judge(self, run: Any) -> str | None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.checks.backends import CallableBackend
+from nimblehlo import NimbleError
+from nimblehlo.checks.backends import BackendError, BackendExit, CallableBackend
 from tests.jax.children import run_on_platform
 from tests.reports import __main__ as command
 from tests.reports.report import PROGRAMS, TEMPLATE, MalformedReport, Report, reports_in
@@ -39,6 +40,27 @@ def test_a_wrong_result_is_noticed(report: Report) -> None:
     assert run(right[1:]) is not None
     for index, array in enumerate(right):
         assert run([*right[:index], _changed(array), *right[index + 1 :]]) is not None
+
+
+def test_a_backend_reads_the_program_itself() -> None:
+    """It may refuse a wrong program with any error, but neither end its process nor refuse a right one."""
+    wrong = next(one for one in REPORTS if one.error is not None)
+    right = next(one for one in REPORTS if one.error is None)
+    read: list[str] = []
+
+    class Refusing(CallableBackend):
+        error: NimbleError = BackendError("no")
+
+        def run_text(self, text: str, inputs: Sequence[Any]) -> list[Any]:
+            read.append(text)
+            raise self.error
+
+    backend = Refusing(lambda module, inputs: [], "refusing")
+    assert wrong.verdict_of(backend) is None
+    assert right.verdict_of(backend) == f"{right.where}: refusing: fails: no"
+    backend.error = BackendExit("ended its process")
+    assert wrong.verdict_of(backend) == f"{wrong.where}: refusing: fails: ended its process"
+    assert read == [wrong.text, right.text, wrong.text]
 
 
 def _changed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
