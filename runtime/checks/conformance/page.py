@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...inspection.script_json import script_json
 from .causes import cause_of
 from .report import Report
-from .verdicts import Verdict
+from .verdicts import FAILURES, Verdict
 
 PAGE: Final = Path(__file__).with_name("report.html")
 PLACEHOLDER: Final = ">DATA<"
@@ -19,7 +19,8 @@ NOT_JUDGED: Final = -1
 
 
 def write_page(report: Report, path: Path) -> None:
-    """Store a report as a page with a matrix of operations and element types, and a view of each operation.
+    """Store a report as a page: what backends do by cause, a matrix of operations and element types, and a
+    view of each operation.
 
     Raises:
         OSError: the file cannot be written.
@@ -30,28 +31,33 @@ def write_page(report: Report, path: Path) -> None:
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """What the page shows: verdicts by their numbers, and each text once."""
-    words = list(Verdict)
+    """What the page shows: verdicts and causes by their numbers, and each text once."""
+    words, backends = list(Verdict), list(report.backends)
     texts: dict[str, int] = {}
+    causes: dict[tuple[str, str], int] = {}
     rows: dict[str, list[Any]] = {}
     for id, text in report.texts.items():
         number = texts.setdefault(text, len(texts))
-        rows[id] = [id, number, [NOT_JUDGED] * len(report.backends), {}]
+        rows[id] = [id, number, [NOT_JUDGED] * len(backends), {}, {}]
     for one in report.judgements:
         if one.id not in rows:
             continue
-        backend = list(report.backends).index(one.backend)
-        rows[one.id][2][backend] = words.index(one.verdict)
-        cause = cause_of(one)
-        why = "" if cause is None else f"{cause.title}. {cause.why}"
-        said = ": ".join(filter(None, (one.section, one.detail, why)))
+        _, _, verdicts, details, numbers = rows[one.id]
+        backend = backends.index(one.backend)
+        verdicts[backend] = words.index(one.verdict)
+        said = ": ".join(filter(None, (one.section, one.detail)))
         if said:
-            rows[one.id][3][backend] = said
+            details[backend] = said
+        cause = cause_of(one)
+        if cause is not None:
+            numbers[backend] = causes.setdefault((cause.title, cause.why), len(causes))
     return {
         "suite": report.suite,
         "date": datetime.now(UTC).date().isoformat(),
-        "backends": list(report.backends),
+        "backends": backends,
         "verdicts": [str(one) for one in words],
+        "failures": [words.index(one) for one in FAILURES],
+        "causes": list(causes),
         "texts": list(texts),
         "programs": list(rows.values()),
     }

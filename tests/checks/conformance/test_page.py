@@ -11,7 +11,7 @@ import pytest
 
 from nimblehlo.checks.conformance.page import page_data, write_page
 from nimblehlo.checks.conformance.report import Report
-from nimblehlo.checks.conformance.verdicts import Judgement, Verdict
+from nimblehlo.checks.conformance.verdicts import FAILURES, Judgement, Verdict
 from nimblehlo.cli import main
 from tests.support import browser
 
@@ -44,9 +44,21 @@ def test_each_program_has_its_verdicts(report: Report) -> None:
         0,
         [words.index("within"), words.index("outside")],
         {1: 'section "add": 1 instead of 2'},
+        {},
     ]
     assert second[2] == [-1, -1]
-    assert third[1:] == [0, [-1, words.index("refused")], {1: "no"}]
+    assert third[1:] == [0, [-1, words.index("refused")], {1: "no"}, {}]
+
+
+def test_a_cause_is_stored_once(report: Report) -> None:
+    backend, words = "jax:cpu", list(Verdict)
+    ids = ["stablehlo.power/i32/edges", "stablehlo.power/i8/edges"]
+    judgements = [Judgement(id, backend, Verdict.OUTSIDE, "1 instead of 2", "section") for id in ids]
+    data = page_data(Report([backend], 2, dict.fromkeys(ids, "module {}"), judgements))
+    ((title, why),) = data["causes"]
+    assert title.startswith("computes powers of integers") and why
+    assert [one[3:] for one in data["programs"]] == [[{0: "section: 1 instead of 2"}, {0: 0}]] * 2
+    assert data["failures"] == [words.index(one) for one in FAILURES]
 
 
 def test_the_page_is_one_file(report: Report, tmp_path: Path) -> None:
