@@ -137,6 +137,8 @@ def _groups(judgements: Iterator[Judgement]) -> Iterator[tuple[Verdict, Group]]:
 
 def _full_section(backend: str, groups: Sequence[tuple[Verdict, Group]]) -> list[str]:
     """The causes of a backend's verdicts at the level ``full``."""
+    if not groups:
+        return ["", f"All programs are within on `{backend}`."]
     lines = ["", f"### `{backend}`: causes of all verdicts other than within", ""]
     lines += ["| verdict | what it does | programs | such as | why |", "|---|---|---:|---|---|"]
     for verdict, group in groups:

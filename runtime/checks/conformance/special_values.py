@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ...program.ops import lookup
-from ...types import COMPLEX, FLOAT, INTEGER, Array, ElementType, TensorType, storage_range
+from ...types import COMPLEX, FLOAT, INTEGER, QUANTIZED, Array, QuantizedType, TensorType, storage_range
 from .template import Template
 from .values import common_numbers
 
@@ -30,7 +30,8 @@ def variants_of(templates: Sequence[Template]) -> Iterator[Template]:
     """The variants of the templates of an operation for an element type.
 
     They are made of its first template of the level ``smoke``, and of the first one that gives no values. An
-    operand that has the edge values of its type gets near ties alone.
+    operand that has the edge values of its type gets near ties alone, a quantized one the extreme stored
+    values.
     """
     running = [
         one
@@ -57,15 +58,23 @@ def _is_control_flow(template: Template) -> bool:
 def _variants(template: Template) -> Iterator[Template]:
     data = dict(_data_operands(template))
     for index, type in data.items():
-        changes = _FLOATS if type.category & (FLOAT | COMPLEX) else _INTEGERS
+        is_float = bool(type.category & (FLOAT | COMPLEX))
+        changes = _FLOATS if is_float else _INTEGERS
         template_numbers = template.inputs.get(index)
         numbers = common_numbers(type, index) if template_numbers is None else template_numbers
-        has_edges = not np.isfinite(numbers.astype(np.complex128)).all()
+        has_edges = is_float and not np.isfinite(numbers.astype(np.complex128)).all()
         for kind, change in changes.items():
             if has_edges and kind != "close":
                 continue
             changed = _converted(change(numbers.copy(), type), type)
             yield _with_inputs(template, f"{kind}_in_{index}", {index: changed})
+    quantized = {index: type for index, type in data.items() if type.category & QUANTIZED}
+    if len(quantized) > 1:
+        extremes = {
+            index: _converted(_extremes(common_numbers(type, index), type), type)
+            for index, type in quantized.items()
+        }
+        yield _with_inputs(template, "extremes", extremes)
     floats = {index: type for index, type in data.items() if type.category & FLOAT}
     if floats:
         whole = {index: _converted(_whole_numbers(index, type), type) for index, type in floats.items()}
@@ -73,15 +82,15 @@ def _variants(template: Template) -> Iterator[Template]:
 
 
 def _data_operands(template: Template) -> Iterator[tuple[int, TensorType]]:
-    """The operands that are floats, or have the element type of a result, so that they are no indices."""
+    """The operands that are floats or quantized, or have the element type of a result, so that they are no
+    indices.
+    """
     results = [one.element_type for one in template.results if isinstance(one, TensorType)]
     for index, type in enumerate(template.operands):
         if not isinstance(type, TensorType) or not type.is_static or not type.size:
             continue
-        if not isinstance(type.element_type, ElementType):
-            continue
         category = type.category
-        if category & (FLOAT | COMPLEX) or (category & INTEGER and type.element_type in results):
+        if category & (FLOAT | COMPLEX | QUANTIZED) or (category & INTEGER and type.element_type in results):
             yield index, type
 
 
@@ -110,6 +119,11 @@ def _infinite_ends(numbers: Array, type: TensorType) -> Any:
     return np.where(np.arange(type.size) % max(type.size - 1, 1) == 0, np.inf, 1.0)
 
 
+def _negative_ends(numbers: Array, type: TensorType) -> Any:
+    """The same with negative infinities."""
+    return np.where(np.arange(type.size) % max(type.size - 1, 1) == 0, -np.inf, 1.0)
+
+
 def _zeros(numbers: Array, type: TensorType) -> Any:
     """Zeros of both signs."""
     return np.where(np.arange(type.size) % 2, 0.0, -0.0)
@@ -123,8 +137,8 @@ def _close(numbers: Array, type: TensorType) -> Any:
 
 def _extremes(numbers: Array, type: TensorType) -> Any:
     """The smallest and the largest integer in turn."""
-    assert isinstance(type.element_type, ElementType)
-    low, high = storage_range(type.element_type)
+    one = type.element_type
+    low, high = (one.storage_min, one.storage_max) if isinstance(one, QuantizedType) else storage_range(one)
     return np.array([low if index % 2 else high for index in range(type.size)], object)
 
 
@@ -137,6 +151,7 @@ _FLOATS: Final = {
     "nan": _put(np.nan),
     "infinity": _put(np.inf),
     "infinite_ends": _infinite_ends,
+    "negative_infinite_ends": _negative_ends,
     "zeros": _zeros,
     "close": _close,
 }

@@ -18,7 +18,7 @@ from ...program.ops.collectives.base import CommunicatingOp
 from ...program.ops.collectives.process_grid import ONE_PROCESS, Grid
 from ...program.ops.framework.accuracy import Rounding
 from ...program.ops.framework.declaration import Op
-from ...types import Array
+from ...types import Array, QuantizedType
 from ..error_bounds.operation_kinds import base_name, is_correctly_rounded, is_exact
 from ..error_bounds.reduction_bounds import is_exact_body
 from .generators import templates
@@ -28,7 +28,7 @@ from .special_values import variants_of
 from .template import ELEMENT_TYPE_CHOICES, PER_AXIS, Template, name_of, view_of
 from .values import inputs_of
 
-SUITE_VERSION: Final = "3.0"
+SUITE_VERSION: Final = "3.1"
 """Changes with the programs: the second number if some are added, the first if an id or inputs change."""
 
 SMOKE, FULL = LEVELS = ("smoke", "full")
@@ -113,7 +113,8 @@ def legal_programs(operation: str, level: str = FULL) -> Iterator[Program]:
         legal = legal_templates(operation, name)
         first = first or (name if legal else None)
         is_main = name == first or name in _MAIN_TYPES
-        special = variants_of(legal) if level == FULL and is_main else ()
+        has_special = is_main or isinstance(element_type, QuantizedType)
+        special = variants_of(legal) if level == FULL and has_special else ()
         for template in chain(legal, special):
             has_all = is_main or template.each_type or name == name_of(PER_AXIS)
             is_chosen = template.is_basic or (level == FULL and has_all)

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from nimblehlo import NimbleError
+from nimblehlo.checks.conformance.grid_results import results_on
 from nimblehlo.checks.conformance.suite import FULL, Program, legal_programs
 from nimblehlo.checks.conformance.verdicts import FAILURES, Judge, verdict_on
 from nimblehlo.checks.error_bounds.ulps import equal_elements, is_inexact
 from nimblehlo.checks.json_lines import JsonLines
-from tests.checks.conformance.faults import Fault, FaultyReferences
+from tests.checks.conformance.faulty_references import Fault, FaultyReferences
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,7 @@ def outcomes(
             return
         if fault.operation != operation:
             operation = fault.operation
-            alone = [one for one in legal_programs(operation, level) if one.grid.size == 1]
-            judges = [(one, Judge(one)) for one in alone]
+            judges = [(one, Judge(one)) for one in legal_programs(operation, level)]
         judged = outcome(fault, judges)
         lines.append(asdict(judged))
         yield judged
@@ -90,7 +90,7 @@ def outcome(fault: Fault, judges: Sequence[tuple[Program, Judge]]) -> Outcome:
     for program, judge in judges:
         allowed = judge.allowed  # computed before the fault is put into the references
         try:
-            results = backend.run_text(program.text, program.inputs)
+            results = results_on(backend, program)
         except NimbleError:
             return Outcome(fault.operation, fault.kind, program.id, program.id)
         signs = program.has_signed_zeros

@@ -45,6 +45,8 @@ def test_groups_of_two_to_eight_processes_in_all_modes(operation: str) -> None:
     assert any(one.grid.replicas > 1 and one.grid.partitions > 1 for one in programs.values())
     has_global_ids = any("use_global_device_ids" in one.text for one in programs.values())
     assert has_global_ids == (operation not in ("all_to_all", "collective_broadcast"))
+    has_dynamic_root = any(name.endswith("_dynamic_root") for name in programs)
+    assert has_dynamic_root == (operation in ("collective_broadcast", "collective_reduce"))
     is_uneven = any("-1" in one.text.partition("replica_groups")[2] for one in programs.values())
     assert is_uneven == (operation == "all_reduce")
 

@@ -17,7 +17,8 @@ from nimblehlo.checks.conformance.verdicts import section_of, verdict_on
 from nimblehlo.checks.error_bounds import ResultBound
 from nimblehlo.program.ir import Module
 from tests.checks.conformance.fault_campaign import outcomes
-from tests.checks.conformance.faults import Fault, FaultyReferences, faults
+from tests.checks.conformance.faults import faults
+from tests.checks.conformance.faulty_references import Fault, FaultyReferences
 from tests.checks.conformance.without_effect import REASONS, reason
 
 Array = np.ndarray[Any, Any]
@@ -146,6 +147,11 @@ FOUND = [
     ("stablehlo.transpose", "rotated permutation"),
     ("stablehlo.dynamic_slice", "the last element repeated"),
     ("stablehlo.triangular_solve", "the contrary of lower"),
+    ("stablehlo.all_gather", "groups reversed"),
+    ("stablehlo.reduce_scatter", "the results of the next member"),
+    ("stablehlo.collective_permute", "the first pair left out"),
+    ("stablehlo.partition_id", "off by one"),
+    ("stablehlo.async_start", "rows reversed"),
 ]
 
 
@@ -154,6 +160,23 @@ def test_a_fault_is_found(operation: str, kind: str) -> None:
     chosen: list[Fault] = [one for one in faults() if (one.operation, one.kind) == (operation, kind)]
     (outcome,) = outcomes(chosen, "smoke")
     assert outcome.found_by.startswith(f"{operation}/"), outcome
+
+
+FOUND_BY = [
+    ("stablehlo.collective_reduce", "the first member as root", "_dynamic_root"),
+    ("stablehlo.uniform_quantize", "the scale of the next slice", "/axis_0"),
+    ("stablehlo.uniform_quantize", "the largest stored value clamped", "/halfway_axis_0"),
+    ("chlo.broadcast_subtract", "the smallest stored value clamped", "_extremes_in_0"),
+    ("stablehlo.select_and_scatter", "init_value in fewer digits", "/initial_values"),
+]
+"""Faults that only programs of the level ``full`` find, and what the first of these is called."""
+
+
+@pytest.mark.parametrize(("operation", "kind", "name"), FOUND_BY)
+def test_a_fault_is_found_at_the_level_full(operation: str, kind: str, name: str) -> None:
+    chosen: list[Fault] = [one for one in faults() if (one.operation, one.kind) == (operation, kind)]
+    (outcome,) = outcomes(chosen, "full")
+    assert name in outcome.found_by, outcome
 
 
 def test_what_a_fault_that_is_not_found_changes() -> None:

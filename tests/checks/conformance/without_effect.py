@@ -15,6 +15,11 @@ _NO_FLOAT_FAULTS: Final = (
     r"(NaN.*|infinity clamped|sign lost|sign of zero lost|lost digits|.* in fewer digits)"
 )
 
+_MOVES: Final = (
+    r"(reshape|transpose|broadcast_in_dim|broadcast|slice|dynamic_slice|dynamic_update_slice|pad|concatenate"
+    r"|reverse|gather|custom_call|optimization_barrier|select|broadcast_select)"
+)
+
 REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         r"(broadcast_)?(add|multiply|and|or|xor|maximum|minimum|mulhi)",
@@ -47,11 +52,20 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "no real result has a sign: the function is positive or zero",
     ),
     (
-        r"(logistic|tanh|sine|cosine|sign|erf|atan|atan2|asin|acos|_asin_acos_kernel|bessel_i1e|reduce_precision)",
+        r"(logistic|tanh|sine|cosine|sign|erf|atan|(broadcast_)?atan2|asin|acos|_asin_acos_kernel|bessel_i1e|reduce_precision)",
         r"infinity clamped",
         "no result is infinite for any real operand",
     ),
-    (r"(broadcast_)?remainder", r"infinity clamped", "the remainder is smaller than the divisor, or NaN"),
+    (
+        r"(broadcast_)?remainder",
+        r"(infinity|the largest stored value) clamped",
+        "the remainder is smaller than the divisor, or NaN",
+    ),
+    (
+        r"broadcast_atan2",
+        r"the (largest|smallest) stored value clamped",
+        "an angle is at most pi, far from the extremes of the types of the suite",
+    ),
     (
         r"uniform_dequantize",
         r"(infinity clamped|NaN.*)",
@@ -75,12 +89,12 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "zero and NaN are both not infinite",
     ),
     (
-        r"(is_inf|is_pos_inf|is_neg_inf)",
-        r"operand in fewer digits",
+        r"(is_inf|is_pos_inf|is_neg_inf|is_finite)",
+        r"(operand|x) in fewer digits",
         "infinity has no digits, and other numbers stay finite",
     ),
     (
-        r"(sign|popcnt)",
+        r"(sign|popcnt|count_leading_zeros)",
         r"extreme integers clamped",
         "results are between -1 and 64, far from the extremes of types that the fault changes",
     ),
@@ -90,6 +104,36 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "zeta is NaN for numbers below 1, such as the zero in place of NaN",
     ),
     (r"clamp", r"operand without its last element", "bounds that are scalars decide"),
+    (
+        r"(broadcast_)?remainder",
+        r"NaN of rhs lost",
+        "the remainder by zero is NaN as well as that by NaN",
+    ),
+    (
+        r"(select_and_scatter|reduce|reduce_window)",
+        r"init_values? without its last element",
+        "an initial value has one element",
+    ),
+    (
+        _MOVES,
+        r"(the (scale|zero point) of the (next|first) slice|slices without zero points)",
+        "the parameters by which a stored value becomes a number make the same stored value of it again",
+    ),
+    (
+        r"(all_reduce|reduce_scatter|collective_reduce)",
+        r"the values of two members exchanged",
+        "the reductions of the suite are commutative: XLA requires it of them",
+    ),
+    (
+        r"all_reduce",
+        r"(groups reversed|groups rotated|replicas before partitions)",
+        "the members of a group have the same result, and the reductions of the suite are commutative",
+    ),
+    (
+        r"(all_gather|all_reduce|collective_broadcast)",
+        r"the results of the next member",
+        "the members of a group have the same result",
+    ),
 )
 """The name of an operation without dialect, the kind of a fault, and why it has no effect."""
 

@@ -181,9 +181,36 @@ def _all_to_all(element_type: AnyElementType) -> Iterator[Template]:
     )
 
 
+_ROOTS: Final = (1, 0)
+"""The positions, in each group, of the roots of two values."""
+
+
+def _dynamic_roots(
+    name: str, element_type: AnyElementType, regions: Sequence[Region] = ()
+) -> Iterator[Template]:
+    """A collective of two values whose roots are an operand."""
+    type = tensor(element_type, _SIZE, _COLUMNS)
+    for grouping in (GROUPINGS[0], GROUPINGS[4], GROUPINGS[6]):
+        yield replace(
+            make(
+                name,
+                f"{grouping.text}_dynamic_root",
+                [type, type, tensor("i32", len(_ROOTS))],
+                [type, type],
+                regions=regions,
+                inputs={2: _ROOTS},
+                edges=not regions,
+                has_dynamic_root=True,
+                **grouping.attributes,
+            ),
+            grid=grouping.grid,
+        )
+
+
 @templates_of("stablehlo.collective_broadcast")
 def _collective_broadcast(element_type: AnyElementType) -> Iterator[Template]:
     yield from _collective("stablehlo.collective_broadcast", element_type, GROUPINGS + PARTIAL)
+    yield from _dynamic_roots("stablehlo.collective_broadcast", element_type)
 
 
 _PAIRS: Final = (
@@ -249,6 +276,8 @@ def _reduce_scatter(element_type: AnyElementType) -> Iterator[Template]:
 @templates_of("stablehlo.collective_reduce")
 def _collective_reduce(element_type: AnyElementType) -> Iterator[Template]:
     yield from _reductions("stablehlo.collective_reduce", element_type, GROUPINGS + PARTIAL)
+    maximum = applied("stablehlo.maximum", tensor(element_type))
+    yield from _dynamic_roots("stablehlo.collective_reduce", element_type, [maximum])
 
 
 _ID_GRIDS: Final = (Grid(2, 1), Grid(1, 2), Grid(2, 2), Grid(4, 2), Grid(1, 8))

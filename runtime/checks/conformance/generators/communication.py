@@ -80,7 +80,7 @@ def _all_to_all(element_type: AnyElementType) -> Iterator[Template]:
 @templates_of("stablehlo.collective_broadcast")
 def _collective_broadcast(element_type: AnyElementType) -> Iterator[Template]:
     yield from _collective("stablehlo.collective_broadcast", element_type)
-    root = tensor("i64", 1)
+    root = tensor("i32", 1)
     type = tensor(element_type, 3)
     yield make(
         "stablehlo.collective_broadcast",

@@ -118,6 +118,7 @@ def _dot(element_type: AnyElementType) -> Iterator[Template]:
         ("vectors", (7,), (7,), ()),
         ("matrix_vector", (3, 5), (5,), (3,)),
         ("nothing_contracted", (3, 0), (0, 2), (3, 2)),
+        ("square", (3, 3), (3, 3), (3, 3)),
         ("edges", (5, 1), (1, 7), (5, 7)),
     ):
         yield make(
@@ -235,9 +236,9 @@ def _convolved(element_type: AnyElementType, one: Any, features_last: bool) -> A
     batch, feature = 0, 1
     if features_last:
         spatial, feature = tuple(range(1, 1 + len(sizes))), 1 + len(sizes)
-    lhs = _placed(2 * batch_groups, features * feature_groups, sizes, batch, feature)
-    rhs = _placed(outputs, features, [window.size for window in windows], batch, feature)
-    result = _placed(2, outputs, counts, batch, feature)
+    lhs = _shape_with(2 * batch_groups, features * feature_groups, sizes, batch, feature)
+    rhs = _shape_with(outputs, features, [window.size for window in windows], batch, feature)
+    result = _shape_with(2, outputs, counts, batch, feature)
     attributes = {
         "window_strides": tuple(window.stride for window in windows),
         "lhs_dilation": tuple(window.base_dilation for window in windows),
@@ -260,7 +261,7 @@ def _convolved(element_type: AnyElementType, one: Any, features_last: bool) -> A
     return tensor(element_type, *lhs), right, tensor(element_type, *result), attributes
 
 
-def _placed(first: int, second: int, sizes: Sequence[int], batch: int, feature: int) -> list[int]:
+def _shape_with(first: int, second: int, sizes: Sequence[int], batch: int, feature: int) -> list[int]:
     """A shape with two sizes at given dimensions."""
     shape = list(sizes)
     for dimension, size in sorted(((batch, first), (feature, second))):
@@ -379,6 +380,8 @@ _RAGGED: Final[Sequence[tuple[str, Sequence[Sequence[int]], Sequence[Sequence[in
     ("batching", ([0], [0], [2], [1], [0], []), ((4, 3, 2), (4, 2, 2), (2,), (4, 3, 2)), (3, 1)),
     ("short_groups", ([], [], [1], [1], [0], [0]), ((5, 2), (2, 2, 3), (2,), (5, 3)), (1, 2)),
     ("no_rows", ([], [], [1], [1], [0], [0]), ((0, 2), (2, 2, 3), (2,), (0, 3)), (0, 0)),
+    ("square", ([0], [0], [2], [1], [0], []), ((2, 3, 3), (2, 3, 3), (2,), (2, 3, 3)), (1, 1)),
+    ("nan", ([], [], [1], [1], [0], [0]), ((3, 2), (2, 2, 2), (2,), (3, 2)), (2, 1)),
 )
 """Variants of ragged products: dimension numbers, shapes of operands and result, and sizes of groups."""
 
@@ -389,12 +392,15 @@ def _ragged_dot(element_type: AnyElementType) -> Iterator[Template]:
     for variant, numbers, (lhs, rhs, groups, result), sizes in _RAGGED:
         named = zip(fields, numbers, strict=True)
         attributes: dict[str, Any] = {f"{name}_dimensions": tuple(values) for name, values in named}
+        inputs: dict[int, Any] = {2: sizes}
+        if variant == "nan":
+            inputs[1] = [[[1, 2], [3, 4]], [[5, np.nan], [7, 8]]]
         yield make(
             "chlo.ragged_dot",
             variant,
             [tensor(element_type, *lhs), tensor(element_type, *rhs), tensor("i32", *groups)],
             [tensor(element_type, *result)],
-            inputs={2: sizes},
+            inputs=inputs,
             precision_config=(Precision.HIGHEST, Precision.HIGHEST),
             is_basic=variant in ("rows", "contracting"),
             **attributes,

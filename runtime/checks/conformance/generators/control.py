@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ....program.ir import Builder, Function, Region, StringAttribute, Value
@@ -11,6 +12,7 @@ from ....program.ops.framework.encoding import encode_attributes
 from ....program.ops.random.random import RngAlgorithm, RngDistribution
 from ....types import (
     BOOLEAN,
+    ELEMENT_TYPES,
     FLOAT,
     INTEGER,
     AnyElementType,
@@ -213,6 +215,22 @@ def _rng_bit_generator(element_type: AnyElementType) -> Iterator[Template]:
                     rng_algorithm=algorithm,
                     is_basic=shape == (7,) and words == 2,
                 )
+        if element_type.width == ELEMENT_TYPES["i8"].width:
+            yield _random_bytes(algorithm, element_type)
+
+
+def _random_bytes(algorithm: RngAlgorithm, element_type: AnyElementType) -> Template:
+    """So many bytes that all numbers are among them."""
+    state, numbers = tensor("ui64", 2), tensor(element_type, 5000)
+    template = make(
+        "stablehlo.rng_bit_generator",
+        f"{algorithm}_bytes",
+        [state],
+        [state, numbers],
+        inputs={0: [3, 5]},
+        rng_algorithm=algorithm,
+    )
+    return replace(template, each_type=True)
 
 
 @templates_of("stablehlo.rng")

@@ -23,7 +23,18 @@ from ....types import (
     QuantizedType,
     TensorType,
 )
-from ..template import PER_TENSOR, Generate, Template, constant, make, per_axis, templates_of, tensor
+from ..template import (
+    PER_TENSOR,
+    SYMMETRIC,
+    Generate,
+    Template,
+    constant,
+    make,
+    name_of,
+    per_axis,
+    templates_of,
+    tensor,
+)
 from ..values import common_numbers, crossed, edge_pool
 
 SHAPES: Final = ((), (0,), (1,), (7,), (2, 0, 3), (1, 1), (3, 5), (2, 3, 1, 2, 1, 2))
@@ -198,6 +209,9 @@ def _quantize(element_type: AnyElementType) -> Iterator[Template]:
     numbers = np.concatenate([halves, halves + 2.0**-13, halves - 2.0**-13, [1e3, -1e3]])
     types = [tensor(element_type, numbers.size)], [tensor(PER_TENSOR, numbers.size)]
     yield make("stablehlo.uniform_quantize", "halfway", *types, inputs={0: numbers})
+    rows = np.stack([numbers, numbers / 4])
+    types = [tensor(element_type, *rows.shape)], [tensor(per_axis(0), *rows.shape)]
+    yield make("stablehlo.uniform_quantize", "halfway_axis_0", *types, inputs={0: rows})
 
 
 @templates_of("stablehlo.uniform_dequantize")
@@ -237,6 +251,7 @@ def _reduce_precision(element_type: AnyElementType) -> Iterator[Template]:
 @templates_of("stablehlo.bitcast_convert")
 def _bitcast_convert(element_type: AnyElementType) -> Iterator[Template]:
     if not isinstance(element_type, ElementType):
+        yield from _bitcasts_of_stored_values(element_type)
         return
     width, pool = element_type.width, edge_pool(element_type)
     for target in ELEMENT_TYPES.values():
@@ -262,6 +277,18 @@ def _bitcast_convert(element_type: AnyElementType) -> Iterator[Template]:
             inputs=inputs,
         )
         yield _renamed(template, f"to_{target.name}", is_basic=target.name in ("i32", "ui8"))
+
+
+def _bitcasts_of_stored_values(element_type: QuantizedType) -> Iterator[Template]:
+    """The bits of a quantized element are those of the stored integer, of eight bits."""
+    quantized, name = tensor(element_type, 2, 4), "stablehlo.bitcast_convert"
+    for target in (tensor("i8", 2, 4), tensor("ui8", 2, 4), tensor("i32", 2), tensor(SYMMETRIC, 2, 4)):
+        kind = name_of(target.element_type)
+        template = make(name, "to", [quantized], [target])
+        yield _renamed(template, f"to_{kind}", is_basic=kind in ("i8", "quantized"))
+    for source in (tensor("i8", 2, 4), tensor("i32", 2)):
+        template = make(name, "from", [source], [quantized], edges=True)
+        yield _renamed(template, f"from_{name_of(source.element_type)}", is_basic=False)
 
 
 @templates_of("stablehlo.iota")

@@ -19,10 +19,11 @@ class Windows:
         variant: what distinguishes them.
         shape: of the operand.
         indices: the index vectors.
-        space: the shape of the gather's result and of the scatter's updates.
-        sizes: of the slices.
-        window: the dimensions of `space` that belong to windows.
-        dropped: the dimensions of the operand without one in `space`.
+        indices_shape: their shape.
+        updates_shape: the shape of the scatter's updates, and of the gather's result.
+        slice_sizes: of the gather.
+        window_dims: the dimensions of `updates_shape` that belong to windows.
+        dropped_dims: the dimensions of the operand without one in `updates_shape`.
         index_map: the dimensions of the operand to which index vectors refer.
         index_vector_dim: the dimension of the index vectors.
         batching: the batching dimensions of the operand.
@@ -33,10 +34,10 @@ class Windows:
     shape: tuple[int, ...]
     indices: Any
     indices_shape: tuple[int, ...]
-    space: tuple[int, ...]
-    sizes: tuple[int, ...]
-    window: tuple[int, ...]
-    dropped: tuple[int, ...]
+    updates_shape: tuple[int, ...]
+    slice_sizes: tuple[int, ...]
+    window_dims: tuple[int, ...]
+    dropped_dims: tuple[int, ...]
     index_map: tuple[int, ...]
     index_vector_dim: int
     batching: tuple[int, ...] = field(default=())
@@ -87,8 +88,8 @@ WINDOWS: Final = (
 def _gather_dimensions(one: Windows) -> dict[str, Any]:
     """The dimension numbers of a gather of these windows."""
     return {
-        "offset_dims": one.window,
-        "collapsed_slice_dims": one.dropped,
+        "offset_dims": one.window_dims,
+        "collapsed_slice_dims": one.dropped_dims,
         "operand_batching_dims": one.batching,
         "start_indices_batching_dims": one.indices_batching,
         "start_index_map": one.index_map,
@@ -105,11 +106,11 @@ def _gather(element_type: AnyElementType) -> Iterator[Template]:
                     "stablehlo.gather",
                     f"{one.variant}_{index_type}{'_sorted' * is_sorted}",
                     [tensor(element_type, *one.shape), tensor(index_type, *one.indices_shape)],
-                    [tensor(element_type, *one.space)],
+                    [tensor(element_type, *one.updates_shape)],
                     inputs={1: one.indices},
                     edges=True,
                     **_gather_dimensions(one),
-                    slice_sizes=one.sizes,
+                    slice_sizes=one.slice_sizes,
                     indices_are_sorted=is_sorted,
                     is_basic=one.variant in ("out_of_bounds", "windows", "batching"),
                 )
@@ -118,12 +119,12 @@ def _gather(element_type: AnyElementType) -> Iterator[Template]:
 @templates_of("stablehlo.dynamic_gather")
 def _dynamic_gather(element_type: AnyElementType) -> Iterator[Template]:
     for one in WINDOWS:
-        sizes = constant(tensor("i32", len(one.sizes)), one.sizes)
+        sizes = constant(tensor("i32", len(one.slice_sizes)), one.slice_sizes)
         yield make(
             "stablehlo.dynamic_gather",
             one.variant,
             [tensor(element_type, *one.shape), tensor("i32", *one.indices_shape), sizes],
-            [tensor(element_type, *one.space)],
+            [tensor(element_type, *one.updates_shape)],
             inputs={1: one.indices},
             edges=True,
             **_gather_dimensions(one),
@@ -163,7 +164,10 @@ def _scatter(element_type: AnyElementType) -> Iterator[Template]:
 def _scatter_of(
     one: Windows, element_type: AnyElementType, count: int, variant: str, body: Region
 ) -> Template:
-    inputs, updates = [tensor(element_type, *one.shape)] * count, [tensor(element_type, *one.space)] * count
+    inputs, updates = (
+        [tensor(element_type, *one.shape)] * count,
+        [tensor(element_type, *one.updates_shape)] * count,
+    )
     return make(
         "stablehlo.scatter",
         variant,
@@ -171,8 +175,8 @@ def _scatter_of(
         inputs,
         regions=[body],
         inputs={count: one.indices},
-        update_window_dims=one.window,
-        inserted_window_dims=one.dropped,
+        update_window_dims=one.window_dims,
+        inserted_window_dims=one.dropped_dims,
         input_batching_dims=one.batching,
         scatter_indices_batching_dims=one.indices_batching,
         scatter_dims_to_operand_dims=one.index_map,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ....program.ir import Builder, Region, Value
 from ....program.ops.elementwise.comparison import ComparisonDirection, ComparisonType
 from ....program.ops.framework.attribute_kinds import SEGMENT_SIZES
@@ -19,7 +21,7 @@ from ....types import (
     ElementType,
     TensorType,
 )
-from ..template import Template, applied, compared, make, region, templates_of, tensor
+from ..template import Template, applied, compared, constant, make, region, templates_of, tensor
 
 
 def bodies(element_type: AnyElementType) -> Iterator[tuple[str, Region, Any]]:
@@ -68,6 +70,32 @@ def _reduce(element_type: AnyElementType) -> Iterator[Template]:
             )
     if element_type.category & (FLOAT | INTEGER):
         yield _arg_reduce(element_type)
+        yield make(
+            "stablehlo.reduce",
+            "last_nonzero",
+            [tensor(element_type, *_WITH_ZEROS.shape), scalar],
+            [tensor(element_type, len(_WITH_ZEROS))],
+            regions=[_last_nonzero(scalar)],
+            inputs={0: _WITH_ZEROS, 1: 0},
+            dimensions=(1,),
+        )
+
+
+_WITH_ZEROS: Final = np.array(
+    [[1, 0, 2, 0, 0, 3], [0, 0, 4, 5, 0, 0], [0, 0, 0, 0, 0, 0], [6, 1, 3, 1, 2, 1]]
+)
+
+
+def _last_nonzero(scalar: TensorType) -> Region:
+    """A body that is associative with the identity 0, but not commutative: the order of arguments shows."""
+
+    def fill(builder: Builder, values: Sequence[Value]) -> list[Value]:
+        zeros = {"value": constant(scalar, 0)}
+        zero = builder.create("stablehlo.constant", [], [scalar], zeros).result
+        is_nonzero = _compare(builder, values[1], zero, "NE")
+        return [builder.create("stablehlo.select", [is_nonzero, *values[::-1]], [scalar]).result]
+
+    return region([scalar, scalar], fill)
 
 
 def _arg_reduce(element_type: AnyElementType) -> Template:
@@ -188,9 +216,28 @@ def _reduce_windows_of_two(element_type: AnyElementType) -> Iterator[Template]:
     )
 
 
+@templates_of("stablehlo.reduce_window")
+def _last_nonzero_of_windows(element_type: AnyElementType) -> Iterator[Template]:
+    if not element_type.category & (FLOAT | INTEGER):
+        return
+    scalar, (rows, columns) = tensor(element_type), _WITH_ZEROS.shape
+    yield make(
+        "stablehlo.reduce_window",
+        "last_nonzero",
+        [tensor(element_type, rows, columns), scalar],
+        [tensor(element_type, rows, columns - 1)],
+        regions=[_last_nonzero(scalar)],
+        inputs={0: _WITH_ZEROS, 1: 0},
+        window_dimensions=(1, 4),
+        padding=((0, 0), (1, 1)),
+    )
+
+
 @templates_of("stablehlo.select_and_scatter")
 def _select_and_scatter(element_type: AnyElementType) -> Iterator[Template]:
     scalar = tensor(element_type)
+    if element_type.category & (FLOAT | INTEGER):
+        yield from _overlapping(element_type)
     for direction in ("GE", "LT"):
         select = compared([scalar], ComparisonDirection(direction))
         for variant, shape, windows in _WINDOWS:
@@ -210,6 +257,26 @@ def _select_and_scatter(element_type: AnyElementType) -> Iterator[Template]:
                 padding=tuple((window.low, window.high) for window in windows),
                 is_basic=variant == "padded" and direction == "GE",
             )
+
+
+def _overlapping(element_type: AnyElementType) -> Iterator[Template]:
+    """Windows of which several select the same element, and none some others, which get the initial value."""
+    scalar, maximum = tensor(element_type), applied("stablehlo.maximum", tensor(element_type))
+    for variant, scatter, initial in (
+        ("initial_values", maximum, 1.3),
+        ("last_nonzero", _last_nonzero(scalar), 0),
+    ):
+        yield make(
+            "stablehlo.select_and_scatter",
+            variant,
+            [tensor(element_type, 6), tensor(element_type, 5), scalar],
+            [tensor(element_type, 6)],
+            regions=[compared([scalar], ComparisonDirection.GE), scatter],
+            inputs={0: [3, 1, 4, 1, 5, 2], 1: [2, 3, 0, 4, 3], 2: initial},
+            window_dimensions=(2,),
+            window_strides=(1,),
+            padding=((0, 0),),
+        )
 
 
 def _without_dilations(window: Window) -> Window:
