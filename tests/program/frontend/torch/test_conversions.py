@@ -12,6 +12,7 @@ import pytest
 
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.frontend.torch import table
+from nimblehlo.program.frontend.torch.conversions import convolutions
 from nimblehlo.program.frontend.torch.conversions.resampling import cubic_weights, linear_weights
 from nimblehlo.program.frontend.torch.table import conversions
 from nimblehlo.types import Array
@@ -56,10 +57,16 @@ def convolution(x: Array, weight: Array, stride: int, padding: int, dilation: in
 SETTINGS = [(1, 0, 1, 1), (2, 1, 1, 1), (1, 2, 2, 2), (3, 1, 2, 2)]
 
 
+@pytest.mark.parametrize("outputs", [2, 12])
 @pytest.mark.parametrize(("stride", "padding", "dilation", "groups"), SETTINGS)
-def test_convolutions_and_their_gradients(stride: int, padding: int, dilation: int, groups: int) -> None:
-    """The gradients are those of the sum of products with a cotangent, which is linear in each operand."""
-    x, weight = RANDOM.normal(size=(2, 4, 9)), RANDOM.normal(size=(6, 4 // groups, 3))
+def test_convolutions_and_their_gradients(
+    stride: int, padding: int, dilation: int, groups: int, outputs: int
+) -> None:
+    """The gradients are those of the sum of products with a cotangent, which is linear in each operand.
+
+    With few outputs and one group, the weight's gradient is a product with patches.
+    """
+    x, weight = RANDOM.normal(size=(2, 4, 9)), RANDOM.normal(size=(outputs, 4 // groups, 3))
     expected = convolution(x, weight, stride, padding, dilation, groups)
     settings = [[stride], [padding], [dilation], False, [0], groups]
     (result,) = converted("aten.convolution.default", [x, weight, None, *settings], [expected])
@@ -67,8 +74,8 @@ def test_convolutions_and_their_gradients(stride: int, padding: int, dilation: i
     cotangent = RANDOM.normal(size=expected.shape)
     gradients = converted(
         "aten.convolution_backward.default",
-        [cotangent, x, weight, [6], *settings, [True, True, True]],
-        [x, weight, np.zeros(6)],
+        [cotangent, x, weight, [outputs], *settings, [True, True, True]],
+        [x, weight, np.zeros(outputs)],
     )
     for gradient, operand in zip(gradients, (x, weight), strict=False):
         changed = RANDOM.normal(size=operand.shape)
@@ -76,6 +83,24 @@ def test_convolutions_and_their_gradients(stride: int, padding: int, dilation: i
         directional = np.vdot(convolution(*pair, stride, padding, dilation, groups), cotangent)
         np.testing.assert_allclose(np.vdot(gradient, changed), directional, rtol=1e-10)
     np.testing.assert_allclose(gradients[2], cotangent.sum((0, 2)))
+
+
+def test_a_weight_has_the_same_gradient_as_a_product_and_as_a_convolution(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two dimensions that differ in all settings; limits of, and below, the elements of the patches."""
+    x, cotangent = RANDOM.normal(size=(3, 2, 9, 8)), RANDOM.normal(size=(3, 5, 4, 5))
+    template = np.zeros((5, 2, 3, 2))
+    arguments = [cotangent, x, template, [5], [2, 2], [1, 2], [2, 3], False, [0, 0], 1, [True, True, True]]
+    results = []
+    for limit in (convolutions.MAX_PATCH_ELEMENTS, 3 * 2 * 6 * 20, 3 * 2 * 6 * 20 - 1, 0):
+        monkeypatch.setattr(convolutions, "MAX_PATCH_ELEMENTS", limit)
+        gradients = converted("aten.convolution_backward.default", arguments, [x, template, np.zeros(5)])
+        results.append(gradients[1])
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[2], results[3])
+    np.testing.assert_allclose(results[0], results[3], rtol=1e-12, atol=1e-12)
+    assert (results[0] != results[3]).any(), "the orders of the additions differ"
 
 
 @pytest.mark.parametrize(("stride", "padding", "dilation", "groups"), SETTINGS)

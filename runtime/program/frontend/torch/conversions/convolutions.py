@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ....ir import Value
-from ..emitter import Emitter, element_type, shape_of
+from ..emitter import Emitter, element_type, shape_of, wider
 from ..table import NodeEmitter, converts
 from .reductions import total
+
+MAX_PATCH_ELEMENTS: Final = 1 << 22
+"""The elements of patches up to which a weight's gradient is a product: beyond, they leave the caches."""
 
 
 class Geometry(NamedTuple):
@@ -103,12 +108,18 @@ def _gradient_of_weight(
 ) -> Value:
     """The gradient of the weight [O, C / groups, ...] of a convolution of `x` whose result has a gradient.
 
-    Channels become the batch, and the batch the channels: each window is as large as the gradient.
+    Channels become the batch, and the batch the channels: each window is as large as the gradient. Where a
+    window has at least as many elements as there are outputs, a product with patches of `x` takes 0.25 to 0.7
+    of the time of this convolution; else it takes up to 1.8.
     """
     rank, groups = len(kernel), geometry.groups
     padding = []
     for n, m, k, s, p, d in zip(shape_of(x)[2:], shape_of(gradient)[2:], kernel, *geometry[:3], strict=True):
         padding.append((p, d * (k - 1) + s * (m - 1) + 1 - n - p))
+    count = math.prod(shape_of(gradient)[2:])
+    patch_elements = math.prod(shape_of(x)[:2]) * math.prod(kernel) * count
+    if groups == 1 and count >= shape_of(gradient)[1] and 0 < patch_elements <= MAX_PATCH_ELEMENTS:
+        return _product_with_patches(e, x, gradient, geometry, kernel, padding)
     return _convolve(
         e,
         x,
@@ -121,6 +132,34 @@ def _gradient_of_weight(
         batch_group_count=groups,
         swapped=True,
     )
+
+
+def _product_with_patches(
+    e: Emitter,
+    x: Value,
+    gradient: Value,
+    geometry: Geometry,
+    kernel: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+) -> Value:
+    """The gradient of the weight: a sum over the batch of products of [O, S] and patches [kernel, C, S]."""
+    batch, channels = shape_of(x)[:2]
+    outputs, *sizes = shape_of(gradient)[1:]
+    count, type = math.prod(sizes), element_type(x)
+    low, high = ([0, 0, *amounts] for amounts in zip(*padding, strict=True))
+    padded = e.pad(x, e.full(0, (), type), low, high)
+    patches = []
+    for position in itertools.product(*map(range, kernel)):
+        patch = padded
+        for dim, (k, m, s, d) in enumerate(
+            zip(position, sizes, geometry.stride, geometry.dilation, strict=True), start=2
+        ):
+            patch = e.slice(patch, dim, d * k, d * k + s * (m - 1) + 1, s)
+        patches.append(e.reshape(patch, (batch, 1, channels, count)))
+    flat = e.reshape(gradient, (batch, outputs, count))
+    products = e.dot(flat, e.concatenate(patches, 1), ([2], [3]), ([0], [0]), wider(type))
+    summed = e.transpose(total(e, products, [0]), [0, 2, 1])
+    return e.convert(e.reshape(summed, (outputs, channels, *kernel)), type)
 
 
 def _convolve(
