@@ -1,7 +1,7 @@
 """Runs models of torchvision and transformers with random weights: inference and training steps.
 
     python -m tests.program.frontend.torch.models [NAME ...] [--steps N] [--judged N] [--times]
-        [--journal FILE] [--table] [--list]
+        [--beside eager inductor] [--journal FILE] [--table] [--list]
 
 Inference goes through torch.export and torch.compile, training through torch.compile. PyTorch's results of
 the graphs of inference, and of the loss and the gradients of the first training steps (``--judged``), must
@@ -36,7 +36,7 @@ from nimblehlo.errors import NimbleError
 from tests.program.frontend.torch.drawn_numbers import SameNumbers
 from tests.program.frontend.torch.judging import Judge, largest_error, relative_error
 from tests.program.frontend.torch.library_models import MODELS, Inputs
-from tests.program.frontend.torch.timing import agreement, cells, times_of
+from tests.program.frontend.torch.timing import OTHERS, OWN, agreement, cells, times_of
 from tools.marked_text import replace_marked
 
 LEARNING_RATE: Final = 0.01
@@ -196,7 +196,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="default: all")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--judged", type=int, default=1, help="training steps whose graphs are judged")
-    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--times", action="store_true", help="measure times beside PyTorch")
+    parser.add_argument(
+        "--beside", nargs="*", choices=OTHERS, default=list(OTHERS), help="how PyTorch runs the models"
+    )
     parser.add_argument("--journal", type=Path, help="a file for the outcomes; what it has is not run again")
     parser.add_argument("--table", action="store_true", help="write the journal to the document, run nothing")
     parser.add_argument("--list", action="store_true")
@@ -212,15 +215,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore")
     for name in chosen.names or MODELS:
         outcome = outcomes.get(name, {})
-        missing = "passed" not in outcome or (chosen.times and "times" not in outcome)
-        if not missing:
+        times = outcome.get("times", {}).get("training", {})
+        unmeasured = chosen.times and not {OWN, *chosen.beside} <= times.keys()
+        if "passed" in outcome and not unmeasured:
             continue
         start = time.perf_counter()
         try:
             if "passed" not in outcome:
                 outcome |= outcome_of(name, chosen.steps, chosen.judged)
-            if chosen.times:
-                outcome |= {"times": times_of(*model_of(name))}
+            if unmeasured:
+                outcome |= {"times": times_of(*model_of(name), chosen.beside)}
         except (NimbleError, RuntimeError) as error:
             outcome = {"model": name, "passed": False, "error": f"{type(error).__name__}: {error}"}
         outcomes[name] = outcome

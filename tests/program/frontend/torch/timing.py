@@ -6,41 +6,43 @@ import gc
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
 from tests.program.frontend.torch.library_models import Inputs
 
-RUNS: Final = ("nimblehlo", "eager", "inductor")
-"""This runtime, PyTorch without a compiler, and PyTorch's default compiler."""
+OWN: Final = "nimblehlo"
+OTHERS: Final = ("eager", "inductor")
+"""PyTorch without a compiler, and PyTorch's default compiler."""
 
 MIN_ROUNDS: Final = 15
 MAX_ROUNDS: Final = 1000
-SECONDS: Final = 1.0
-"""The time for each run, unless its shortest number of rounds takes longer."""
+SECONDS: Final = 0.5
+"""The processor time for each run, unless `MIN_ROUNDS` take longer."""
 
 Times = Mapping[str, Mapping[str, float]]
-"""The shortest and the median time in milliseconds by run; what failed is missing."""
+"""The shortest and the median time in milliseconds and the number of rounds by run; nothing if it failed."""
 
 
 def measured(functions: Mapping[str, Callable[[], object]]) -> dict[str, dict[str, float]]:
-    """The times of functions, called in turn.
+    """The times of functions, called in turn; nothing for one that fails.
 
     They are of the processor, so that other processes on the machine do not count.
     """
+    names, functions = list(functions), working(functions)
     times: dict[str, list[float]] = {name: [] for name in functions}
-    limit = time.perf_counter() + SECONDS * len(functions)
     gc.collect()
+    limit = time.process_time() + SECONDS * len(functions)
     for number in range(MAX_ROUNDS):
-        if number >= MIN_ROUNDS and time.perf_counter() > limit:
+        if number >= MIN_ROUNDS and time.process_time() > limit:
             break
         for name, function in functions.items():
             start = time.process_time()
             function()
             times[name].append(1e3 * (time.process_time() - start))
-    return {
+    return {name: {} for name in names} | {
         name: {"shortest": min(each), "median": statistics.median(each), "rounds": len(each)}
         for name, each in times.items()
     }
@@ -59,14 +61,14 @@ def working(functions: Mapping[str, Callable[[], object]]) -> dict[str, Callable
             function()
             returning[name] = function
         except Exception as error:
-            if name == RUNS[0]:
+            if name == OWN:
                 raise
             print(f"{name} fails: {type(error).__name__}: {error}"[:1000], file=sys.stderr, flush=True)
     return returning
 
 
-def _runs(model: Any) -> dict[str, Any]:
-    """The model as each of `RUNS`, all on one thread.
+def _runs(model: Any, others: Sequence[str]) -> dict[str, Any]:
+    """The model as this runtime and others run it, all on one thread.
 
     PyTorch's threads wait for each other, so that other processes on the machine would decide its times.
     """
@@ -74,17 +76,18 @@ def _runs(model: Any) -> dict[str, Any]:
     torch.set_num_threads(1)
     options = {"compile": "eager", "threads": 1}
     own = torch.compile(model, backend="nimblehlo", options=options, fullgraph=True)
-    return dict(zip(RUNS, (own, model, torch.compile(model, fullgraph=True)), strict=True))
+    compiled = {"eager": model, "inductor": torch.compile(model, fullgraph=True)}
+    return {OWN: own, **{name: compiled[name] for name in others}}
 
 
-def inference_times(model: Any, inputs: Inputs) -> dict[str, dict[str, float]]:
+def inference_times(model: Any, inputs: Inputs, others: Sequence[str]) -> dict[str, dict[str, float]]:
     """The times of a call of a model that is not trained."""
     model.eval()
     with torch.no_grad():
-        return measured(working({name: lambda run=run: run(*inputs) for name, run in _runs(model).items()}))
+        return measured({name: lambda run=run: run(*inputs) for name, run in _runs(model, others).items()})
 
 
-def training_times(model: Any, inputs: Inputs) -> dict[str, dict[str, float]]:
+def training_times(model: Any, inputs: Inputs, others: Sequence[str]) -> dict[str, dict[str, float]]:
     """The times of a loss and its gradients."""
     model.train()
 
@@ -92,39 +95,42 @@ def training_times(model: Any, inputs: Inputs) -> dict[str, dict[str, float]]:
         model.zero_grad()
         run(*inputs).square().mean().backward()
 
-    return measured(working({name: lambda run=run: step(run) for name, run in _runs(model).items()}))
+    return measured({name: lambda run=run: step(run) for name, run in _runs(model, others).items()})
 
 
-def times_of(model: Any, inputs: Inputs) -> dict[str, Times]:
-    """The times of a model by kind."""
-    return {"inference": inference_times(model, inputs), "training": training_times(model, inputs)}
+def times_of(model: Any, inputs: Inputs, others: Sequence[str]) -> dict[str, Times]:
+    """The times of a model by kind, of this runtime and of `others`."""
+    return {
+        "inference": inference_times(model, inputs, others),
+        "training": training_times(model, inputs, others),
+    }
 
 
 def cells(times: Times) -> list[str]:
     """This runtime's shortest time, and its ratio to the others'; nothing where nothing was measured."""
     if not times:
-        return [""] * len(RUNS)
-    return [f"{times[RUNS[0]]['shortest']:.3g} ms", *map(_ratio, ratios(times, "shortest"))]
+        return [""] * (1 + len(OTHERS))
+    own = times[OWN]["shortest"]
+    return [f"{own:.3g} ms", *(_ratio(own, times.get(name)) for name in OTHERS)]
 
 
-def _ratio(ratio: float | None) -> str:
-    return "fails" if ratio is None else f"{ratio:.2f}"
+def _ratio(own: float, other: Mapping[str, float] | None) -> str:
+    if other is None:
+        return ""
+    return f"{own / other['shortest']:.2f}" if other else "fails"
 
 
-def ratios(times: Times, statistic: str) -> list[float | None]:
-    """This runtime's time, divided by the other ones'; None where these failed."""
-    own = times[RUNS[0]][statistic]
-    return [own / times[name][statistic] if name in times else None for name in RUNS[1:]]
+def _changes(times: Times) -> Iterator[float]:
+    """The ratios of medians, divided by those of the shortest times."""
+    for name in OTHERS:
+        if times.get(name):
+            shortest, median = (times[OWN][each] / times[name][each] for each in ("shortest", "median"))
+            yield median / shortest
 
 
 def agreement(all_times: Sequence[Times]) -> str:
     """How far ratios of medians are from ratios of the shortest times, in words."""
-    changes = [
-        median / shortest
-        for times in all_times
-        for shortest, median in zip(ratios(times, "shortest"), ratios(times, "median"), strict=True)
-        if shortest is not None and median is not None
-    ]
+    changes = [change for times in all_times for change in _changes(times)]
     near = sum(0.9 <= change <= 1.1 for change in changes)
     return (
         f"Ratios of medians are {min(changes):.2f} to {max(changes):.2f} times those of the shortest times "
