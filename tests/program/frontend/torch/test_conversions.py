@@ -64,7 +64,7 @@ def test_convolutions_and_their_gradients(
 ) -> None:
     """The gradients are those of the sum of products with a cotangent, which is linear in each operand.
 
-    With few outputs and one group, the weight's gradient is a product with patches.
+    With few outputs in a group, the weight's gradient is a product with patches.
     """
     x, weight = RANDOM.normal(size=(2, 4, 9)), RANDOM.normal(size=(outputs, 4 // groups, 3))
     expected = convolution(x, weight, stride, padding, dilation, groups)
@@ -93,8 +93,9 @@ def test_a_weight_has_the_same_gradient_as_a_product_and_as_a_convolution(
     template = np.zeros((5, 2, 3, 2))
     arguments = [cotangent, x, template, [5], [2, 2], [1, 2], [2, 3], False, [0, 0], 1, [True, True, True]]
     results = []
-    for limit in (convolutions.MAX_PATCH_ELEMENTS, 3 * 2 * 6 * 20, 3 * 2 * 6 * 20 - 1, 0):
-        monkeypatch.setattr(convolutions, "MAX_PATCH_ELEMENTS", limit)
+    for patches, elements in ((32, 1 << 22), (6, 3 * 2 * 6 * 20), (6, 3 * 2 * 6 * 20 - 1), (5, 1 << 22)):
+        monkeypatch.setattr(convolutions, "MAX_PATCHES", patches)
+        monkeypatch.setattr(convolutions, "MAX_PATCH_ELEMENTS", elements)
         gradients = converted("aten.convolution_backward.default", arguments, [x, template, np.zeros(5)])
         results.append(gradients[1])
     np.testing.assert_array_equal(results[0], results[1])

@@ -15,6 +15,9 @@ from .reductions import total
 MAX_PATCH_ELEMENTS: Final = 1 << 22
 """The elements of patches up to which a weight's gradient is a product: beyond, they leave the caches."""
 
+MAX_PATCHES: Final = 32
+"""The elements of a kernel up to which that is so: each has a slice of its own, which must be compiled."""
+
 
 class Geometry(NamedTuple):
     """How a convolution's windows lie, for each spatial dimension."""
@@ -109,16 +112,18 @@ def _gradient_of_weight(
     """The gradient of the weight [O, C / groups, ...] of a convolution of `x` whose result has a gradient.
 
     Channels become the batch, and the batch the channels: each window is as large as the gradient. Where a
-    window has at least as many elements as there are outputs, a product with patches of `x` takes 0.25 to 0.7
-    of the time of this convolution; else it takes up to 1.8.
+    window has at least as many elements as a group has outputs, a product with patches of `x` takes 0.1 to
+    0.7 of the time of this convolution; else it takes up to 1.8.
     """
     rank, groups = len(kernel), geometry.groups
     padding = []
     for n, m, k, s, p, d in zip(shape_of(x)[2:], shape_of(gradient)[2:], kernel, *geometry[:3], strict=True):
         padding.append((p, d * (k - 1) + s * (m - 1) + 1 - n - p))
     count = math.prod(shape_of(gradient)[2:])
-    patch_elements = math.prod(shape_of(x)[:2]) * math.prod(kernel) * count
-    if groups == 1 and count >= shape_of(gradient)[1] and 0 < patch_elements <= MAX_PATCH_ELEMENTS:
+    patches = math.prod(kernel)
+    patch_elements = patches * math.prod(shape_of(x)[:2]) * count
+    is_small = patches <= MAX_PATCHES and 0 < patch_elements <= MAX_PATCH_ELEMENTS
+    if is_small and count >= shape_of(gradient)[1] // groups:
         return _product_with_patches(e, x, gradient, geometry, kernel, padding)
     return _convolve(
         e,
@@ -142,10 +147,13 @@ def _product_with_patches(
     kernel: Sequence[int],
     padding: Sequence[tuple[int, int]],
 ) -> Value:
-    """The gradient of the weight: a sum over the batch of products of [O, S] and patches [kernel, C, S]."""
+    """The gradient of the weight: a sum over the batch of products of [O, S] and patches [kernel, C, S].
+
+    Each group of channels has products of its own.
+    """
     batch, channels = shape_of(x)[:2]
     outputs, *sizes = shape_of(gradient)[1:]
-    count, type = math.prod(sizes), element_type(x)
+    count, groups, type = math.prod(sizes), geometry.groups, element_type(x)
     low, high = ([0, 0, *amounts] for amounts in zip(*padding, strict=True))
     padded = e.pad(x, e.full(0, (), type), low, high)
     patches = []
@@ -155,11 +163,11 @@ def _product_with_patches(
             zip(position, sizes, geometry.stride, geometry.dilation, strict=True), start=2
         ):
             patch = e.slice(patch, dim, d * k, d * k + s * (m - 1) + 1, s)
-        patches.append(e.reshape(patch, (batch, 1, channels, count)))
-    flat = e.reshape(gradient, (batch, outputs, count))
-    products = e.dot(flat, e.concatenate(patches, 1), ([2], [3]), ([0], [0]), wider(type))
-    summed = e.transpose(total(e, products, [0]), [0, 2, 1])
-    return e.convert(e.reshape(summed, (outputs, channels, *kernel)), type)
+        patches.append(e.reshape(patch, (batch, 1, groups, channels // groups, count)))
+    flat = e.reshape(gradient, (batch, groups, outputs // groups, count))
+    products = e.dot(flat, e.concatenate(patches, 1), ([3], [4]), ([0, 1], [0, 2]), wider(type))
+    summed = e.transpose(total(e, products, [0]), [0, 1, 3, 2])
+    return e.convert(e.reshape(summed, (outputs, channels // groups, *kernel)), type)
 
 
 def _convolve(
