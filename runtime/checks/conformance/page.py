@@ -55,6 +55,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "suite": report.suite,
         "date": datetime.now(UTC).date().isoformat(),
         "backends": backends,
+        "labels": list(map(report.label, backends)),
         "verdicts": [str(one) for one in words],
         "failures": [words.index(one) for one in FAILURES],
         "causes": list(causes),

@@ -41,6 +41,11 @@ class Report:
     suite: str = SUITE_VERSION
     seconds: float = 0.0
 
+    def label(self, backend: str) -> str:
+        """A backend's name in text: without the folders of a plugin's library, where that tells it apart."""
+        short = {one: _without_folders(one) for one in self.backends}
+        return backend if list(short.values()).count(short[backend]) > 1 else short[backend]
+
     def counts(self, backend: str) -> Counter[Verdict]:
         """How many programs have each verdict on a backend."""
         return Counter(one.verdict for one in self.judgements if one.backend == backend)
@@ -51,7 +56,7 @@ class Report:
         for judgement in self.judgements:
             spent[judgement.backend] += judgement.seconds
         total = self.seconds + sum(spent.values())
-        parts = [f"{one} {seconds:.0f} s" for one, seconds in spent.items()]
+        parts = [f"{self.label(one)} {seconds:.0f} s" for one, seconds in spent.items()]
         a_program = 1000 * total / max(self.programs, 1)
         return (
             f"processor time: {total:.0f} s, {a_program:.0f} ms a program"
@@ -66,12 +71,15 @@ class Report:
         """The failures whose cause is not known, the known causes, and the counts of each backend."""
         failures = self.failures(baseline)
         unknown = [one for one in failures if cause_of(one) is None]
-        lines = [f"{one.verdict}: {one.id} on {one.backend}: {one.detail}" for one in unknown[:MAX_SHOWN]]
+        lines = [
+            f"{one.verdict}: {one.id} on {self.label(one.backend)}: {one.detail}"
+            for one in unknown[:MAX_SHOWN]
+        ]
         if len(unknown) > MAX_SHOWN:
             lines.append(f"and {len(unknown) - MAX_SHOWN} more")
         judged = [one for one in self.judgements if one.key not in baseline]
         lines += [
-            f"{one.backend} {one.cause.title}: {counted(len(one.judgements), 'program')},"
+            f"{self.label(one.backend)} {one.cause.title}: {counted(len(one.judgements), 'program')},"
             f" such as {one.judgements[0].id}"
             for one in by_cause(judged)
             if one.cause is not None
@@ -80,7 +88,7 @@ class Report:
         for backend in self.backends:
             counts = self.counts(backend)
             parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict]
-            lines.append(f"{backend}: {', '.join(parts)}")
+            lines.append(f"{self.label(backend)}: {', '.join(parts)}")
         lines.append(self.processor_time())
         if baseline:
             known = len(self.failures()) - len(failures)
@@ -115,6 +123,11 @@ class Report:
             for one in judged:
                 _add_case(suite, one)
         ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _without_folders(backend: str) -> str:
+    kind, _, rest = backend.partition(":")
+    return f"{kind}:{Path(rest).name}" if kind == "pjrt" else backend
 
 
 def _as_dict(judgement: Judgement) -> dict[str, Any]:

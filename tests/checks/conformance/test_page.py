@@ -50,6 +50,13 @@ def test_each_program_has_its_verdicts(report: Report) -> None:
     assert third[1:] == [0, [-1, words.index("refused")], {1: "no"}, {}]
 
 
+def test_a_plugin_has_the_name_of_its_library() -> None:
+    one, other = "pjrt:/a/long/folder/plugin.so", "pjrt:/another/plugin.so"
+    assert page_data(Report([one, "jax:cpu"]))["labels"] == ["pjrt:plugin.so", "jax:cpu"]
+    assert page_data(Report([one, other]))["labels"] == [one, other]
+    assert "\npjrt:plugin.so: 0 within" in Report([one]).as_text()
+
+
 def test_a_cause_is_stored_once(report: Report) -> None:
     backend, words = "jax:cpu", list(Verdict)
     ids = ["stablehlo.power/i32/edges", "stablehlo.power/i8/edges"]

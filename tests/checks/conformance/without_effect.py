@@ -94,6 +94,11 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "infinity has no digits, and other numbers stay finite",
     ),
     (
+        r"mulhi",
+        r"extreme integers clamped",
+        "the high half of a product is not extreme, except for zero",
+    ),
+    (
         r"(sign|popcnt|count_leading_zeros)",
         r"extreme integers clamped",
         "results are between -1 and 64, far from the extremes of types that the fault changes",
@@ -110,9 +115,9 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "the remainder by zero is NaN as well as that by NaN",
     ),
     (
-        r"(select_and_scatter|reduce|reduce_window)",
-        r"init_values? without its last element",
-        "an initial value has one element",
+        r"(select_and_scatter|reduce|reduce_window|pad)",
+        r"(init_values?|padding_value) without its last element",
+        "an initial value, and that of the padding, has one element",
     ),
     (
         _MOVES,
