@@ -731,6 +731,7 @@ def test_many_threads_give_the_same_bits() -> None:
         (("exponential",), "f32", 8),
         (("exponential",), "bf16", 8),
         (("exponential", "log_plus_one"), "f32", 8),
+        (("sine",), "f32", 4),
         (("log", "negate"), "f32", 8),
         (("log", *("negate",) * 6), "f32", 8),
         (("exponential", "log_plus_one"), "bf16", 8),
