@@ -15,7 +15,7 @@ from ..api import compile
 from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
 from ..inspection.progress import Progress
-from ..inspection.tables import Style, Terminal, coloured, fitted, terminal
+from ..inspection.tables import Style, Terminal, coloured, terminal, wrapped
 from ..kernels.launch.mpi_launcher import launched_ranks
 from . import accuracy, conformance, convert, diff, fuzz, judge, machine, profiling, reduce
 from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
@@ -194,7 +194,7 @@ def _check(options: argparse.Namespace) -> int:
                 chunk = f" chunk {case.chunk}" if len(results) > 1 else ""
                 text = f"{case.status}: {case.file}{chunk}: {case.message}"
                 style: Style = "quiet" if case.status == "unsupported" else "bad"
-                print(coloured(_fitted_lines(text, output), style, output), flush=True)
+                print(coloured(_wrapped_lines(text, output), style, output), flush=True)
     progress.clear()
     if options.json:
         Path(options.json).write_text(
@@ -207,9 +207,9 @@ def _check(options: argparse.Namespace) -> int:
     return 0 if has_passed else 1
 
 
-def _fitted_lines(text: str, output: Terminal) -> str:
-    """A text of several lines, each of which fits the window."""
-    return "\n".join(fitted(line, output) for line in text.splitlines())
+def _wrapped_lines(text: str, output: Terminal) -> str:
+    """A text whose lines are wrapped where they do not fit the window."""
+    return "\n".join(part for line in text.splitlines() for part in wrapped(line, output))
 
 
 def _explore(options: argparse.Namespace) -> int:

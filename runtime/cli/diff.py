@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api import compile
-from ..inspection.tables import coloured, fitted, terminal
+from ..inspection.tables import Style, coloured, terminal, wrapped
 from .model_explorer import add_model_explorer, store_differences
 from .shared import (
     add_backend,
@@ -58,7 +58,8 @@ def _diff(options: argparse.Namespace) -> int:
     )
     output = terminal(options.wide)
     for line in str(report).splitlines():
-        print(coloured(fitted(line, output), "bad" if report.differs else "good", output))
+        style: Style = "bad" if report.differs else "good"
+        print("\n".join(coloured(part, style, output) for part in wrapped(line, output)))
     if options.every_operation and report.table().rows:
         print("\n".join(["", *report.table().lines(output)]))
     if options.model_explorer:

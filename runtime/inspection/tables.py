@@ -213,7 +213,10 @@ def wrapped(text: str, output: Terminal) -> list[str]:
     """A sentence in lines that fit the window."""
     if output.width is None:
         return [text]
-    return textwrap.wrap(text, output.width, subsequent_indent="  ") or [""]
+    indent = text[: len(text) - len(text.lstrip())]
+    return textwrap.wrap(
+        text.lstrip(), output.width, initial_indent=indent, subsequent_indent=f"{indent}  "
+    ) or [""]
 
 
 def coloured(text: str, style: Style | Literal["head"], output: Terminal) -> str:

@@ -17,6 +17,7 @@ from nimblehlo.inspection.tables import (
     report_html,
     shortened,
     terminal,
+    wrapped,
 )
 
 TABLE = Table(
@@ -81,6 +82,13 @@ def test_texts_are_shortened_in_the_middle() -> None:
     assert (
         fitted("abcdefghij", Terminal(9)) == "abc...hij" and fitted("abcdefghij", Terminal()) == "abcdefghij"
     )
+
+
+def test_sentences_are_wrapped() -> None:
+    text = "  the values must be equal, but differ"
+    assert wrapped(text, Terminal()) == [text] and wrapped("", Terminal(20)) == [""]
+    assert wrapped(text, Terminal(20)) == ["  the values must be", "    equal, but", "    differ"]
+    assert wrapped("a" * 12, Terminal(10)) == ["a" * 10, "  aa"]
 
 
 def test_colours() -> None:
