@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 
 from ....program.ir import Operation, StructAttribute, Value, tensor_type
+from ....program.ops.framework.attribute_kinds import PADDING
 from ....types import ELEMENT_TYPES, FLOAT, TensorType
-from ..framework.rewriter import Rewriter, has_static_unquantized_types
+from ..framework.rewriter import Rewriter, defined_by, has_static_unquantized_types, is_splat_of
 
 
 def product_of_mixed_types(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -109,6 +110,42 @@ def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | N
     return rewriter.create(
         "stablehlo.dot_general", [operation.operands[0], matrix], result, {"dot_dimension_numbers": numbers}
     )
+
+
+def convolution_of_padded(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A convolution of lhs with zeros around it takes lhs without them, and pads itself.
+
+    Padding then copies nothing, and what computes lhs can be an epilogue of what it follows.
+    """
+    from ....program.ops.contraction.convolution import Convolution
+    from ....program.ops.shape.slicing import Pad
+
+    inner = defined_by(operation.operands[0], Pad.name)
+    if inner is None or not has_static_unquantized_types(operation) or not is_splat_of(inner.operands[1], 0):
+        return None
+    view, pad = Convolution.of(operation), Pad.of(inner)
+    amounts = list(zip(pad.edge_padding_low, pad.edge_padding_high, pad.interior_padding, strict=True))
+    spatial = view.input_spatial_dimensions
+    if any(any(edges) for d, edges in enumerate(amounts) if d not in spatial):
+        return None
+    # A pad removes elements where it is negative; zeros between lhs's elements would also lie in the padding.
+    if any(min(low, high) < 0 or interior for low, high, interior in amounts):
+        return None
+    if max(view.lhs_dilation, default=1) > 1:
+        return None
+    padding = tuple(
+        [
+            (low + amounts[d][0], high + amounts[d][1])
+            for d, (low, high) in zip(spatial, view.static_padding(), strict=True)
+        ]
+    )
+    rhs = tensor_type(operation.operands[1])
+    # Windows of one element are a product of matrices, which may add in another order.
+    if all(window.is_trivial for window in view.windows(rhs.shape, view.static_padding())):
+        return None
+    attributes = {**operation.attributes, "padding": PADDING.encode(padding)}
+    operands = [inner.operands[0], operation.operands[1]]
+    return rewriter.create(operation.name, operands, tensor_type(operation.result), attributes)
 
 
 _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18

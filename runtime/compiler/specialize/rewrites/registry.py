@@ -104,6 +104,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.convolution": (
         _rewrite("contractions.product_of_mixed_types"),
         _rewrite("contractions.pointwise_convolution"),
+        _rewrite("contractions.convolution_of_padded", _reads("stablehlo.pad")),
     ),
     "stablehlo.dot": (_rewrite("contractions.product_of_mixed_types"),),
     "stablehlo.dot_general": (

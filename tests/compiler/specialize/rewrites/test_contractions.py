@@ -243,3 +243,52 @@ def test_convolutions_by_windows_of_one_element_become_products(text: str) -> No
 )
 def test_other_convolutions_stay(text: str) -> None:
     assert_becomes(text, ["convolution"])
+
+
+def padded_convolution(
+    value: str = "0.0",
+    low: tuple[int, ...] = (0, 1, 0, 0),
+    holes: int = 0,
+    window: str = "stride = [1, 1]",
+    size: int = 3,
+    type: str = "f32",
+) -> str:
+    """A convolution of an array [2, 5, 7, 4] that is padded by (1, 2) rows and (0, 1) columns."""
+    batch, rows, columns, features = (2 + low[0], 5 + 4 * holes + low[1] + 2, 7 + low[2] + 1, 4 + low[3])
+    lhs, rhs = f"{batch}x{rows}x{columns}x{features}x{type}", f"{size}x{size}x{features}x6x{type}"
+    dilation = 2 if "lhs_dilate" in window else 1
+    stride = 2 if "stride = [2" in window else 1
+    padding = 1 if "pad" in window else 0
+    results = [((n - 1) * dilation + 1 + padding - size) // stride + 1 for n in (rows, columns)]
+    call = convolution(lhs, rhs, f"{batch}x{results[0]}x{results[1]}x6x{type}", NHWC, window)
+    pad = f"""%v = stablehlo.constant dense<{value}> : tensor<{type}>
+    %a = stablehlo.pad %x, %v, low = {list(low)}, high = [0, 2, 1, 0], interior = [0, {holes}, 0, 0]
+    : (tensor<2x5x7x4x{type}>, tensor<{type}>) -> tensor<{lhs}>
+    """
+    call = call.replace(f"%a: tensor<{lhs}>", f"%x: tensor<2x5x7x4x{type}>")
+    return call.replace("%0 = ", pad + "%0 = ", 1)
+
+
+@pytest.mark.parametrize("type", ["f32", "bf16", "i32"])
+@pytest.mark.parametrize("window", ["stride = [1, 1]", "stride = [2, 2], pad = [[1, 0], [0, 1]]"])
+def test_convolutions_pad_zeros_themselves(type: str, window: str) -> None:
+    value = "0" if type == "i32" else "0.0"
+    assert_becomes(padded_convolution(value, type=type, window=window), ["convolution"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        padded_convolution("1.0"),
+        padded_convolution("-0.0"),
+        padded_convolution(holes=1),
+        padded_convolution(low=(0, -1, 0, 0)),
+        padded_convolution(low=(1, 1, 0, 0)),
+        padded_convolution(window="lhs_dilate = [2, 2]"),
+        padded_convolution(size=1),
+    ],
+    ids=["ones", "-0", "holes", "cropped", "batch", "dilated", "windows of one element"],
+)
+def test_other_pads_stay(text: str) -> None:
+    assert "pad" in left(simplified(text))
+    assert_same_bits(text)
