@@ -39,7 +39,7 @@ static void attention_task(int64_t task, void *attention) {
     char *to = output->result + matrix * output->rows * output->columns * itemsize;
     matmul_functions(scores, vector_bytes)->multiply_block(
         scores, matmul_matrix(scores, &scores->left, matrix) + first * scores->left.outer_stride,
-        matmul_matrix(scores, &scores->right, matrix), block, rows, scores->columns, workspace, 0, 0);
+        matmul_matrix(scores, &scores->right, matrix), block, rows, scores->columns, workspace, 0, 0, 0);
     memcpy(args, a->args, a->arg_count * sizeof(int64_t));
     args[a->scores_arg] = (int64_t)((intptr_t)block - row * row_bytes);
     args[a->weights_arg] = (int64_t)((intptr_t)weights - row * row_bytes);
@@ -48,7 +48,7 @@ static void attention_task(int64_t task, void *attention) {
     matmul_functions(output, vector_bytes)->multiply_block(
         output, weights, matmul_matrix(output, &output->right, matrix),
         a->is_transposed ? output_block : to + first * output->columns * itemsize, rows, output->columns, workspace, 0,
-        0);
+        0, 0);
     if (a->is_transposed)
         matmul_functions(output, vector_bytes)->mirror(
             output_block, output->columns * itemsize, rows, output->columns, to + first * itemsize,

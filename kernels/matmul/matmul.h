@@ -65,10 +65,12 @@ typedef struct {
 /* The arguments of tasks. The t-th task does the work items from `t * items_per_task` on, in one of `workspace_count`
    workspaces of `workspace_bytes`: `workspace_busy` marks those in use, `copied_rows` whose rows each has copied
    (the number of a matrix's block of rows, or -1). Copies of k blocks are `copy_bytes` apart, or overwrite each other
-   if that is 0 and are then made for each work item. */
+   if that is 0 and are then made for each work item. `panels`: the right matrix, packed beforehand for
+   all calls, or NULL: [k block][panel][k][column], `padded_columns` columns in all. */
 typedef struct {
     MatmulOperand left, right;
-    char *result;
+    char *result, *panels;
+    int64_t padded_columns;
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind;
     int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
@@ -120,6 +122,18 @@ static inline __attribute__((always_inline)) int64_t matmul_interval(MatmulTile 
     return interval;
 }
 
+/* Distribute prefetches over `during_k` values of k of the tiles. */
+static inline void matmul_time_prefetches(PanelPrefetch *prefetch, int64_t during_k) {
+    int64_t gap = prefetch->remaining ? during_k / prefetch->remaining : during_k;
+    /* Prefetch several at once where they are rare, so that page walks overlap, and where checking after each costs
+       too much. */
+    prefetch->batch_size = MATMUL_MAX_PREFETCHES;
+    if (MATMUL_MAX_PREFETCHES <= gap && gap < MATMUL_MAX_PREFETCHES * MATMUL_MAX_PREFETCHES) prefetch->batch_size =
+        gap / MATMUL_MAX_PREFETCHES + 1;
+    prefetch->interval = gap * prefetch->batch_size;
+    if (prefetch->interval < MATMUL_MIN_INTERVAL) prefetch->interval = MATMUL_MIN_INTERVAL;
+}
+
 /* Plan the next prefetch: some columns of one k block, during `during_k` values of k of the tiles. */
 static void matmul_plan_prefetch(
     PanelPrefetch *prefetch, const Matmul *p, const char *from, int64_t columns, int64_t k_size,
@@ -128,20 +142,20 @@ static void matmul_plan_prefetch(
     int64_t itemsize = p->itemsize, is_k_contiguous = operand->k_stride == itemsize;
     int64_t is_read = (is_k_contiguous || operand->outer_stride == itemsize)
         && p->k_size * p->columns * itemsize > MATMUL_CACHED_BYTES;
-    int64_t bytes = (is_k_contiguous ? k_size : columns) * itemsize, gap;
+    int64_t bytes = (is_k_contiguous ? k_size : columns) * itemsize;
     prefetch->address = from, prefetch->run_position = 0;
     prefetch->run_length = (bytes + MATMUL_PREFETCH_BYTES - 1) / MATMUL_PREFETCH_BYTES;
     prefetch->run_gap = (is_k_contiguous ? operand->outer_stride : operand->k_stride) - prefetch->run_length
         * MATMUL_PREFETCH_BYTES;
     prefetch->remaining = is_read ? (is_k_contiguous ? columns : k_size) * prefetch->run_length : 0;
-    gap = prefetch->remaining ? during_k / prefetch->remaining : during_k;
-    /* Prefetch several at once where they are rare, so that page walks overlap, and where checking after each costs
-       too much. */
-    prefetch->batch_size = MATMUL_MAX_PREFETCHES;
-    if (MATMUL_MAX_PREFETCHES <= gap && gap < MATMUL_MAX_PREFETCHES * MATMUL_MAX_PREFETCHES) prefetch->batch_size =
-        gap / MATMUL_MAX_PREFETCHES + 1;
-    prefetch->interval = gap * prefetch->batch_size;
-    if (prefetch->interval < MATMUL_MIN_INTERVAL) prefetch->interval = MATMUL_MIN_INTERVAL;
+    matmul_time_prefetches(prefetch, during_k);
+}
+
+/* Plan the prefetch of a packed panel. */
+static inline void matmul_plan_packed(PanelPrefetch *prefetch, const char *panel, int64_t bytes, int64_t during_k) {
+    prefetch->address = panel, prefetch->run_position = prefetch->run_gap = 0;
+    prefetch->remaining = prefetch->run_length = (bytes + MATMUL_PREFETCH_BYTES - 1) / MATMUL_PREFETCH_BYTES;
+    matmul_time_prefetches(prefetch, during_k);
 }
 
 /* Whether rows are copied for a product with this many columns. */
@@ -176,6 +190,11 @@ static inline int64_t matmul_k_block_size(const Matmul *p, int64_t first) {
     return remaining < 0 ? 0 : remaining < MATMUL_K_BLOCK ? remaining : MATMUL_K_BLOCK;
 }
 
+/* The address of a packed panel of a k block. */
+static inline char *matmul_panel(const Matmul *p, int64_t first_k, int64_t column) {
+    return p->panels + (first_k * p->padded_columns + column * matmul_k_block_size(p, first_k)) * p->itemsize;
+}
+
 /* Copy some runs of bytes: rows whose values are contiguous along k, or values of k whose rows are. */
 static void matmul_copy_runs(const char *from, int64_t stride, int64_t runs, int64_t bytes, char *to) {
     for (int64_t run = 0; run < runs; run++) memcpy(to + run * matmul_copy_stride(bytes), from + run * stride, bytes);
@@ -207,16 +226,19 @@ static int matmul_is_software(void) {
 typedef struct {
     void (*multiply_block)(
         const Matmul *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
-        char *workspace, int is_copied, int is_symmetric);
+        char *workspace, int is_copied, int is_symmetric, int64_t first_column);
+    void (*pack_panel)(const Matmul *, int64_t first_k, int64_t column);
     void (*mirror)(
         const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to, int64_t to_row_stride);
     void (*multiply_small)(
         const Matmul *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
         int64_t right_stride);
+    int64_t panel_columns;
 } MatmulFunctions;
 
 #define MATMUL_FUNCTIONS(name) \
-    {matmul_##name##_multiply_block, matmul_##name##_mirror, matmul_##name##_multiply_small}
+    {matmul_##name##_multiply_block, matmul_##name##_pack_panel, matmul_##name##_mirror, \
+     matmul_##name##_multiply_small, matmul_##name##_panel_columns}
 
 static const MatmulFunctions *matmul_functions(const Matmul *p, int64_t vector_bytes) {
     static const MatmulFunctions functions[] = {
@@ -291,7 +313,7 @@ static void matmul_multiply(Matmul *p, int64_t vector_bytes, int64_t work_item, 
     if (p->is_symmetric && column < row) return;
     functions->multiply_block(
         p, left, right, to, rows, columns, p->workspace + slot * p->workspace_bytes,
-        p->copy_bytes && p->copied_rows[slot] == row_block, p->is_symmetric && column == row);
+        p->copy_bytes && p->copied_rows[slot] == row_block, p->is_symmetric && column == row, column);
     __atomic_store_n(&p->copied_rows[slot], row_block, __ATOMIC_RELAXED);
     if (p->is_symmetric && column > row)
         functions->mirror(
@@ -312,9 +334,24 @@ static void matmul_task(int64_t task, void *product) {
     __atomic_store_n(&p->workspace_busy[slot], 0, __ATOMIC_RELEASE);
 }
 
+/* The columns of a packed panel. */
+static int64_t matmul_panel_columns(const Matmul *p) {
+    return matmul_functions(p, matmul_vector_bytes())->panel_columns;
+}
+
+/* Pack one panel of one k block of the right matrix for all calls. */
+static void matmul_pack_task(int64_t task, void *product) {
+    const Matmul *p = product;
+    const MatmulFunctions *functions = matmul_functions(p, matmul_vector_bytes());
+    int64_t panels = (p->columns + functions->panel_columns - 1) / functions->panel_columns;
+    functions->pack_panel(p, task / panels * MATMUL_K_BLOCK, task % panels * functions->panel_columns);
+}
+
 #else
 
 static int64_t matmul_vector_bytes(void) { return 0; }
+static int64_t matmul_panel_columns(const Matmul *p) { (void)p; return 1; }
+static void matmul_pack_task(int64_t task, void *product) { (void)task, (void)product; }
 static int matmul_is_software(void) { return 0; }
 static int64_t matmul_partial_sums(const Matmul *p) { (void)p; return 0; }
 static int matmul_copies_rows(const Matmul *p, int64_t rows, int64_t columns) {

@@ -41,6 +41,8 @@ cdef extern from "matmul.h" nogil:
     ctypedef struct Matmul:
         MatmulOperand left, right
         char *result
+        char *panels
+        int64_t padded_columns
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind
         int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric
@@ -54,6 +56,8 @@ cdef extern from "matmul.h" nogil:
     int64_t matmul_copy_bytes(const Matmul *product)
     bint matmul_copies_rows(const Matmul *product, int64_t rows, int64_t columns)
     int64_t matmul_partial_sums(const Matmul *product)
+    int64_t matmul_panel_columns(const Matmul *product)
+    void matmul_pack_task(int64_t task, void *product) noexcept
     void matmul_task(int64_t task, void *product) noexcept
 
 K_BLOCK = MATMUL_K_BLOCK
@@ -86,6 +90,9 @@ cdef enum:
     # Blocks of rows of a symmetric product, at most, unless they exceed ROW_BLOCK.
     MAX_MIRRORED_BLOCKS = 8
     MAX_TASKS = 128
+    # Rows of products with a constant right matrix that is packed once, at most: in others, packing it in each call
+    # takes less than 5 % of the time.
+    MAX_PACKED_ROWS = 512
     # Complex products of at most this many multiply-adds are computed without copies.
     MAX_SMALL_COMPLEX_FMAS = 512
 
@@ -94,6 +101,8 @@ cdef int64_t _vector_bytes = matmul_vector_bytes()
 # Bytes of products that one thread adds up in a second, per byte of a vector: by instructions, and in software.
 cdef double _BYTES_PER_SECOND = 6e9
 cdef double _SOFTWARE_BYTES_PER_SECOND = 1.5e8
+# Packing a constant counts as long.
+cdef double PACKING_SECONDS = 1.0
 
 include "operands.pxi"
 
@@ -131,6 +140,60 @@ cdef cnp.ndarray product_of(cnp.ndarray lhs, cnp.ndarray rhs, object threads):
     if batch * product.rows * product.columns * product.k_size:
         run(&product, batch, threads)
     return result
+
+
+cdef class ConstantProduct:
+    """Products of matrices with one right matrix, which is packed in the first call: `(lhs, rhs) -> result`.
+
+    Args:
+        threads: maximum number of threads; None: all.
+    """
+
+    cdef object threads
+    cdef AlignedMemory panels
+
+    def __init__(self, threads=None):
+        self.threads = threads
+
+    def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None):
+        """The product of [row, k] and [k, column], with the bits of `multiply`.
+
+        Args:
+            lhs: as for `multiply`.
+            rhs: the same elements in all calls.
+
+        Raises:
+            ValueError: as for `multiply`.
+        """
+        cdef Matmul product
+        cdef cnp.npy_intp shape[MAX_RANK]
+        describe(&product, lhs, rhs, shape)
+        cdef cnp.ndarray result = result_of(&product, lhs, shape)
+        if product.rows * product.columns * product.k_size:
+            if packs_once(product.rows, product.k_size):
+                self.use_panels(&product)
+            run(&product, 1, self.threads)
+        return result
+
+    cdef int use_panels(self, Matmul *product) except -1:
+        """Pack the right matrix in the first call."""
+        cdef int64_t columns = matmul_panel_columns(product), tasks, padded
+        cdef AlignedMemory panels = self.panels
+        padded = product.padded_columns = block_size(product.columns, 1, columns)
+        if panels is None:
+            panels = AlignedMemory(padded * product.k_size * product.itemsize, True)
+        product.panels = panels.memory
+        if self.panels is None:
+            tasks = padded // columns * ((product.k_size + MATMUL_K_BLOCK - 1) // MATMUL_K_BLOCK)
+            run_independent(<size_t>matmul_pack_task, <size_t>product, tasks, PACKING_SECONDS, self.threads)
+            # Concurrent first calls each pack panels of their own.
+            self.panels = panels
+        return 0
+
+
+cpdef bint packs_once(int64_t rows, int64_t k_size) noexcept:
+    """Whether packing a constant right matrix once saves a part of the time of products with so many rows."""
+    return MATMUL_LOW_ROWS < rows <= MAX_PACKED_ROWS and k_size > MATMUL_LOW_K
 
 
 ctypedef fused Real:
@@ -258,6 +321,7 @@ cdef int64_t describe(Matmul *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy
     product.left.outer_stride, product.left.k_stride = left[rank - 2], left[rank - 1]
     product.right.outer_stride, product.right.k_stride = right[rank - 1], right[rank - 2]
     product.batch_rank, product.batch_sizes, product.batch = rank - 2, <int64_t *>shape, batch
+    product.panels = NULL
     return batch
 
 

@@ -286,15 +286,28 @@ INLINE int64_t NAME(strips)(const Matmul *p, int64_t rows) {
     return (rows + height - 1) / height;
 }
 
+enum { NAME(panel_columns) = VECTORS * LANES };
+
+/* Pack one panel of one k block for all calls. */
+static CODE void NAME(pack_panel)(const Matmul *p, int64_t first_k, int64_t column) {
+    int64_t columns = p->columns - column < VECTORS * LANES ? p->columns - column : VECTORS * LANES;
+    const char *from = p->right.address + column * p->right.outer_stride + first_k * p->right.k_stride;
+    NAME(pack)(
+        from, p->right.outer_stride, p->right.k_stride, columns, (columns + LANES - 1) / LANES * LANES,
+        matmul_k_block_size(p, first_k), (ITEM *)matmul_panel(p, first_k, column));
+}
+
 /* Multiply a block of rows with a block of columns, k block by k block and panel by panel. `workspace` holds a panel,
    then the partial sums: for each panel all rows, as whole vectors; then the copies of the rows, which have been made
-   if `is_copied`. If `is_symmetric`, the rows below a panel's square on the diagonal are mirrored instead. */
+   if `is_copied`. If `is_symmetric`, the rows below a panel's square on the diagonal are mirrored instead.
+   `first_column`: of the block in the matrix. */
 static CODE void NAME(multiply_block)(
     const Matmul *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
-    char *workspace, int is_copied, int is_symmetric) {
+    char *workspace, int is_copied, int is_symmetric, int64_t first_column) {
     int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
     int64_t is_direct = column_stride == itemsize && right_stride && rows <= MATMUL_DIRECT_ROWS;
-    int64_t is_low = rows <= MATMUL_LOW_ROWS || p->k_size <= MATMUL_LOW_K, strips = NAME(strips)(p, rows);
+    int64_t is_low = !p->panels && (rows <= MATMUL_LOW_ROWS || p->k_size <= MATMUL_LOW_K);
+    int64_t strips = NAME(strips)(p, rows), first_panel = columns < VECTORS * LANES ? columns : VECTORS * LANES;
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int copies_rows = matmul_copies_rows(p, rows, p->copy_bytes ? p->columns : columns);
     int copies_strips = copies_rows && !is_copied && p->left.k_stride == itemsize;
@@ -303,7 +316,10 @@ static CODE void NAME(multiply_block)(
     ITEM *panel = (ITEM *)workspace;
     MatmulTile t;
     t.next_row_stride = p->left.outer_stride;
-    matmul_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, matmul_k_block_size(p, 0), 1);
+    if (p->panels)
+        matmul_plan_packed(
+            &t.prefetch, matmul_panel(p, 0, first_column), first_panel * matmul_k_block_size(p, 0) * itemsize, 1);
+    else matmul_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, matmul_k_block_size(p, 0), 1);
     while (t.prefetch.remaining) matmul_prefetch(&t.prefetch);
     for (int64_t first = 0; first < p->k_size; first += MATMUL_K_BLOCK) {
         int64_t is_last = first + MATMUL_K_BLOCK >= p->k_size;
@@ -320,7 +336,14 @@ static CODE void NAME(multiply_block)(
             int64_t padded_columns = (panel_columns + LANES - 1) / LANES * LANES, remaining_columns =
                 columns - column - panel_columns;
             t.right = from + column * column_stride, t.right_stride = right_stride;
-            if (remaining_columns)
+            if (p->panels) {
+                int64_t next_k = remaining_columns ? first : first + MATMUL_K_BLOCK;
+                int64_t next_column = remaining_columns ? column + panel_columns : 0;
+                int64_t next_columns = remaining_columns && remaining_columns < width ? remaining_columns : first_panel;
+                matmul_plan_packed(
+                    &t.prefetch, matmul_panel(p, next_k, first_column + next_column),
+                    next_columns * matmul_k_block_size(p, next_k) * itemsize, strips * t.k_size);
+            } else if (remaining_columns)
                 matmul_plan_prefetch(
                     &t.prefetch, p, t.right + panel_columns * column_stride,
                         remaining_columns < width ? remaining_columns : width,
@@ -330,12 +353,12 @@ static CODE void NAME(multiply_block)(
                     &t.prefetch, p, from + MATMUL_K_BLOCK * right_stride, columns < width ? columns : width,
                     matmul_k_block_size(p, first + MATMUL_K_BLOCK), strips * t.k_size);
             /* The last, partial vector is always copied. */
-            int is_packed = !is_direct || panel_columns != padded_columns;
-            int packs = is_packed && column_stride == itemsize && right_stride && panel_columns == width
+            int is_packed = p->panels || !is_direct || panel_columns != padded_columns;
+            int packs = is_packed && !p->panels && column_stride == itemsize && right_stride && panel_columns == width
                 && NAME(has_packing_tile)(rows / strips, is_low);
-            if (is_packed && !packs)
+            if (is_packed && !packs && !p->panels)
                 NAME(pack)(t.right, column_stride, right_stride, panel_columns, padded_columns, t.k_size, panel);
-            t.packed = (char *)panel;
+            t.packed = p->panels ? matmul_panel(p, first, first_column + column) : (char *)panel;
             t.to_stride = is_last ? p->columns * itemsize : padded_columns * itemsize;
             for (int64_t strip = 0; strip < strips; strip++) {
                 int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;

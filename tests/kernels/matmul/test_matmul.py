@@ -132,6 +132,31 @@ def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtyp
         np.testing.assert_array_equal(one[..., row : row + 5, column : column + 7], alone)
 
 
+PACKED = [(7, 129, 40), (14, 300, 131), (33, 515, 64), (128, 257, 200), (512, 140, 33), (513, 140, 33)]
+
+
+@pytest.mark.parametrize(("rows", "terms", "columns"), [*PACKED, (6, 300, 40), (20, 128, 40)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_constant_that_is_packed_once_does_not_change_bits(rows, terms, columns, dtype, layout):
+    generator = np.random.default_rng(0)
+    rhs = laid_out(generator.standard_normal((terms, columns)).astype(dtype), layout)
+    for threads in (1, 3):
+        multiply = matmul.ConstantProduct(threads)
+        for _ in range(2):
+            lhs = generator.standard_normal((rows, terms)).astype(dtype)
+            assert multiply(lhs, rhs).tobytes() == matmul.multiply(lhs, rhs).tobytes()
+
+
+def test_a_constant_is_packed_in_the_first_call():
+    """Later calls do not read it."""
+    lhs, rhs = np.ones((9, 200), np.float32), np.ones((200, 30), np.float32)
+    multiply = matmul.ConstantProduct()
+    assert (multiply(lhs, rhs) == 200).all()
+    rhs[:] = 2
+    assert (multiply(lhs, rhs) == 200).all() and (matmul.multiply(lhs, rhs) == 400).all()
+
+
 @pytest.mark.parametrize(
     ("batch", "rows", "terms", "columns"),
     [((), 530, 1024, 500), ((2,), 40, 1024, 400), ((), 1024, 530, 200), ((), 500, 10240, 200)],

@@ -147,13 +147,25 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
     if not has_native_matmul():
         return "BLAS computes the product"
 
-    def prepare() -> Runnable:
-        (_, rows, k), (_, _, columns) = shapes
-        multiply_stacks = fastest_matmul(rows, k, columns, threads)
-        return _bound(view, multiply_stacks, threads)
-
     is_vector = 1 in (shapes[0][1], shapes[1][2])
+
+    def prepare() -> Runnable:
+        from ....kernels.matmul.matmul import ConstantProduct
+
+        (_, rows, k), (_, _, columns) = shapes
+        if not is_vector and _packs_rhs_once(view, rows, k):
+            return _bound(view, ConstantProduct(threads), threads)
+        return _bound(view, fastest_matmul(rows, k, columns, threads), threads)
+
     return KernelImplementation(prepare, "GEMV" if is_vector else "blocked GEMM", True)
+
+
+def _packs_rhs_once(view: Contraction, rows: int, k: int) -> bool:
+    """Whether rhs is a constant matrix that is packed once for all calls."""
+    from ....kernels.matmul.matmul import packs_once
+
+    is_constant = constant_operand(view.operation, 1) is not None
+    return is_constant and not view.rhs_batching_dimensions and bool(packs_once(rows, k))
 
 
 def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
