@@ -3,6 +3,7 @@ import numpy as np
 from ..launch.native import BlockEpilogue
 
 K_BLOCK: int
+MAX_SMALL_COMPLEX: int
 MAX_ATTENTION_OPERANDS: int
 
 def is_available() -> bool: ...

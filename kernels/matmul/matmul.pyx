@@ -96,6 +96,9 @@ cdef enum:
     # Complex products of at most this many multiply-adds are computed without copies.
     MAX_SMALL_COMPLEX_FMAS = 512
 
+MAX_SMALL_COMPLEX = MAX_SMALL_COMPLEX_FMAS
+"""Products of complex numbers up to which `multiply_complex` rounds each before it is added."""
+
 cdef int64_t _vector_bytes = matmul_vector_bytes()
 
 # Bytes of products that one thread adds up in a second, per byte of a vector: by instructions, and in software.

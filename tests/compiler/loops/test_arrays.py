@@ -30,7 +30,10 @@ def floats(*shape: int, dtype: Any = np.float32) -> Array:
 
 
 def type_of(array: Array) -> str:
-    names = {"float32": "f32", "float64": "f64", "int32": "i32", "bool": "i1"}
+    names = {
+        "float32": "f32", "float64": "f64", "complex64": "complex<f32>", "complex128": "complex<f64>",
+        "int32": "i32", "bool": "i1",
+    }  # fmt: skip
     return f"tensor<{''.join(f'{size}x' for size in array.shape)}{names[array.dtype.name]}>"
 
 
@@ -74,6 +77,39 @@ def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> 
     body = f"""%r = stablehlo.dot_general %a, %b, {numbers}
         : ({type_of(a)}, {type_of(b)}) -> {type_of(c)}
       %half = stablehlo.constant dense<0.5> : {type_of(c)}
+      %old = stablehlo.multiply %c, %half : {type_of(c)}
+      %new = stablehlo.add %r, %old : {type_of(c)}
+      %na = stablehlo.negate %a : {type_of(a)}"""
+    check_body(body, "%na, %b, %new", a=a, b=b, c=c)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "numbers", "result"),
+    [
+        # Of at most 512 products each is rounded before it is added: exactly so many, and one row more.
+        ((8, 8), (8, 8), "contracting_dims = [1] x [0]", "8x8"),
+        ((9, 8), (8, 8), "contracting_dims = [1] x [0]", "9x8"),
+        ((5,), (6,), "contracting_dims = [] x []", "5x6"),
+        ((25,), (25,), "contracting_dims = [] x []", "25x25"),
+        ((2, 3, 4), (4, 2, 5), "batching_dims = [0] x [1], contracting_dims = [2] x [0]", "2x3x5"),
+        ((17, 9), (21, 9), "contracting_dims = [1] x [1]", "17x21"),
+        # Products with vectors, and sums of several blocks of 256 products of components.
+        ((30, 20), (20,), "contracting_dims = [1] x [0]", "30"),
+        ((600,), (600,), "contracting_dims = [0] x [0]", ""),
+        ((3, 300), (300, 3), "contracting_dims = [1] x [0]", "3x3"),
+        ((4, 6, 5), (4, 5, 7), "batching_dims = [0] x [0], contracting_dims = [2] x [1]", "4x6x7"),
+    ],
+)
+def test_products_of_complex_numbers(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> None:
+    a, b = (
+        (RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)).astype(dtype) for shape in (lhs, rhs)
+    )
+    a.reshape(-1)[0] = complex(-0.0, 0.0)
+    c = np.zeros([int(size) for size in result.split("x") if size], dtype)
+    body = f"""%r = stablehlo.dot_general %a, %b, {numbers}
+        : ({type_of(a)}, {type_of(b)}) -> {type_of(c)}
+      %half = stablehlo.constant dense<(0.5, 0.25)> : {type_of(c)}
       %old = stablehlo.multiply %c, %half : {type_of(c)}
       %new = stablehlo.add %r, %old : {type_of(c)}
       %na = stablehlo.negate %a : {type_of(a)}"""

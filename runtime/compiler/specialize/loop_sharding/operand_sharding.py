@@ -97,13 +97,21 @@ def _dynamic_slice(view: DynamicSlice, dim: int, size: int) -> OperandSharding |
     return OperandSharding((dim, *starts), dimensions(slice_sizes=_with(view.slice_sizes, dim, size)))
 
 
-def _dot_general(view: DotGeneral, dim: int, size: int) -> OperandSharding:
+def _dot_general(view: DotGeneral, dim: int, size: int) -> OperandSharding | None:
+    """A shard must add its products in the order of the whole, which depends on sizes."""
     batching, rows = len(view.lhs_batching_dimensions), len(view.lhs_result_dimensions)
+    dims: tuple[int | None, int | None]
     if dim < batching:
-        return OperandSharding((view.lhs_batching_dimensions[dim], view.rhs_batching_dimensions[dim]))
-    if dim < batching + rows:
-        return OperandSharding((view.lhs_result_dimensions[dim - batching], None))
-    return OperandSharding((None, view.rhs_result_dimensions[dim - batching - rows]))
+        dims = view.lhs_batching_dimensions[dim], view.rhs_batching_dimensions[dim]
+    elif dim < batching + rows:
+        dims = view.lhs_result_dimensions[dim - batching], None
+    else:
+        dims = None, view.rhs_result_dimensions[dim - batching - rows]
+    lhs, rhs = [
+        type.shape if along is None else _with(type.shape, along, size)
+        for type, along in zip((view.lhs, view.rhs), dims, strict=True)
+    ]
+    return OperandSharding(dims) if view.summation_order_of(lhs, rhs) == view.summation_order else None
 
 
 def _reduce(view: Reduce, dim: int, size: int) -> OperandSharding:

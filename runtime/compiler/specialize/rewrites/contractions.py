@@ -49,7 +49,8 @@ def product_over_empty(operation: Operation, rewriter: Rewriter) -> Value | None
 def product_of_single_terms(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product of matrices and vectors that contracts one element multiplies elementwise.
 
-    0 is added to each sum of such a product (`kernels/matmul/gemv.h`), so that a -0 becomes +0.
+    0 is added to each sum of such a product (`kernels/matmul/gemv.h`), so that a -0 becomes +0. A product of
+    complex numbers whose components are rounded before they are added is one too.
     """
     if not has_static_unquantized_types(operation):
         return None
@@ -57,7 +58,10 @@ def product_of_single_terms(operation: Operation, rewriter: Rewriter) -> Value |
 
     view = DotGeneral.of(operation)
     rows, k, columns = view.matrix_sizes
-    if k != 1 or 1 not in (rows, columns) or view.summation_order is None:
+    order = view.summation_order
+    if k != 1 or 1 not in (rows, columns) or order is None:
+        return None
+    if order.is_fused and not order.chain_bytes:
         return None
     batch = range(len(view.lhs_batching_dimensions))
     split, result = len(batch) + len(view.lhs_result_dimensions), tensor_type(operation.result)

@@ -32,7 +32,15 @@ from ..framework.elements import Index, element, from_elements, index_space
 from ..framework.reshapers import reshaper
 from ..framework.traits import Product
 from ..numerics.element_types import converter
-from .float_matmul import fastest_for_sizes, has_native_matmul, k_block_of, matmul
+from .float_matmul import (
+    SummationOrder,
+    complex_product,
+    complex_summation_order,
+    fastest_for_sizes,
+    has_native_matmul,
+    matmul,
+    summation_order,
+)
 from .low_precision_matmul import supports_sizes
 from .matmul import Multiply, computed_float, is_low_precision
 from .mixed_matmul import MixedProduct
@@ -213,10 +221,19 @@ class Contraction(MixedProduct):
         return lambda lhs, rhs: multiply(lhs_stack(lhs), rhs_stack(rhs)).reshape(shape)
 
     @property
-    def summation_order(self) -> tuple[int, int] | None:
-        """The order in which terms are added, as `k_block_of` describes it; None if it is another one."""
-        rows, _, columns = self.matrix_sizes
-        return k_block_of(rows, columns) if self.multiply is matmul else None
+    def summation_order(self) -> SummationOrder | None:
+        """The order in which products are added; None if it is none that `SummationOrder` describes."""
+        return self.summation_order_of(self.lhs.shape, self.rhs.shape)
+
+    def summation_order_of(self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> SummationOrder | None:
+        """`summation_order` for operands of these shapes."""
+        sizes = self.sizes(lhs_shape, rhs_shape)
+        rows, k, columns = sizes.matrix
+        if self.multiply is matmul:
+            return summation_order(rows, columns)
+        if self.multiply is complex_product:
+            return complex_summation_order(math.prod(sizes.batch) * rows * k * columns)
+        return None
 
     @property
     def is_converted(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,22 @@ from ....types import Array
 from ..numerics.broadcast_shapes import broadcast_shapes
 
 Product = Callable[..., Array]
+
+
+class SummationOrder(NamedTuple):
+    """The order in which the products of a sum are added.
+
+    Attributes:
+        k_block: products of a block; the sums of blocks are added in order. Of complex numbers, products of
+            their components: an element of lhs has its real component multiplied first.
+        chain_bytes: bytes of the interleaved chains of a block; 0: its products are added in order.
+        is_fused: whether fused multiply-adds add the products. If not, the components of each product of
+            complex numbers are rounded, and there is one block.
+    """
+
+    k_block: int
+    chain_bytes: int = 0
+    is_fused: bool = True
 
 
 def _k_block() -> int:
@@ -114,18 +130,25 @@ def fastest_for_sizes(product: Product, rows: int, k: int, columns: int) -> Prod
     return product
 
 
-def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
-    """The number of terms in a block of the sum, and the bytes of its interleaved chains, 0 without chains.
-
-    None if the order is BLAS's.
-    """
+def summation_order(rows: int, columns: int) -> SummationOrder | None:
+    """The order of `matmul`, by the sizes of its matrices; None if it is BLAS's."""
     if _native_matmul() is None:
         return None
     if 1 not in (rows, columns):
-        return _k_block(), 0
+        return SummationOrder(_k_block())
     from ....kernels.matmul import gemv
 
-    return gemv.K_BLOCK, gemv.CHAIN_BYTES
+    return SummationOrder(gemv.K_BLOCK, gemv.CHAIN_BYTES)
+
+
+def complex_summation_order(products: int) -> SummationOrder | None:
+    """The order of `complex_product`, by how many products of numbers it adds up; None if it is BLAS's."""
+    native = _native_matmul()
+    if native is None:
+        return None
+    if products > native.MAX_SMALL_COMPLEX:
+        return SummationOrder(native.K_BLOCK)
+    return SummationOrder(2 * native.MAX_SMALL_COMPLEX, is_fused=False)
 
 
 def has_native_matmul() -> bool:

@@ -335,3 +335,18 @@ def test_operands_of_shards_may_have_any_strides() -> None:
     text = counted(9, SCAN, carried, "%y, %z", more="%xs : tensor<9x8x6xf32>")
     inputs = [floats(6, 8).T, floats(9, 6, 8).swapaxes(1, 2), floats(9, 8, 12)[..., ::2]]
     check_shards(text, *inputs)
+
+
+@pytest.mark.parametrize(("columns", "is_sharded"), [(10, True), (11, False)])
+def test_shards_add_products_of_complex_numbers_in_the_order_of_the_whole(
+    columns: int, is_sharded: bool
+) -> None:
+    """Up to 512 products are rounded one by one: a shard of more may have fewer."""
+    type = "tensor<8x6xcomplex<f32>>"
+    body = f"""%r = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+        : ({type}, tensor<6x{columns}xcomplex<f32>>) -> tensor<8x{columns}xcomplex<f32>>
+      %y = stablehlo.slice %r [0:8, 0:6] : (tensor<8x{columns}xcomplex<f32>>) -> {type}"""
+    text = counted(9, body, {"x": ("x0", type)}, "%y", more=f"%w : tensor<6x{columns}xcomplex<f32>>")
+    assert (k_block_of(text) is not None) == is_sharded
+    x, w = (floats(*shape, 2).view(np.complex64)[..., 0] for shape in ((8, 6), (6, columns)))
+    check_shards(text, x, 0.4 * w)
