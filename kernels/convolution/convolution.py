@@ -300,7 +300,8 @@ def _products(
     feature_stride, output_stride = lhs_strides[-1], result_strides[-1]
     group_stride = features * feature_stride if problem.groups[1] == 1 else problem.batch * lhs_strides[0]
     windows, positions = geometry.windows, len(geometry.along)
-    by_windows = problem.outputs > 1 and output_stride > 1
+    # A single output feature fills one lane of each vector: windows that are packed anyhow fill all.
+    by_windows = output_stride > 1 if problem.outputs > 1 else feature_stride > 1
     # The loops may read windows in place: the offsets and the zeros of one group serve for all.
     groups_share_windows = problem.groups[1] == 1 and (feature_stride == 1 or features * groups == 1)
     is_direct = not by_windows and groups_share_windows

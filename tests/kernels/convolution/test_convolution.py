@@ -164,6 +164,18 @@ def test_floats_are_added_in_the_stated_order(axes, groups, order):
 
 
 @needs_floats
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_products_for_one_output_feature_are_added_in_the_stated_order(axes, order):
+    """Windows that are packed are in lanes, others in rows."""
+    generator = np.random.default_rng(8)
+    features = 140 if axes == AXES[1] else 6
+    lhs = short_floats(generator, (4, *(a.size for a in axes), features))
+    rhs = short_floats(generator, (*(a.window for a in axes), features, 1))
+    assert same_bits(convolved(lhs, rhs, axes, orders=ORDERS[order](lhs.ndim)), part_by_part(lhs, rhs, axes))
+
+
+@needs_floats
 @pytest.mark.parametrize("axes", [AXES[1], AXES[2], (axis(60, 50, low=1, high=1),)])
 @pytest.mark.parametrize("count", [3, 16, 70, 150])
 @pytest.mark.parametrize("of_batches", [False, True])
