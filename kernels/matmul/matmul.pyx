@@ -77,9 +77,11 @@ cdef enum:
     MAX_COPIED_BYTES = 1 << 24
     # Workspaces of many tasks, at least: there may be more threads than processors.
     MIN_WORKSPACES = 8
-    # A product is divided into TARGET_WORK_ITEMS if each has MIN_ITEM_FMAS multiply-adds, a large one into items of
-    # LARGE_ITEM_FMAS.
+    # A product is divided into TARGET_WORK_ITEMS if each has MIN_ITEM_FMAS multiply-adds, into ITEMS_PER_THREAD for each
+    # thread if each has SHARED_ITEM_FMAS (some 20 us), a large one into items of LARGE_ITEM_FMAS.
     TARGET_WORK_ITEMS = 12
+    ITEMS_PER_THREAD = 3
+    SHARED_ITEM_FMAS = 1 << 21
     LARGE_ITEM_FMAS = 1 << 25
     MIN_ITEM_FMAS = 1 << 18
     # Overhead of a matrix, in multiply-adds; rows of a work item, at least, where columns are copied and where they
@@ -393,7 +395,7 @@ cdef int run(Matmul *product, int64_t batch, object threads) except -1:
     cdef int64_t fmas = product.rows * product.columns * product.k_size, tasks
     cdef AlignedMemory workspace
     cdef double seconds = seconds_of(product, batch)
-    divide(product, batch)
+    divide(product, batch, available_threads())
     tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
     product.items_per_task = (product.work_items + tasks - 1) // tasks
     tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
@@ -433,15 +435,18 @@ cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks):
     return workspace
 
 
-cdef void divide(Matmul *product, int64_t batch) noexcept:
-    """Divide the product into work items, by its sizes. Each work item copies its columns, and each block of columns
-    the rows, unless these are shared."""
+cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
+    """Divide the product into work items, by its sizes and the threads of the process. Each work item copies its
+    columns, and each block of columns the rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
     cdef int64_t row_bytes = max(1, product.k_size * product.itemsize)
     cdef int64_t most_rows = max(LONG_ROW_BLOCK, min(ROW_BLOCK, LEFT_BYTES // row_bytes))
     cdef int64_t row_splits = (rows + most_rows - 1) // most_rows
     cdef int64_t column_splits = ((rows + row_splits - 1) // row_splits * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
-    cdef int64_t wanted = max(min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, fmas // LARGE_ITEM_FMAS))
+    cdef int64_t for_threads = min(ITEMS_PER_THREAD * threads, fmas // SHARED_ITEM_FMAS)
+    cdef int64_t wanted = max(
+        min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, max(for_threads, fmas // LARGE_ITEM_FMAS))
+    )
     cdef int64_t min_rows = MIN_ROW_BLOCK if rows > MATMUL_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
     # A block of columns is copied once: multiply it with as many rows as possible.
     cdef bint shares_columns = rows > MATMUL_LOW_ROWS and product.k_size > MATMUL_LOW_K

@@ -191,6 +191,31 @@ assert all(one.tobytes() == other.tobytes() for other in others)
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=300)
 
 
+def test_work_items_for_more_threads_do_not_change_bits():
+    """A process divides products by its threads: into fewer items than three for each, as many, and more."""
+    code = """
+import hashlib
+import numpy as np
+from nimblehlo.kernels.matmul import matmul
+generator, digest = np.random.default_rng(8), hashlib.sha256()
+for rows, k, columns in ((1500, 530, 400), (300, 530, 400), (96, 256, 512), (130, 127, 129)):
+    lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in ((rows, k), (k, columns)))
+    digest.update(matmul.multiply(lhs, rhs).tobytes())
+print(digest.hexdigest())
+"""
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "NUMBA_NUM_THREADS": str(threads)},
+            check=True,
+            timeout=300,
+            capture_output=True,
+        ).stdout
+        for threads in (1, 5, 16, 48)
+    }
+    assert len(outputs) == 1
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_batching_dimensions_in_any_order(dtype):
     generator = np.random.default_rng(3)
