@@ -123,7 +123,7 @@ def _ratio(own: float, other: Mapping[str, float] | None) -> str:
 def _changes(times: Times) -> Iterator[float]:
     """The ratios of medians, divided by those of the shortest times."""
     for name in OTHERS:
-        if times.get(name):
+        if "median" in times.get(name, {}):  # journals of earlier versions have none
             shortest, median = (times[OWN][each] / times[name][each] for each in ("shortest", "median"))
             yield median / shortest
 
