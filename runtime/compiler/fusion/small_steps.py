@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 MIN_STEPS: Final = 4.0
 """Steps that cost as much as one call of native code."""
 MAX_STEP_FUSION_OPERATIONS: Final = 200
-MAX_ELEMENTS: Final = 1 << 13
-"""Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
+MAX_WORK: Final = 1 << 15
+"""Elements of the results of an operation and of its regions, a function counting FUNCTION_WORK: one thread
+takes some 5 us for so many, twice the time of a step. Threads would share more, and fused loop nests gain."""
+FUNCTION_WORK: Final = 4
+"""Elements of arithmetic that take as long as one of a mathematical function, in vectors of f32."""
 MAX_SLOW_ELEMENTS: Final = 1 << 15
 """Elements of the operands of an operation that is slow on few elements (`Op.is_slow_on_few`)."""
 MAX_STEP_FUSION_ARRAYS: Final = 80
 """Operands and results of a fusion together: native code takes up to 96 arguments, with its own."""
-MAX_BYTES: Final = 1 << 17
-"""Bytes of the results of a fusion's operations, which are on the stack."""
+MAX_BYTES: Final = 1 << 19
+"""Bytes of the results of a fusion's operations, which stay in the L2 cache."""
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
 """Elements of a constant that becomes part of the code; larger constants are operands."""
 
@@ -127,20 +130,22 @@ def _cost_in_steps(operation: Operation) -> float:
 
 
 def _result_bytes(operation: Operation) -> int:
-    """Bytes of the results of an operation and of the operations in its regions."""
-    produced = [value.type for inner in operation.walk() for value in inner.results]
+    """Bytes of the results of an operation and of those in its regions, without views of operands."""
+    writing = [inner for inner in operation.walk() if not declaration_of(inner).memory.keeps_order]
+    produced = [value.type for inner in writing for value in inner.results]
     return sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
 
 
 def _may_be_fused(operation: Operation) -> bool:
-    """Whether an operation has no effect and few elements, without a check of code generation.
-
-    It and its regions have at most MAX_ELEMENTS elements of results.
-    """
+    """Whether an operation has no effect and takes little time, without a check of code generation."""
     if declaration_of(operation).is_slow_on_few and _elements(operation.operands) > MAX_SLOW_ELEMENTS:
         return False
-    produced = [value for inner in operation.walk() for value in inner.results]
-    return _elements(produced) <= MAX_ELEMENTS and has_no_effect(operation)
+    return sum(map(_work, operation.walk())) <= MAX_WORK and has_no_effect(operation)
+
+
+def _work(operation: Operation) -> int:
+    """The elements of an operation's results, without its regions'; functions count several times."""
+    return _elements(operation.results) * (FUNCTION_WORK if declaration_of(operation).emit.function else 1)
 
 
 def _elements(values: Iterable[Value]) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from ..cost_model import (
     BASELINE_SECONDS_PER_STEP,
     STEPS_COMPILE_SECONDS,
@@ -33,11 +35,13 @@ class StepCode(FusionCode):
 
     def lower(self) -> LoweredLoop:
         from .arrays import library_symbols
-        from .steps import NAME, steps_module
+        from .steps import NAME, steps_module, steps_workspace_bytes
 
+        workspace_bytes = steps_workspace_bytes(self.block)
         return LoweredLoop(
             lambda: steps_module(self.block),
             1,
             (TaskLaunch(NAME, 1, self.seconds()),),
+            (((workspace_bytes,), np.dtype(np.int8)),) if workspace_bytes else (),
             symbols=lambda: library_symbols(self.block.operations),
         )

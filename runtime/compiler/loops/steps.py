@@ -1,6 +1,7 @@
 """A run of small steps as native code: its operations in sequence, on one thread.
 
-The only task `NAME` has the pointers of the operands and of the results.
+The only task `NAME` has the pointers of the operands, of the results, and of a workspace if the arrays of the
+block need more memory than the stack has for them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from ...program.ir import Block, Operation, Value, tensor_type
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
 from .arrays import ArrayEmitter, Workspace, check_block
-from .arrays.emitter import is_in_memory
+from .arrays.emitter import MAX_BLOCK_STACK_BYTES, array_bytes, is_in_memory
 from .llvm.tasks import define_task
 from .regions.region_function import FunctionBuilder
 from .scalars import Storage, check_interruption
@@ -26,15 +27,30 @@ def check_steps(block: Block) -> str | None:
 
 
 def steps_module(block: Block) -> ir.Module:
-    """The module with the task `NAME` of a block that `check_steps` accepts."""
+    """The module with the task `NAME` of a block that `check_steps` accepts, whatever memory it needs."""
+    return _generated(block)[0]
+
+
+def steps_workspace_bytes(block: Block) -> int:
+    """The bytes of the workspace that the task's last pointer has; 0 if it is on the stack."""
+    return max(_generated(block)[1], 1) if _has_workspace_argument(block) else 0
+
+
+def _has_workspace_argument(block: Block) -> bool:
+    return array_bytes(block) > MAX_BLOCK_STACK_BYTES
+
+
+def _generated(block: Block) -> tuple[ir.Module, int]:
+    """The module with the task `NAME`, and the bytes of its workspace."""
     module = ir.Module(NAME)
     results = block.terminator.operands
-    function = FunctionBuilder(module, "run_steps", 1, len(block.arguments) + len(results))
-    workspace = Workspace(function.builder)
+    has_argument = _has_workspace_argument(block)
+    function = FunctionBuilder(module, "run_steps", 1, len(block.arguments) + len(results) + has_argument)
+    workspace = Workspace(function.builder, function.pointers[-1] if has_argument else None)
     emitter = ArrayEmitter(function.builder, workspace)
     storages = [
         Storage(tensor_type(value), pointer)
-        for value, pointer in zip((*block.arguments, *results), function.pointers, strict=True)
+        for value, pointer in zip((*block.arguments, *results), function.pointers, strict=not has_argument)
     ]
     count = len(block.arguments)
     for result, storage in zip(results, storages[count:], strict=True):
@@ -45,9 +61,9 @@ def steps_module(block: Block) -> ir.Module:
     for storage, bound in zip(storages[count:], bounds, strict=True):
         copy_all(emitter, storage, bound)
     function.builder.ret_void()
-    workspace.assign_offsets()
+    workspace_bytes = workspace.assign_offsets()
     define_task(module, NAME, function.function, 1, 1)
-    return module
+    return module, workspace_bytes
 
 
 def _source_of(value: Value) -> Value:

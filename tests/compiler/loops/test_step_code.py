@@ -10,7 +10,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.compiler import cost_model
-from nimblehlo.compiler.loops.steps import steps_module
+from nimblehlo.compiler.loops.steps import steps_module, steps_workspace_bytes
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.types import ELEMENT_TYPES
 from tests.compiler.specialize.simplified import simplified
@@ -377,8 +377,8 @@ def test_random_steps(seed: int) -> None:
     run_every_way(drawn.text(), *[floats(*shape) for _, shape in drawn.arguments])
 
 
-def test_fusions_end_where_the_stack_would_be_full() -> None:
-    matrix = "tensor<32x32xf32>"
+def test_fusions_end_where_their_results_would_leave_the_cache() -> None:
+    matrix = "tensor<48x48xf32>"
     body = "\n      ".join(
         f"%v{k + 1} = stablehlo.dot_general %v{k}, %a, contracting_dims = [1] x [0]"
         f" : ({matrix}, {matrix}) -> {matrix}"
@@ -388,8 +388,47 @@ def test_fusions_end_where_the_stack_would_be_full() -> None:
       {body}
       return %v70 : {matrix}
     }}"""
-    assert steps_of(text) == ["nimblehlo.step_fusion"] * 3
+    assert steps_of(text) == ["nimblehlo.step_fusion"] * 2
+    run_every_way(text, floats(48, 48), floats(48, 48) / 7)
+
+
+@pytest.mark.parametrize("count", [14, 50])
+def test_arrays_for_which_the_stack_has_no_memory_are_in_a_workspace(count: int) -> None:
+    """All products are live until the last one is there."""
+    matrix = "tensor<32x32xf32>"
+    products = "\n      ".join(
+        f"%v{k + 1} = stablehlo.dot_general %v{k}, %a, contracting_dims = [1] x [0]"
+        f" : ({matrix}, {matrix}) -> {matrix}"
+        for k in range(count)
+    )
+    sums = "\n      ".join(
+        f"%s{k} = stablehlo.dot_general %v{k}, %s{k + 1}, contracting_dims = [1] x [0]"
+        f" : ({matrix}, {matrix}) -> {matrix}"
+        for k in reversed(range(count))
+    )
+    text = f"""func.func @main(%v0: {matrix}, %a: {matrix}) -> {matrix} {{
+      {products}
+      %s{count} = stablehlo.add %v{count}, %a : {matrix}
+      {sums}
+      return %s0 : {matrix}
+    }}"""
+    block = simplified(text).body.block
+    assert (steps_workspace_bytes(block) > 0) == (count > 14)
+    assert steps_of(text) == ["nimblehlo.step_fusion"]
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(6000, 1), (12_000, 4)])
+def test_operations_of_several_microseconds_are_steps(rows: int, steps: int) -> None:
+    type, matrix = f"tensor<{rows}x4xf32>", "tensor<4x4xf32>"
+    body = "\n      ".join(
+        f"%v{k + 1} = stablehlo.dot_general %v{k}, %a, contracting_dims = [1] x [0]"
+        f" : ({type}, {matrix}) -> {type}"
+        for k in range(4)
+    )
+    text = f"func.func @main(%v0: {type}, %a: {matrix}) -> {type} {{ {body}\n return %v4 : {type} }}"
+    assert len(steps_of(text)) == steps
+    run_every_way(text, floats(rows, 4), floats(4, 4))
 
 
 def test_a_fusion_of_too_many_arrays_becomes_two() -> None:
