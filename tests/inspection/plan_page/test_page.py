@@ -92,7 +92,7 @@ def test_a_click_shows_the_slowest_step_and_the_peak(tmp_path: Path) -> None:
     (figures,) = browser.measure([path], [1300], expression=script)
     slowest, peak = figures["script"]
     (plan,) = data_of(page)["plans"]
-    own = plan["runs"][0]["own"]
+    own = [seconds or 0.0 for seconds in plan["runs"][0]["own"]]
     assert f"Step {plan['path'][own.index(max(own))]}: " in slowest
     number = plan["peaks"].index(max(plan["peaks"]))
     alive = [one for one in plan["allocations"] if one[2] <= number <= one[3]]
