@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from ...compiler.plan import Allocation, MemoryTimeline, Plan, Step
+from ...compiler.specialize.framework.operation_classes import is_control_flow
 from ...program.ir import Function, Operation, Region
 from ...program.ir.record import IdentityRecord, Record
 from ...program.ops.control.control import Call
@@ -174,7 +176,9 @@ class _Builder:
         """The node of a step."""
         inner = self.inner_operations(step, operation)
         own = self.lines.lines_of(step.location, step.operation)
-        lines = dict.fromkeys([*own, *[line for one in inner for line in one.lines]])
+        regions = [] if operation is None or is_control_flow(operation) or inner else operation.regions
+        of_steps = [self.lines.lines_of(one.location, one.name) for each in regions for one in each.walk()]
+        lines = dict.fromkeys([*own, *chain.from_iterable([one.lines for one in inner]), *chain(*of_steps)])
         operands, results = step.types
         return PlanStep(
             path,

@@ -120,7 +120,7 @@ def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
       const page = view.eval("page"), document = view.document;
       const text = (id) => document.getElementById(id).textContent;
       page.setView("table");
-      page.search("row_fusion");
+      page.search("step_fusion");
       const rows = document.querySelectorAll("#table .row").length;
       page.nextMatch();
       return { rows, matches: text("matches"), details: text("details"), memory: text("memory-text"),
@@ -129,11 +129,11 @@ def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
     })()"""
     (figures,) = browser.measure([path], [1300], expression=script)
     shown = figures["script"]
-    assert shown["rows"] == 3 and shown["matches"].startswith("3 steps")
-    assert "Step 0: nimblehlo.row_fusion" in shown["details"] and "Operations inside" in shown["details"]
-    assert "one loop over rows" in shown["details"] and "% of the bound" in shown["details"]
+    assert shown["rows"] == 1 and shown["matches"].startswith("1 step")
+    assert "Step 0: nimblehlo.step_fusion" in shown["details"] and "Steps inside" in shown["details"]
+    assert "one step for row_fusion" in shown["details"] and "% of the bound" in shown["details"]
     assert any("stablehlo.reduce" in line for line in shown["marked"])
-    assert shown["boxes"] == 18 and shown["hash"] == "#step=0"
+    assert shown["boxes"] == 5 and shown["hash"] == "#step=0"
     assert "at most" in shown["memory"]
 
 
