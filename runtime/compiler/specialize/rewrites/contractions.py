@@ -144,8 +144,10 @@ def convolution_of_padded(operation: Operation, rewriter: Rewriter) -> Value | N
         ]
     )
     rhs = tensor_type(operation.operands[1])
-    # Windows of one element are a product of matrices, which may add in another order.
-    if all(window.is_trivial for window in view.windows(rhs.shape, view.static_padding())):
+    # Windows of one element are a product of matrices, which may add in another order. Padding ends that, and
+    # padding that the convolution crops begins it.
+    paddings = (view.static_padding(), padding)
+    if any(all(window.is_trivial for window in view.windows(rhs.shape, each)) for each in paddings):
         return None
     attributes = {**operation.attributes, "padding": PADDING.encode(padding)}
     operands = [inner.operands[0], operation.operands[1]]

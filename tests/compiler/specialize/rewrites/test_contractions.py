@@ -245,6 +245,10 @@ def test_other_convolutions_stay(text: str) -> None:
     assert_becomes(text, ["convolution"])
 
 
+CROPPED = "pad = [[-1, -2], [0, -1]]"
+"""Removes what `padded_convolution` pads."""
+
+
 def padded_convolution(
     value: str = "0.0",
     low: tuple[int, ...] = (0, 1, 0, 0),
@@ -260,6 +264,8 @@ def padded_convolution(
     stride = 2 if "stride = [2" in window else 1
     padding = 1 if "pad" in window else 0
     results = [((n - 1) * dilation + 1 + padding - size) // stride + 1 for n in (rows, columns)]
+    if window == CROPPED:
+        results = [5, 7]
     call = convolution(lhs, rhs, f"{batch}x{results[0]}x{results[1]}x6x{type}", NHWC, window)
     pad = f"""%v = stablehlo.constant dense<{value}> : tensor<{type}>
     %a = stablehlo.pad %x, %v, low = {list(low)}, high = [0, 2, 1, 0], interior = [0, {holes}, 0, 0]
@@ -286,8 +292,9 @@ def test_convolutions_pad_zeros_themselves(type: str, window: str) -> None:
         padded_convolution(low=(1, 1, 0, 0)),
         padded_convolution(window="lhs_dilate = [2, 2]"),
         padded_convolution(size=1),
+        padded_convolution(size=1, window=CROPPED),
     ],
-    ids=["ones", "-0", "holes", "cropped", "batch", "dilated", "windows of one element"],
+    ids=["ones", "-0", "holes", "cropped", "batch", "dilated", "windows of one element", "undone"],
 )
 def test_other_pads_stay(text: str) -> None:
     assert "pad" in left(simplified(text))
