@@ -144,10 +144,11 @@ class _Machine(CodeGenerator):
         self.new_quick: list[str] = []
         self.folder = _folder(self.description)
 
-    def has(self, key: str) -> bool:
+    def has(self, key: str, counts_quick: bool = True) -> bool:
+        """Whether code of a key is loaded or on disk; quick code on disk does if `counts_quick`."""
         if key in self.keys:
             return True
-        paths = (self.path(key), self.path(key, quick=True))
+        paths = (self.path(key), self.path(key, quick=True) if counts_quick else None)
         return any(path is not None and path.exists() for path in paths)
 
     def path(self, key: str, quick: bool = False) -> pathlib.Path | None:
@@ -195,7 +196,7 @@ class _Machine(CodeGenerator):
         """See `compile_ahead`."""
         from .compiler_processes import PROCESSES
 
-        if PROCESSES and key not in self.ahead and not self.has(key):
+        if PROCESSES and key not in self.ahead and not self.has(key, counts_quick=False):
             compilation = PROCESSES.submit(build(), fast_compile)
             if compilation is not None:
                 self.ahead[key] = compilation
@@ -209,9 +210,8 @@ class _Machine(CodeGenerator):
             code = compilation.result()
         with _lock:
             is_new = self.ahead.pop(key, None) is not None
-            path = self.path(key)
-            if is_new and code is not None and path:
-                write_entry(path, code)
+            if is_new and code is not None:
+                self.store(key, code)
         return code
 
     def load_quickly(
@@ -269,15 +269,7 @@ class _Machine(CodeGenerator):
             quick.replace(addresses)
             self.loaded.update({(key, name): address for name, address in addresses.items()})
             del self.quick[key]
-            self.remove_quick_entry(key)
             self.release_pages()
-
-    def remove_quick_entry(self, key: str) -> None:
-        """Remove quick code from the disk, where optimized code is now."""
-        path = self.path(key, quick=True)
-        if path:
-            with suppress(OSError):
-                path.unlink()
 
     def cached_code(self, key: str) -> bytes | None:
         """The machine code on the disk; None if there is none."""
@@ -288,10 +280,16 @@ class _Machine(CodeGenerator):
         """The machine code of a text, which is written to the disk."""
         with span("compile", f"generated code {key}"):
             code = self.compile(text, fast_compile)
-        path = self.path(key)
-        if path:
-            write_entry(path, code)
+        self.store(key, code)
         return code
+
+    def store(self, key: str, code: bytes) -> None:
+        """Write machine code to the disk, in the place of quick code."""
+        path, quick_path = self.path(key), self.path(key, quick=True)
+        if path and quick_path:
+            write_entry(path, code)
+            with suppress(OSError):
+                quick_path.unlink()
 
     def optimised(self, text: str, fast_compile: bool = False) -> Any:
         """See `CodeGenerator.optimised`."""

@@ -18,6 +18,7 @@ import pytest
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
+from nimblehlo.kernels.launch.cache_files import write_entry
 
 
 def text(value: int, instructions: int = 1) -> str:
@@ -202,6 +203,22 @@ def test_code_that_was_compiled_ahead_is_loaded_and_cached(
     assert built == [1] and ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1) == 40
     path = machine._machine().path(key)
     assert path is not None and path.exists() and key not in machine._machine().ahead
+
+
+def test_quick_code_on_disk_does_not_keep_code_from_being_compiled_ahead(
+    monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
+) -> None:
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    key = machine.key_of(f"compiled ahead beside quick code {time.time_ns()}")
+    path = machine._machine().path(key, quick=True)
+    assert path is not None
+    write_entry(path, b"quick code")
+    assert machine.is_compiled(key)
+    machine.compile_ahead(key, lambda: text(41))
+    assert key in machine._machine().ahead
+    address = machine.function_address(key, "f", lambda: "")
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1) == 40
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()"])
