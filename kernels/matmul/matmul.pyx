@@ -184,11 +184,13 @@ cdef class ConstantProduct:
         """Pack the right matrix in the first call."""
         cdef int64_t columns = matmul_panel_columns(product), tasks, padded
         cdef AlignedMemory panels = self.panels
+        # Decided once: another thread may store its panels while this one allocates its own.
+        cdef bint is_first = panels is None
         padded = product.padded_columns = block_size(product.columns, 1, columns)
-        if panels is None:
+        if is_first:
             panels = AlignedMemory(padded * product.k_size * product.itemsize, True)
         product.panels = panels.memory
-        if self.panels is None:
+        if is_first:
             tasks = padded // columns * ((product.k_size + MATMUL_K_BLOCK - 1) // MATMUL_K_BLOCK)
             run_independent(<size_t>matmul_pack_task, <size_t>product, tasks, PACKING_SECONDS, self.threads)
             # Concurrent first calls each pack panels of their own.
