@@ -7,9 +7,10 @@ More is decided elsewhere:
 
 - `native.pyx`: which launches are too short for several threads, or wake none;
 - `task_pool.h`: how many threads join a launch, and which tasks each begins with;
-- `matmul/matmul.pyx`, `matmul/gemv.pyx`, `matmul/low_precision_matmul.pyx`, `fft/fft.pyx`,
-  `convolution/convolution_tasks.pyx`, `linalg/linalg.pyx`: the tasks of these kernels, by their own costs.
-  Their `MAX_TASKS` is the one below, except in `fft.pyx`.
+- `matmul/matmul.pyx`, `matmul/gemv.pyx`, `matmul/low_precision_matmul.pyx`, `matmul/strided_copy.pyx`,
+  `fft/fft.pyx`, `convolution/convolution_tasks.pyx`, `linalg/linalg.pyx`: the tasks of these kernels, by
+  their own costs; those of `matmul.pyx` also by the thread count, which affects no sum. Their `MAX_TASKS` is
+  the one below, except in `fft.pyx`.
 """
 
 import functools

@@ -48,7 +48,8 @@ THRESHOLDS = {
   expected, but a call that waited so much longer would leave a program of one scatter at its baseline for
   seconds, at 3 to 30 times the time of a call.
 - ``kernel after code``: such a kernel, which replaces generated code. It is compiled in the background once
-  that code has taken as long as Numba takes for a kernel that is not cached; no call waits for it.
+  that code has taken as long as Numba takes for a kernel that is not cached. No call waits for it, unless
+  one of NumPy's is expected to take longer than compiling.
 - ``loop``: a `while`, which continues in native code once that is ready.
 - ``ufunc program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in
   the background slows it down.
