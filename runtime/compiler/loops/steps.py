@@ -11,23 +11,18 @@ from llvmlite import ir
 from ...program.ir import Block, Operation, Value, tensor_type
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
-from .arrays import ArrayEmitter, Workspace, check_block
+from .arrays import ArrayEmitter, Workspace
 from .arrays.emitter import MAX_BLOCK_STACK_BYTES, array_bytes, is_in_memory
 from .llvm.tasks import define_task
 from .regions.region_function import FunctionBuilder
-from .scalars import Storage, check_interruption
+from .scalars import Storage
 from .scalars.boxes import copy_all
 
 NAME = "steps"
 
 
-def check_steps(block: Block) -> str | None:
-    """Why a block of small steps cannot be generated, or None if it can."""
-    return check_interruption(block.operations) or check_block(block)
-
-
 def steps_module(block: Block) -> ir.Module:
-    """The module with the task `NAME` of a block that `check_steps` accepts, whatever memory it needs."""
+    """The module with the task `NAME` of a block of operations that `check_step` accepts."""
     return _generated(block)[0]
 
 
