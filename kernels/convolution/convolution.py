@@ -315,16 +315,15 @@ def _products(
     segments, k_blocks = _segments(k, k_block, features, run_positions)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1
-    tiles = divided_tiles(product, inner, by_windows, tasks.tile_shape(name, level))
+    shape = tasks.tile_shape(name, level)
+    tiles = divided_tiles(product, inner, by_windows, shape)
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
     packs_items = packs_items and not problem.is_rhs_constant
     if packs_items or by_windows:
         items = packed_items(product, tiles, packs_items)
     else:
         items = shared_items(product, tiles, lhs.size, problem.dtype.itemsize)
-    vectors, work_items = tiles.vectors, items.item_count
-    if by_groups:
-        vectors, work_items = items_of_groups(product, tasks.tile_shape(name, level))
+    vectors, work_items = items_of_groups(product, shape) if by_groups else (tiles.vectors, items.item_count)
     is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES
     window_stride = geometry.axes[-1][2] if by_windows else 1
     layout = {
