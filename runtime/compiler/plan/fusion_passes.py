@@ -72,10 +72,10 @@ class Fusing:
 
         The first answer holds for all passes.
         """
-        known = self._stay_unfused.get(operation)
-        if known is None:
-            known = self._stay_unfused[operation] = self._is_native_loop(operation, None)
-        return known
+        cached = self._stay_unfused.get(operation)
+        if cached is None:
+            cached = self._stay_unfused[operation] = self._is_native_loop(operation, None)
+        return cached
 
     def has_native_loop(self, operation: Operation) -> bool:
         """Whether a control flow operation is a native loop, which may launch fused operations."""
