@@ -101,7 +101,7 @@ cdef bint has_view(tuple shape, int64_t *sizes, int rank) except -1:
                 return False
             left = sizes[axis]
             axis += 1
-        if left % size:
+        if size == 0 or left % size:
             return False
         left //= size
     return left == 1 and axis == rank

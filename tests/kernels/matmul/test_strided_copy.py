@@ -50,7 +50,7 @@ def test_elements_that_are_not_aligned() -> None:
     assert reshaped(array, (6000,)).tobytes() == array.reshape(-1).tobytes()
 
 
-@pytest.mark.parametrize("shape", [(7,), (3, 5), (-1, 5), ()])
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (-1, 5), (2, 0), ()])
 def test_other_numbers_of_elements_are_errors(shape: tuple[int, ...]) -> None:
     transposed = np.zeros((2, 3, 4)).transpose(2, 0, 1)
     for array in (np.zeros((4, 4)).T, np.zeros(8)[::2], transposed, np.zeros((1, 1))[::-1]):
