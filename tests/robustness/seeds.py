@@ -45,7 +45,7 @@ INTERNAL: Final = (
   }
   return %r#0, %r#1 : tensor<64xf32>, tensor<64xi32>
 }""",
-    """func.func @main(%a: tensor<50x70xf32>, %v: tensor<i32>) -> tensor<50x70xf32> {
+    """func.func @main(%a: tensor<500x70xf32>, %v: tensor<i32>) -> tensor<500x70xf32> {
   %k = stablehlo.iota dim = 0 : tensor<20000xi32>
   %b = stablehlo.broadcast_in_dim %v, dims = [] : (tensor<i32>) -> tensor<20000xi32>
   %i = stablehlo.add %k, %b : tensor<20000xi32>
@@ -59,8 +59,8 @@ INTERNAL: Final = (
     ^bb0(%x: tensor<f32>, %y: tensor<f32>):
       %s = stablehlo.add %x, %y : tensor<f32>
       stablehlo.return %s : tensor<f32>
-  }) : (tensor<50x70xf32>, tensor<20000x2xi32>, tensor<20000xf32>) -> tensor<50x70xf32>
-  return %3 : tensor<50x70xf32>
+  }) : (tensor<500x70xf32>, tensor<20000x2xi32>, tensor<20000xf32>) -> tensor<500x70xf32>
+  return %3 : tensor<500x70xf32>
 }""",
     """func.func @main(%a: tensor<2x8xf32>) -> tensor<2x8xcomplex<f32>> {
   %0 = stablehlo.convert %a : (tensor<2x8xf32>) -> tensor<2x8xcomplex<f32>>

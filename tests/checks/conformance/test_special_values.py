@@ -44,7 +44,7 @@ def test_integers_are_extreme_and_indices_stay() -> None:
 
 def test_loops_and_few_elements_have_none() -> None:
     assert variants("stablehlo.while", "i32") == {}
-    for count, expected in ((MIN_ELEMENTS - 1, 0), (MIN_ELEMENTS, 6)):
+    for count, expected in ((MIN_ELEMENTS - 1, 0), (MIN_ELEMENTS, 7)):
         template = make("stablehlo.floor", "few", [tensor("f32", count)], is_basic=True)
         assert len(list(variants_of([template]))) == expected
 
