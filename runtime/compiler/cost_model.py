@@ -7,7 +7,6 @@ as Zen 4, and need to be right within a factor of about three for steps that tak
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -35,7 +34,6 @@ class Thresholds(Record):
 THRESHOLDS = {
     "code": Thresholds(0.02, 2.0),
     "kernel": Thresholds(1 / 30, 2.0),
-    "kernel after code": Thresholds(10.0, math.inf),
     "loop": Thresholds(0.05, 1.0),
     "ufunc program": Thresholds(0.5, 2.0),
     "steps": Thresholds(0.01, 0.05),
@@ -47,9 +45,6 @@ THRESHOLDS = {
 - ``kernel``: a kernel that Numba compiles. If its code is not cached, that takes ten times as long as
   expected, but a call that waited so much longer would leave a program of one scatter at its baseline for
   seconds, at 3 to 30 times the time of a call.
-- ``kernel after code``: such a kernel, which replaces generated code. It is compiled in the background once
-  that code has taken as long as Numba takes for a kernel that is not cached. No call waits for it, unless
-  one of NumPy's is expected to take longer than compiling.
 - ``loop``: a `while`, which continues in native code once that is ready.
 - ``ufunc program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in
   the background slows it down.

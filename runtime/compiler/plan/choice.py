@@ -122,19 +122,7 @@ def _kernel_or_region_loop(
         return _compiled(kernel, _numpy(view, "", options), options)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
     key = f"{view.name}, {kernel.reason}: {types}"
-    return Tiering(_until_kernel(view, options), kernel, f"{kernel.reason}, after warm-up", key)
-
-
-def _until_kernel(view: Op, options: Options) -> Implementation:
-    """What runs an operation until Numba has compiled its kernel, which takes a second and more: a generated
-    loop once that is compiled, if there is one, else NumPy."""
-    if view.operation.regions:
-        from ..loops.regions.region_code import region_loop_code
-
-        code = region_loop_code(view, options.threads, has_kernel=False)
-        if not isinstance(code, str):
-            return _region_loop(view, code, options)
-    return _numpy(view, "", options)
+    return Tiering(_numpy(view, "", options), kernel, f"{kernel.reason}, after warm-up", key)
 
 
 def _takes_unknown_sizes(view: Op) -> bool:

@@ -123,10 +123,6 @@ class Tiering(Replaceable):
         is_ufunc_program = baseline.kind is ImplementationKind.UFUNC_PROGRAM
         is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
         self._threshold_class = "ufunc program" if is_replaced_by_code else code.threshold_class
-        # A baseline that native code replaces is itself one.
-        self._tiers = tierings([baseline])
-        if self._tiers and code.compiles_when_called:
-            self._threshold_class = "kernel after code"
         cost = code.cost()
         self.optimized_seconds, self.load_seconds = cost.compile_seconds, compiler_load_seconds()
         # A ufunc program is quick, so it is timed before anything is compiled.
@@ -142,17 +138,12 @@ class Tiering(Replaceable):
         self.program: ProgramProfile | None = None
         self.runs = 0
 
-    def constituents(self) -> tuple[Implementation, ...]:
-        return (self, *self._tiers)
-
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
         self.is_nested = True
         self.enclosing.append(enclosing)
         if self._threshold_class == "steps":
             self._threshold_class = "steps in regions"
-        for tier in self._tiers:
-            tier.set_enclosing(enclosing)
 
     @property
     def is_shared_by_code(self) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import nimblehlo
 from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.implementation import (
     Cost,
@@ -17,14 +16,9 @@ from nimblehlo.compiler.implementation import (
     OverwritePairs,
     Prepared,
 )
-from nimblehlo.compiler.loops.regions.region_code import RegionCode
-from nimblehlo.compiler.plan.choice import choose
 from nimblehlo.compiler.plan.implementations import kernel
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
-from nimblehlo.compiler.specialize import specialize
-from nimblehlo.program.ops.framework.declaration import Op
-from tests.support.running import same_bits
 
 ONE = np.ones(())
 
@@ -475,35 +469,3 @@ def test_a_step_of_a_loop_that_code_will_replace_uses_code_that_is_there(
     assert step.run(ONE) == "baseline"
     code.compiled = True
     assert "code" in [step.run(ONE) for _ in range(3)]
-
-
-ROWS = "tensor<128x6x7xf32>"
-CUMULATIVE_SUM = f"""
-func.func @main(%x: {ROWS}) -> {ROWS} {{
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %r = "stablehlo.reduce_window"(%x, %zero) ({{
-  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %s = stablehlo.add %a, %b : tensor<f32>
-    stablehlo.return %s : tensor<f32>
-  }}) {{window_dimensions = array<i64: 1, 1, 7>, padding = dense<[[0, 0], [0, 0], [6, 0]]> : tensor<3x2xi64>}}
-    : ({ROWS}, tensor<f32>) -> {ROWS}
-  return %r : {ROWS}
-}}
-"""
-
-
-def test_generated_code_runs_until_a_kernel_of_numba_pays() -> None:
-    function = specialize(nimblehlo.load(CUMULATIVE_SUM), "main")
-    assert function.body is not None
-    (operation,) = [one for one in function.body.block.operations if one.regions]
-    outer, inner = tiers.tierings([choose(Op.of(operation), nimblehlo.Options())])
-    assert outer.code.compiles_when_called and outer.wait_threshold == np.inf
-    assert isinstance(inner.code, RegionCode)
-    outer.set_enclosing(outer)
-    assert inner.is_nested
-    x = np.random.default_rng(0).standard_normal((128, 6, 7)).astype(np.float32)
-    (expected,) = nimblehlo.execute(CUMULATIVE_SUM, [x], options=nimblehlo.Options(compile="never"))
-    executable = nimblehlo.compile(CUMULATIVE_SUM)
-    for _ in range(30):
-        assert same_bits(executable(x)[0], expected)
-        BACKGROUND.wait()
