@@ -34,7 +34,7 @@ default_role = "code"
 suppress_warnings = ["myst.xref_missing"]
 
 MIN_PROSE = 40
-"""Characters from which a cell of a table is prose, which the style gives room to wrap."""
+"""Characters from which a cell of a table is prose, which the style lets wrap."""
 
 
 def mark_prose(app: Sphinx, doctree: nodes.document, name: str) -> None:

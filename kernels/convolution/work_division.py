@@ -10,9 +10,6 @@ MIN_WORK_ITEMS = 16
 """Minimum number of work items of a convolution that is large enough for them."""
 ITEM_FMAS = 1 << 20
 """Multiply-adds per work item from which on work is divided further."""
-_NARROW_ROWS, _LOW_ROWS = 8, 4
-"""CONV_NARROW_ROWS and CONV_LOW_ROWS of `convolution_tasks.h`: rows of a tile with fewer vectors than a full
-one, and of a low tile with all vectors."""
 _MAX_ITEM_TILES = 32
 """Maximum number of tiles of windows of a work item: a task holds the offsets of all its windows."""
 _MAX_SHARED_RHS_BYTES = 3 << 18
@@ -76,11 +73,11 @@ def divided_tiles(product: Product, inner: int, by_windows: bool, tile_shape: tu
     lanes, max_vectors, full_rows = tile_shape
     windows, columns = product.windows, product.columns
     vectors = min(max_vectors, -(-(inner if by_windows else columns) // lanes))
-    if by_windows and columns <= _LOW_ROWS:
+    if by_windows and columns <= tasks.LOW_ROWS:
         # Full tiles have variants of fewer rows, narrow ones do not.
-        low_rows = 1 if columns == 1 else _LOW_ROWS
-        vectors = max_vectors if max_vectors * low_rows < vectors * _NARROW_ROWS else vectors
-    rows = 6 if vectors == max_vectors else _NARROW_ROWS
+        low_rows = 1 if columns == 1 else tasks.LOW_ROWS
+        vectors = max_vectors if max_vectors * low_rows < vectors * tasks.NARROW_ROWS else vectors
+    rows = 6 if vectors == max_vectors else tasks.NARROW_ROWS
     if by_windows:
         strips, block = -(-columns // rows), vectors * lanes
         blocks = windows // inner * -(-inner // block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from llvmlite import ir
 
@@ -149,17 +150,29 @@ def atan2(y: Real, x: Real) -> Real:
     return where(x.has_sign(), behind, high + low).with_sign_of(y)
 
 
-def _half_angle(x: Real) -> tuple[Real, Real, Condition]:
-    """asin(|x|) for |x| <= 1/2, beyond asin(sqrt((1 - |x|) / 2)); as a sum, and whether it is beyond."""
+def half_angle(
+    x: Real, series: Callable[[Real], Real], tiny_root: float
+) -> tuple[Real, Real, Condition]:
+    """asin(|x|) for |x| <= 1/2, beyond asin(sqrt((1 - |x|) / 2)); as a sum, and whether it is beyond.
+
+    Args:
+        x: a number of at most 1.
+        series: (asin(t) - t) / t^3, of z = t^2 <= 1/4.
+        tiny_root: is added to a root, which avoids a division of zero by zero and changes no other root.
+    """
     a = abs(x)
     beyond = a.compare(">", 0.5)
     half = (1.0 - a) * 0.5
     root = half.sqrt()
     z = where(beyond, half, a * a)
     t = where(beyond, root, a)
-    # The rounding error of the root; 2^-1000 avoids a division of zero by zero.
-    root_low = (-root).fma(root, half) / (root * 2.0 + 2.0**-1000)
-    return t, (t * z).fma(polynomial(z, ASIN), where(beyond, root_low, 0.0)), beyond
+    # The rounding error of the root.
+    root_low = (-root).fma(root, half) / (root * 2.0 + tiny_root)
+    return t, (t * z).fma(series(z), where(beyond, root_low, 0.0)), beyond
+
+
+def _half_angle(x: Real) -> tuple[Real, Real, Condition]:
+    return half_angle(x, lambda z: polynomial(z, ASIN), 2.0**-1000)
 
 
 def asin(x: Real) -> Real:

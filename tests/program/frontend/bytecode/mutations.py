@@ -68,7 +68,7 @@ _INTERESTING: Final = (
 def seeds() -> list[bytes]:
     """The bytecode that is mutated: our artifacts of several versions and, with jaxlib, its bytecode."""
     paths = (*FOLDER.glob("*.mlir"), EXAMPLES / "kmeans.mlir")
-    modules = [piece for path in paths for piece in _pieces(load_ir(path))]
+    modules = [part for path in paths for part in _parts(load_ir(path))]
     written = [write_bytecode(module) for module in modules]
     for module in modules:
         for version in VERSIONS:
@@ -79,7 +79,7 @@ def seeds() -> list[bytes]:
     return sorted({*written, *_seeds_of_jaxlib()})
 
 
-def _pieces(module: Module) -> Iterator[Module]:
+def _parts(module: Module) -> Iterator[Module]:
     """A module, and each of its functions as a module: small ones are read in less time."""
     yield module
     if len(module.body) > 1:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from ..coefficients import FAST_ASIN, FAST_ATAN, NARROW_HALF_PI
 from ..reals import Condition, Real, by_horner, exact_sum_ordered, square_and_cube, where
+from ..trigonometry import half_angle
 
 _NARROW_PI = tuple(2 * component for component in NARROW_HALF_PI)
-_TINY_ROOT = 2.0**-100
-"""Added to a root it avoids a division of zero by zero, and changes no other."""
 _MAX_TANGENT = 2.0**60
 """The angle of larger tangents is a quarter turn."""
 _LONG, _SHORT, _SCALE = 2.0**100, 2.0**40, 2.0**64
@@ -18,29 +17,21 @@ _LONG, _SHORT, _SCALE = 2.0**100, 2.0**40, 2.0**64
 error of the quotient of both, must be normal numbers."""
 
 
-def _turned(base: Real, base_low: Real, angle: Real, rest: Real) -> Real:
+def _plus_quarter_turns(base: Real, base_low: Real, angle: Real, rest: Real) -> Real:
     """The sum of a multiple of a quarter turn, which is zero or larger than the angle, and of an angle."""
     high, low = exact_sum_ordered(base, angle)
     return high + (low + (base_low + rest))
 
 
 def _half_angle(x: Real) -> tuple[Real, Real, Condition]:
-    """asin(|x|) for |x| <= 1/2, beyond asin(sqrt((1 - |x|) / 2)); as a sum, and whether it is beyond."""
-    a = abs(x)
-    beyond = a.compare(">", 0.5)
-    half = (1.0 - a) * 0.5
-    root = half.sqrt()
-    z = where(beyond, half, a * a)
-    t = where(beyond, root, a)
-    root_low = (-root).fma(root, half) / (root * 2.0 + _TINY_ROOT)
-    return t, (t * z).fma(by_horner(z, FAST_ASIN), where(beyond, root_low, 0.0)), beyond
+    return half_angle(x, lambda z: by_horner(z, FAST_ASIN), 2.0**-100)
 
 
 def asin(x: Real) -> Real:
     """The angle whose sine is x; error 0.70."""
     t, rest, beyond = _half_angle(x)
     high, low = NARROW_HALF_PI
-    far = _turned(t.like(high), t.like(low), t * -2.0, rest * -2.0)
+    far = _plus_quarter_turns(t.like(high), t.like(low), t * -2.0, rest * -2.0)
     return where(beyond, far, t + rest).with_sign_of(x)
 
 
@@ -53,7 +44,7 @@ def acos(x: Real) -> Real:
     base = where(beyond, where(negative, half_turn, zero), quarter_turn)
     base_low = where(beyond, where(negative, half_turn_low, zero), quarter_turn_low)
     factor = where(beyond, where(negative, -2.0, x.like(2.0)), where(negative, 1.0, x.like(-1.0)))
-    return _turned(base, base_low, t * factor, rest * factor)
+    return _plus_quarter_turns(base, base_low, t * factor, rest * factor)
 
 
 class _Angle(NamedTuple):
