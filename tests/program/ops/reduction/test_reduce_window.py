@@ -16,6 +16,7 @@ from nimblehlo import Options, execute
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.ops.framework.declaration import Op
 from nimblehlo.program.ops.reduction import reduce_window as window
+from nimblehlo.program.ops.reduction import select_and_scatter_numpy
 from nimblehlo.program.ops.reduction.cumulative import SCAN_BLOCK, SCAN_GROUP
 from nimblehlo.program.ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
 from nimblehlo.program.ops.reduction.window_geometry import Window, overlap
@@ -320,6 +321,43 @@ def test_select_and_scatter(layout: Any, direction: str, operation: str, ties: b
     prefers = {"GE": np.greater_equal, "LT": np.less}[direction]
     wanted = expected_scatter(operand, source, np.float32(0.5), windows, prefers, getattr(np, operation))
     assert result.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+@pytest.mark.parametrize("name", ["i8", "bf16", "f32", "f64"])
+def test_select_and_scatter_takes_some_rows_at_a_time(
+    name: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = [Window(1), Window(2, 2, -1, 2), Window(3, 1, 3, 0)]
+    shape = (5, 4, 3)
+    counts = [window.count(size) for size, window in zip(shape, windows, strict=True)]
+    monkeypatch.setattr(select_and_scatter_numpy, "_ELEMENTS_PER_CHUNK", rows * 12)
+    operand = (elements(shape, name) * 3 % 5).astype(ELEMENT_TYPES[name].dtype)
+    source = elements(counts, name)
+    text = select_and_scatter(
+        tensor(shape, name),
+        tensor(counts, name),
+        tensor(shape, name),
+        comparing("GE", name),
+        combining("maximum", name),
+        tensor((), name),
+        window_dimensions=[w.size for w in windows],
+        window_strides=[w.stride for w in windows],
+        padding=[(w.low, w.high) for w in windows],
+    )
+    init_value = operand.dtype.type(0)
+    (result,) = evaluate(text, operand, source, init_value)
+    wanted = expected_scatter(operand, source, init_value, windows, np.greater_equal, max)
+    assert result.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "f2", "f4", "i8", "c8", "c16"])
+def test_elements_are_replaced_where_a_mask_says(dtype: str) -> None:
+    target, values = np.arange(12).astype(dtype).reshape(3, 4), np.arange(24)[::-2].astype(dtype)
+    where = np.arange(12).reshape(3, 4) % 3 == 1
+    wanted = np.where(where, values.reshape(3, 4), target)
+    select_and_scatter_numpy._replace(target, values.reshape(3, 4), where)
+    assert target.tobytes() == wanted.tobytes()
 
 
 def test_select_and_scatter_promotes() -> None:

@@ -127,7 +127,7 @@ def test_one_input(values: list[float], direction: str, total: bool) -> None:
     assert found.tobytes() == wanted.tobytes()
 
 
-@pytest.mark.parametrize("name", ["i1", "i2", "i4", "i8", "i64", "ui4", "ui8", "ui64"])
+@pytest.mark.parametrize("name", ["i1", "i2", "i4", "i8", "i32", "i64", "ui4", "ui8", "ui32", "ui64"])
 @pytest.mark.parametrize("direction", ["LT", "GT"])
 def test_integers(name: str, direction: str) -> None:
     element_type = ELEMENT_TYPES[name]
@@ -152,6 +152,18 @@ def test_dimensions(dimension: int) -> None:
     operand = np.random.default_rng(6).permutation(60).reshape(3, 4, 5).astype("f")
     text = sort([tensor(operand.shape)], [tensor(operand.shape)], comparing("LT"), dimension)
     np.testing.assert_array_equal(evaluate(text, operand)[0], np.sort(operand, axis=dimension))
+
+
+@pytest.mark.parametrize("dimension", [0, 1, 2])
+@pytest.mark.parametrize("name", ["i8", "ui16", "i32", "ui32", "f32", "i64"])
+def test_equal_elements_keep_their_order_along_a_dimension(name: str, dimension: int) -> None:
+    dtype = ELEMENT_TYPES[name].dtype
+    values = np.random.default_rng(7).integers(-2, 2, (3, 40, 5)).astype(dtype)
+    positions = np.arange(values.size, dtype="i").reshape(values.shape)
+    types = [tensor(values.shape, name), tensor(values.shape, "i32")]
+    _, order = evaluate(sort(types, types, comparing("LT", name, ["i32"]), dimension), values, positions)
+    wanted = np.take_along_axis(positions, np.argsort(values, dimension, "stable"), dimension)
+    np.testing.assert_array_equal(order, wanted)
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (3, 0), (0, 3)])
