@@ -77,8 +77,12 @@ class PeakMemory:
                 self.of_both = max(self.of_both, children + kilobytes(_PROCESS / "status", "VmRSS:"))
 
     def kilobytes(self) -> int:
-        """The peak: the kernel's of this process, or a larger sample that child processes are part of."""
-        return max(kilobytes(_PROCESS / "status", "VmHWM:"), self.of_both)
+        """The peak: the kernel's of this process, or a larger sample that child processes are part of.
+
+        It is at least what is resident now, since the kernel's is not exact.
+        """
+        self.of_both = max(self.of_both, kilobytes(_PROCESS / "status", "VmHWM:"), resident())
+        return self.of_both
 
 
 def added(system: str, folder: Path, seconds: float) -> dict[str, int]:
@@ -93,10 +97,11 @@ def added(system: str, folder: Path, seconds: float) -> dict[str, int]:
     call()
     first = peak.kilobytes() - before
     warm_up(call, seconds, MIN_CALLS)
+    steady = resident() - before
     figures = {
         "first": first,
-        "peak": peak.kilobytes() - before,
-        "steady": resident() - before,
+        "peak": max(steady, peak.kilobytes() - before),
+        "steady": steady,
         "steady_anonymous": kilobytes(_PROCESS / "smaps_rollup", "Anonymous:") - anonymous,
         "compilers": peak.of_children,
     }
