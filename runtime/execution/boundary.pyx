@@ -16,7 +16,6 @@ from .executor import Donated, Runner, donated
 from ..compiler.float_errors import ERRSTATE, ignoring_float_errors
 from ..kernels.launch.free_memory import MIN_CHECKED_BYTES as _MIN_CHECKED_BYTES, shortage_of
 from .memory import idle_bytes, limited, run_with
-from .timed_calls import Abandoned, call_until
 from ..types import TokenType, TupleType, TupleValue
 
 cnp.import_array()
@@ -192,6 +191,8 @@ cdef class ProgramCall:
 
     cdef list _results_until(self, object limits, tuple arguments):
         """The results of a run on a thread that may be abandoned."""
+        from .timed_calls import Abandoned, call_until  # most programs have no deadline
+
         try:
             return call_until(limits.deadline, partial(self._results_from_copies, arguments, limits))
         except Abandoned:
