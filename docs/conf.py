@@ -35,13 +35,16 @@ suppress_warnings = ["myst.xref_missing"]
 
 MIN_PROSE = 40
 """Characters from which a cell of a table is prose, which the style lets wrap."""
+MIN_LONG_PROSE = 160
+"""Characters from which prose gets wider lines: rows would be taller than a window."""
 
 
 def mark_prose(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Give cells of prose a class: only their text tells them from cells of numbers."""
     for cell in doctree.findall(nodes.entry):
-        if len(cell.astext()) >= MIN_PROSE:
-            cell["classes"].append("prose")
+        length = len(cell.astext())
+        if length >= MIN_PROSE:
+            cell["classes"] += ["prose", "long"] if length >= MIN_LONG_PROSE else ["prose"]
 
 
 def setup(app: Sphinx) -> None:

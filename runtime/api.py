@@ -445,30 +445,39 @@ class Executable(DirectCall):
         Raises:
             ValueError: for another `what`, or more than two runs.
         """
-        if what == "passes" and self._sanitizer is not None:
-            return "The sanitizer runs the program as it was given, without optional passes."
         if html:
             return self._page(runs or {})
+        sections = self.explain_sections(what)
+        return "\n\n".join(f"{heading}\n{text}" if heading else text for heading, text in sections)
+
+    def explain_sections(self, what: str = "all") -> list[tuple[str, str]]:
+        """The headings and texts of what `explain` returns; the program after each pass has the heading "".
+
+        Raises:
+            ValueError: for another `what`.
+        """
+        if what == "passes" and self._sanitizer is not None:
+            return [("", "The sanitizer runs the program as it was given, without optional passes.")]
         if what not in ("all", "source", "passes", "program", "plan"):
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'passes', 'program' or 'plan'")
         from .compiler.explanation import function_text, module_text, passes_text, why_not_fused
 
-        sections = (
-            [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
-        )
+        sections: list[tuple[str, str]] = []
+        if what in ("all", "source"):
+            sections.append(("Before specialization:", module_text(self._module)))
         for program in self._cached_programs():
             types = program.type.inputs[: len(self.input_types)]
             specialized = functools.partial(self._specialized_function, types)
             if what == "passes":
-                sections.append(passes_text(specialized, self.options))
+                sections.append(("", passes_text(specialized, self.options)))
             if what in ("all", "program"):
-                sections.append(f"After specialization:\n{function_text(program.function)}")
+                sections.append(("After specialization:", function_text(program.function)))
             if what in ("all", "plan"):
                 fused = self._sanitizer is None
                 why = why_not_fused(program.function, specialized, self.options) if fused else {}
                 plan = f"{self._semantics()}{program.explain(why)}"
-                sections.append(f"Plan of @{self._entry} : {program.type}\n{plan}")
-        return "\n\n".join(sections)
+                sections.append((f"Plan of @{self._entry} : {program.type}", plan))
+        return sections
 
     def _page(self, runs: Mapping[str, Profile | Mapping[str, Any]]) -> str:
         """The page of its plans with the times of some runs."""

@@ -3,7 +3,7 @@
     python tools/front_page.py
 
 Takes about a minute. Needs JAX: XLA:CPU is what NimbleHLO is compared with. Each picture is stored in
-docs/images; the third one depends on the machine, which it names.
+docs/images; the third one depends on the machine and the versions, which it names with the date.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ def draw_calls() -> Picture:
     picture.text(LEFT, base + 22, "0", "quiet")
     picture.text(RIGHT, base + 22, f"{SECONDS:.0f} s", "quiet", "end")
     processor, cores, _, _, _, *versions = machine().split(", ")
-    picture.text(LEFT, base + 48, f"{processor}, {cores}", "quiet")
+    picture.text(LEFT, base + 48, f"{date.today()}: {processor}, {cores}", "quiet")
     picture.text(LEFT, base + 72, ", ".join(versions), "quiet")
     return picture
 

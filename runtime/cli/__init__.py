@@ -15,10 +15,19 @@ from ..api import compile
 from ..errors import NimbleError
 from ..execution.array_files import result_lines, save_results
 from ..inspection.progress import Progress
-from ..inspection.tables import Style, Terminal, coloured, terminal, wrapped
+from ..inspection.tables import Style, terminal
 from ..kernels.launch.mpi_launcher import launched_ranks
 from . import accuracy, conformance, convert, diff, fuzz, judge, machine, profiling, reduce
-from .shared import add_open_behaviour, add_program, add_settings, add_wide, inputs_of, options_of, program_of
+from .shared import (
+    add_open_behaviour,
+    add_program,
+    add_settings,
+    add_wide,
+    inputs_of,
+    options_of,
+    print_wrapped,
+    program_of,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -135,6 +144,7 @@ def _add_schedules(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--json", metavar="FILE", help="store the report")
     command.add_argument("--plot", metavar="FILE", help="plot how far results spread (needs matplotlib)")
+    add_wide(command)
     command.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="auto")
     command.set_defaults(command=_explore, seed=0)
 
@@ -194,7 +204,7 @@ def _check(options: argparse.Namespace) -> int:
                 chunk = f" chunk {case.chunk}" if len(results) > 1 else ""
                 text = f"{case.status}: {case.file}{chunk}: {case.message}"
                 style: Style = "quiet" if case.status == "unsupported" else "bad"
-                print(coloured(_wrapped_lines(text, output), style, output), flush=True)
+                print_wrapped(text, output, style)
     progress.clear()
     if options.json:
         Path(options.json).write_text(
@@ -203,13 +213,8 @@ def _check(options: argparse.Namespace) -> int:
     passed = sum(case.status == "passed" for case in cases)
     has_passed = passed == len(cases) and bool(cases)
     style = "good" if has_passed else "bad"
-    print(coloured(f"{passed} passed, {len(cases) - passed} failed", style, output))
+    print_wrapped(f"{passed} passed, {len(cases) - passed} failed", output, style)
     return 0 if has_passed else 1
-
-
-def _wrapped_lines(text: str, output: Terminal) -> str:
-    """A text whose lines are wrapped where they do not fit the window."""
-    return "\n".join(part for line in text.splitlines() for part in wrapped(line, output))
 
 
 def _explore(options: argparse.Namespace) -> int:
@@ -229,7 +234,7 @@ def _explore(options: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise NimbleError(str(error)) from None
-    print(exploration)
+    print(exploration.table(terminal(options.wide)))
     if options.json:
         exploration.to_json(options.json)
     if options.plot:

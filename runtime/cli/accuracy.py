@@ -7,8 +7,18 @@ from typing import Any
 
 from ..api import compile
 from ..errors import NimbleError
+from ..inspection.tables import terminal
 from .model_explorer import add_model_explorer, store_bounds
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
+from .shared import (
+    add_open_behaviour,
+    add_program,
+    add_settings,
+    add_wide,
+    inputs_of,
+    options_of,
+    print_wrapped,
+    program_of,
+)
 
 
 def add(commands: Any) -> None:
@@ -26,6 +36,7 @@ def add(commands: Any) -> None:
     )
     add_model_explorer(command, "the bounds of the results in ulps")
     add_settings(command)
+    add_wide(command)
     add_open_behaviour(command)
     command.set_defaults(command=_accuracy)
 
@@ -40,7 +51,7 @@ def _accuracy(options: argparse.Namespace) -> int:
         computed = accuracy(module, inputs, entry=options.entry, draws=options.draws, options=settings)
     except ValueError as error:
         raise NimbleError(str(error)) from None
-    print(computed)
+    print_wrapped(str(computed), terminal(options.wide))
     if options.model_explorer:
         executable(*inputs)  # a program of unknown sizes has a plan once it has run
         store_bounds(options.model_explorer, executable, computed)

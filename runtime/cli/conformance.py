@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import NimbleError
+from ..inspection.tables import Style, Terminal, terminal
+from .shared import add_wide, print_wrapped
 
 if TYPE_CHECKING:
     from ..checks.conformance.report import Key, Report
@@ -56,6 +59,7 @@ def add(commands: Any) -> None:
     command.add_argument(
         "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: 1)"
     )
+    add_wide(command)
     command.set_defaults(command=_conformance)
 
 
@@ -65,6 +69,7 @@ def _conformance(options: argparse.Namespace) -> int:
     from ..checks.conformance.coverage import table
     from ..checks.conformance.page import write_page
     from ..checks.conformance.suite import FULL
+    from ..checks.conformance.verdicts import FAILURES
     from ..inspection.progress import Progress
 
     names = None if options.operations is None else [_full_name(one) for one in options.operations]
@@ -98,7 +103,7 @@ def _conformance(options: argparse.Namespace) -> int:
     )
     if progress is not None:
         progress.clear()
-    print(report.as_text(baseline), end="")
+    _print_report(report.as_text(baseline), terminal(options.wide), FAILURES)
     if options.json:
         report.write_json(Path(options.json))
     if options.junit:
@@ -106,6 +111,13 @@ def _conformance(options: argparse.Namespace) -> int:
     if options.html:
         write_page(report, Path(options.html))
     return 1 if report.failures(baseline) else 0
+
+
+def _print_report(text: str, output: Terminal, failures: Sequence[str]) -> None:
+    """Print the lines of a report, in colour those that begin with a verdict that is a failure."""
+    for line in text.splitlines():
+        style: Style = "bad" if line.partition(":")[0] in failures else ""
+        print_wrapped(line, output, style)
 
 
 def _write_archive(folder: Path, names: list[str] | None, level: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api import compile
-from ..inspection.tables import Style, coloured, terminal, wrapped
+from ..inspection.tables import terminal
 from .model_explorer import add_model_explorer, store_differences
 from .shared import (
     add_backend,
@@ -17,6 +17,7 @@ from .shared import (
     add_wide,
     inputs_of,
     options_of,
+    print_wrapped,
     program_of,
 )
 
@@ -57,9 +58,7 @@ def _diff(options: argparse.Namespace) -> int:
         every_operation=options.every_operation,
     )
     output = terminal(options.wide)
-    for line in str(report).splitlines():
-        style: Style = "bad" if report.differs else "good"
-        print("\n".join(coloured(part, style, output) for part in wrapped(line, output)))
+    print_wrapped(str(report), output, "bad" if report.differs else "good")
     if options.every_operation and report.table().rows:
         print("\n".join(["", *report.table().lines(output)]))
     if options.model_explorer:

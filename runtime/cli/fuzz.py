@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .shared import add_backend
+from ..inspection.tables import terminal
+from .shared import add_backend, print_wrapped
 
 if TYPE_CHECKING:
     from ..checks.fuzzing.report import FuzzReport
@@ -71,7 +72,7 @@ def _fuzz(options: argparse.Namespace) -> int:
     progress.clear()
     if options.report:
         Path(options.report).write_text(report.as_markdown(), encoding="utf-8")
-        print(report.summary())
+        print_wrapped(report.summary(), terminal())
     else:
         print(report.as_markdown(), end="")
     return 1 if report.findings else 0

@@ -9,7 +9,17 @@ from typing import Any
 
 from ..api import compile
 from ..errors import NimbleError
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
+from ..inspection.tables import terminal
+from .shared import (
+    add_open_behaviour,
+    add_program,
+    add_settings,
+    add_wide,
+    inputs_of,
+    options_of,
+    print_wrapped,
+    program_of,
+)
 
 
 def add(commands: Any) -> None:
@@ -44,6 +54,7 @@ def add(commands: Any) -> None:
         help="the time in which each such program is made smaller (default: 120 s)",
     )
     add_settings(command)
+    add_wide(command)
     add_open_behaviour(command)
     command.set_defaults(command=_judge)
 
@@ -72,8 +83,9 @@ def _judge(options: argparse.Namespace) -> int:
         options=settings,
         seconds=options.timeout,
     )
+    output = terminal(options.wide)
     for index, one in enumerate(judged):
-        print(one)
+        print_wrapped(str(one), output, "bad" if one.verdict in FAILURES else "good")
         if options.output and one.program is not None:
             folder = Path(options.output) / str(index)
             one.save(folder)

@@ -109,10 +109,16 @@ def _explain(options: argparse.Namespace) -> int:
         return 0
     output = terminal(options.wide)
     if options.what == "plan" and output.width is not None:
-        print("\n\n".join("\n".join(_plan_lines(*each, output)) for each in executable.plan_tables()))
+        shown = [_plan_lines(*each, output) for each in executable.plan_tables()]
     else:
-        print("\n".join(fitted(line, output) for line in executable.explain(options.what).splitlines()))
+        shown = [_section_lines(*each, output) for each in executable.explain_sections(options.what)]
+    print("\n\n".join(map("\n".join, shown)))
     return 0
+
+
+def _section_lines(heading: str, text: str, output: Terminal) -> list[str]:
+    lines = [fitted(line, output) for line in text.splitlines()]
+    return [coloured(fitted(heading, output), "head", output), *lines] if heading else lines
 
 
 def _plan_lines(heading: str, table: Table, output: Terminal) -> list[str]:

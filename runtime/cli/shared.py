@@ -12,6 +12,7 @@ from typing import Any
 from ..api import Executable, load
 from ..errors import ExecutionError, NimbleError, counted
 from ..execution.array_files import load_inputs, random_inputs
+from ..inspection.tables import Style, Terminal, coloured, wrapped
 from ..options import FUNCTIONS, LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from ..program.ir import Module
 
@@ -84,10 +85,16 @@ def add_settings(command: argparse.ArgumentParser) -> None:
 
 
 def add_wide(command: argparse.ArgumentParser) -> None:
-    """Add the option of commands that print tables."""
+    """Add the option of commands whose lines fit the window."""
     command.add_argument(
         "--wide", action="store_true", help="print whole lines on a terminal, however wide its window is"
     )
+
+
+def print_wrapped(text: str, output: Terminal, style: Style = "") -> None:
+    """Print lines of text, each wrapped where it does not fit the window."""
+    for line in text.splitlines():
+        print("\n".join(coloured(part, style, output) for part in wrapped(line, output)), flush=True)
 
 
 def add_open_behaviour(command: argparse.ArgumentParser) -> None:

@@ -34,7 +34,8 @@ _STYLE: Final = """<style>
 .nimblehlo .right { text-align: right; }
 .nimblehlo .bad { color: color-mix(in srgb, #d93025 70%, currentcolor); font-weight: 600; }
 .nimblehlo .good { color: color-mix(in srgb, #1e8e3e 70%, currentcolor); }
-.nimblehlo .quiet { opacity: .75; } .nimblehlo p { margin: .2em 0; }
+.nimblehlo .quiet { opacity: .75; }
+.nimblehlo p { margin: .2em 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 </style>"""
 
 
@@ -215,7 +216,11 @@ def wrapped(text: str, output: Terminal) -> list[str]:
         return [text]
     indent = text[: len(text) - len(text.lstrip())]
     return textwrap.wrap(
-        text.lstrip(), output.width, initial_indent=indent, subsequent_indent=f"{indent}  "
+        text.lstrip(),
+        output.width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,  # paths remain whole
     ) or [""]
 
 
@@ -224,13 +229,21 @@ def coloured(text: str, style: Style | Literal["head"], output: Terminal) -> str
     return f"{_ESCAPES[style]}{text}{_RESET}" if style and output.colour else text
 
 
-def report_html(title: str, lines: Sequence[str] = (), *tables: Table) -> str:
-    """A report for a notebook: a title, lines of text and tables.
+def report_html(
+    title: str, lines: Sequence[str] = (), *tables: Table, closing_lines: Sequence[str] = ()
+) -> str:
+    """A report for a notebook: a title, lines of text, tables, and lines below them.
 
     Args:
-        title, lines: texts, which are escaped.
-        tables: what follows them.
+        title, lines, closing_lines: texts, which are escaped.
+        tables: what stands between the lines.
     """
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
     shown = "".join(table.html() for table in tables)
-    return f'{_STYLE}<div class="nimblehlo"><p><b>{escape(title)}</b></p>{paragraphs}{shown}</div>'
+    return (
+        f'{_STYLE}<div class="nimblehlo"><p><b>{escape(title)}</b></p>{_paragraphs(lines)}{shown}'
+        f"{_paragraphs(closing_lines)}</div>"
+    )
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)

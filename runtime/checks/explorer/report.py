@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import UnsupportedError
-from ...inspection.tables import Column, Style, Table, report_html
+from ...inspection.tables import Column, Style, Table, Terminal, coloured, report_html, wrapped
 from ...program.ir import Module
 from ...program.ir.record import IdentityRecord, Record
 from ...types import INTEGER, Array, TensorType
@@ -139,11 +139,22 @@ class Exploration(IdentityRecord):
         return bool(self.failures) or any(result.depends for result in self.results)
 
     def __str__(self) -> str:
-        return "\n".join([_summary(self), *results_table(self).lines(), *_details(self)])
+        return self.table()
+
+    def table(self, output: Terminal = Terminal()) -> str:  # noqa: B008 (records do not change)
+        """A summary, a table of the results, and below it schedules and responsible operations.
+
+        Args:
+            output: the width that its lines fit, and whether they are coloured.
+        """
+        style: Style = "bad" if self.depends else "good"
+        summary = [coloured(line, style, output) for line in wrapped(_summary(self), output)]
+        details = [line for text in _details(self) for line in wrapped(text, output)]
+        return "\n".join([*summary, *results_table(self).lines(output), *details])
 
     def _repr_html_(self) -> str:
         """The report for a notebook."""
-        return report_html(_summary(self), (), results_table(self)) + report_html("", list(_details(self)))
+        return report_html(_summary(self), (), results_table(self), closing_lines=list(_details(self)))
 
     def as_dict(self) -> dict[str, Any]:
         """Everything except arrays and modules, in the form of JSON."""
@@ -215,7 +226,16 @@ def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
     axes.set_ylabel("value - baseline", fontsize="small")
 
 
-_HEADINGS: Final = ("result", "type", "depends", "elements", "first", "values", "distance", "largest")
+_COLUMNS: Final = (
+    Column("result"),
+    Column("type", shrinks=True),
+    Column("depends"),
+    Column("elements", rank=1),
+    Column("first", rank=5),
+    Column("values", shrinks=True, least=24, rank=4),
+    Column("distance", rank=3),
+    Column("largest", rank=2),
+)
 
 
 def _summary(exploration: Exploration) -> str:
@@ -231,9 +251,8 @@ def _summary(exploration: Exploration) -> str:
 
 def results_table(exploration: Exploration) -> Table:
     """A row for each result."""
-    columns = [Column(title, shrinks=title in ("type", "values")) for title in _HEADINGS]
     styles: list[Style] = ["bad" if result.depends else "" for result in exploration.results]
-    return Table(columns, list(map(_row, exploration.results)), styles)
+    return Table(_COLUMNS, list(map(_row, exploration.results)), styles)
 
 
 def _details(exploration: Exploration) -> Iterator[str]:

@@ -130,7 +130,8 @@ class FuzzReport:
     def _repr_html_(self) -> str:
         """The counts and the findings for a notebook."""
         titles = ("programs", "finding", "first seed", "why")
-        columns = [Column(title, right=title in ("programs", "first seed")) for title in titles]
+        numbers = ("programs", "first seed")
+        columns = [Column(one, right=one in numbers, shrinks=one not in numbers) for one in titles]
         rows = [
             (str(one.count), one.title, str(one.seed), one.explanation or one.detail)
             for one in sorted(self.findings.values(), key=lambda one: -one.count)

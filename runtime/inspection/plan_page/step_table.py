@@ -10,7 +10,7 @@ from ..tables import STEP_COLUMNS, Column, Table
 
 def plan_table(plan: Plan) -> Table:
     """A row for each step, those of regions after the step that has them."""
-    columns = (*STEP_COLUMNS, Column("how"), Column("why", shrinks=True, least=16))
+    columns = (*STEP_COLUMNS, Column("how"), Column("why", shrinks=True, least=25))
     return Table(columns, list(_rows(plan, "")))
 
 

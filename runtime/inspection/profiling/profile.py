@@ -127,8 +127,12 @@ class Profile:
             output: the width that its lines fit, and whether they are coloured.
         """
         program, *sentences = self.summary()
-        summary = [fitted(program, output), *chain.from_iterable(wrapped(text, output) for text in sentences)]
-        return "\n".join([*summary, "", *self.steps_table(rows).lines(output), *self._rest_lines(rows)])
+        summary, rest = (
+            chain.from_iterable(wrapped(text, output) for text in texts)
+            for texts in (sentences, self._rest_lines(rows))
+        )
+        table = self.steps_table(rows).lines(output)
+        return "\n".join([fitted(program, output), *summary, "", *table, *rest])
 
     def summary(self) -> list[str]:
         """The program, its calls and the machine, a line for each."""
@@ -164,7 +168,7 @@ class Profile:
         """
         ranks = {"time": 0, "%": 1, "calls": 5, "a call": 6, "GB/s": 7, "share": 3}
         columns = [Column(title, right=True, rank=rank) for title, rank in ranks.items()]
-        columns += [*STEP_COLUMNS, Column("how", shrinks=True, least=16)]
+        columns += [*STEP_COLUMNS, Column("how", shrinks=True, least=22)]
         columns += [Column("at", shrinks=True, least=16, rank=4)]
         return Table(columns, [self._row(step) for step in self.slowest(rows)])
 

@@ -131,7 +131,8 @@ class Findings(Sequence[Finding]):
     def _repr_html_(self) -> str:
         """The findings for a notebook."""
         names = ("check", "operation", "what", "elements", "at")
-        columns = [Column(name, right=name == "elements") for name in names]
+        prose = ("what", "at")
+        columns = [Column(name, right=name == "elements", shrinks=name in prose) for name in names]
         rows = [
             (one.check, one.operation, one.message, str(one.count), one.source or one.location)
             for one in self._findings

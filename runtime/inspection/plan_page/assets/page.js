@@ -84,7 +84,9 @@ class Page {
   showPlan(index) {
     if (!DATA.plans.length) {
       find("figures").textContent = "The program has unknown sizes: it has a plan for each combination of sizes that it was called with.";
+      find("tools").hidden = true; // there are no steps to find
       this.showProgram();
+      this.setView("program");
       return;
     }
     this.plan = prepared(DATA.plans[index]);
