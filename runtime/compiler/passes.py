@@ -168,6 +168,14 @@ PASSES: Final = (
         promises="scatters read the components of their index vectors, which need no array",
     ),
     Pass(
+        "combine-pairs",
+        "fuse",
+        "plan.fusion_passes.combine_pairs",
+        needs="reductions in the default order",
+        promises="reductions over a short last dimension and others combine pairs first, elementwise",
+        operation="stablehlo.reduce",
+    ),
+    Pass(
         "fuse-rows",
         "fuse",
         "plan.fusion_passes.fuse_rows",

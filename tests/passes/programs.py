@@ -64,6 +64,16 @@ def maxima_of_cells(x: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.full((20, 20), -jnp.inf).at[cell].max(x + y)
 
 
+def means_of_groups(x: jax.Array) -> jax.Array:
+    """Means of groups of features, as of a group normalization."""
+    return x.reshape(2, 64, 16, 4).mean((1, 3))
+
+
+def variances_of_groups(x: jax.Array) -> jax.Array:
+    """Variances of groups of features."""
+    return x.reshape(2, 64, 32, 2).var((1, 3))
+
+
 def statistics_of_columns(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Mean and variance along the first dimension."""
     return x.mean(0), jnp.square(x - x.mean(0)).mean(0)
@@ -146,6 +156,8 @@ PROGRAMS: Final = {
         _program(maxima_of_columns, normal(512, 300)),
         _program(histogram_of_pairs, normal(20000), normal(20000, seed=1)),
         _program(maxima_of_cells, normal(20000), normal(20000, seed=1)),
+        _program(means_of_groups, normal(2, 64, 64)),
+        _program(variances_of_groups, normal(2, 64, 64)),
         _program(statistics_of_columns, normal(3000, 50)),
         _program(norm_of_differences, normal(300, 400), normal(300, 400, seed=1)),
         _program(gradient_of_gelu, *_GRADIENT),

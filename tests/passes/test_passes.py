@@ -25,6 +25,7 @@ SAMPLE: Final = {
     "reduce-before-transposing": ("sums_of_channels", "maxima_of_columns"),
     "update-late": ("dynamic_slices", "scatter_unique"),
     "split-scatter-indices": ("histogram_of_pairs", "maxima_of_cells"),
+    "combine-pairs": ("means_of_groups", "variances_of_groups"),
     "fuse-rows": ("layer_norm", "causal_attention", "sums_and_products"),
     "fuse-reductions": ("statistics_of_columns", "norm_of_differences"),
     "fuse-elementwise": ("activations", "image_resize", "scatter_columns"),

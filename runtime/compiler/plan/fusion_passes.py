@@ -23,7 +23,7 @@ from ..loops.native_code import has_small_arrays
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.framework.cleanup import remove_dead_code
-from ..specialize.rewrites.registry import split_scatter_indices
+from ..specialize.rewrites.registry import combine_pairs_first, split_scatter_indices
 from .choice import may_launch
 
 if TYPE_CHECKING:
@@ -123,6 +123,13 @@ def split_indices(state: Fusing) -> None:
     if state.has_default_ordering:
         for body in state.function.bodies:
             split_scatter_indices(body, _is_small_scatter)
+
+
+def combine_pairs(state: Fusing) -> None:
+    """Combine pairs along short last dimensions elementwise, before reductions over other dimensions."""
+    if state.has_default_ordering:
+        for body in state.function.bodies:
+            combine_pairs_first(body)
 
 
 def fuse_rows(state: Fusing) -> None:

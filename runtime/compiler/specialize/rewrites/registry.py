@@ -210,6 +210,14 @@ def split_scatter_indices(region: Region, is_small_scatter: Callable[[Op], bool]
         _run(region, {**TENSOR_REWRITES, "stablehlo.scatter": (split,)}, Budget())
 
 
+def combine_pairs_first(region: Region) -> None:
+    """Combine adjacent elements first in reductions over a short last dimension and others, in place."""
+    from .paired_reductions import combine_pairs_first, is_paired
+
+    if any(is_paired(operation) for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, "stablehlo.reduce": (combine_pairs_first,)}, Budget())
+
+
 def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:
     """Pass over a region until nothing changes."""
     for _ in range(MAX_PASSES):

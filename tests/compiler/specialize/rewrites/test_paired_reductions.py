@@ -1,0 +1,84 @@
+"""Reductions over a short last dimension and others: adjacent elements first, with the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.compiler.specialize.rewrites import paired_reductions
+from tests.support.running import run_every_way, same_bits
+
+
+def program(
+    shape: tuple[int, ...],
+    reduced: tuple[int, ...],
+    name: str = "add",
+    element: str = "f32",
+    initial: str = "0.5",
+) -> str:
+    operand = f"tensor<{'x'.join(map(str, shape))}x{element}>"
+    kept = "x".join(str(size) for d, size in enumerate(shape) if d not in reduced)
+    return f"""func.func @main(%x: {operand}) -> tensor<{kept}x{element}> {{
+  %0 = stablehlo.constant dense<{initial}> : tensor<{element}>
+  %1 = stablehlo.reduce(%x init: %0) applies stablehlo.{name} across dimensions = {list(reduced)}
+    : ({operand}, tensor<{element}>) -> tensor<{kept}x{element}>
+  return %1 : tensor<{kept}x{element}>
+}}
+"""
+
+
+def is_rewritten(text: str, options: Options | None = None) -> bool:
+    return "stablehlo.slice" in nimblehlo.compile(text, options=options).explain("passes")
+
+
+@pytest.mark.parametrize("inner", [*paired_reductions.PAIRED_SIZES])
+@pytest.mark.parametrize(
+    ("outer", "reduced"),
+    [((2, 33, 17), (1, 3)), ((33, 17), (0, 2)), ((2, 5, 7, 19), (1, 2, 4)), ((31, 2, 70), (0, 3))],
+)
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum"])
+def test_the_bits_are_those_of_the_reduction(
+    outer: tuple[int, ...],
+    reduced: tuple[int, ...],
+    inner: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paired_reductions, "MIN_ELEMENTS", 1)
+    text = program((*outer, inner), reduced, name)
+    assert is_rewritten(text)
+    values = np.random.default_rng(0).standard_normal((*outer, inner), np.float32)
+    values.flat[[3, 100, 200]] = np.nan, np.inf, -0.0
+    (expected,) = nimblehlo.execute(text, [values], options=Options(reference=True))
+    (result,) = run_every_way(text, values)
+    assert same_bits(result, expected)
+
+
+def test_integers() -> None:
+    text = program((64, 32, 4), (0, 2), element="i32", initial="7")
+    values = np.random.default_rng(0).integers(-(1 << 31), 1 << 31, (64, 32, 4)).astype(np.int32)
+    assert is_rewritten(text)
+    (result,) = nimblehlo.execute(text, [values], options=Options(compile="eager"))
+    np.testing.assert_array_equal(result, values.sum((0, 2), dtype=np.int32) + np.int32(7))
+
+
+@pytest.mark.parametrize(
+    ("shape", "reduced"),
+    [
+        ((64, 32, 3), (0, 2)),  # no power of two
+        ((64, 32, 16), (0, 2)),  # rows of their own are faster
+        ((64, paired_reductions.MIN_KEPT - 1, 8), (0, 2)),
+        ((64, 32, 4), (2,)),  # rows
+        ((64, 32, 4), (1, 2)),  # nothing is kept between the reduced dimensions
+        ((paired_reductions.MIN_ELEMENTS // 32 - 1, 16, 2), (0, 2)),
+    ],
+)
+def test_other_reductions_stay(shape: tuple[int, ...], reduced: tuple[int, ...]) -> None:
+    assert not is_rewritten(program(shape, reduced))
+
+
+def test_other_trees_stay() -> None:
+    text = program((64, 32, 4), (0, 2))
+    assert is_rewritten(text) and not is_rewritten(text, Options(reduction_tree="balanced"))
