@@ -51,13 +51,33 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     """
     assert function.body is not None
     fuse_operations(function, options)
-    callees = {callee.name: callee for callee in function.callees}
-    plan = _Lowering(options, choose, callees).lower_region(function.body, ())
+    plan = _Lowering(options, choose, function).lower_region(function.body, ())
     implementations = [step.implementation for step in all_steps(plan)]
     tiered = tierings(implementations)
     share_profiles(tiered, [one for one in implementations if isinstance(one, ProfiledLoop)])
     start_expected_compilations(tiered)
     return plan
+
+
+def constant_arguments(function: Function) -> frozenset[Value]:
+    """The arguments of a function's callees that are constants in all calls."""
+    arguments = {callee.name: callee.body.block.arguments for callee in function.callees if callee.body}
+    calls = [each for body in function.bodies for each in body.walk() if each.name == Call.name]
+    pairs = [
+        pair
+        for call in calls
+        for pair in zip(arguments[str(call.attributes["callee"])], call.operands, strict=True)
+    ]
+    constant = {argument for argument, _ in pairs}
+    while True:
+        varying = {
+            argument
+            for argument, operand in pairs
+            if argument in constant and operand.constant_value is None and operand not in constant
+        }
+        if not varying:
+            return frozenset(constant)
+        constant -= varying
 
 
 class _Slots(dict[Value, int]):
@@ -82,10 +102,11 @@ class _Slots(dict[Value, int]):
 class _Lowering:
     """Lowers regions, outermost first."""
 
-    def __init__(self, options: Options, choose: Choose, callees: Mapping[str, Function]) -> None:
+    def __init__(self, options: Options, choose: Choose, function: Function | None = None) -> None:
         self.options = options
         self.choose = choose
-        self.callees = callees
+        self.callees = {callee.name: callee for callee in function.callees} if function else {}
+        self.constant_arguments = constant_arguments(function) if function else frozenset()
         self.ordering = options.ordering
         self.called: dict[str, Plan] = {}
         self.shared_steps: dict[tuple[Any, ...], Step] = {}
@@ -156,6 +177,12 @@ class _Lowering:
             return cached.copied_to(operands, results, operation.location, (operation,))
         view = Op.of(operation)
         view.ordering = self.ordering
+        if self.constant_arguments:
+            view.constant_arguments = [
+                number
+                for number, value in enumerate(operation.operands)
+                if value in self.constant_arguments
+            ]
         step = self.new_step(view, slots)
         is_uncompiled = self.choose is choose and step.implementation.kind in UNCOMPILED
         if is_uncompiled and _is_determined_by_types(view):
@@ -220,7 +247,7 @@ class _Lowering:
         if isinstance(view, StepFusion):
             # A native loop compiles its regions as a whole, not their steps.
             options = replace(self.options, compile="never")
-            return {"body": _Lowering(options, self.choose, {}).lower_region(view.body, captures)}
+            return {"body": _Lowering(options, self.choose).lower_region(view.body, captures)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
         self.enclosing.append(implementation)
         for declared in view.declared_regions:

@@ -38,6 +38,8 @@ _MIN_UNBATCHED_MULTIPLICATIONS: Final = 1 << 18
 """Minimum multiplications of a product of float matrices on threads; the reference computes smaller
 products."""
 _MIN_BATCH: Final = 4
+_MAX_CONSTANTS: Final = 256
+"""Maximum number of constants of which copies are kept for one operation of an outlined function."""
 _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 """Minimum output features of a group for which the matrix unit convolves integers."""
 
@@ -154,7 +156,7 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
 
         (_, rows, k), (_, _, columns) = shapes
         if not is_vector and _packs_rhs_once(view, rows, k):
-            return _bound(view, ConstantProduct(threads), threads)
+            return _by_constant(view, lambda: _bound(view, ConstantProduct(threads), threads))
         return _bound(view, fastest_matmul(rows, k, columns, threads), threads)
 
     return KernelImplementation(prepare, "GEMV" if is_vector else "blocked GEMM", True)
@@ -164,8 +166,34 @@ def _packs_rhs_once(view: Contraction, rows: int, k: int) -> bool:
     """Whether rhs is a constant matrix that is packed once for all calls."""
     from ....kernels.matmul.matmul import packs_once
 
-    is_constant = constant_operand(view.operation, 1) is not None
-    return is_constant and not view.rhs_batching_dimensions and bool(packs_once(rows, k))
+    return _is_rhs_constant(view) and not view.rhs_batching_dimensions and bool(packs_once(rows, k))
+
+
+def _is_rhs_constant(view: Contraction | Convolution) -> bool:
+    """Whether rhs is a constant, or an argument for which each call of an outlined function has one."""
+    return constant_operand(view.operation, 1) is not None or 1 in view.constant_arguments
+
+
+def _by_constant(view: Contraction | Convolution, make: Callable[[], Runnable]) -> Runnable:
+    """What `make` gives for each constant rhs: a function of lhs and rhs that keeps a packed copy of rhs.
+
+    Calls of an outlined function share its steps, and each passes constants of its own.
+    """
+    if 1 not in view.constant_arguments:
+        return make()
+    functions: dict[int, tuple[Array, Runnable]] = {}
+
+    def run(lhs: Array, rhs: Array) -> Array:
+        entry = functions.get(id(rhs))
+        if entry is None:
+            if len(functions) >= _MAX_CONSTANTS:
+                functions.clear()
+            # The reference keeps the id from being given to another array.
+            entry = functions[id(rhs)] = rhs, make()
+        result: Array = entry[1](lhs, rhs)
+        return result
+
+    return run
 
 
 def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
@@ -211,16 +239,9 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         _depthwise_kernel(view, windows, view.conversions[-1].dtype, threads) if view.is_depthwise else None
     )
     if depthwise is None:
-        from ....program.ops.contraction.convolution_algorithms import is_winograd, native_convolution
+        from ....program.ops.contraction.convolution_algorithms import is_winograd
 
-        convolve_by_loops = native_convolution(
-            view,
-            windows,
-            view.lhs.shape,
-            view.rhs.shape,
-            threads,
-            is_rhs_constant=constant_operand(view.operation, 1) is not None,
-        )
+        convolve_by_loops = _convolution_by_loops(view, windows, threads)
         if convolve_by_loops is not None:
             uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
             reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "direct convolution"
@@ -238,6 +259,25 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
     return KernelImplementation(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
+
+
+def _convolution_by_loops(
+    view: Convolution, windows: Sequence[Window], threads: int | None
+) -> Runnable | None:
+    """The convolution by loops that multiply windows with rhs; None if there are none."""
+    from ....program.ops.contraction.convolution_algorithms import native_convolution
+
+    arguments = view, windows, view.lhs.shape, view.rhs.shape, threads
+    convolve: Runnable | None = native_convolution(*arguments)
+    if convolve is None or not _is_rhs_constant(view):
+        return convolve
+
+    def convolve_by_constant() -> Runnable:
+        function = native_convolution(*arguments, is_rhs_constant=True)
+        assert function is not None
+        return function
+
+    return _by_constant(view, convolve_by_constant)
 
 
 def _depthwise_kernel(

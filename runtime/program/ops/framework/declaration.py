@@ -28,7 +28,7 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import new_class
 from typing import Any, ClassVar, Final, Self, TypeVar
 
@@ -117,6 +117,10 @@ class Op(Facts):
 
     ordering: Ordering = Ordering()
     """The evaluation order where the specification leaves it open; a plan sets it from its options."""
+
+    constant_arguments: Collection[int] = ()
+    """The operands that are arguments of an outlined function for which each call has a constant of its own;
+    a plan sets it."""
 
     def __init_subclass__(
         cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo import Options
 from nimblehlo.api import Executable
+from nimblehlo.compiler.plan.implementations import contraction_kernels
+from nimblehlo.compiler.plan.lowering import constant_arguments
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.compiler.specialize.outlining import repeated_subgraphs
+from nimblehlo.kernels.matmul import matmul
 from nimblehlo.program.frontend import parse
 from nimblehlo.program.ir import Function
 from nimblehlo.program.ops.framework.verify import verify
@@ -158,6 +162,50 @@ def test_constants_and_broadcasts_are_outlined() -> None:
     types = [str(argument.type) for argument in callee.body.block.arguments]
     assert sorted(types) == sorted([ROW, SQUARE, SQUARE]), types
     assert {"constant", "broadcast_in_dim"} <= set(names(callee))
+
+
+@pytest.mark.parametrize("most", [2, 256])
+def test_each_call_packs_its_own_constant(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers share their steps; the weights that they are called with are constants."""
+    monkeypatch.setattr(contraction_kernels, "_MAX_CONSTANTS", most)
+    rows, weights = "tensor<16x256xf32>", "tensor<256x256xf32>"
+    lines = [f"%w{n} = stablehlo.constant dense<{(n + 1) * 1e-3:e}> : {weights}" for n in range(6)]
+    x = "%x"
+    for number in range(6):
+        lines += [
+            f"%p{number} = stablehlo.dot_general {x}, %w{number}, contracting_dims = [1] x [0]"
+            f" : ({rows}, {weights}) -> {rows}",
+            f"%t{number} = stablehlo.tanh %p{number} : {rows}",
+            f"%s{number} = stablehlo.add %t{number}, {x} : {rows}",
+            f"%x{number} = stablehlo.sine %s{number} : {rows}",
+        ]
+        x = f"%x{number}"
+    body = "\n".join(lines)
+    text = f"func.func @main(%x: {rows}) -> {rows} {{\n{body}\nreturn {x} : {rows}\n}}"
+    function = called(text)
+    (callee,) = function.callees
+    assert callee.body is not None
+    arguments = constant_arguments(function)
+    assert [str(each.type) for each in arguments] == [weights] and arguments < {*callee.body.block.arguments}
+    made: list[Any] = []
+    constant_product = matmul.ConstantProduct
+
+    def make(threads: int | None) -> Any:
+        made.append(constant_product(threads))
+        return made[-1]
+
+    monkeypatch.setattr(matmul, "ConstantProduct", make)
+    operand = np.random.default_rng(0).standard_normal((16, 256), np.float32)
+    expected = nimblehlo.execute(text, [operand], options=Options(reference=True))
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert all(same_bits(executable(operand)[0], expected[0]) for _ in range(3))
+    # Where no more are kept, each call of a layer packs its constant again.
+    assert len(made) == 6 if most > 6 else len(made) > 6
+
+
+def test_an_argument_is_constant_if_it_is_in_all_calls() -> None:
+    text, x = model(6)
+    assert not constant_arguments(called(text.module(x)))
 
 
 def test_one_value_may_be_shared_and_the_first_layer_s_own() -> None:
