@@ -46,8 +46,9 @@ _TRANSFER_SLEEP_SECONDS: Final = 1e-5
 pause, ranks that share processors block each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes
 0.05 s, with `sched_yield` in its place 0.17 s."""
 
-_LAST_MESSAGE_SECONDS: Final = 0.25
-"""The wait for the last messages of a rank that has ended."""
+_LAST_MESSAGE_POLLS: Final = 250
+"""Polls for the last messages of a rank that has ended, with a pause of `_MAX_SLEEP_SECONDS` after each. On a
+busy machine a time could pass without any poll."""
 
 _SPINS: Final = 100
 """Polls without a pause before a rank yields the processor."""
@@ -425,8 +426,7 @@ class MPITransport(LocalTransport):
         try:
             self.messenger.monitor.check()
         except ExecutionError:
-            end = time.monotonic() + _LAST_MESSAGE_SECONDS
-            while time.monotonic() < end:
+            for _ in range(_LAST_MESSAGE_POLLS):
                 if self.messenger.poll():
                     return True
                 time.sleep(_MAX_SLEEP_SECONDS)
