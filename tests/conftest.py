@@ -1,23 +1,36 @@
 """Fixtures and settings that all tests share."""
 
+import faulthandler
 import gc
 import os
 import signal
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Every plan that a test makes is verified, and each call of its steps (`nimblehlo.execution.verification`).
 os.environ.setdefault("NIMBLEHLO_VERIFY", "steps")
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A first call may compile a loop, which takes longer than Hypothesis grants an example.
-settings.register_profile("nimblehlo", deadline=None, print_blob=True)
-settings.register_profile("ci", parent=settings.get_profile("nimblehlo"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "nimblehlo")
+# A first call may compile a loop, which takes longer than Hypothesis grants an example, and a machine that is
+# busy makes examples slowly.
+settings.register_profile(
+    "explore", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+# The outcome of a run depends on the code alone: `--hypothesis-profile=explore` tries other examples.
+settings.register_profile("nimblehlo", parent=settings.get_profile("explore"), derandomize=True)
+settings.load_profile("nimblehlo")
+
+MAX_TEST_SECONDS = 600
+"""Seconds after which a test hangs: the slowest ones take a tenth on two idle processors."""
+
+STDERR = pytest.StashKey[int]()
+"""The standard error of the run, which no test captures."""
 
 
 def conformance_folder() -> Path | None:
@@ -31,8 +44,9 @@ def conformance_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Collect garbage rarely, and take interrupts, which tests raise."""
+    config.stash[STDERR] = os.dup(2)
     # Compilers create many long-lived objects: at Python's thresholds, collections take a tenth of the time.
     gc.set_threshold(50_000, 20, 20)
     # A shell has programs in the background ignore interrupts.
@@ -46,9 +60,36 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End the process if a test hangs, with the stack of each thread; pytest-xdist then names the test."""
+    faulthandler.dump_traceback_later(MAX_TEST_SECONDS, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Wait within each test for the code that it has compiled in the background.
+
+    Later tests would otherwise have a queue that is not empty, and a thread that takes processor time and
+    memory.
+    """
+    try:
+        return (yield)
+    finally:
+        background = sys.modules.get("nimblehlo.compiler.plan.tiering.background")
+        if background is not None:
+            background.BACKGROUND.wait()
+            while background.BACKGROUND.is_busy:
+                time.sleep(1e-3)
+
+
 @pytest.fixture(autouse=True)
 def background_compilation_succeeds(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail a test during which a background compilation failed; references would still give right results."""
+    """Fail a test whose background compilation failed; references would still give right results."""
     yield
     logger = "nimblehlo.compiler.plan.tiering.background"
     failed = [record for record in caplog.get_records("call") if record.name == logger]
@@ -72,6 +113,13 @@ def unverified(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("NIMBLEHLO_VERIFY", "off")
     with verification_level("off"):
         yield
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Give this process and its children an empty folder for compiled code; what is loaded stays loaded."""
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("NIMBLEHLO_CACHE_BYTES", raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,9 @@
-"""What `.ci/run` runs, with programs that only note their arguments in place of make and nox."""
+"""What `.ci/run` runs, with programs that only note their arguments in place of make and nox.
 
+And what becomes of tests that hang.
+"""
+
+import os
 import shutil
 import subprocess
 import sys
@@ -45,7 +49,7 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         calls = self.root / "calls"
         return finished.returncode, calls.read_text().splitlines() if calls.exists() else [], finished.stdout
@@ -95,6 +99,57 @@ def test_a_part_that_fails_fails_the_whole_after_the_others(machine: Machine, fa
     assert status == 1
     assert len(calls) == 3
     assert output.count("FAILED after") == (1 if failing == "bin/make" else 2)
+
+
+def test_the_reasons_of_failures_are_told_at_the_end(machine: Machine) -> None:
+    machine.program("bin/make", "printf 'FAILED tests/a.py::test_b - reason\\n== 1 failed ==\\n'; exit 2")
+    machine.program(".venv/bin/python", "case $* in *tests*) echo no network; exit 3;; esac")
+    *_, first, reason, second, last, third, browser = machine.run()[2].splitlines()
+    assert first.startswith("FAILED after") and reason == "    FAILED tests/a.py::test_b - reason"
+    assert second.startswith("passed after")
+    # Of what says nothing about tests, the last lines.
+    assert browser.startswith("tests of pages")
+    assert last.startswith("FAILED after") and third == "    no network"
+
+
+@pytest.mark.skipif(shutil.which("timeout") is None, reason="needs the program timeout")
+def test_a_part_that_hangs_is_ended(machine: Machine) -> None:
+    machine.program("bin/make", "exec sleep 300")
+    status, calls, output = machine.run(CI_PART_LIMIT="1")
+    assert status == 1 and len(calls) == 3
+    assert "it was ended, since it may take 1 s" in output
+
+
+HANGING = """
+import os
+from types import SimpleNamespace
+import pytest
+from tests import conftest
+
+def test_before():
+    pass
+
+def test_that_hangs():
+    os.read(os.pipe()[0], 1)
+
+if __name__ == "__main__":
+    conftest.MAX_TEST_SECONDS = 3
+    names = ("pytest_configure", "pytest_runtest_protocol")
+    hooks = SimpleNamespace(**{name: getattr(conftest, name) for name in names})
+    pytest.main(["-p", "no:cacheprovider", "-p", "no:xdist", __file__], plugins=[hooks])
+"""
+
+
+def test_a_test_that_hangs_ends_the_run_with_its_stack(project_root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "test_hanging.py"
+    path.write_text(HANGING)
+    environment = {**os.environ, "PYTHONPATH": str(project_root)}
+    command = [sys.executable, str(path)]
+    ended = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 1 and "Timeout (0:00:03)!" in ended.stderr
+    assert "in test_that_hangs" in ended.stderr
 
 
 def test_whether_there_is_a_browser_is_told_at_the_end(machine: Machine) -> None:
