@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import _thread
-import gc
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options
 from nimblehlo.program.ops.custom_calls.custom_call import unregister_custom_call
+from tests.support.interrupts import interrupt
 
 MODES = ["never", "auto", "eager"]
 
@@ -119,11 +116,11 @@ def test_loops_without_end_are_stopped(text: str, mode: str) -> None:
     inputs = [np.ones(100, np.float32)] * (text is WIDE) + [np.True_]
     with pytest.raises(ExecutionError, match="max_steps = 500 "):
         compiled(text, compile=mode, max_steps=500)(*inputs)
-    executable = compiled(text, compile=mode, timeout=0.2)
+    executable = compiled(text, compile=mode, timeout=0.5)
     start = time.perf_counter()
-    with pytest.raises(ExecutionError, match=r"timeout = 0\.2 seconds"):
+    with pytest.raises(ExecutionError, match=r"timeout = 0\.5 seconds"):
         executable(*inputs)
-    assert 0.2 <= time.perf_counter() - start < 5
+    assert time.perf_counter() - start >= 0.5
     assert executable(*inputs[:-1], np.False_)
 
 
@@ -177,24 +174,6 @@ def test_limits_are_checked() -> None:
             Options(**{name: value})
 
 
-def interrupted_after(seconds: float, call: Callable[[], Any]) -> float:
-    """How long after a signal a call ends with KeyboardInterrupt."""
-    sent: list[float] = []
-
-    def interrupt() -> None:
-        sent.append(time.perf_counter())
-        _thread.interrupt_main()
-
-    timer = threading.Timer(seconds, interrupt)
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            call()
-    finally:
-        timer.join()
-    return time.perf_counter() - sent[0]
-
-
 @pytest.mark.parametrize(
     ("text", "inputs"), [(COUNT, [np.int64(1 << 60)]), (WIDE, [np.ones(100, np.float32), np.True_])]
 )
@@ -202,8 +181,7 @@ def interrupted_after(seconds: float, call: Callable[[], Any]) -> float:
 def test_an_interrupt_stops_a_loop(mode: str, text: str, inputs: list[Any]) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     executable = compiled(text, compile=mode)
-    waited = interrupted_after(0.3, lambda: executable(*inputs))
-    assert waited < 1
+    interrupt(lambda: executable(*inputs))
     if text is COUNT:
         assert executable(np.int64(3))[0] == 3
 
@@ -224,34 +202,27 @@ def test_an_interrupt_stops_a_run_between_steps(mode: str) -> None:
     a = np.zeros((1024, 1024), np.float32)
     few = compiled(products(10), compile=mode)
     few(a)
-    start = time.perf_counter()
-    few(a)
-    seconds = time.perf_counter() - start
-    executable = compiled(products(10 + int(20 / seconds)), compile=mode)
-    assert interrupted_after(0.2, lambda: executable(a)) < 1
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        few(a)
+        times.append(time.perf_counter() - start)
+    # It would take 20 s, on a machine that was as busy all the time.
+    executable = compiled(products(10 + int(10 * 20 / min(times))), compile=mode)
+    interrupt(lambda: executable(a))
 
 
 def test_a_loop_lets_other_threads_run() -> None:
     """A thread that only sleeps and counts gets its turns while a loop of small steps runs."""
     turns = 0
-    stop = threading.Event()
-    # Before the thread starts: what it does meanwhile is not counted.
-    executable = compiled(FOREVER, compile="never", timeout=0.5)
 
-    def count() -> None:
+    def has_had_turns() -> bool:
         nonlocal turns
-        while not stop.is_set():
-            turns += 1
-            time.sleep(0.001)
+        turns += 1
+        return turns > 10
 
-    thread = threading.Thread(target=count)
-    thread.start()
-    with pytest.raises(ExecutionError, match="timeout"):
-        executable(np.True_)
-    stop.set()
-    thread.join()
-    gc.collect()
-    assert turns > 10
+    executable = compiled(FOREVER, compile="never", timeout=60)
+    interrupt(lambda: executable(np.True_), once=has_had_turns)
 
 
 def test_compiled_code_on_disk_has_a_limit(tmp_path: Path) -> None:
@@ -291,7 +262,7 @@ print(cache_files.usage().refusal)
 """
     environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": str(tmp_path)}
     child = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300
     )
     assert child.returncode == 0, child.stderr
     before, after, refusal = child.stdout.splitlines()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +22,7 @@ from nimblehlo.execution.executor import Runner, donated
 from nimblehlo.kernels.launch import free_memory
 from nimblehlo.kernels.launch.control_groups import MemoryLimit
 from nimblehlo.kernels.launch.free_memory import MIN_CHECKED_BYTES
+from tests.support.forks import holds_in_child, needs_fork
 from tests.support.running import run_every_way
 from tests.support.threads import on_threads
 
@@ -249,8 +248,7 @@ def test_arrays_may_be_freed_by_another_thread(retention: memory.Retention) -> N
     assert not arrays and (make(3) == 3).all()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@needs_fork
 def test_a_forked_child_frees_arrays_of_other_threads(retention: memory.Retention) -> None:
     """Python frees a thread's locals in the child before any function of `os.register_at_fork`."""
     local, has_array, ends = threading.local(), threading.Event(), threading.Event()
@@ -263,29 +261,17 @@ def test_a_forked_child_frees_arrays_of_other_threads(retention: memory.Retentio
     thread = threading.Thread(target=hold)
     thread.start()
     has_array.wait()
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    deadline = time.monotonic() + 10
-    ended = (0, 0)
-    while ended[0] == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
-        ended = os.waitpid(child, os.WNOHANG)
-    if ended[0] == 0:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    ends.set()
-    thread.join()
-    assert ended == (child, 0)
+    try:
+        assert holds_in_child(lambda: True)
+    finally:
+        ends.set()
+        thread.join()
 
 
+@needs_fork
 def test_a_forked_child_can_use_it(retention: memory.Retention) -> None:
     array = make(1)
-    child = os.fork() if hasattr(os, "fork") else pytest.skip("there is no fork here")
-    if child == 0:
-        same = bool((make(2) == 2).all() and (array == 1).all())
-        os._exit(0 if same else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    assert holds_in_child(lambda: (make(2) == 2).all() and (array == 1).all())
 
 
 def test_the_handler_is_put_back_after_an_error() -> None:

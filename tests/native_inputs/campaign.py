@@ -70,7 +70,9 @@ def environment(memory: str, folder: Path) -> dict[str, str]:
     }
 
 
-def run(families: Sequence[str], share: int, memory: str, folder: Path, seconds: float = 5.0) -> Tally:
+def run(
+    families: Sequence[str], share: int, memory: str, folder: Path, seconds: float = 5.0, delay: float = 1.0
+) -> Tally:
     """Run the cases of some families.
 
     Args:
@@ -78,11 +80,12 @@ def run(families: Sequence[str], share: int, memory: str, folder: Path, seconds:
         memory: one of MEMORY.
         folder: for compiled code.
         seconds: the time limit of each call.
+        delay: seconds after that at which it must have ended.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tally, start = Tally(), 0
     while True:
-        arguments = [",".join(families), str(share), str(start), str(seconds)]
+        arguments = [",".join(families), *map(str, (share, start, seconds, delay))]
         command = [sys.executable, "-X", "faulthandler", "-m", "tests.native_inputs.worker", *arguments]
         variables, pipe = environment(memory, folder), subprocess.PIPE
         process = subprocess.Popen(command, cwd=ROOT, env=variables, text=True, stdout=pipe, stderr=pipe)

@@ -17,17 +17,20 @@ from tests.support.running import MODES, assert_same_bits
 
 Array = np.ndarray[Any, Any]
 
+BUSY_DELAY = 30.0
+"""As `worker.DELAY`, beside other tests and other programs."""
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs glibc's checks of memory")
 def test_a_sample_of_the_campaign(tmp_path: Path) -> None:
     families = [name for name in cases.FAMILIES if name != "huge"]
-    tally = campaign.run(families, 97, "malloc", tmp_path)
+    tally = campaign.run(families, 97, "malloc", tmp_path, delay=BUSY_DELAY)
     assert tally.findings == []
     assert tally.cases >= 20 and tally.calls >= 600 and len(tally.types) >= 8
 
 
 def test_a_case_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    tally = campaign.run(["huge"], 100, "inherited", tmp_path)
+    tally = campaign.run(["huge"], 100, "inherited", tmp_path, delay=BUSY_DELAY)
     assert tally.findings == [] and tally.calls == 2
 
 
@@ -58,7 +61,7 @@ for number in range(start, 3):
 def test_a_difference_between_modes_is_a_finding(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     case = next(cases.functions())
     monkeypatch.setattr(worker, "agree", lambda *_: False)
-    worker.run(0, case, 60.0)
+    worker.run(0, case, 60.0, BUSY_DELAY)
     lines = capsys.readouterr().out.splitlines()
     assert sum(" wrong " in line for line in lines) == len(inputs.operand_lists(case.operands))
 

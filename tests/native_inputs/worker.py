@@ -1,6 +1,6 @@
 """The process under malloc's checks: runs cases and says how each call ended.
 
-    python -m tests.native_inputs.worker FAMILIES SHARE START SECONDS
+    python -m tests.native_inputs.worker FAMILIES SHARE START SECONDS DELAY
 
 Each line is the number of a case, a kind, and more: "begin" and the case's name; "done", the numbers of calls
 and operands, and the element types; or what was found: "late" (a call took longer than the limit and a
@@ -27,6 +27,9 @@ from .inputs import Array, operand_lists
 MODES = ("never", "eager")
 LIMIT, LONG_LIMIT = 5.0, 0.2
 """The time limits of calls, in seconds: the second one is that of calls which take longer."""
+
+DELAY = 1.0
+"""Seconds after its limit at which a call must have ended, unless the machine is busy."""
 
 
 def say(number: int, kind: str, *words: Any) -> None:
@@ -59,8 +62,8 @@ def agree(one: list[Array] | str, other: list[Array] | str) -> bool:
     return all(same_bits(a, b) for a, b in zip(one, other, strict=True))
 
 
-def run(number: int, case: Case, limit: float) -> None:
-    """Run a case with all lists of operands in all modes."""
+def run(number: int, case: Case, limit: float, delay: float) -> None:
+    """Run a case with all lists of operands in all modes; one that ends `delay` after the limit is late."""
     say(number, "begin", case.name.replace("\n", " "))
     limit = min(limit, LONG_LIMIT) if case.is_long else limit
     try:
@@ -83,7 +86,7 @@ def run(number: int, case: Case, limit: float) -> None:
             outcomes.append(outcome)
             if is_stopped(outcome):
                 say(number, "stopped", name)
-            if late > 1:
+            if late > delay:
                 say(number, "late", f"{case.name}: {name}, {mode}: {late + limit:.1f} s")
             while timed_calls._threads.busy:
                 # What a call has abandoned would slow the next one down.
@@ -101,11 +104,11 @@ def run(number: int, case: Case, limit: float) -> None:
     )
 
 
-def main(families: str, share: str, start: str, limit: str = str(LIMIT)) -> None:
+def main(families: str, share: str, start: str, limit: str = str(LIMIT), delay: str = str(DELAY)) -> None:
     selected = cases(families.split(","), int(share))
     for number, case in enumerate(selected[int(start) :], int(start)):
         try:
-            run(number, case, float(limit))
+            run(number, case, float(limit), float(delay))
         except Exception as error:
             say(number, "internal", f"{case.name}: {type(error).__name__}: {error}".replace("\n", " "))
             say(number, "done", 0, 0, "")

@@ -197,7 +197,7 @@ with building(Path(sys.argv[1])):
 def build(root: Path, folder: Path, end: str) -> int:
     """The exit status of a process that builds an object in a folder and then runs `end`."""
     command = [sys.executable, "-c", BUILD.format(end=end), str(folder)]
-    return subprocess.run(command, cwd=root, capture_output=True, timeout=60).returncode
+    return subprocess.run(command, cwd=root, capture_output=True, timeout=300).returncode
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by a signal")
@@ -244,7 +244,7 @@ with locked(Path({str(tmp_path / "lock")!r})):
         assert parent.stdin
         parent.stdin.write(b"\n")
         parent.stdin.close()
-        assert second.communicate(timeout=60)[0] == "entered\n"
+        assert second.communicate(timeout=300)[0] == "entered\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a script of a shell")
@@ -254,7 +254,7 @@ class TestFindPython:
     def find(self, root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """What the script prints, in an environment that has but these variables."""
         command = ["/bin/sh", str(root / "tools" / "find_python.sh"), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
     def pretend(self, path: Path, version: str) -> str:
         """Make a file that acts as a Python of a version which can build the project; returns its path."""

@@ -45,7 +45,7 @@ def test_public_programs_do_as_recorded(conformance_dir: Path, record: dict[str,
     files = [path for path in sorted(conformance_dir.rglob("*.mlir")) if path.parent.name != "dynamic"]
     known = {Path(name).name: case["message"] for name, case in record["failed"].items()}
     expected = {path.name: known[path.name] for path in files if path.name in known}
-    cases = [case for results in check_files(list(map(str, files)), jobs=2) for case in results]
+    cases = [case for results in check_files(list(map(str, files)), jobs=1) for case in results]
     found = {
         Path(case.file).name: case.message.rsplit(", at ", 1)[0] for case in cases if case.status != "passed"
     }
@@ -64,7 +64,7 @@ def test_public_programs_do_the_same_with_correctly_rounded_functions(
         and any(re.search(rf"{re.escape(name)}\b", path.read_text()) for name in DECLARATIONS)
     ]
     options = Options(functions="correctly_rounded")
-    cases = [case for results in check_files(list(map(str, files)), 2, options) for case in results]
+    cases = [case for results in check_files(list(map(str, files)), 1, options) for case in results]
     failed = {Path(case.file).name for case in cases if case.status != "passed"}
     assert failed == {path.name for path in files} & {Path(name).name for name in record["failed"]}
     assert len(cases) > len(failed)

@@ -150,10 +150,29 @@ def test_a_strategy_is_switched_off_where_it_is_imported() -> None:
         replaced(fusion_passes, "form_no_fusions", None)
 
 
-def test_interleaved_timing_finds_the_faster_one() -> None:
-    comparison = side_by_side(lambda: time.sleep(0.02), lambda: time.sleep(0.2), for_seconds=0, min_pairs=3)
-    assert 0.02 <= comparison.ours < comparison.other
-    assert 2 < comparison.ratio < 11
+class Clock:
+    """Time that passes where a test says so, whatever else the machine does."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def perf_counter(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def test_interleaved_timing_finds_the_faster_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(measuring, "time", clock)
+    times = iter((0.02, 0.2, 0.8, 0.04, 0.02, 0.2))  # in the second pair the other one is called first
+
+    def pass_time() -> None:
+        clock.sleep(next(times))
+
+    comparison = side_by_side(pass_time, pass_time, for_seconds=0, min_pairs=3)
+    assert (comparison.ours, comparison.other, comparison.ratio) == pytest.approx((0.02, 0.2, 10.0))
 
 
 @pytest.mark.parametrize(
@@ -367,16 +386,15 @@ def test_calls_through_jax_on_both_platforms(tmp_path: Path) -> None:
     assert disagreement([np.float32(1)], [np.float32(1.0001)]) is None
 
 
-def test_calls_are_counted_from_the_text_on() -> None:
-    begun = time.perf_counter()
+def test_calls_are_counted_from_the_text_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(counted_calls, "time", clock)
 
     def compile() -> Callable[[], object]:
-        time.sleep(0.2)
-        return lambda: time.sleep(0.05)
+        clock.sleep(0.2)
+        return lambda: clock.sleep(0.0625)
 
-    counts = counted_calls.completed(compile, [0.1, 0.5, 0.9])
-    assert time.perf_counter() - begun > 0.9
-    assert counts[0] == 0 and 0 < counts[1] <= 6 and counts[1] < counts[2] <= 14
+    assert counted_calls.completed(compile, [0.1, 0.46, 0.74]) == [0, 4, 8]
 
 
 def test_systems_are_counted_in_new_processes_with_an_empty_and_a_warm_cache(
@@ -385,7 +403,7 @@ def test_systems_are_counted_in_new_processes_with_an_empty_and_a_warm_cache(
     name, file = "examples/elementwise", tmp_path / "counts.json"
     text = "func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {\n return %a : tensor<3xf32>\n}"
     monkeypatch.setattr(early_calls, "examples", lambda: [Model(name, text, [np.ones(3, np.float32)])])
-    arguments = ["early_calls", "--models", "--only", name, "--seconds", "1e-9", "0.2", "--json", str(file)]
+    arguments = ["early_calls", "--models", "--only", name, "--seconds", "1e-9", "2", "--json", str(file)]
     monkeypatch.setattr("sys.argv", arguments)
     assert early_calls.main() == 0
     counts = json.loads(file.read_text())["programs"][name]

@@ -29,6 +29,10 @@ from tests.robustness.trial import Outcome, Phase
 
 pytest.importorskip("resource", reason="this system does not limit the memory of a process")
 
+AT_ONCE = 5.0
+"""Processor seconds within which programs are rejected: imports take some tenths of a second, and what the
+programs ask for would take minutes."""
+
 MUTANTS = 6000
 REPLACEMENTS = 400
 
@@ -213,7 +217,7 @@ def test_absurd_sizes_fail_at_once(name: str) -> None:
     started = time.process_time()
     with pytest.raises(NimbleError):
         nimblehlo.execute(ABSURD[name], options=Options(compile="never"))
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < AT_ONCE
 
 
 def test_a_run_without_memory_leaves_the_next_one_unharmed() -> None:
@@ -239,7 +243,7 @@ def test_odd_attributes(attribute: str, reason: str) -> None:
     started = time.process_time()
     with pytest.raises(NimbleError, match=reason):
         nimblehlo.load(PROGRAM.replace("permutation = array<i64: 1, 0>", attribute))
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < AT_ONCE
 
 
 @pytest.mark.parametrize("kind", ["f32", "index", "!quant.uniform<i8:f32, 0.5:1>"])

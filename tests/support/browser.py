@@ -228,7 +228,7 @@ _OPTIONS: Final = (
 def _run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """What the browser prints."""
     command = [str(browser()), *_OPTIONS, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
 
 if __name__ == "__main__":

@@ -28,9 +28,10 @@ def same_bits(a: Array, b: Array) -> bool:
         return False
     if a.tobytes() == b.tobytes():
         return True
-    both_nan = np.isnan(a.astype(np.complex128)) & np.isnan(b.astype(np.complex128))
-    same_signs = np.signbit(a.real.astype(np.float64)) == np.signbit(b.real.astype(np.float64))
-    return bool(np.all(both_nan | ((a == b) & same_signs)))
+    with np.errstate(invalid="ignore"):  # signaling NaNs, and those of narrow types
+        both_nan = np.isnan(a.astype(np.complex128)) & np.isnan(b.astype(np.complex128))
+        same_signs = np.signbit(a.real.astype(np.float64)) == np.signbit(b.real.astype(np.float64))
+        return bool(np.all(both_nan | ((a == b) & same_signs)))
 
 
 def assert_same_bits(got: Array, want: Array) -> None:

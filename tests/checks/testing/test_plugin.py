@@ -84,6 +84,7 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
     def run_in(project: Path, *arguments: str) -> tuple[int, str]:
         monkeypatch.chdir(project)
+        monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
         monkeypatch.delitem(sys.modules, "test_model", raising=False)
         capsys.readouterr()
         options = ["-p", "no:xdist", "-p", "no:faulthandler", "--rootdir", str(project)]
@@ -99,7 +100,7 @@ def run(project: Path, *arguments: str) -> tuple[int, str]:
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     command = [sys.executable, "-m", "pytest", "-p", "nimblehlo_pytest", *arguments]
     done = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     return done.returncode, done.stdout + done.stderr
 

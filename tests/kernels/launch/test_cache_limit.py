@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nimblehlo.kernels.launch import cache_files, cache_limit, cache_trust
+from tests.support.forks import holds_in_child, needs_fork
 
 FIRST, SECOND = "0" * 32, "generated-" + "1" * 32
 
@@ -18,6 +18,7 @@ FIRST, SECOND = "0" * 32, "generated-" + "1" * 32
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("NIMBLEHLO_CACHE_BYTES", raising=False)
     monkeypatch.setattr(cache_limit, "_limits", [])
     return tmp_path
 
@@ -177,19 +178,16 @@ def test_an_option_goes_before_the_environment(root: Path, monkeypatch: pytest.M
     assert cache_limit.limit() == 7
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@needs_fork
 def test_a_forked_child_looks_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "10K")
-    with cache_limit._evictor.lock:
-        cache_limit._evictor.is_running = True
-        child = os.fork()
-        if child == 0:
-            signal.alarm(60)
-            for number in range(20):
-                cache_files.write_entry(root / FIRST / f"{number}.bin", b"x" * 1000)
-            _join()
-            kept = sum(entry.bytes for entry in cache_limit.entries(root))
-            os._exit(0 if 0 < kept <= 10 << 10 else 1)
-        cache_limit._evictor.is_running = False
-    assert os.waitpid(child, 0)[1] == 0
+
+    def check() -> bool:
+        for number in range(20):
+            cache_files.write_entry(root / FIRST / f"{number}.bin", b"x" * 1000)
+        _join()
+        return 0 < sum(entry.bytes for entry in cache_limit.entries(root)) <= 10 << 10
+
+    with cache_limit._evictor.lock, monkeypatch.context() as patched:
+        patched.setattr(cache_limit._evictor, "is_running", True)
+        assert holds_in_child(check)

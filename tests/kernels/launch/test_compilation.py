@@ -1,17 +1,15 @@
 """How kernels are compiled, kept on disk and run by threads: each in a process of its own."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 
 import numpy as np
 import pytest
 
 from nimblehlo.kernels.launch import cache_files, compilation, threads
+from tests.support.interrupts import interrupt
 
 PRELUDE = """
 import os, sys, threading, warnings
@@ -28,7 +26,7 @@ def compiled():
 """
 
 
-def run(code, timeout=120, **environment):
+def run(code, timeout=300, **environment):
     """What a child process prints that runs the code. It fails if the child fails, crashes or hangs."""
     child = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
@@ -188,13 +186,7 @@ def _slow(task, turns, values):
 def test_an_interrupt_stops_a_kernel_between_tasks():
     values = np.zeros(50_000, np.int64)
     _slow(2, 1_000_000, values)
-    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    start = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        _slow(values.size, 1_000_000, values)
-    assert time.perf_counter() - start < 5
-    timer.join()
+    interrupt(lambda: _slow(values.size, 1_000_000, values))
     assert values[0] and not values[-1]
     destination = np.zeros(1000, np.int64)
     _double(8, 125, np.arange(1000), destination)

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -21,6 +20,7 @@ from nimblehlo.kernels.launch.native import (
     run_in_order,
     wake_workers,
 )
+from tests.support.interrupts import interrupt
 from tests.support.threads import on_threads
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
@@ -98,9 +98,13 @@ def test_threads_that_were_woken_before_join_short_launches(alerts):
             wake_workers()
         launch(task, 1e-4)
 
-    taken(lambda task: launch(task, 1.0))
-    time.sleep(0.05)
-    assert len({thread for thread, _ in taken(launch_short)}) == (2 if alerts else 1)
+    expected, counts = 2 if alerts else 1, []
+    # On a busy machine a thread may come too late once, or not sleep yet.
+    while counts[-1:] != [expected] and len(counts) < 20:
+        taken(lambda task: launch(task, 1.0))
+        time.sleep(0.05)
+        counts.append(len({thread for thread, _ in taken(launch_short)}))
+    assert counts[-1] == expected, counts
 
 
 def test_threads_that_were_woken_for_nothing_sleep_again():
@@ -135,15 +139,9 @@ def test_tasks_that_may_wait_for_others_are_taken_in_order():
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the C library's usleep")
 @pytest.mark.parametrize("count", [1, 2, None])
 def test_an_interrupt_stops_a_launch_between_tasks(count):
-    """A task that sleeps as many microseconds as its number says; the next launch is whole again."""
+    """A task that sleeps as many microseconds as its number says, 5000 s in all; the next launch is whole."""
     sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
-    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    start = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        run_in_order(sleep, 0, 10_000, 50.0, count)
-    assert time.perf_counter() - start < 2
-    timer.join()
+    interrupt(lambda: run_in_order(sleep, 0, 100_000, 5000.0, count))
     values = np.arange(100)
     assert (made(100, 7, 1.0, count)(values) == 2 * values).all()
 
@@ -357,7 +355,7 @@ def run(code):
         [sys.executable, *options, "-c", prelude + textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
     )
     assert child.returncode == 0 and not child.stderr, child.stderr
     return child.stdout.strip()

@@ -106,15 +106,18 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_close(name: str) -> None:
     function, true, arguments, most = FUNCTIONS[name]
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = function(arguments)
     with mpmath.workprec(1200 if name in ("sine", "cosine", "tangent") else 300):
-        for x, value in zip(arguments, function(arguments), strict=True):
+        for x, value in zip(arguments, values, strict=True):
             exact = true(mpmath.mpf(float(x)))
             assert abs(mpmath.mpf(float(value)) - exact) <= most * np.spacing(abs(float(exact))), x
 
 
 def test_special_values() -> None:
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 28.0])
-    erf, erfc = real_functions.erf(x), real_functions.erfc(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        erf, erfc = real_functions.erf(x), real_functions.erfc(x)
     np.testing.assert_array_equal(erf, [0, 0, 1, -1, np.nan, 1, -1, 1])
     assert not np.signbit(erf[0]) and np.signbit(erf[1])
     np.testing.assert_array_equal(erfc, [1, 1, 0, 2, np.nan, 0, 2, 0])
@@ -122,7 +125,8 @@ def test_special_values() -> None:
 
 def test_special_values_of_erf_inv() -> None:
     x = np.array([0.0, -0.0, 1, -1, 1.5, -2, np.inf, -np.inf, np.nan])
-    value = real_functions.erf_inv(x)
+    with np.errstate(invalid="ignore"):
+        value = real_functions.erf_inv(x)
     np.testing.assert_array_equal(value, [0, 0, np.inf, -np.inf, *[np.nan] * 5])
     assert list(np.signbit(value[:2])) == [False, True]
 
@@ -138,14 +142,15 @@ def test_special_values_of_sine_and_cosine() -> None:
 
 def test_special_values_of_exponential_and_logistic() -> None:
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 709.79, -745.14, 1e300, -1e300])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         exponential, logistic = real_functions.exponential(x), real_functions.logistic(x)
     np.testing.assert_array_equal(exponential, [1, 1, np.inf, 0, np.nan, np.inf, 0, np.inf, 0])
     np.testing.assert_array_equal(logistic[[0, 1, 2, 3, 4, 7, 8]], [0.5, 0.5, 1, 0, np.nan, 1, 0])
 
 
 def test_special_values_of_tanh() -> None:
-    value = real_functions.tanh(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]))
+    with np.errstate(invalid="ignore"):
+        value = real_functions.tanh(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]))
     np.testing.assert_array_equal(value, [0, 0, 1, -1, np.nan])
     assert list(np.signbit(value[:2])) == [False, True]
 
@@ -176,7 +181,8 @@ def test_special_values_of_functions_and_inverses(name: str, values: list[float]
 
 
 def test_special_values_of_cbrt() -> None:
-    value = real_functions.cbrt(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -27.0]))
+    with np.errstate(invalid="ignore"):
+        value = real_functions.cbrt(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -27.0]))
     np.testing.assert_array_equal(value, [0, 0, np.inf, -np.inf, np.nan, -3])
     assert list(np.signbit(value[:2])) == [False, True]
 
@@ -184,7 +190,7 @@ def test_special_values_of_cbrt() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_of_f32_are_those_of_f64_rounded(name: str) -> None:
     function, _, arguments, _ = FUNCTIONS[name]
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         short = arguments.astype(np.float32)
         short = np.concatenate([short, np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32)])
         value, wide = function(short), function(short.astype(np.float64))
@@ -209,10 +215,11 @@ def test_values_hang_on_no_neighbours(name: str, dtype: type[np.floating[Any]], 
     """The same bits beside arguments that take another way."""
     function, _, arguments, _ = FUNCTIONS[name]
     arguments = RNG.permutation(np.concatenate([arguments, [np.nan, -np.nan, np.inf, -np.inf]]))
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         arguments = arguments.astype(dtype)
-    one_by_one = np.concatenate([function(arguments[at : at + 1]) for at in range(len(arguments))])
-    np.testing.assert_array_equal(function(arguments).view(code), one_by_one.view(code))
+        one_by_one = np.concatenate([function(arguments[at : at + 1]) for at in range(len(arguments))])
+        together = function(arguments)
+    np.testing.assert_array_equal(together.view(code), one_by_one.view(code))
 
 
 def test_powers_below_the_least_normal_number_are_rounded_once() -> None:

@@ -138,10 +138,10 @@ DEEP = {
 
 @pytest.mark.parametrize("name", DEEP)
 def test_nesting_and_repetition_end_soon(name: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     with contextlib.suppress(NimbleError):
         parse(DEEP[name])
-    assert time.process_time() - started < 1.0
+    assert time.thread_time() - started < 1.0
 
 
 @pytest.mark.parametrize("name", ["types", "arrays", "modules", "regions", "aliases", "structs"])
@@ -190,9 +190,9 @@ def test_long_texts_take_time_in_proportion() -> None:
         )
         ends = "".join(f'#l{n} = loc("l{n}")\n' for n in range(7))
         text = f"func.func @f(%0: tensor<f32>) {{\n{body}  return\n}}\n{ends}"
-        started = time.process_time()
+        started = time.thread_time()
         parse(text)
-        return time.process_time() - started
+        return time.thread_time() - started
 
     seconds(100)
     assert min(seconds(4000) for _ in range(3)) < 40 * min(seconds(500) for _ in range(3))

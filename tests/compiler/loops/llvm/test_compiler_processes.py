@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import selectors
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
 from nimblehlo.kernels.launch.cache_files import write_entry
+from tests.support.forks import holds_in_child, needs_fork
 
 
 def text(value: int, instructions: int = 1) -> str:
@@ -32,6 +32,8 @@ def text(value: int, instructions: int = 1) -> str:
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilerProcesses]:
     """Two processes, whatever the machine has."""
     monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(compiler_processes, "launched_ranks", lambda: 1)
+    monkeypatch.setattr(compiler_processes, "shortage_of", lambda needed: None)
     started = CompilerProcesses()
     assert started.start() and len(started) == 2
     yield started
@@ -119,7 +121,7 @@ def test_a_process_that_is_stopped_takes_no_long_text(
     monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
     submitting = threading.Thread(target=processes.submit, args=(text(5, 1 << 14), False), daemon=True)
     submitting.start()
-    submitting.join(30)
+    submitting.join(120)
     assert not submitting.is_alive() and len(processes) == 2 and processes.wants_more
     assert len(processes) == 1
 
@@ -185,6 +187,7 @@ def test_no_process_where_python_cannot_be_started(
     assert not none.start() and none.submit(text(1), False) is None
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_code_that_was_compiled_ahead_is_loaded_and_cached(
     monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
 ) -> None:
@@ -195,7 +198,7 @@ def test_code_that_was_compiled_ahead_is_loaded_and_cached(
         built.append(1)
         return text(41)
 
-    key = machine.key_of(f"compiled ahead {time.time_ns()}")
+    key = machine.key_of("compiled ahead")
     machine.compile_ahead(key, build)
     machine.compile_ahead(key, build)
     assert not machine.is_compiled(key)
@@ -205,11 +208,12 @@ def test_code_that_was_compiled_ahead_is_loaded_and_cached(
     assert path is not None and path.exists() and key not in machine._machine().ahead
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_quick_code_on_disk_does_not_keep_code_from_being_compiled_ahead(
     monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
 ) -> None:
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
-    key = machine.key_of(f"compiled ahead beside quick code {time.time_ns()}")
+    key = machine.key_of("compiled ahead beside quick code")
     path = machine._machine().path(key, quick=True)
     assert path is not None
     write_entry(path, b"quick code")
@@ -246,15 +250,14 @@ def _is_running(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_leaves_the_processes_to_its_parent(
-    monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
-) -> None:
+@needs_fork
+def test_a_child_leaves_the_processes_to_its_parent(processes: CompilerProcesses) -> None:
     compilation = processes.submit(text(3), False)
     assert compilation is not None
-    child = os.fork()
-    if child == 0:
+
+    def check() -> bool:
         processes.after_fork_in_child()
-        os._exit(0 if len(processes) == 0 and compilation.result() is None else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return len(processes) == 0 and compilation.result() is None
+
+    assert holds_in_child(check)
     assert compilation.result() is not None

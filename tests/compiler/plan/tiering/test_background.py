@@ -18,6 +18,7 @@ from nimblehlo.compiler.cost_model import OPTIMIZING_SECONDS_PER_BYTE
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.plan.tiering import background as tiering_background
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job, optimize_quick_code
+from tests.support.forks import holds_in_child, needs_fork
 
 
 def test_jobs_are_done_in_order_quick_ones_first() -> None:
@@ -107,7 +108,7 @@ def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseE
         second = threading.Thread(target=finish, name="second", daemon=True)
         second.start()
         for thread in (first, second):
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
     assert job.ended
 
@@ -167,7 +168,6 @@ def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) 
     caplog.clear()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_job_that_has_ended_refers_to_no_operands() -> None:
     """Steps keep their jobs, and a job's action the operands of the call that began it."""
     array = np.ones(3)
@@ -179,17 +179,19 @@ def test_a_job_that_has_ended_refers_to_no_operands() -> None:
     assert job.ended and reference() is None
 
 
+@needs_fork
 def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -> None:
     background, begun, done = Background(), threading.Event(), []
     background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), has_priority=True))
     begun.wait()
-    child = os.fork()
-    if child == 0:
+
+    def check() -> bool:
         good = done == [1]
         job = background.submit(Job(lambda: None, has_priority=True))
         background.finish(job)
-        os._exit(0 if good and job.ended else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return good and job.ended
+
+    assert holds_in_child(check)
     background.submit(Job(lambda: done.append(2), has_priority=True))
     background.wait()
     assert done == [1, 2]
@@ -197,12 +199,17 @@ def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -
 
 def test_the_end_of_the_interpreter_waits_for_one_job_alone() -> None:
     code = """
-import time
+import threading, time
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
+begun = threading.Event()
+def compile(number):
+    begun.set()
+    while threading.main_thread().is_alive():
+        time.sleep(0.001)
+    print(number, flush=True)
 for number in range(50):
-    action = lambda number=number: (time.sleep(0.2), print(number, flush=True))
-    BACKGROUND.submit(Job(action, has_priority=True))
-time.sleep(0.1)
+    BACKGROUND.submit(Job(lambda number=number: compile(number), has_priority=True))
+begun.wait()
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0 and ended.stdout == "0\n" and not ended.stderr
@@ -322,14 +329,18 @@ def test_processes_stay_while_a_caller_waits_for_their_code(monkeypatch: pytest.
 def test_the_thread_waits_for_a_job_while_there_are_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background = Processes(), Background()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 60.0)
     background.submit(Job(lambda: None, has_priority=True, ahead=lambda: None, seconds=10.0))
     background.wait()
+    while background.is_busy:
+        time.sleep(0.001)
     thread = background.thread
-    assert thread is not None and not background.is_busy
+    assert thread is not None
     background.finish(background.submit(Job(lambda: None, has_priority=True)))
     assert background.thread is thread
     monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 0.0)
-    background.finish(background.submit(Job(lambda: None, has_priority=True)))
+    background.submit(Job(lambda: None, has_priority=True))
+    background.wait()
     thread.join(60)
     assert background.thread is None and processes.actions[-1] == "close"
 

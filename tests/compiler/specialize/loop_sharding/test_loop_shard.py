@@ -277,9 +277,9 @@ def test_the_shards_of_a_huge_array_are_found_at_once() -> None:
     """A program may declare an input that no memory holds: its divisors are not tried one by one."""
     type = "tensor<2147483648x6xf32>"
     text = counted(10, f"%y = stablehlo.tanh %x : {type}", {"x": ("x0", type)}, "%y")
-    started = time.process_time()
+    started = time.thread_time()
     nimblehlo.compile(text)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @pytest.mark.parametrize(("index", "is_cut"), [("i8", False), ("ui8", True), ("i16", True)])
