@@ -325,23 +325,34 @@ CONV_CODE int64_t CONV_NAME(conv_spans_of_rows)(
     return number + 1;
 }
 
-/* Divide the windows of a block into spans, for one position: by window rows if each is all inside or all outside. */
+/* The spans of a window row without base dilation, whose windows in the padding come first and last; at most three. */
+CONV_CODE int64_t CONV_NAME(conv_spans_of_row)(
+    const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t position, CONV_NAME(ConvSpan) *spans) {
+    int64_t first = block->window_rows[window_row], count = block->window_rows[window_row + 1] - first;
+    const int64_t *along = conv_offsets_in_row(p, block, window_row, position);
+    int64_t outer = conv_row_offset(p, block, window_row, block->rank - 1, position), begin = 0, end = count, number = 0;
+    if (outer < 0) begin = count;
+    while (begin < count && along[begin] < 0) begin++;
+    while (end > begin && along[end - 1] < 0) end--;
+    if (begin) spans[number++] = (CONV_NAME(ConvSpan)){first, begin, CONV_OUTSIDE, 0};
+    if (begin < end) {
+        int64_t stride = end - begin > 1 ? along[begin + 1] - along[begin] : 0;
+        spans[number++] = (CONV_NAME(ConvSpan)){first + begin, end - begin, outer + along[begin], stride};
+    }
+    if (begin < end && end < count) spans[number++] = (CONV_NAME(ConvSpan)){first + end, count - end, CONV_OUTSIDE, 0};
+    return number;
+}
+
+/* Divide the windows of a block into spans, for one position: by window rows if these are long. */
 CONV_CODE int64_t CONV_NAME(conv_spans)(
     const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
     int64_t number = -1, next = 0, lhs_offsets[CONV_MAX_WIDTH];
     if (block->is_fixed) return CONV_NAME(conv_spans_of_rows)(p, block, position, spans);
     if (!p->has_base_dilation && block->window_row_count * 4 <= block->count) {
-        int64_t window_row = 0;
-        for (; window_row < block->window_row_count; window_row++) {
-            int64_t first = block->window_rows[window_row], count = block->window_rows[window_row + 1] - first;
-            CONV_NAME(ConvSpan) *span = &spans[window_row];
-            span->first = first, span->count = count, span->stride = 0;
-            span->lhs_offset = conv_lhs_offset(p, block, window_row, first, position);
-            if (conv_is_outside(p, block, window_row, position)) continue;
-            if (span->lhs_offset < 0 || conv_lhs_offset(p, block, window_row, first + count - 1, position) < 0) break;
-            if (count > 1) span->stride = conv_lhs_offset(p, block, window_row, first + 1, position) - span->lhs_offset;
-        }
-        if (window_row == block->window_row_count) return window_row;
+        int64_t count = 0;
+        for (int64_t window_row = 0; window_row < block->window_row_count; window_row++)
+            count += CONV_NAME(conv_spans_of_row)(p, block, window_row, position, spans + count);
+        return count;
     }
     conv_lhs_offsets(p, block, block->count, position, lhs_offsets);
     for (int64_t row = 0; row < block->count; row++) {
