@@ -58,11 +58,11 @@ cdef struct LoopRun:
 
 
 cdef void run_shard(int64_t shard, void *closure) noexcept nogil:
-    """Run some iterations of one shard. All shards run the same iterations."""
+    """Run some iterations of one shard, or those until it ends."""
     cdef LoopRun *loop_run = <LoopRun *>closure
     cdef void **state = loop_run.pointers + shard * loop_run.pointers_per_shard
     cdef int64_t is_unfinished = loop_run.function(state, state + loop_run.carried, loop_run.iterations)
-    if shard == 0:
+    if is_unfinished:
         loop_run.is_unfinished = is_unfinished
 
 
@@ -200,6 +200,7 @@ cdef class NativeWhile:
         loop_run.iterations = self.first_iterations
         while True:
             start = perf_counter()
+            loop_run.is_unfinished = 0
             if self.shards is None:
                 with nogil:
                     run_shard(0, loop_run)

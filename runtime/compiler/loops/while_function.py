@@ -109,12 +109,16 @@ def updates_in_place_type(operation: Operation, type: IrType) -> bool:
     return bool(updated_in_place(operation)(type))
 
 
-def iteration_work(operation: Operation) -> tuple[int, int]:
-    """The approximate bytes of arrays that an iteration of a `while` computes, and its multiplications."""
+def iteration_work(operation: Operation, includes_large: bool = False) -> tuple[int, int]:
+    """The approximate bytes of arrays that an iteration of a `while` computes, and its multiplications.
+
+    Args:
+        includes_large: whether arrays count that are so large that native code does not compute them.
+    """
     if _check_scalar_loop(operation) is None:
         return 0, 0
     multiplications = multiplication_count(operation.regions[1].block)
-    return computed_bytes(operation), multiplications + launched_work(operation)
+    return computed_bytes(operation, includes_large), multiplications + launched_work(operation)
 
 
 def while_module(operation: Operation, captured: Sequence[IrValue]) -> ir.Module:

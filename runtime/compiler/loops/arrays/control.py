@@ -92,7 +92,11 @@ def updated_in_place(operation: Operation) -> IsInPlace:
     return is_in_memory if _check_loop_in_place(operation, is_in_memory) is None else must_update_in_place
 
 
-def computed_bytes(operation: Operation) -> int:
-    """The approximate bytes of the arrays that an iteration of a `while` computes."""
+def computed_bytes(operation: Operation, includes_large: bool = False) -> int:
+    """The approximate bytes of the arrays that an iteration of a `while` computes.
+
+    Args:
+        includes_large: as for `array_bytes`.
+    """
     is_in_place = updated_in_place(operation)
-    return sum(array_bytes(region.block, is_in_place) for region in operation.regions)
+    return sum(array_bytes(region.block, is_in_place, includes_large) for region in operation.regions)

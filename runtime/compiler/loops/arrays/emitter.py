@@ -142,13 +142,16 @@ def _walk(block: Block) -> Iterator[Operation]:
                 yield from _walk(region.block)
 
 
-def array_bytes(block: Block, is_in_place: Callable[[Type], bool] = is_large) -> int:
+def array_bytes(
+    block: Block, is_in_place: Callable[[Type], bool] = is_large, includes_large: bool = False
+) -> int:
     """Bytes of the arrays that a block and its regions write.
 
     Constants are part of the code, and of arrays that are updated in place a part is written.
 
     Args:
         is_in_place: whether tensors of a type are updated in place.
+        includes_large: whether large arrays count, which the code of a block does not write otherwise.
     """
     writing = [
         operation
@@ -158,8 +161,8 @@ def array_bytes(block: Block, is_in_place: Callable[[Type], bool] = is_large) ->
         and not (memory is Memory.UPDATES and is_in_place(operation.operands[0].type))
     ]
     computed = [value.type for operation in writing for value in operation.results]
-    tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]
-    return sum(scratch_bytes(type) for type in tensors)
+    tensors = [type for type in computed if isinstance(type, TensorType)]
+    return sum(scratch_bytes(type) for type in tensors if includes_large or not is_large(type))
 
 
 class ArrayEmitter(Emitter):

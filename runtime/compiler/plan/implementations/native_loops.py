@@ -13,10 +13,11 @@ from ....program.ir import Operation, Value, captured_values
 from ....program.ir.record import Record
 from ....program.ops.control.control import While
 from ....program.ops.framework.memory_limit import bytes_of
-from ....types import TensorType
+from ....types import TensorType, Type
 from ... import cost_model
 from ...implementation import Implementation, ImplementationKind, Runnable
 from ...specialize.framework.operation_classes import has_no_effect
+from ...specialize.loop_sharding.ended_rows import row_flags
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
 from ..tiering.background import BACKGROUND, Job, optimize_quick_code
 from ..tiering.profiles import ProfiledLoop
@@ -47,6 +48,8 @@ _MAX_LAUNCHED_WORK_PER_OPERATION = 1 << 22
 0.1 ms and more for each, and a step 2 us."""
 _MIN_SHARD_WORK = 1 << 15
 """Minimum work of an iteration of a shard, in multiplications."""
+_MAX_ENDING_SHARDS = 1 << 8
+"""Maximum number of shards that each end with their own rows: they may be more than threads."""
 _MAX_REDUNDANT_WORK = 1.25
 """Maximum work of all shards together, as a multiple of the loop's: each shard repeats what all rows
 share."""
@@ -100,13 +103,11 @@ def loop_to_compile(
         return reason
     unsharded = LoopToCompile(view.operation)
     count = chosen_threads(threads)
-    loop = _sharded(unsharded, count, _MAX_SERIAL_MULTIPLICATIONS) if count > 1 else None
+    loop = _sharded(unsharded, count, _MAX_SERIAL_MULTIPLICATIONS)
     if loop is not None:
         return loop
     max_multiplications = _MAX_SERIAL_MULTIPLICATIONS if count == 1 else None
-    reason = while_function.check_while_function(
-        unsharded.operation, unsharded.captured, max_multiplications
-    )
+    reason = while_function.check_while_function(unsharded.operation, unsharded.captured, max_multiplications)
     if reason is None:
         return unsharded
     return (_with_launches(view, threads, may_launch) if may_launch else None) or reason
@@ -140,24 +141,49 @@ def _sharded(unsharded: LoopToCompile, max_shards: int, max_multiplications: int
     """A shard of a `while`, whose work determines the number of shards; None if it is not sharded.
 
     Args:
-        max_shards: the maximum number of shards.
+        max_shards: the maximum number of shards that run the same iterations.
         max_multiplications: the maximum multiplications of matrix products in an iteration of a shard.
     """
     from ...loops import while_function
 
+    ends_by_rows = row_flags(unsharded.operation) is not None
+    if max_shards == 1 and not ends_by_rows:
+        return None
     if not while_function.is_plain_loop(unsharded.operation):
         return None
     if not while_function.runs_uninterrupted(unsharded.operation):
         # Signals can only be handled on the thread of the call.
         return None
-    work = _iteration_work(unsharded)
-    shard = loop_shard(unsharded.operation, min(max_shards, work // _MIN_SHARD_WORK))
+    work = _iteration_work(unsharded, includes_large=ends_by_rows)
+    same, ending = [min(most, work // _MIN_SHARD_WORK) for most in (max_shards, _MAX_ENDING_SHARDS)]
+    shard = loop_shard(unsharded.operation, same, ending)
     if shard is None or not _writes_only_own_windows(shard):
         return None
     loop = LoopToCompile(shard.operation, shard)
-    is_worth_sharding = shard.count * _iteration_work(loop) <= _MAX_REDUNDANT_WORK * work
+    shard_work = _iteration_work(loop) - _MULTIPLICATIONS_PER_BYTE * _bytes_in_place(loop, shard)
+    is_worth_sharding = shard.count * shard_work <= _MAX_REDUNDANT_WORK * work
     reason = while_function.check_while_function(loop.operation, loop.captured, max_multiplications)
     return loop if is_worth_sharding and reason is None else None
+
+
+def _bytes_in_place(loop: LoopToCompile, shard: LoopShard) -> int:
+    """The bytes of the rows that a shard reads where the loop captures them, which count as computed."""
+    captured = set(loop.captured)
+    return sum(
+        bytes_of(operation.result.type)
+        for region in shard.operation.regions
+        for operation in region.block.operations
+        if shard.first_row in operation.operands
+        and operation.operands[0] in captured
+        and _are_outermost(operation.operands[0].type, operation.result.type)
+    )
+
+
+def _are_outermost(type: Type, window: Type) -> bool:
+    """Whether a window consists of rows of an array, which lie side by side."""
+    assert isinstance(type, TensorType) and isinstance(window, TensorType)
+    d = next((d for d, size in enumerate(type.shape) if size > 1), 0)
+    return type.shape[d + 1 :] == window.shape[d + 1 :]
 
 
 def _writes_only_own_windows(shard: LoopShard) -> bool:
@@ -171,11 +197,15 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
     return all(while_function.updates_in_place_type(shard.operation, type) for type in shared)
 
 
-def _iteration_work(loop: LoopToCompile) -> int:
-    """Estimated work of an iteration, in multiplications."""
+def _iteration_work(loop: LoopToCompile, includes_large: bool = False) -> int:
+    """Estimated work of an iteration, in multiplications.
+
+    Args:
+        includes_large: as for `while_function.iteration_work`.
+    """
     from ...loops import while_function
 
-    computed_bytes, multiplications = while_function.iteration_work(loop.operation)
+    computed_bytes, multiplications = while_function.iteration_work(loop.operation, includes_large)
     return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
 
 

@@ -1,8 +1,8 @@
 """Shards a `while` along a dimension whose indices do not depend on each other.
 
 A recurrent network's loop over time is such a loop: each sequence of a batch depends on no other. A shard
-runs all iterations for its rows. Shards never wait for each other, and sharding changes no element's
-computation.
+runs all iterations for its rows, or those until its rows have ended (`ended_rows.py`). Shards never wait for
+each other, and sharding changes no element's computation.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ....program.ops.framework.declaration import Op
 from ....types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
 from ..framework.operation_classes import has_no_effect
 from ..framework.rewriter import dimensions
+from .ended_rows import keeps_ended_rows, row_flags
 from .operand_sharding import OperandSharding, operand_sharding
 
 _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])
@@ -54,23 +55,32 @@ class LoopShard(Record):
     count: int
 
 
-def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
-    """Cut a `while` into the most shards of equal size, at most `max_shards`; None if it cannot be cut.
+def loop_shard(operation: Operation, max_shards: int, max_ending_shards: int = 0) -> LoopShard | None:
+    """Cut a `while` into the most shards of equal size; None if it cannot be cut.
 
     A shard has at least two rows, since a matrix-vector product sums in another order than a matrix product.
+
+    Args:
+        operation: the `while`.
+        max_shards: maximum number of shards that all run the same iterations.
+        max_ending_shards: maximum number of shards that each end with their own rows.
     """
     if not has_no_effect(operation):
         return None
     updates = _updates(operation)
     lengths = {k: _length(type) for k, type in _changed_arrays(operation, updates).items()}
+    flags = row_flags(operation)
+    choices = [(None, max_shards)] if flags is None else [(flags, max_ending_shards), (None, max_shards)]
     for length in dict.fromkeys(lengths.values()):
-        counts = range(min(max_shards, length // 2), 1, -1)
-        count = next((count for count in counts if length % count == 0), None)
-        if count is not None:
-            numbers = [k for k in lengths if lengths[k] == length]
-            plan = _ShardingPlan(operation, updates, length, length // count, numbers)
-            if plan.solve():
-                return _Emission(plan).shard()
+        numbers = [k for k in lengths if lengths[k] == length]
+        for ending, most in choices:
+            counts = range(min(most, length // 2), 1, -1)
+            count = next((count for count in counts if length % count == 0), None)
+            if count is not None:
+                plan = _ShardingPlan(operation, updates, length, length // count, numbers, ending)
+                shard = _emitted_shard(plan) if plan.solve() else None
+                if shard is not None and (ending is None or keeps_ended_rows(shard.operation)):
+                    return shard
     return None
 
 
@@ -113,6 +123,7 @@ class _ShardingPlan:
         updates: the result of `_updates`.
         rows, size: rows of the whole, and of a shard.
         numbers: the numbers of the carried arrays that are sharded.
+        flags: the flags of the rows, the only use of rows in `cond`; None: it uses none.
 
     Attributes:
         dims: the dimension along which each sharded array is cut.
@@ -127,8 +138,10 @@ class _ShardingPlan:
         rows: int,
         size: int,
         numbers: Sequence[int],
+        flags: Value | None,
     ) -> None:
         self.operation, self.updates, self.rows, self.size = operation, updates, rows, size
+        self.flags = flags
         self.cond, self.body = (region.block for region in operation.regions)
         self.dims = {k: _dimension(tensor_type(self.body.arguments[k])) for k in numbers}
         self.demands: dict[Value, dict[int | None, None]] = {}
@@ -148,15 +161,36 @@ class _ShardingPlan:
                 self.demand_operands(operation)
             elif not self.demand_update(operation):
                 return False
-        used = {
-            value
-            for inner_operation in self.operation.regions[0].walk() for value in inner_operation.operands
-        }
+        self.demand_condition()
         return all(
-            self.cond.arguments[k] not in used
-            and {dim}.issuperset(self.demands.get(self.body.arguments[k], ()))
+            {dim}.issuperset(self.demands.get(block.arguments[k], ()))
+            for block in (self.cond, self.body)
             for k, dim in self.dims.items()
         )
+
+    def demand_condition(self) -> None:
+        """Record what a shard's `cond` needs, of the rows only their flags."""
+        if self.flags is None:
+            self.demand(self.cond.terminator.operands[0], None)
+        else:
+            self.demand(self.flags, self.flags_dimension)
+            for initial in self.flags_reduction.operands[1:]:
+                self.demand(initial, None)
+        for operation in reversed(self.cond.operations[:-1]):
+            self.demand_operands(operation)
+
+    @property
+    def flags_dimension(self) -> int | None:
+        """The dimension of the flags along which they are sharded; None for those of other rows."""
+        shape = tensor_type(self.flags).shape if self.flags is not None else ()
+        return shape.index(self.rows) if self.rows in shape else None
+
+    @property
+    def flags_reduction(self) -> Operation:
+        """The operation of `cond` that returns the disjunction of the flags."""
+        reduction = self.cond.terminator.operands[0].owner
+        assert isinstance(reduction, Operation)
+        return reduction
 
     def demand(self, value: Value, dim: int | None) -> None:
         self.demands.setdefault(value, {})[dim] = None
@@ -215,61 +249,75 @@ class _ShardingPlan:
         return OperandSharding((None,) * len(sharding.dims), sharding.attributes)
 
 
+def _emitted_shard(plan: _ShardingPlan) -> LoopShard:
+    """The shard of a loop for which there is a plan."""
+    operation = plan.operation
+    types = [
+        plan.type(tensor_type(operand), plan.dims.get(k)) for k, operand in enumerate(operation.operands)
+    ]
+    # The arguments of a block around the loop: its initial carried values and the index of the first row.
+    *operands, first_row = Block([*types, _INDEX]).arguments
+    regions = [_Emission(plan, block, types, first_row).region() for block in (plan.cond, plan.body)]
+    attributes, location = operation.attributes, operation.location
+    loop = Operation(operation.name, operands, types, attributes, regions, location)
+    carried = tuple([_carried_sharding(plan, k) for k in range(len(operands))])
+    return LoopShard(loop, carried, first_row, plan.size, plan.rows // plan.size)
+
+
+def _carried_sharding(plan: _ShardingPlan, number: int) -> CarriedSharding:
+    if number in plan.dims:
+        return CarriedSharding.ROWS
+    return CarriedSharding.WINDOWS if number in plan.updates else CarriedSharding.ALL
+
+
 class _Emission:
-    """Emits the loop of a shard.
+    """Emits a region of the loop of a shard.
+
+    Args:
+        plan: what the shard needs.
+        block: that of the region in the whole loop.
+        types: of the carried values of the shard.
+        first_row: the index of the shard's first row.
 
     Attributes:
         emitted: the shard along a dimension, or None for the whole, of each value.
-        outside: a block whose arguments are the initial carried values and the index of the first row.
     """
 
-    def __init__(self, plan: _ShardingPlan) -> None:
-        self.plan = plan
-        operands = enumerate(plan.operation.operands)
-        types = [plan.type(tensor_type(operand), plan.dims.get(k)) for k, operand in operands]
-        self.outside = Block([*types, _INDEX])
-        self.first_row = self.outside.arguments[-1]
-        body = Block(types)
-        self.builder = Builder(body)
+    def __init__(self, plan: _ShardingPlan, block: Block, types: Sequence[Type], first_row: Value) -> None:
+        self.plan, self.block, self.first_row = plan, block, first_row
+        self.builder = Builder(Block(types))
         self.emitted: dict[tuple[Value, int | None], Value] = {
             (old, plan.dims.get(k)): new
-            for k, (old, new) in enumerate(zip(plan.body.arguments, body.arguments, strict=True))
+            for k, (old, new) in enumerate(zip(block.arguments, self.builder.block.arguments, strict=True))
         }
 
-    def shard(self) -> LoopShard:
-        plan, operation = self.plan, self.plan.operation
-        for inner_operation in plan.body.operations[:-1]:
-            if inner_operation in plan.updates.values():
-                self.emit_update(inner_operation)
-                continue
-            for dim in plan.demanded(inner_operation):
-                if dim is None:
-                    self.emit_full(inner_operation)
-                elif (inner_operation, dim) in plan.needs:
-                    self.emit_shard(inner_operation, dim)
-        terminator = plan.body.terminator
-        returned = [self.get(value, plan.dims.get(k)) for k, value in enumerate(terminator.operands)]
+    def region(self) -> Region:
+        plan, terminator = self.plan, self.block.terminator
+        for operation in self.block.operations[:-1]:
+            if operation in plan.updates.values():
+                self.emit_update(operation)
+            elif plan.flags is not None and operation is plan.flags_reduction:
+                self.emit_disjunction(operation)
+            else:
+                self.emit_demanded(operation)
+        is_cond = self.block is plan.cond
+        dims = [None if is_cond else plan.dims.get(k) for k in range(len(terminator.operands))]
+        returned = [self.get(value, dim) for value, dim in zip(terminator.operands, dims, strict=True)]
         self.builder.create(terminator.name, returned)
-        (*operands, first_row) = self.outside.arguments
-        types = [operand.type for operand in operands]
-        regions = [Region([self.cond(types)]), Region([self.builder.block])]
-        attributes, location = operation.attributes, operation.location
-        loop = Operation(operation.name, operands, types, attributes, regions, location)
-        carried = tuple([self.carried(k) for k in range(len(operands))])
-        return LoopShard(loop, carried, first_row, plan.size, plan.rows // plan.size)
+        return Region([self.builder.block])
 
-    def cond(self, types: Sequence[Type]) -> Block:
-        """The condition, which uses no sharded value."""
-        block = Block(types)
-        values = dict(zip(self.plan.cond.arguments, block.arguments, strict=True))
-        for operation in self.plan.cond.operations:
-            Builder(block).copy(operation, values)
-        return block
+    def emit_demanded(self, operation: Operation) -> None:
+        for dim in self.plan.demanded(operation):
+            if dim is None:
+                self.emit_full(operation)
+            elif (operation, dim) in self.plan.needs:
+                self.emit_shard(operation, dim)
 
-    def carried(self, number: int) -> CarriedSharding:
-        if number in self.plan.dims:
-            return CarriedSharding.ROWS
-        return CarriedSharding.WINDOWS if number in self.plan.updates else CarriedSharding.ALL
+    def emit_disjunction(self, operation: Operation) -> None:
+        """Emit the disjunction of the flags of the shard's rows."""
+        flags, initial = operation.operands
+        values = {flags: self.get(flags, self.plan.flags_dimension), initial: self.get(initial, None)}
+        self.record(operation, self.builder.copy(operation, values), None)
 
     def get(self, value: Value, dim: int | None) -> Value:
         """The shard of a value along a dimension, or the whole value for None."""

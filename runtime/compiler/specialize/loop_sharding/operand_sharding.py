@@ -23,6 +23,9 @@ from ..framework.rewriter import dimensions
 if TYPE_CHECKING:
     from ....program.ops.contraction.dot_general import DotGeneral
     from ....program.ops.indexing.dynamic_slice import DynamicSlice
+    from ....program.ops.indexing.gather import Gather
+    from ....program.ops.indexing.scatter_rules import ScatterRules
+    from ....program.ops.intermediate.arg_reduce import ArgReduce
     from ....program.ops.reduction.reduce import Reduce
     from ....program.ops.shape.creation import Iota
 
@@ -114,10 +117,52 @@ def _dot_general(view: DotGeneral, dim: int, size: int) -> OperandSharding | Non
     return OperandSharding(dims) if view.summation_order_of(lhs, rhs) == view.summation_order else None
 
 
+def _gather(view: Gather, dim: int, size: int) -> OperandSharding | None:
+    """A shard has some of the slices, or a part of each slice, which then contains the whole dimension."""
+    if dim in view.batch_dims:
+        index_dims = [d for d in range(view.start_indices.rank) if d != view.index_vector_dim]
+        along = index_dims[view.batch_dims.index(dim)]
+        pairs = zip(view.start_indices_batching_dims, view.operand_batching_dims, strict=True)
+        return OperandSharding((dict(pairs).get(along), along))
+    (d,) = [d for d, result_dim in view.windowed_dims.items() if result_dim == dim]
+    if view.slice_sizes[d] != view.operand.shape[d]:
+        return None
+    return OperandSharding((d, None), dimensions(slice_sizes=_with(view.slice_sizes, d, size)))
+
+
+def _scatter(view: ScatterRules, dim: int, size: int) -> OperandSharding | None:
+    """A shard gets the updates of its batches, or a part of each window, which has the whole dimension."""
+    index_operands = len(view.operation.operands) - 2 * len(view.inputs)
+    index_along: int | None = None
+    batching = dict(zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True))
+    if dim in batching:
+        index_along = batching[dim]
+        index_dims = [d for d in range(len(view.indices_shape)) if d != view.index_vector_dim]
+        update_dims = [d for d in range(view.updates[0].rank) if d not in view.update_window_dims]
+        along = update_dims[index_dims.index(index_along)]
+    elif dim in view.windowed_dims and dim not in view.scatter_dims_to_operand_dims:
+        along = view.windowed_dims[dim]
+        if view.updates[0].shape[along] != view.inputs[0].shape[dim]:
+            return None
+    else:
+        return None
+    inputs, updates = [dim] * len(view.inputs), [along] * len(view.inputs)
+    return OperandSharding((*inputs, *[index_along] * index_operands, *updates))
+
+
 def _reduce(view: Reduce, dim: int, size: int) -> OperandSharding:
-    remaining_dims = [d for d in range(view.inputs[0].rank) if d not in view.dimensions]
+    along = _remaining_dimension(view.inputs[0].rank, view.dimensions, dim)
     count = len(view.inputs)
-    return OperandSharding((*[remaining_dims[dim]] * count, *[None] * count))
+    return OperandSharding((*[along] * count, *[None] * count))
+
+
+def _arg_reduce(view: ArgReduce, dim: int, size: int) -> OperandSharding:
+    return OperandSharding((_remaining_dimension(view.operand.rank, view.dimensions, dim), None, None))
+
+
+def _remaining_dimension(rank: int, reduced: Sequence[int], dim: int) -> int:
+    """The dimension of an operand that a reduction keeps as this one of its result."""
+    return [d for d in range(rank) if d not in reduced][dim]
 
 
 def _whole_dimension(view: Op, dim: int, size: int) -> OperandSharding | None:
@@ -145,14 +190,17 @@ def _with(sizes: Sequence[int], dim: int, size: int) -> list[int]:
 
 
 RULES: Final[Mapping[str, Rule]] = {
+    "arg_reduce": _arg_reduce,
     "constant": _constant,
     "dot_general": _dot_general,
     "dynamic_slice": _dynamic_slice,
     "elementwise": _elementwise,
+    "gather": _gather,
     "iota": _iota,
     "movement": _movement,
     "reduce": _reduce,
     "reshape": _reshape,
+    "scatter": _scatter,
     "slice": _slice,
     "whole_dimension": _whole_dimension,
 }

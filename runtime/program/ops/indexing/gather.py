@@ -159,6 +159,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
 
     gathers = True
     cost = costs.GATHER
+    loop_sharding = "gather"
     numpy = "indexing.gather_numpy.bind"
     block_rule = "scalars.indexing.GATHER"
 

@@ -68,6 +68,7 @@ class ScatterRules(Op):
     memory = Memory.UPDATES
     copies_strided_operands = True
     takes_stored_values = True
+    loop_sharding = "scatter"
     numpy = "indexing.scatter_numpy.bind"
 
     inputs: Operand[list[TensorType]]

@@ -33,6 +33,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
     copies_strided_operands = True
     work = costs.Work.COMBINATIONS
     block_rule = "scalars.small_reductions.ARG_REDUCE"
+    loop_sharding = "arg_reduce"
 
     is_internal = True
 
