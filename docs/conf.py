@@ -37,16 +37,20 @@ MIN_PROSE = 40
 """Characters from which a cell of a table is prose, which the style lets wrap."""
 MIN_LONG_PROSE = 160
 """Characters from which prose gets wider lines: rows would be taller than a window."""
+MAX_SHORT = 16
+"""Characters up to which a cell, such as a number with its unit, is one line."""
 
 
-def mark_prose(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Give cells of prose a class: only their text tells them from cells of numbers."""
+def mark_cells(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Give cells classes by the length of their text, which alone tells prose from numbers."""
     for cell in doctree.findall(nodes.entry):
         length = len(cell.astext())
         if length >= MIN_PROSE:
             cell["classes"] += ["prose", "long"] if length >= MIN_LONG_PROSE else ["prose"]
+        else:
+            cell["classes"].append("short" if length <= MAX_SHORT else "phrase")
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.connect("doctree-resolved", mark_prose)
+    app.connect("doctree-resolved", mark_cells)

@@ -10,6 +10,7 @@ Needs the extra `test`.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import tempfile
@@ -25,6 +26,8 @@ VARIES: Final = "figures-vary"
 """The tag of cells whose outputs are figures of the machine."""
 CELL_SECONDS: Final = 300
 """The time that a cell may take."""
+COLUMNS: Final = 70
+"""Characters of the lines that commands print in cells, which pages of 800 pixels have space for."""
 
 _REPORT: Final = re.compile(r"^-+ generated xml file: .* -+\n", re.MULTILINE)
 """What pytest before version 8 prints with ``-q`` too."""
@@ -55,7 +58,7 @@ def executed(path: Path, folder: Path) -> Any:
         # What a cell shows while it runs is no output of it.
         coalesce_streams=True,
     )
-    client.execute()
+    client.execute(env={**os.environ, "COLUMNS": str(COLUMNS)})
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.metadata.pop("execution", None)

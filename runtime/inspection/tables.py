@@ -193,7 +193,12 @@ def _extent(numbers: Sequence[int], widths: Sequence[int]) -> int:
 def _cell(tag: str, column: Column, text: str) -> str:
     kind = "right" if column.right else "wraps" if column.shrinks and column.wraps else ""
     shown = f' class="{kind}"' if kind else ""
-    return f"<{tag}{shown}>{escape(text)}</{tag}>"
+    return f"<{tag}{shown}>{_escaped(text)}</{tag}>"
+
+
+def _escaped(text: str) -> str:
+    """A text as HTML in which no line ends within the arrow of a function's type."""
+    return escape(text).replace("-&gt;", '<span style="white-space: nowrap">-&gt;</span>')
 
 
 def shortened(text: str, width: int) -> str:
@@ -240,10 +245,10 @@ def report_html(
     """
     shown = "".join(table.html() for table in tables)
     return (
-        f'{_STYLE}<div class="nimblehlo"><p><b>{escape(title)}</b></p>{_paragraphs(lines)}{shown}'
+        f'{_STYLE}<div class="nimblehlo"><p><b>{_escaped(title)}</b></p>{_paragraphs(lines)}{shown}'
         f"{_paragraphs(closing_lines)}</div>"
     )
 
 
 def _paragraphs(lines: Sequence[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return "".join(f"<p>{_escaped(line)}</p>" for line in lines)

@@ -309,6 +309,8 @@ def _values_text(difference: ElementDifference) -> str:
 
 
 def _distance_text(difference: ElementDifference, unit: str) -> str:
+    if difference.distance == 1:
+        unit = unit.removesuffix("s")
     return "NaN" if difference.distance is None else f"{difference.distance} {unit}".rstrip()
 
 
