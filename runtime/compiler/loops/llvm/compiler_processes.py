@@ -27,6 +27,9 @@ from .compiler_process import ANSWER, REQUEST, read_exactly, write_all
 
 MAX_PROCESSES = 4
 """Maximum processes: making the texts takes a fifth of the time of compiling them, in this process."""
+_NICENESS = 5
+"""Added to the niceness of a process: calls that go on meanwhile have precedence on the processors. A call
+that waits for code leaves a processor to it."""
 _PROCESS_BYTES = 1 << 27
 """Bytes that a process takes."""
 _WAITING_BYTES = 1 << 16
@@ -74,6 +77,7 @@ class _CompilerProcess:
         # An interrupt from the terminal is meant for the parent, from the child's start on.
         script = (
             "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+            f"import os; hasattr(os, 'nice') and os.nice({_NICENESS}); "
             f"import sys; sys.path[:] = {path!r}; "
             # What the package imports for its users takes 0.1 s and 12 MB.
             "from importlib.util import find_spec, module_from_spec; "
@@ -135,19 +139,20 @@ class _CompilerProcess:
 
     def _read_answers(self, continues: Callable[[], bool]) -> None:
         """Read answers while a condition holds, and the process gives some. The thread has the lock."""
+        is_complete = False
         try:
             while self.is_usable and continues():
                 (size,) = ANSWER.unpack(self._read(ANSWER.size))
                 code = self._read(size)
                 self.submitted.popleft().end(code or None)
+            is_complete = True
         except (EOFError, OSError, ValueError):
-            self._kill()
-            self.close_pipes()
-        except BaseException:
-            # Part of an answer may have been read.
-            self._kill()
-            self.close_pipes()
-            raise
+            pass
+        finally:
+            if not is_complete:
+                # Part of an answer may have been read.
+                self._kill()
+                self.close_pipes()
 
     def _read(self, size: int) -> bytes:
         """The next bytes of the answers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import selectors
 import signal
 import subprocess
@@ -48,6 +49,15 @@ def test_processes_give_the_machine_code_of_this_one(processes: CompilerProcesse
         compilation = compilations[value]
         assert compilation is not None
         assert compilation.result() == own.compile(text(value), value % 2 == 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "getpriority"), reason="the system has no niceness")
+def test_calls_have_precedence_on_the_processors(processes: CompilerProcesses) -> None:
+    compilation = processes.submit(text(1), False)
+    assert compilation is not None and compilation.result() is not None
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    niceness = os.getpriority(os.PRIO_PROCESS, compilation._process._process.pid)
+    assert niceness > own or own == niceness == 19
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
