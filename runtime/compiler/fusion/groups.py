@@ -171,6 +171,8 @@ def _inputs(
 
 def is_rematerializable(operation: Operation) -> bool:
     """Whether computing an operation again costs nothing: an iota, or a constant of one repeated element."""
+    if operation.operands:
+        return False
     if not operation.is_constant:
         return is_iota(operation)
     value = operation.constant_value

@@ -84,12 +84,14 @@ class _StepGrouping:
             if declaration_of(operation).is_terminator or operation.is_constant:
                 continue
             can_fuse = _may_be_fused(operation) and self.has_emitter(operation)
-            operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
+            operation_count = operation_bytes = 0
+            if can_fuse:
+                operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
             fits = (
                 size + operation_count <= MAX_STEP_FUSION_OPERATIONS
                 and result_bytes + operation_bytes <= MAX_BYTES
             )
-            if not (can_fuse and fits) and (can_fuse or not produced.isdisjoint(used_values(operation))):
+            if not (fits if can_fuse else produced.isdisjoint(used_values(operation))):
                 groups += self.finished(members)
                 members, produced, size, result_bytes = [], set(), 0, 0
             if can_fuse:

@@ -21,7 +21,7 @@ from ....program.ops.numerics.result_accuracy import is_fast
 from ....types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..llvm.values import F32, F64, Value, constant, rounded
 from ..mathematics import Function, function_of
-from . import complex64, complex128, conversion, floats, integers
+from . import conversion, floats, integers
 from .emitted_operations import element_types, emits, is_narrow_function
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
@@ -73,8 +73,12 @@ def _complex_rule(emit: Emit, type: ElementType) -> Rule:
     if emit.complex_numbers:
         function = getattr(floats, emit.complex_numbers)
     elif type.width == 64:
+        from . import complex64  # here, as few programs have complex numbers
+
         function = getattr(complex64, emit.complex64)
     else:
+        from . import complex128
+
         function = getattr(complex128, emit.complex128)
     return lambda builder, operands: function(builder, *operands)
 

@@ -10,12 +10,11 @@ whose errors may be 1 ulp.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
-from typing import Final
 
 from llvmlite import ir
 
-from . import error_functions, exponential, f32, gamma_functions, logarithm, narrow, roots, trigonometry
 from .library import library_function
 from .reals import Real
 
@@ -29,18 +28,11 @@ def _on_values(function: Callable[..., Real]) -> Function:
 
 @functools.cache
 def function_of(name: str) -> Function:
-    """The emitter of a function, by its module in this folder and its name, as declarations state it."""
+    """The emitter of a function, by its module in this folder and its name, as declarations state it.
+
+    The module is imported once its code is generated: a first call seldom waits for that.
+    """
     module, _, function = name.rpartition(".")
     if module == "library":
         return library_function(function)
-    return _on_values(getattr(_MODULES[module], function))
-
-
-_MODULES: Final = {
-    module.__name__.removeprefix(f"{__name__}."): module
-    for module in (
-        *(error_functions, exponential, gamma_functions, logarithm, narrow, roots, trigonometry),
-        *(f32.error_functions, f32.exponential, f32.inverse_trigonometry),
-        *(f32.logarithm, f32.roots, f32.trigonometry),
-    )
-}
+    return _on_values(getattr(importlib.import_module(f".{module}", __name__), function))

@@ -58,7 +58,7 @@ def is_iota(operation: Operation) -> bool:
 
 def is_reduction(operation: Operation) -> bool:
     """Whether an operation is a `reduce`."""
-    return declaration_of(operation).reduces
+    return bool(operation.regions) and declaration_of(operation).reduces
 
 
 def creates(operation: Operation) -> bool:

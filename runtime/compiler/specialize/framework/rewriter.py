@@ -46,6 +46,8 @@ class Rewriter:
         other_rewrites: the rewrites that apply to any operands.
         preparations: called before an operation's regions are rebuilt.
         budget: for folding.
+        only: the name of the operations that a rewrite may apply to, in a region which is simplified
+            otherwise, besides what these rewrites create or change; None: all operations.
 
     Attributes:
         known_constants: the constants among the visible values.
@@ -59,6 +61,7 @@ class Rewriter:
         other_rewrites: Mapping[str, Sequence[Rewrite]],
         preparations: Mapping[str, Preparation],
         budget: Budget,
+        only: str | None = None,
     ) -> None:
         self.known_constants: dict[Value, DenseElementsAttribute] = {}
         self.intervals = Intervals()
@@ -71,6 +74,7 @@ class Rewriter:
         self._current: Operation | None = None
         self._nested = 0
         self._budget = budget
+        self._only = only
 
     def visit(self, region: Region) -> None:
         """Rebuild a region, in place."""
@@ -82,6 +86,7 @@ class Rewriter:
 
     def insert(self, operation: Operation) -> Sequence[Value]:
         """Append an operation or its simplification; the values of its results."""
+        operands = operation.operands
         operation.replace_operands(self._values)
         if declaration_of(operation).is_terminator:
             self._block.operations.append(operation)
@@ -90,12 +95,17 @@ class Rewriter:
             self._preparations[operation.name](operation, self)
         for region in operation.regions:
             self.visit(region)
-        results = self._simplified(operation)
+        is_simplified = self._only is not None and operation.operands is operands
+        results = None if is_simplified and self._is_other(operation) else self._simplified(operation)
         if results is None:
             self._append_unchanged(operation)
             return operation.results
         self._values.update(zip(operation.results, results, strict=True))
         return results
+
+    def _is_other(self, operation: Operation) -> bool:
+        """Whether no rewrite created an operation, and its name is not the only one that they apply to."""
+        return self._nested == 0 and not operation.regions and operation.name != self._only
 
     def insert_all(self, operations: Iterable[Operation]) -> None:
         for operation in operations:

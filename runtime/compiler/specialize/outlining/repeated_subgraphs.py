@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 
 from ....program.ir import Operation, Value, captured_values, used_values
 from ....program.ops.framework.declaration import declaration_of
+from ....program.ops.framework.traits import Memory
 from ....types import TensorType
 from ..framework.cleanup import OperationKeys
-from ..framework.operation_classes import creates, has_no_effect, is_control_flow, is_view
+from ..framework.operation_classes import has_no_effect, is_control_flow
 from ..framework.rewriter import has_static_unquantized_types
 
 MIN_REPEATS: Final = 3
@@ -171,7 +172,9 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
 
 def _is_recomputed_by_users(operation: Operation) -> bool:
     """Whether an operation costs so little that each of its users computes it again."""
-    return is_view(operation) or creates(operation)
+    declaration = declaration_of(operation)
+    movement = declaration.movement
+    return declaration.memory is Memory.CREATES or (movement is not None and movement.has_one_source)
 
 
 def _is_large_product(operation: Operation) -> bool:

@@ -206,22 +206,29 @@ def split_scatter_indices(region: Region, is_small_scatter: Callable[[Op], bool]
 
         return None if is_small_scatter(Op.of(operation)) else scatter_by_components(operation, rewriter)
 
-    if any(operation.name == "stablehlo.scatter" for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, "stablehlo.scatter": (split,)}, Budget())
+    name = "stablehlo.scatter"
+    if any(operation.name == name for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, name: (split,)}, Budget(), name)
 
 
 def combine_pairs_first(region: Region) -> None:
     """Combine adjacent elements first in reductions over a short last dimension and others, in place."""
     from .paired_reductions import combine_pairs_first, is_paired
 
+    name = "stablehlo.reduce"
     if any(is_paired(operation) for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, "stablehlo.reduce": (combine_pairs_first,)}, Budget())
+        _run(region, {**TENSOR_REWRITES, name: (combine_pairs_first,)}, Budget(), name)
 
 
-def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:
-    """Pass over a region until nothing changes."""
+def _run(
+    region: Region,
+    tensor_rewrites: Mapping[str, Sequence[Rewrite]],
+    budget: Budget,
+    only: str | None = None,
+) -> None:
+    """Pass over a region until nothing changes; for `only` see `Rewriter`."""
     for _ in range(MAX_PASSES):
-        rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget)
+        rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget, only)
         rewriter.visit(region)
         if not rewriter.rewrite_count:
             return

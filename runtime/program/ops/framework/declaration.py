@@ -469,7 +469,10 @@ def malformed(operation: Operation, error: Exception) -> VerifyError:
 def declaration_of(operation: Operation) -> type[Op]:
     """The declaration of an operation; `Op`, which states nothing, if there is none."""
     # Asked some hundred times for each operation of a program: without another call where it is loaded.
-    return _REGISTRY.get(operation.name) or lookup(operation.name) or Op
+    try:
+        return _REGISTRY[operation.name]
+    except KeyError:
+        return lookup(operation.name) or Op
 
 
 def source_name(operation: Operation) -> str:

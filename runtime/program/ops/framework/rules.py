@@ -331,10 +331,10 @@ def constant_operand(operation: Operation, position: int) -> Array | None:
 
 def call_target(operation: Operation) -> str | None:
     """The target of a custom call; None for other operations."""
+    if operation.name != "stablehlo.custom_call":
+        return None
     target = operation.attributes.get("call_target_name")
-    if operation.name == "stablehlo.custom_call" and isinstance(target, StringAttribute):
-        return target.value
-    return None
+    return target.value if isinstance(target, StringAttribute) else None
 
 
 def fail_if(op: Op, reason: str | None, label: str | None = None) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nimblehlo.compiler.specialize.framework.rewriter import Rewriter
 from nimblehlo.compiler.specialize.rewrites.registry import split_scatter_indices
-from nimblehlo.program.ir import Function
+from nimblehlo.program.ir import Function, Operation
 from nimblehlo.types import ELEMENT_TYPES
 from tests.compiler.specialize.simplified import (
     assert_becomes,
@@ -269,6 +270,26 @@ def test_small_scatters_keep_index_vectors() -> None:
     assert made.body is not None
     split_scatter_indices(made.body, lambda view: True)
     assert "scatter" in left(made) and "nimblehlo.component_scatter" not in left(made)
+
+
+def test_nothing_else_is_rewritten_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other operations of a simplified function are simplified, unless they read what has changed."""
+    scattered, arguments, _ = SCATTERS["elements"]
+
+    def of_sine(x: Any, *others: Any) -> Any:
+        return jnp.tanh(scattered(jnp.sin(x), *others))
+
+    made = simplified(text_of(of_sine, arguments))
+    assert made.body is not None
+    rewrite, names = Rewriter._simplified, list[str]()
+
+    def noted(rewriter: Rewriter, operation: Operation) -> Any:
+        names.append(operation.name)
+        return rewrite(rewriter, operation)
+
+    monkeypatch.setattr(Rewriter, "_simplified", noted)
+    split_scatter_indices(made.body, lambda view: False)
+    assert {"stablehlo.scatter", "stablehlo.tanh"} <= set(names) and "stablehlo.sine" not in names
 
 
 def test_a_scatter_outside_of_the_operand_stays() -> None:

@@ -5,14 +5,3 @@ Twice as many values of f32 as of f64 fit into a vector. Generated loops inline 
 and no estimates, so that their bits are the same on every processor. `tools/fast_functions.py` measures
 their errors on all values of f32.
 """
-
-from . import error_functions, exponential, inverse_trigonometry, logarithm, roots, trigonometry
-
-__all__ = [
-    "error_functions",
-    "exponential",
-    "inverse_trigonometry",
-    "logarithm",
-    "roots",
-    "trigonometry",
-]
