@@ -135,8 +135,8 @@ class Implementation:
         """Whether `function` will not be replaced by other code."""
         return True
 
-    def is_compiled(self) -> bool:
-        """Whether `prepare` does not compile."""
+    def is_compiled(self, quickly: bool = False) -> bool:
+        """Whether `prepare` does not compile, or with `quickly` whether `prepare_soon` does not."""
         return True
 
     def prepare(self) -> Runnable:

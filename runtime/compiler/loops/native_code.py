@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ...program.ir import Block, Operation
 from ...program.ir.record import Record
@@ -40,6 +43,8 @@ class LoweredLoop(Record):
             the key.
         launches: of the task functions, in order.
         scratch: shapes and element types of scratch arrays.
+        workspace: the function of the module that returns the bytes of another scratch array, the last one,
+            which are known once the code is generated; None: there is none.
         symbols: gives the addresses of external symbols.
         integers: the integers of the closures, which follow the pointers.
     """
@@ -48,6 +53,7 @@ class LoweredLoop(Record):
     items_per_task: int
     launches: tuple[TaskLaunch, ...]
     scratch: tuple[tuple[tuple[int, ...], DType], ...] = ()
+    workspace: str | None = None
     symbols: Callable[[], Mapping[str, int]] = dict
     integers: tuple[int, ...] = ()
 
@@ -99,10 +105,10 @@ class NativeCode(Implementation):
         operands, results = self.block.arguments, self.block.terminator.operands
         return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
 
-    def is_compiled(self) -> bool:
+    def is_compiled(self, quickly: bool = False) -> bool:
         from .llvm.machine import is_compiled
 
-        return is_compiled(self.key)
+        return is_compiled(self.key, quickly)
 
     @property
     def compiles_ahead(self) -> bool:  # type: ignore[override]
@@ -133,18 +139,23 @@ class NativeCode(Implementation):
         from ...kernels.launch.native import Launch
         from .llvm.machine import function_addresses
 
-        key, lowered = self.key, self.lowered
-        arrays = sum(map(len, (*self.signature(), lowered.scratch)))
-        accesses = tuple([(number, 0) for number in range(arrays)])
+        key, lowered, scratch = self.key, self.lowered, self.lowered.scratch
         names = [launch.name for launch in lowered.launches]
+        if lowered.workspace is not None:
+            names.append(lowered.workspace)
         addresses = function_addresses(
             key, names, self._text, self.fast_compile, lowered.symbols(), quickly
         )
+        if lowered.workspace is not None:
+            *addresses, workspace = addresses
+            scratch = (*scratch, ((workspace_bytes(workspace),), np.dtype(np.int8)))
+        arrays = sum(map(len, (*self.signature(), scratch)))
+        accesses = tuple([(number, 0) for number in range(arrays)])
         launches = [
             Launch(address, tasks, accesses, lowered.integers, seconds)
             for address, (_, tasks, seconds) in zip(addresses, lowered.launches, strict=True)
         ]
-        return self.launched(launches, lowered.scratch)
+        return self.launched(launches, scratch)
 
     def launched(self, launches: Sequence[Any], scratch: Sequence[Any] = ()) -> Runnable:
         """A function that runs launches on operands, results and scratch memory."""
@@ -158,6 +169,11 @@ class NativeCode(Implementation):
             self.threads,
             scratch,
         )
+
+
+def workspace_bytes(address: int) -> int:
+    """The bytes of a workspace, from the function of the code at an address that returns them."""
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(address)())
 
 
 class _SharedCode:

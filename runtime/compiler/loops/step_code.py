@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
-
 from ..cost_model import (
     BASELINE_SECONDS_PER_STEP,
     STEPS_COMPILE_SECONDS,
@@ -34,14 +32,13 @@ class StepCode(FusionCode):
         return Cost(BASELINE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
 
     def lower(self) -> LoweredLoop:
-        from .arrays import library_symbols
-        from .steps import NAME, steps_module, steps_workspace_bytes
+        from .arrays import WORKSPACE_BYTES, library_symbols
+        from .steps import NAME, has_workspace, steps_module
 
-        workspace_bytes = steps_workspace_bytes(self.block)
         return LoweredLoop(
             lambda: steps_module(self.block),
             1,
             (TaskLaunch(NAME, 1, self.seconds()),),
-            (((workspace_bytes,), np.dtype(np.int8)),) if workspace_bytes else (),
+            workspace=WORKSPACE_BYTES if has_workspace(self.block) else None,
             symbols=lambda: library_symbols(self.block.operations),
         )

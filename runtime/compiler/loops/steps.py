@@ -1,7 +1,8 @@
 """A run of small steps as native code: its operations in sequence, on one thread.
 
 The only task `NAME` has the pointers of the operands, of the results, and of a workspace if the arrays of the
-block need more memory than the stack has for them.
+block need more memory than the stack has for them (`has_workspace`). `int64 workspace_bytes()` then returns
+the size of the workspace.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from llvmlite import ir
 from ...program.ir import Block, Operation, Value, tensor_type
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
-from .arrays import ArrayEmitter, Workspace
+from .arrays import ArrayEmitter, Workspace, define_workspace_bytes
 from .arrays.emitter import MAX_BLOCK_STACK_BYTES, array_bytes, is_in_memory
 from .llvm.tasks import define_task
 from .regions.region_function import FunctionBuilder
@@ -23,23 +24,9 @@ NAME = "steps"
 
 def steps_module(block: Block) -> ir.Module:
     """The module with the task `NAME` of a block of operations that `check_step` accepts."""
-    return _generated(block)[0]
-
-
-def steps_workspace_bytes(block: Block) -> int:
-    """The bytes of the workspace that the task's last pointer has; 0 if it is on the stack."""
-    return max(_generated(block)[1], 1) if _has_workspace_argument(block) else 0
-
-
-def _has_workspace_argument(block: Block) -> bool:
-    return array_bytes(block) > MAX_BLOCK_STACK_BYTES
-
-
-def _generated(block: Block) -> tuple[ir.Module, int]:
-    """The module with the task `NAME`, and the bytes of its workspace."""
     module = ir.Module(NAME)
     results = block.terminator.operands
-    has_argument = _has_workspace_argument(block)
+    has_argument = has_workspace(block)
     function = FunctionBuilder(module, "run_steps", 1, len(block.arguments) + len(results) + has_argument)
     workspace = Workspace(function.builder, function.pointers[-1] if has_argument else None)
     emitter = ArrayEmitter(function.builder, workspace)
@@ -57,8 +44,15 @@ def _generated(block: Block) -> tuple[ir.Module, int]:
         copy_all(emitter, storage, bound)
     function.builder.ret_void()
     workspace_bytes = workspace.assign_offsets()
+    if has_argument:
+        define_workspace_bytes(module, max(workspace_bytes, 1))
     define_task(module, NAME, function.function, 1, 1)
-    return module, workspace_bytes
+    return module
+
+
+def has_workspace(block: Block) -> bool:
+    """Whether the last pointer is that of a workspace, as the stack has no memory for the arrays."""
+    return array_bytes(block) > MAX_BLOCK_STACK_BYTES
 
 
 def _source_of(value: Value) -> Value:

@@ -27,6 +27,7 @@ from .arrays import (
     Workspace,
     check_while,
     computed_bytes,
+    define_workspace_bytes,
     launched_operations,
     launched_work,
     multiplication_count,
@@ -49,8 +50,6 @@ from .scalars import (
 
 FUNCTION_TYPE = ir.FunctionType(I64, [POINTER, POINTER, I64])
 NAME = "loop"
-WORKSPACE_BYTES_TYPE = ir.FunctionType(I64, [])
-WORKSPACE_BYTES = "workspace_bytes"
 
 
 def check_while_function(
@@ -124,8 +123,7 @@ def iteration_work(operation: Operation, includes_large: bool = False) -> tuple[
 def while_module(operation: Operation, captured: Sequence[IrValue]) -> ir.Module:
     """The module with the native functions of a `while` that `check_while_function` accepts."""
     module, workspace_bytes = _generated(operation, captured)
-    function = ir.Function(module, WORKSPACE_BYTES_TYPE, WORKSPACE_BYTES)
-    ir.IRBuilder(function.append_basic_block()).ret(I64(workspace_bytes))
+    define_workspace_bytes(module, workspace_bytes)
     return module
 
 

@@ -38,10 +38,15 @@ from .tiering.tiers import Tiering
 
 if TYPE_CHECKING:
     from ..loops.regions.region_code import RegionCode
+    from .implementations.native_loops import LoopToCompile
 
 
-def choose(view: Op, options: Options) -> Implementation:
-    """The implementation of one operation under the given options."""
+def choose(view: Op, options: Options, native_loop: LoopToCompile | None = None) -> Implementation:
+    """The implementation of one operation under the given options.
+
+    Args:
+        native_loop: what is compiled of a `while`, if that has been decided.
+    """
     if view.name in COMMUNICATING:
         from ...program.ops.collectives.base import CommunicatingOp
         from .implementations.communication import Communication
@@ -55,7 +60,7 @@ def choose(view: Op, options: Options) -> Implementation:
     if options.compile == "never":
         return _numpy(view, "compilation is off", options)
     if isinstance(view, While):
-        return _loop(view, options)
+        return _loop(view, options, native_loop)
     if isinstance(view, StepFusion):
         from ..loops.step_code import StepCode
 
@@ -178,11 +183,12 @@ def _prepared(code: Implementation) -> Prepared:
     )
 
 
-def _loop(view: While, options: Options) -> Implementation:
+def _loop(view: While, options: Options, loop: LoopToCompile | str | None) -> Implementation:
     """A native loop for scalars and small arrays; the executor runs the regions of other loops as plans."""
     from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
 
-    loop = loop_to_compile(view, options.threads, may_launch)
+    if loop is None:
+        loop = loop_to_compile(view, options.threads, may_launch)
     if isinstance(loop, str):
         return _numpy(view, f"no native loop: {loop}", options)
     is_native_at_once = options.compile == "eager" or is_long(view, loop.launches)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ...options import Options, Ordering
@@ -28,6 +28,7 @@ from .choice import may_launch
 
 if TYPE_CHECKING:
     from ..fusion.refusals import Refusals
+    from .implementations.native_loops import DecidedLoop
 
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
@@ -40,12 +41,15 @@ class Fusing:
         function: the specialized function, whose operations and those of its callees are fused in place.
         options: those of the program.
         refusals: where passes note why operations are not fused; None: nobody asks.
+        native_loops: the loops that become native code and keep their regions as they are, and what is
+            compiled of each.
     """
 
     def __init__(self, function: Function, options: Options, refusals: Refusals | None = None) -> None:
         self.function = function
         self.options = options
         self.refusals = refusals
+        self.native_loops: dict[Operation, DecidedLoop] = {}
         self._stay_unfused: dict[Operation, bool] = {}
 
     @property
@@ -79,16 +83,20 @@ class Fusing:
 
     def has_native_loop(self, operation: Operation) -> bool:
         """Whether a control flow operation is a native loop, which may launch fused operations."""
-        return self._stay_unfused.get(operation, False) or self._is_native_loop(operation, may_launch)
+        return operation in self.native_loops or self._is_native_loop(operation, may_launch)
 
     def _is_native_loop(self, operation: Operation, may_launch: Callable[[Operation], bool] | None) -> bool:
         if operation.name != While.name:
             return False
-        from .implementations.native_loops import loop_to_compile
+        from .implementations.native_loops import DecidedLoop, loop_to_compile
 
         view = While(operation)
         view.ordering = self.options.ordering
-        return not isinstance(loop_to_compile(view, self.options.threads, may_launch), str)
+        loop = loop_to_compile(view, self.options.threads, may_launch)
+        if isinstance(loop, str):
+            return False
+        self.native_loops[operation] = DecidedLoop(operation, loop)
+        return True
 
 
 def fuses(options: Options) -> bool:
@@ -101,15 +109,20 @@ def fuse_operations(
     options: Options,
     observe: passes.Observe | None = None,
     refusals: Refusals | None = None,
-) -> None:
+) -> Mapping[Operation, DecidedLoop]:
     """Fuse the operations of a specialized function and of its callees, in place, if compilation is on.
 
     Args:
         observe: is told each pass that has run.
         refusals: where it is noted why operations are not fused.
+
+    Returns:
+        The loops that become native code, as far as a pass has decided, and what is compiled of each.
     """
+    state = Fusing(function, options, refusals)
     if fuses(options):
-        passes.run("fuse", Fusing(function, options, refusals), options.last_pass, observe)
+        passes.run("fuse", state, options.last_pass, observe)
+    return state.native_loops
 
 
 def update_as_late_as_possible(state: Fusing) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ...options import Options
 from ...program.ir import (
@@ -31,6 +31,9 @@ from .plan import Plan, Step, all_steps
 from .tiering.profiles import ProfiledLoop
 from .tiering.tiers import share_profiles, start_expected_compilations, tierings
 
+if TYPE_CHECKING:
+    from .implementations.native_loops import DecidedLoop
+
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """The operations that the executor runs itself."""
 
@@ -50,8 +53,8 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
         choose: chooses the implementation of each operation, outermost operations first.
     """
     assert function.body is not None
-    fuse_operations(function, options)
-    plan = _Lowering(options, choose, function).lower_region(function.body, ())
+    native_loops = fuse_operations(function, options)
+    plan = _Lowering(options, choose, function, native_loops).lower_region(function.body, ())
     implementations = [step.implementation for step in all_steps(plan)]
     tiered = tierings(implementations)
     share_profiles(tiered, [one for one in implementations if isinstance(one, ProfiledLoop)])
@@ -102,11 +105,18 @@ class _Slots(dict[Value, int]):
 class _Lowering:
     """Lowers regions, outermost first."""
 
-    def __init__(self, options: Options, choose: Choose, function: Function | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        choose: Choose,
+        function: Function | None = None,
+        native_loops: Mapping[Operation, DecidedLoop] | None = None,
+    ) -> None:
         self.options = options
         self.choose = choose
         self.callees = {callee.name: callee for callee in function.callees} if function else {}
         self.constant_arguments = constant_arguments(function) if function else frozenset()
+        self.native_loops = native_loops or {}
         self.ordering = options.ordering
         self.called: dict[str, Plan] = {}
         self.shared_steps: dict[tuple[Any, ...], Step] = {}
@@ -215,7 +225,7 @@ class _Lowering:
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
         """The step of an operation that shares no function with others."""
         operation = view.operation
-        implementation = self.choose(view, self.options)
+        implementation = self.chosen(view)
         for enclosing in self.enclosing:
             implementation.set_enclosing(enclosing)
         takes_regions = implementation.takes_regions
@@ -239,6 +249,13 @@ class _Lowering:
         )
         step.sources = (operation,)
         return step
+
+    def chosen(self, view: Op) -> Implementation:
+        """The implementation of an operation; passes may have decided what is compiled of a loop."""
+        decided = self.native_loops.get(view.operation)
+        if decided is None or self.choose is not choose:
+            return self.choose(view, self.options)
+        return choose(view, self.options, decided.loop_of(view.operation))
 
     def lower_regions(
         self, view: Op, implementation: Implementation, captures: Sequence[Value]

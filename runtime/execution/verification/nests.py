@@ -41,7 +41,7 @@ def verify_generated_nests(function: Function, options: Options) -> None:
             if runs_as_loop_nest(view):
                 block = block_of(view)
                 try:
-                    nests = NestCode(block, options.threads).nests_and_keys[0]
+                    nests = NestCode(block, options.threads).nests.scheduled
                 except NoCode:
                     continue
                 verify_nests(block, nests, f"{operation.name} at {operation.location}")

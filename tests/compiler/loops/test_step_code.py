@@ -10,7 +10,9 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.compiler import cost_model
-from nimblehlo.compiler.loops.steps import steps_module, steps_workspace_bytes
+from nimblehlo.compiler.loops import steps as step_emitter
+from nimblehlo.compiler.loops.step_code import StepCode
+from nimblehlo.compiler.loops.steps import has_workspace, steps_module
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.types import ELEMENT_TYPES
 from tests.compiler.specialize.simplified import simplified
@@ -413,9 +415,20 @@ def test_arrays_for_which_the_stack_has_no_memory_are_in_a_workspace(count: int)
       return %s0 : {matrix}
     }}"""
     block = simplified(text).body.block
-    assert (steps_workspace_bytes(block) > 0) == (count > 14)
+    assert has_workspace(block) == (count > 14)
     assert steps_of(text) == ["nimblehlo.step_fusion"]
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)
+
+
+def test_keys_need_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs ask for the keys of many fusions before their first call."""
+    matrix = "tensor<40x40xf32>"
+    sums = "\n      ".join(f"%s{k + 1} = stablehlo.cosine %s{k} : {matrix}" for k in range(40))
+    text = f"func.func @main(%s0: {matrix}) -> {matrix} {{\n      {sums}\n      return %s40 : {matrix}\n}}"
+    body = simplified(text).body
+    monkeypatch.setattr(step_emitter, "ArrayEmitter", None)
+    assert body is not None and has_workspace(body.block)
+    assert StepCode(body.block, None).key
 
 
 @pytest.mark.parametrize(("rows", "steps"), [(6000, 1), (12_000, 4)])

@@ -32,7 +32,7 @@ def block_and_nests(text: str = TEXT) -> tuple[Block, list[Nest]]:
     verify(module)
     body = module.functions["main"].body
     assert body is not None
-    return body.block, list(NestCode(body.block, None).nests_and_keys[0])
+    return body.block, list(NestCode(body.block, None).nests.scheduled)
 
 
 def changed(nest: Nest, number: int, **changes: Any) -> Nest:
@@ -142,7 +142,7 @@ def test_operands_that_are_read_elsewhere_after_others_are_found(monkeypatch: py
     body = module.functions["main"].body
     assert body is not None
     code = NestCode(body.block, None)
-    verify_nests(body.block, code.nests_and_keys[0], "here")
+    verify_nests(body.block, code.nests.scheduled, "here")
     monkeypatch.setattr("nimblehlo.execution.verification.nests.may_overwrite", lambda block: ((0, 0),))
     with pytest.raises(InvalidPlan, match="is read elsewhere"):
-        verify_nests(body.block, code.nests_and_keys[0], "here")
+        verify_nests(body.block, code.nests.scheduled, "here")

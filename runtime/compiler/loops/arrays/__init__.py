@@ -15,10 +15,11 @@ from .emitter import (
 )
 from .launches import ImplementationOf, launch_symbols, launched_operations, launched_work, with_launches
 from .library_calls import library_symbols
-from .workspace import Workspace
+from .workspace import WORKSPACE_BYTES, Workspace, define_workspace_bytes
 
 __all__ = [
     "MAX_BLOCK_OPS",
+    "WORKSPACE_BYTES",
     "ArrayEmitter",
     "ImplementationOf",
     "Workspace",
@@ -26,6 +27,7 @@ __all__ = [
     "check_step",
     "check_while",
     "computed_bytes",
+    "define_workspace_bytes",
     "launch_symbols",
     "launched_operations",
     "launched_work",

@@ -69,7 +69,9 @@ def with_launches(
         else:
             builder.copy(operation, values)
 
-    return _with_copies(_copied(loop, copy), threads)
+    copied = loop.clone(loop.operands, [copy_region(region, {}, copy) for region in loop.regions])
+    _copy_updated_arrays(copied, threads)
+    return copied
 
 
 def _copy_with_regions(
@@ -82,30 +84,22 @@ def _copy_with_regions(
     values.update(zip(operation.results, copied.results, strict=True))
 
 
-def _copied(loop: Operation, copy: CopyOperation) -> Operation:
-    """A `while` whose operations a function has copied."""
-    return loop.clone(loop.operands, [copy_region(region, {}, copy) for region in loop.regions])
-
-
-def _with_copies(loop: Operation, threads: int | None) -> Operation:
-    """A `while` whose code can update all large arrays in place, because some are copied before."""
+def _copy_updated_arrays(loop: Operation, threads: int | None) -> None:
+    """Copy arrays of a `while` before some updates, in place, so that its code can update all large arrays in
+    place.
+    """
     copying = updates_to_copy(loop)
     if not copying:
-        return loop
-
-    def copy(builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
-        if role_of(operation).is_block:
-            _copy_with_regions(builder, operation, values, copy)
-            return
-        copied = builder.copy(operation, values)
-        if operation in copying:
-            builder.block.operations.pop()
-            array = _copy_of(copied.operands[0], threads)
-            builder.block.operations.append(array)
-            copied.operands = (array.result, *copied.operands[1:])
-            builder.block.operations.append(copied)
-
-    return _copied(loop, copy)
+        return
+    for block in [region.block for operation in loop.walk() for region in operation.regions]:
+        operations: list[Operation] = []
+        for operation in block.operations:
+            if operation in copying:
+                array = _copy_of(operation.operands[0], threads)
+                operations.append(array)
+                operation.operands = (array.result, *operation.operands[1:])
+            operations.append(operation)
+        block.operations = operations
 
 
 def _copy_of(value: Value, threads: int | None) -> Operation:

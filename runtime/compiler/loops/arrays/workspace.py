@@ -16,10 +16,19 @@ from ....types import Array, TensorType
 from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.values import I8, I64
 
+WORKSPACE_BYTES = "workspace_bytes"
+"""The function `int64 workspace_bytes()` of a module whose code takes a workspace as an argument."""
+
 
 def scratch_bytes(type: TensorType) -> int:
     """The bytes of an array, rounded up to a multiple of the cache line."""
     return -(-type.size * type.dtype.itemsize // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+
+
+def define_workspace_bytes(module: ir.Module, bytes: int) -> None:
+    """Define the function `WORKSPACE_BYTES` of a module, which returns the size of the workspace."""
+    function = ir.Function(module, ir.FunctionType(I64, []), WORKSPACE_BYTES)
+    ir.IRBuilder(function.append_basic_block()).ret(I64(bytes))
 
 
 class Buffer:

@@ -112,9 +112,14 @@ def compile_ahead(key: str, build: Build, fast_compile: bool = False) -> None:
     _machine().compile_ahead(key, build, fast_compile)
 
 
-def is_compiled(key: str) -> bool:
-    """Whether the code of a key is loaded or on disk, so that using it compiles nothing."""
-    return has_compiled_code() and _machine().has(key)
+def is_compiled(key: str, quickly: bool = False) -> bool:
+    """Whether the code of a key is loaded or on disk, so that using it compiles nothing.
+
+    Args:
+        key: see `function_addresses`.
+        quickly: whether quick code on disk will do.
+    """
+    return has_compiled_code() and _machine().has(key, quickly)
 
 
 def has_compiled_code() -> bool:
@@ -144,7 +149,7 @@ class _Machine(CodeGenerator):
         self.new_quick: list[str] = []
         self.folder = _folder(self.description)
 
-    def has(self, key: str, counts_quick: bool = True) -> bool:
+    def has(self, key: str, counts_quick: bool) -> bool:
         """Whether code of a key is loaded or on disk; quick code on disk does if `counts_quick`."""
         if key in self.keys:
             return True

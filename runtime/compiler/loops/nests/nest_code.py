@@ -42,6 +42,37 @@ def may_overwrite(block: Block) -> OverwritePairs:
     )
 
 
+class ScheduledNests:
+    """The nests of a block.
+
+    Args:
+        nests: those of `nests_of`.
+    """
+
+    def __init__(self, nests: Sequence[Any]) -> None:
+        self._nests = nests
+
+    @functools.cached_property
+    def scheduled(self) -> Sequence[Any]:
+        """The nests, each with its loop schedule."""
+        from .loop_schedule import schedule_loops
+
+        return tuple(map(schedule_loops, self._nests))
+
+    @functools.cached_property
+    def keys(self) -> Sequence[str]:
+        """The keys of the nests' code, which depends on the processor: LLVM is loaded to ask for it."""
+        from ..llvm.machine import key_of
+        from .nest_description import nest_description
+
+        return tuple([key_of(nest_description(nest)) for nest in self.scheduled])
+
+    @property
+    def with_keys(self) -> Sequence[tuple[Any, str]]:
+        """The scheduled nests and the keys of their code."""
+        return tuple(zip(self.scheduled, self.keys, strict=True))
+
+
 class NestCode(NativeCode):
     """The native code of a block, as loop nests.
 
@@ -61,52 +92,47 @@ class NestCode(NativeCode):
         return may_overwrite(self.block)
 
     @functools.cached_property
-    def nests_and_keys(self) -> tuple[Sequence[Any], Sequence[str]]:
-        """The nests and the keys of their code, which are cached for equal blocks.
+    def nests(self) -> ScheduledNests:
+        """The nests, which are cached for equal blocks.
 
         Raises:
             NoCode: the block needs too many nests.
         """
         return _nest_cache.get_or_build(self.block, self._build_nests, self.box)
 
-    def _build_nests(self) -> tuple[Sequence[Any], Sequence[str]]:
-        from ..llvm.machine import key_of
-        from .loop_schedule import schedule_loops
+    def _build_nests(self) -> ScheduledNests:
         from .nest_builder import nests_of
-        from .nest_description import nest_description
 
-        nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
-        return nests, tuple([key_of(nest_description(nest)) for nest in nests])
+        return ScheduledNests(nests_of(self.block, self.box))
 
     @property
     def has_code(self) -> bool:
         """Whether the block does not need too many nests."""
         try:
-            return bool(self.nests_and_keys)
+            return bool(self.nests)
         except NoCode:
             return False
 
     @property
     def key(self) -> str:
-        return " ".join(self.nests_and_keys[1])
+        return " ".join(self.nests.keys)
 
-    def is_compiled(self) -> bool:
+    def is_compiled(self, quickly: bool = False) -> bool:
         from ..llvm.machine import is_compiled
 
-        return all(map(is_compiled, self.nests_and_keys[1]))
+        return all(is_compiled(key, quickly) for key in self.nests.keys)
 
     def modules(self) -> Sequence[tuple[str, Callable[[], str]]]:
         from .nest_emitter import nest_ir
 
-        nests, keys = self.nests_and_keys
-        return [(key, functools.partial(nest_ir, nest)) for nest, key in zip(nests, keys, strict=True)]
+        return [(key, functools.partial(nest_ir, nest)) for nest, key in self.nests.with_keys]
 
     def function_of_launches(self, quickly: bool) -> Runnable:
         return self.launched(self.launches(quickly))
 
     def launches(self, quickly: bool = False) -> list[Any]:
         """The launches of the nests, to be run in sequence; `quickly`: see `machine.function_addresses`."""
-        return [self.launch(nest, key, quickly) for nest, key in zip(*self.nests_and_keys, strict=True)]
+        return [self.launch(nest, key, quickly) for nest, key in self.nests.with_keys]
 
     def launch(self, nest: Any, key: str, quickly: bool) -> Any:
         from ....kernels.launch.native import Launch
@@ -133,5 +159,5 @@ class NestCode(NativeCode):
         return Launch(address, tasks, accesses, integer_args(nest, blocks, items_per_task), seconds)
 
 
-_nest_cache: BlockCache[tuple[Sequence[Any], Sequence[str]]] = BlockCache()
-"""Nests and the keys of their code, by block and box."""
+_nest_cache: BlockCache[ScheduledNests] = BlockCache()
+"""Nests, by block and box."""

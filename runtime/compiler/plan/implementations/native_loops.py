@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -16,6 +15,7 @@ from ....program.ops.framework.memory_limit import bytes_of
 from ....types import TensorType, Type
 from ... import cost_model
 from ...implementation import Implementation, ImplementationKind, Runnable
+from ...loops.native_code import workspace_bytes
 from ...specialize.framework.operation_classes import has_no_effect
 from ...specialize.loop_sharding.ended_rows import row_flags
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
@@ -83,6 +83,50 @@ class LoopToCompile(Record):
         first = None if self.shard is None else self.shard.first_row
         values = [value for value in captured_values(self.operation.regions) if value is not first]
         return values if first is None else [*values, first]
+
+
+class DecidedLoop:
+    """What is compiled of a `while`, decided by a pass before the implementation is chosen.
+
+    Args:
+        operation: the `while`.
+        loop: what is compiled of it.
+    """
+
+    def __init__(self, operation: Operation, loop: LoopToCompile) -> None:
+        self._loop = loop
+        self._operands = _operands_within(operation)
+
+    def loop_of(self, operation: Operation) -> LoopToCompile | None:
+        """What is compiled of the `while` as it is now; None if that must be decided again.
+
+        A shard, or a loop with launches, is a copy. It follows where passes have replaced the values that the
+        `while` reads.
+        """
+        copied, operands = self._loop.operation, _operands_within(operation)
+        if copied is operation:
+            return self._loop
+        if operands.keys() != self._operands.keys():
+            return None
+        replaced: dict[Value, Value] = {}
+        for inner, values in operands.items():
+            former = self._operands[inner]
+            if len(former) != len(values):
+                return None
+            for old, new in zip(former, values, strict=True):
+                if replaced.setdefault(old, new) is not new or old.type != new.type:
+                    return None
+        changed = {old: new for old, new in replaced.items() if old is not new}
+        copied.replace_operands(changed)
+        for region in copied.regions:
+            region.block.replace_uses(changed)
+        self._operands = operands
+        return self._loop
+
+
+def _operands_within(operation: Operation) -> dict[Operation, Sequence[Value]]:
+    """The operands of an operation and of those in its regions."""
+    return {inner: inner.operands for inner in operation.walk()}
 
 
 def loop_to_compile(
@@ -299,7 +343,7 @@ class NativeLoop(ProfiledLoop):
         values, finished = self._run_plans(operands, cond, body)
         if finished:
             self.runs += 1
-            self._compile_early()
+            self._compile_early(self.background_start)
             return tuple(values)
         if self.native is None and self.job is not None:
             BACKGROUND.finish(self.job)
@@ -314,9 +358,9 @@ class NativeLoop(ProfiledLoop):
             else [captures[index] for index in self.capture_positions]
         )
 
-    def _compile_early(self) -> None:
-        """Begin to compile in the background, if the loop has run for long enough."""
-        if self.job is None and self.blocking_wait - self.seconds_left > self.background_start:
+    def _compile_early(self, start: float) -> None:
+        """Begin to compile in the background, if the loop has run for `start` seconds."""
+        if self.job is None and self.blocking_wait - self.seconds_left > start:
             self.begin()
 
     def begin(self) -> None:
@@ -332,6 +376,9 @@ class NativeLoop(ProfiledLoop):
 
     def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Iterate by the regions' plans while `seconds_left`; the values, and whether the loop has ended."""
+        # Compiling slows the iterations down, which gain little where what they launch is the same code.
+        factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR if self.loop.launches else 1.0
+        start_while_running = factor * self.background_start
         while self.seconds_left > 0 and self.native is None:
             budget = min(self.seconds_left, self.seconds_to_cache_lookup, _PLAN_SECONDS)
             start = perf_counter()
@@ -348,9 +395,9 @@ class NativeLoop(ProfiledLoop):
                 return values, True
             if self.seconds_to_cache_lookup <= 0:
                 self.seconds_to_cache_lookup = float("inf")
-                if self.is_compiled():
+                if self.is_compiled(self._is_quick):
                     break
-            self._compile_early()
+            self._compile_early(start_while_running)
         return values, False
 
     @functools.cached_property
@@ -381,10 +428,10 @@ class NativeLoop(ProfiledLoop):
 
         return key_of("loop\n" + operation_description(self.loop.operation, self.loop.captured))
 
-    def is_compiled(self) -> bool:
+    def is_compiled(self, quickly: bool = False) -> bool:
         from ...loops.llvm import machine
 
-        return machine.is_compiled(self.key)
+        return machine.is_compiled(self.key, quickly)
 
     @property
     def fast_compile(self) -> bool:
@@ -420,24 +467,22 @@ class NativeLoop(ProfiledLoop):
         """See `Implementation.prepare`; `quickly` is an argument of `machine.function_addresses`."""
         from ....kernels.launch.while_loop import NativeWhile
         from ...loops import while_function
-        from ...loops.arrays import launch_symbols, library_symbols
+        from ...loops.arrays import WORKSPACE_BYTES, launch_symbols, library_symbols
         from ...loops.llvm import machine
         from ...loops.scalars import count_limit
 
         loop = self.loop
         symbols = library_symbols([loop.operation])
         symbols.update(launch_symbols(loop.operation, self.implementation_of, quickly))
-        names = (while_function.NAME, while_function.WORKSPACE_BYTES)
+        names = (while_function.NAME, WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(
             self.key, names, self._text, self.fast_compile, symbols, quickly
         )
-        workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
         work = sum(while_function.iteration_work(loop.operation))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
-        return NativeWhile(
-            address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout()
-        )
+        size = workspace_bytes(size_address)
+        return NativeWhile(address, self.unchanged, size, iterations, CALL_SECONDS, self._shard_layout())
 
     def _shard_layout(self) -> LoopShards | None:
         """The memory of the shards; None if the loop is not sharded."""

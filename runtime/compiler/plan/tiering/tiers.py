@@ -356,7 +356,7 @@ class Tiering(Replaceable):
     def needs_no_compilation(self) -> bool:
         """Whether the code is cached on the disk, or there can be none."""
         try:
-            return _has_compiled_code() and self.code.is_compiled()
+            return _has_compiled_code() and self.code.is_compiled(self.is_quick_at_first)
         except NoCode:
             return True
 

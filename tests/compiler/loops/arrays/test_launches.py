@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.implementation import NoCode
 from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
+from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.kernels.launch.native import record_launches
@@ -238,6 +240,46 @@ def test_loops_with_launches_wait_longer() -> None:
     factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR
     assert blocking_wait_seconds(view, 1) > factor * blocking_wait_seconds(view)
     assert not is_long(view, 1)
+
+
+@pytest.mark.parametrize(("factor", "runs"), [(1.0, 0), (100.0, 1)])
+def test_loops_with_launches_run_to_their_end_before_they_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, factor: float, runs: int
+) -> None:
+    """Unless they run for very long: compiling slows a run down, which gains little."""
+    type = "tensor<128x128xf32>"
+    body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}"
+    clock, begun = itertools.count(0.0, 0.0012), list[int]()
+    monkeypatch.setattr(native_loops, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(cost_model, "LAUNCHING_LOOP_WAIT_FACTOR", factor)
+    monkeypatch.setattr(native_loops.NativeLoop, "begin", lambda loop: begun.append(loop.runs))
+    monkeypatch.setattr(native_loops.NativeLoop, "is_compiled", lambda loop, quickly: False)
+    nimblehlo.compile(counted(20, body, {"x": ("x0", type)}, "%y"))(normal(128, 128))
+    assert begun[0] == runs
+
+
+def test_what_becomes_of_a_loop_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small steps before it become one later, so that the loop reads other values."""
+    type, small = "tensor<72x72xf32>", "tensor<8x8xf32>"
+    product = f"contracting_dims = [1] x [0] : ({small}, {small}) -> {small}"
+    before = "".join(f"%m{k + 1} = stablehlo.dot_general %m{k}, %m{k}, {product}\n" for k in range(4))
+    body = f"""%p = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}
+      %c = stablehlo.slice %m4 [0:1, 3:4] : ({small}) -> tensor<1x1xf32>
+      %b = stablehlo.broadcast_in_dim %c, dims = [0, 1] : (tensor<1x1xf32>) -> {type}
+      %y = stablehlo.add %p, %b : {type}"""
+    text = counted(20, body, {"x": ("x0", type)}, "%y", before, f"%m0 : {small}")
+    decide, asked = native_loops.loop_to_compile, list[bool]()
+
+    def noted(view: Any, threads: int | None, may_launch: Any = None) -> Any:
+        asked.append(may_launch is not None)
+        return decide(view, threads, may_launch)
+
+    monkeypatch.setattr(native_loops, "loop_to_compile", noted)
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert asked == [False, True]
+    plan = executable.explain("plan")
+    assert "nimblehlo.step_fusion" in plan and "a native loop that launches" in plan
+    run_every_way(text, normal(72, 72) / 16, normal(8, 8) / 4)
 
 
 def test_launches_within_loops_are_recorded() -> None:

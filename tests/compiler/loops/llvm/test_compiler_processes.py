@@ -227,7 +227,7 @@ def test_quick_code_on_disk_does_not_keep_code_from_being_compiled_ahead(
     path = machine._machine().path(key, quick=True)
     assert path is not None
     write_entry(path, b"quick code")
-    assert machine.is_compiled(key)
+    assert machine.is_compiled(key, quickly=True)
     machine.compile_ahead(key, lambda: text(41))
     assert key in machine._machine().ahead
     address = machine.function_address(key, "f", lambda: "")

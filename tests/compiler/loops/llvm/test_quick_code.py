@@ -106,7 +106,8 @@ def test_quick_code_that_was_not_optimized_is_loaded_by_the_next_process() -> No
     for name in ("f", "g"):
         del own.loaded[key, name]
     path, built = own.path(key, quick=True), list[int]()
-    assert path is not None and path.exists() and machine.is_compiled(key)
+    assert path is not None and path.exists()
+    assert machine.is_compiled(key, quickly=True) and not machine.is_compiled(key)
 
     def build() -> str:
         built.append(1)

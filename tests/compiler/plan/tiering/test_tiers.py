@@ -147,7 +147,7 @@ def test_code_is_not_given_up_while_other_code_is_compiled(monkeypatch: pytest.M
 @pytest.mark.parametrize("kind", [ImplementationKind.NUMPY, ImplementationKind.UFUNC_PROGRAM])
 @pytest.mark.parametrize("expected", [0.0, 0.2])
 def test_code_is_quick_at_first_where_that_is_faster(
-    has_vectors: bool, kind: ImplementationKind, expected: float
+    monkeypatch: pytest.MonkeyPatch, has_vectors: bool, kind: ImplementationKind, expected: float
 ) -> None:
     code = _Code(kept=False)
     code.has_quick_code, code.has_vectors = True, has_vectors
@@ -157,6 +157,10 @@ def test_code_is_quick_at_first_where_that_is_faster(
     # A ufunc program is timed first, whatever is expected of it.
     is_quick = has_vectors if is_ufunc_program else expected == 0.0
     assert step.is_quick_at_first == is_quick
+    # Quick code on the disk keeps nothing from being compiled where optimized code would run.
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: True)
+    step.needs_no_compilation()
+    assert code.asked_for_quick == [is_quick]
     assert (step.compile_seconds < 0.1) == is_quick
 
 
@@ -216,12 +220,14 @@ class _Code(Implementation):
         self.kept = kept
         self.possible = possible
         self.made = 0
+        self.asked_for_quick: list[bool] = []
 
     def cost(self) -> Cost:
         return self.costs
 
-    def is_compiled(self) -> bool:
+    def is_compiled(self, quickly: bool = False) -> bool:
         self.check()
+        self.asked_for_quick.append(quickly)
         return self.kept
 
     def check(self) -> None:
@@ -431,7 +437,7 @@ class _LoopStepCode(Implementation):
     def cost(self) -> Cost:
         return Cost(compile_seconds=1.0)
 
-    def is_compiled(self) -> bool:
+    def is_compiled(self, quickly: bool = False) -> bool:
         return self.compiled
 
     def prepare(self) -> Any:
