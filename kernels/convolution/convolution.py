@@ -1,4 +1,4 @@
-"""Plans of convolutions with any dimension numbers: matrix products of windows, and depthwise scaling.
+"""Plans of convolutions with any dimension numbers: matrix products of windows with rhs.
 
 The loops are compiled ahead of time; `convolution_tasks.h` states their summation order. This module decides
 which side of the product the windows are, how work is divided, and computes the offsets of elements.
@@ -7,18 +7,18 @@ which side of the product the windows are, how work is divided, and computes the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import gcd, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..launch.no_kernel import NoKernel
+from ..matmul.strided_copy import reshaped
 from . import convolution_tasks as tasks
 from .convolution_tasks import are_finite
 from .work_division import Product, divided_tiles, items_of_groups, packed_items, shared_items
 
-__all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "prepare_depthwise", "supports"]
+__all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "supports"]
 
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Writer = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
@@ -27,9 +27,17 @@ _MAX_WINDOWS_OF_ITEMS = 128
 """Maximum number of windows for which each work item packs its own part of rhs: that is read once or twice,
 and packed parts stay in the cache of the thread that uses them."""
 _FMAS_PER_SECOND = 3e10
-_SCALED_PER_SECOND = 8e9
-_ROW_ELEMENTS = 1 << 14
-"""Approximate number of result elements of one row that are scaled at a time."""
+_COPIED_FMAS = 10
+"""Vectors of multiply-adds that take as long as copying an element to or from contiguous features. This and
+the next two were measured on one thread of a Zen 5."""
+_SHORT_ROW_FMAS = 8
+"""Those that take as long as packing an element of windows whose rows are shorter than a vector."""
+_STEP_FMAS = 4
+"""The same for windows in longer rows with steps; 1 without steps."""
+_MIN_ROW_POSITIONS = 8
+"""Minimum positions along the last spatial dimension for which windows are packed by transposing."""
+_MIN_FACTOR_RUN = 8
+"""Minimum number of contiguous factors of an output feature that are transposed together."""
 
 
 class Axis(NamedTuple):
@@ -102,7 +110,7 @@ class _Geometry(NamedTuple):
         return inner
 
 
-def _geometry(
+def geometry_of(
     batch: int, axes: Sequence[Axis], lhs_strides: Sequence[int], result_strides: Sequence[int]
 ) -> _Geometry:
     records = []
@@ -123,7 +131,7 @@ def _geometry(
     return _Geometry(order, [record[3] for record in records], along)
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """A convolution without the layouts of its arrays; `groups`: (feature groups, batch groups)."""
 
     batch: int
@@ -140,7 +148,7 @@ class _Problem(NamedTuple):
 class _Subproblem(NamedTuple):
     """A convolution of a slice of rhs that writes a slice of the result."""
 
-    problem: _Problem
+    problem: Problem
     rhs: tuple[slice, ...]
     result: tuple[slice, ...]
 
@@ -171,8 +179,10 @@ def prepare(
     Raises NoKernel if no loops exist. Source: the specification's section on convolution.
     """
     groups = (feature_group_count, batch_group_count)
-    problem = _problem(shapes, axes, numbers, np.dtype(dtype), groups, threads)
+    problem = problem_of(shapes, axes, numbers, np.dtype(dtype), groups, threads)
     problem = problem._replace(is_rhs_constant=is_rhs_constant)
+    if _prefers_contiguous_features(problem, shapes):
+        return _by_copies(problem, shapes)
     everything = (slice(None),) * len(numbers.lhs)
     full_problem = _Subproblem(problem, everything, everything)
     subproblems = _undilated(full_problem)
@@ -194,20 +204,70 @@ def prepare(
     return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
 
 
-def _problem(
+def _prefers_contiguous_features(problem: Problem, shapes: Sequence[Sequence[int]]) -> bool:
+    """Whether copies of lhs and of the result whose features are contiguous pay.
+
+    Vectors then run along output features, and windows are read where they are. Few consecutive windows do
+    not fill vectors, and windows with steps or in short rows take long to pack.
+    """
+    numbers, result = problem.numbers, shapes[2]
+    consecutive = prod(result[numbers.result[-1] + 1 :])
+    if consecutive == 1 or problem.axes == ():
+        return False
+    lanes = tasks.tile_shape(problem.dtype.name, tasks.best_level())[0]
+    groups = max(problem.groups)
+    columns, windows = problem.outputs // groups, prod(result) // problem.outputs
+    row = problem.axes[-1]
+    fmas_of_steps = _STEP_FMAS if row.stride * row.base_dilation > 1 else 1
+    vectors_of_windows = windows // consecutive * -(-consecutive // lanes) * columns
+    vectors_of_columns = windows * -(-columns // lanes)
+    packed_fmas = windows * (_SHORT_ROW_FMAS if row.windows < lanes else fmas_of_steps)
+    saved_fmas = (vectors_of_windows - vectors_of_columns + packed_fmas) * groups * problem.features
+    saved_fmas *= prod(axis.window for axis in problem.axes)
+    return saved_fmas > _COPIED_FMAS * (prod(shapes[0]) + prod(result))
+
+
+def _by_copies(problem: Problem, shapes: Sequence[Sequence[int]]) -> Convolution:
+    """The convolution of a copy of lhs with features last, whose result is copied."""
+    lhs_dims, rhs_dims, result_dims = problem.numbers
+    order = tuple(range(len(lhs_dims)))
+    lhs_shape, result_shape = (
+        tuple([shape[d] for d in dims]) for shape, dims in ((shapes[0], lhs_dims), (shapes[2], result_dims))
+    )
+    convolve = prepare(
+        (lhs_shape, shapes[1], result_shape),
+        problem.axes,
+        DimensionNumbers(order, rhs_dims, order),
+        problem.dtype,
+        feature_group_count=problem.groups[0],
+        batch_group_count=problem.groups[1],
+        threads=problem.threads,
+        is_rhs_constant=problem.is_rhs_constant,
+    )
+    order_of_result = np.argsort(result_dims)
+
+    def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        copy = reshaped(lhs.transpose(lhs_dims), lhs_shape, problem.threads)
+        result = convolve(copy, rhs).transpose(order_of_result)
+        return reshaped(result, tuple(shapes[2]), problem.threads)
+
+    return run
+
+
+def problem_of(
     shapes: Sequence[Sequence[int]],
     axes: Sequence[Axis],
     numbers: DimensionNumbers,
     dtype: np.dtype[Any],
     groups: tuple[int, int],
     threads: int | None,
-) -> _Problem:
+) -> Problem:
     lhs, rhs, result = shapes
     if not supports(shapes, dtype):
         raise NoKernel(f"no loops convolve {dtype}{list(lhs)} with {list(rhs)}")
     features, outputs = (rhs[d] for d in numbers.rhs[-2:])
     batch = result[numbers.result[0]]
-    return _Problem(batch, tuple(axes), features, outputs, numbers, groups, dtype, threads)
+    return Problem(batch, tuple(axes), features, outputs, numbers, groups, dtype, threads)
 
 
 def _undilated(full_problem: _Subproblem) -> list[_Subproblem]:
@@ -288,7 +348,7 @@ def _writer(
 
 
 def _products(
-    problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray, offsets: Sequence[int]
+    problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray, offsets: Sequence[int]
 ) -> tasks.Products:
     """The products of a subproblem; `offsets`: byte offsets of its slices of rhs and of the result."""
     axes, numbers, name, features = problem.axes, problem.numbers, problem.dtype.name, problem.features
@@ -296,7 +356,7 @@ def _products(
     columns = problem.outputs // groups
     lhs_strides, rhs_strides = strides_of(lhs, numbers.lhs), strides_of(rhs, numbers.rhs)
     result_strides = strides_of(result, numbers.result)
-    geometry = _geometry(problem.batch, axes, lhs_strides, result_strides)
+    geometry = geometry_of(problem.batch, axes, lhs_strides, result_strides)
     feature_stride, output_stride = lhs_strides[-1], result_strides[-1]
     group_stride = features * feature_stride if problem.groups[1] == 1 else problem.batch * lhs_strides[0]
     windows, positions = geometry.windows, len(geometry.along)
@@ -324,9 +384,10 @@ def _products(
     else:
         items = shared_items(product, tiles, lhs.size, problem.dtype.itemsize)
     vectors, work_items = items_of_groups(product, shape) if by_groups else (tiles.vectors, items.item_count)
+    rows = None if is_direct or by_groups else _element_rows(axes, lhs_strides)
     is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES
     window_stride = geometry.axes[-1][2] if by_windows else 1
-    layout = {
+    layout: dict[str, Sequence[int]] = {
         "contraction": (positions, features, has_holes, groups, columns, k, k_block, len(k_blocks) - 1),
         "strides": (feature_stride, group_stride, output_stride, window_stride),
         "factor_strides": rhs_strides[-2:],
@@ -336,20 +397,46 @@ def _products(
         ),
         "strips": (tiles.strips, tiles.padded, items.strips, work_items, is_nontemporal),
         "items": (packs_items, items.windows, items.windows_first),
+        "row_axis": () if rows is None else (geometry.numbers.index(len(axes) - 1),),
     }  # fmt: skip
-    tables = {
-        "position_indices": geometry.along,
-        "factor_offsets": rhs_offsets(axes, rhs_strides),
-        "segments": segments,
-        "k_block_segments": k_blocks,
-    }
+    tables = {"position_indices": geometry.along, "segments": segments, "k_block_segments": k_blocks}
+    if rows is not None:
+        tables["row_begins"], tables["row_ends"] = rows
+    _add_factors(problem, rhs_strides, layout, tables)
     seconds = product.fmas / _FMAS_PER_SECOND
     return tasks.Products(
         name, level, geometry.axes, tables, layout, offsets, seconds, problem.threads, problem.is_rhs_constant
     )
 
 
-def _contiguous_positions(problem: _Problem, geometry: _Geometry, lhs_strides: Sequence[int]) -> int:
+def _add_factors(
+    problem: Problem,
+    rhs_strides: Sequence[int],
+    layout: dict[str, Sequence[int]],
+    tables: dict[str, np.ndarray],
+) -> None:
+    """Add where the factors lie in rhs, and how they are packed, to a layout and its tables."""
+    tables["factor_offsets"] = rhs_offsets(problem.axes, rhs_strides)
+    factors = factor_runs(tables["factor_offsets"], problem.features, rhs_strides)
+    layout["factor_run"], tables["factor_positions"] = (factors.run, factors.first), factors.positions
+
+
+def _element_rows(axes: Sequence[Axis], lhs_strides: Sequence[int]) -> tuple[np.ndarray, np.ndarray] | None:
+    """The begin and end of the positions along the last spatial dimension that are inside of lhs, by window.
+
+    None if elements are not contiguous from position to position, or if these are few.
+    """
+    if not axes or axes[-1].window < _MIN_ROW_POSITIONS or axes[-1].base_dilation > 1:
+        return None
+    axis = axes[-1]
+    if axis.window_dilation * lhs_strides[-2] != 1:
+        return None
+    first = np.arange(axis.windows) * axis.stride - axis.low
+    begins = np.clip(-first, 0, axis.window)
+    return begins, np.maximum(np.clip(axis.size - first, 0, axis.window), begins)
+
+
+def _contiguous_positions(problem: Problem, geometry: _Geometry, lhs_strides: Sequence[int]) -> int:
     """Number of consecutive positions whose features are contiguous in lhs, wherever the padding has none."""
     if not problem.axes or max(problem.groups) > 1 or lhs_strides[-1] != 1:
         return 1
@@ -378,94 +465,26 @@ def rhs_offsets(axes: Sequence[Axis], strides: Sequence[int]) -> np.ndarray:
     return offsets.reshape(-1)
 
 
-def prepare_depthwise(
-    shapes: Sequence[Sequence[int]],
-    axes: Sequence[Axis],
-    numbers: DimensionNumbers,
-    dtype: Any,
-    *,
-    threads: int | None = None,
-) -> Convolution:
-    """Prepare a depthwise convolution: each feature of lhs is a group and gives one feature of the result.
+class FactorRuns(NamedTuple):
+    """Factors that are contiguous in rhs, where those of output features are not.
 
-    Args:
-        shapes: of lhs, rhs and the result.
-        axes: the window along each spatial dimension.
-        numbers: which dimension of lhs, rhs and the result is which.
-        dtype: of both operands and the result; elements of rhs are finite.
-        threads: maximum number of threads; None: all.
-
-    Raises:
-        ValueError: as `prepare`.
+    Attributes:
+        run: the number of contiguous factors of an output feature: all, or those of one input feature; 0:
+            there are no runs that are long enough to be transposed.
+        first: the offset of the first one into rhs.
+        positions: the position of each factor of an input feature, in the order of rhs.
     """
-    problem = _problem(shapes, axes, numbers, np.dtype(dtype), (1, 1), threads)
 
-    def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
-        strides = strides_of(rhs, numbers.rhs)
-        if problem.outputs == 1 or strides[-1] == 1:
-            return _scaling(problem, lhs, result, strides)
-        contiguous_rhs = _feature_contiguous(rhs, numbers)
-        scale = _scaling(problem, lhs, result, strides_of(contiguous_rhs, range(contiguous_rhs.ndim)))
-        return lambda lhs, rhs, result: scale(lhs, _feature_contiguous(rhs, numbers), result)
-
-    return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
+    run: int
+    first: int
+    positions: np.ndarray
 
 
-def _feature_contiguous(rhs: np.ndarray, numbers: DimensionNumbers) -> np.ndarray:
-    """A copy of rhs with contiguous output features."""
-    return np.ascontiguousarray(rhs.transpose(numbers.rhs))
-
-
-def _scaling(
-    problem: _Problem, lhs: np.ndarray, result: np.ndarray, rhs_strides: Sequence[int]
-) -> tasks.Scaling:
-    channels, name = problem.outputs, problem.dtype.name
-    lhs_strides = strides_of(lhs, problem.numbers.lhs)
-    result_strides = strides_of(result, problem.numbers.result)
-    geometry = _geometry(problem.batch, problem.axes, lhs_strides, result_strides)
-    channel_strides = lhs_strides[-1], result_strides[-1]
-    by_channels = channels > 1 and channel_strides == (1, 1)
-    row_length, positions = geometry.axes[-1][0], len(geometry.along)
-    rows = geometry.windows // row_length
-    row_axis = geometry.numbers[-1]
-    axis = problem.axes[row_axis] if row_axis >= 0 else Axis(row_length, 1, row_length)
-    runs, row_offsets = _runs(axis, lhs_strides[row_axis + 1])
-    row_block = max(16, _ROW_ELEMENTS // channels) if by_channels else _ROW_ELEMENTS // tasks.WINDOW_ROWS
-    row_block = min(row_block, row_length)
-    channel_block = channels if by_channels else min(channels, tasks.CHANNELS)
-    row_blocks, channel_blocks = -(-row_length // row_block), -(-channels // channel_block)
-    work_items = -(-rows // tasks.WINDOW_ROWS) * row_blocks * channel_blocks
-    is_nontemporal = positions <= tasks.MAX_ENTRIES and result.nbytes >= tasks.NONTEMPORAL_BYTES
-    layout = {
-        "blocks": (channels, rows, row_blocks, row_block, channel_blocks, channel_block),
-        "strides": (by_channels, *channel_strides, work_items, is_nontemporal),
-    }
-    tables = {
-        "position_indices": geometry.along,
-        "run_offsets": row_offsets,
-        "factor_offsets": rhs_offsets(problem.axes, rhs_strides),
-        "runs": runs,
-    }
-    seconds = geometry.windows * channels * (positions + 2) / _SCALED_PER_SECOND
-    return tasks.Scaling(name, tasks.best_level(), geometry.axes, tables, layout, seconds, problem.threads)
-
-
-def _runs(axis: Axis, stride: int) -> tuple[np.ndarray, np.ndarray]:
-    """Runs of windows along an axis that have the same positions inside of lhs.
-
-    Returns:
-        (first window, window step, number of windows, stride in lhs) of each run, and the offsets into lhs of
-        its first window: [run, position].
-    """
-    offsets = axis.offsets(stride)
-    window_step = axis.base_dilation // gcd(axis.stride, axis.base_dilation)
-    lhs_stride = window_step * axis.stride // axis.base_dilation * stride
-    runs, run_offsets = [], []
-    for phase in range(min(window_step, axis.windows)):
-        inside = offsets[phase::window_step] >= 0
-        changes = np.flatnonzero((inside[1:] != inside[:-1]).any(1)) + 1
-        bounds = [0, *changes.tolist(), len(inside)]
-        for begin, end in pairwise(bounds):
-            runs.append((phase + begin * window_step, window_step, end - begin, lhs_stride))
-            run_offsets.append(offsets[phase + begin * window_step])
-    return np.array(runs, np.int64), np.array(run_offsets, np.int64)
+def factor_runs(offsets: np.ndarray, features: int, strides: Sequence[int]) -> FactorRuns:
+    """The runs of factors whose positions have these offsets into rhs, an array of these strides."""
+    count, (feature_stride, output_stride) = len(offsets), strides[-2:]
+    positions, first = np.argsort(offsets), int(offsets.min())
+    is_contiguous = int(offsets.max()) - first == count - 1
+    run = count * features if feature_stride == count or features == 1 else count
+    is_long = is_contiguous and output_stride > 1 and run >= _MIN_FACTOR_RUN
+    return FactorRuns(run if is_long else 0, first, positions)

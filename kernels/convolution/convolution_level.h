@@ -6,6 +6,7 @@
 
 #ifdef CONV_FMA_FLOAT32
 #define CONV_ITEM float
+#define CONV_ITEM_BYTES 4
 #define CONV_ITEM_NAME float32
 #define CONV_FMA CONV_FMA_FLOAT32
 #define CONV_WINOGRAD
@@ -15,16 +16,19 @@
 
 #ifdef CONV_FMA_FLOAT64
 #define CONV_ITEM double
+#define CONV_ITEM_BYTES 8
 #define CONV_ITEM_NAME float64
 #define CONV_FMA CONV_FMA_FLOAT64
 #include "convolution_loops.h"
 #endif
 
 #define CONV_ITEM uint32_t
+#define CONV_ITEM_BYTES 4
 #define CONV_ITEM_NAME int32
 #include "convolution_loops.h"
 
 #define CONV_ITEM uint64_t
+#define CONV_ITEM_BYTES 8
 #define CONV_ITEM_NAME int64
 #include "convolution_loops.h"
 

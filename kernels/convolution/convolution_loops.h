@@ -7,8 +7,15 @@
 #define CONV_VECTOR CONV_NAME(conv_vector)
 #define CONV_AT CONV_NAME(conv_at)
 #define CONV_TILE CONV_NAME(conv_tile_work)
-enum { CONV_NAME(CONV_LANES) = CONV_VECTOR_BYTES / sizeof(CONV_ITEM) };
-#define CONV_LANES CONV_NAME(CONV_LANES)
+#if CONV_VECTOR_BYTES / CONV_ITEM_BYTES == 16
+#define CONV_LANES 16
+#elif CONV_VECTOR_BYTES / CONV_ITEM_BYTES == 8
+#define CONV_LANES 8
+#elif CONV_VECTOR_BYTES / CONV_ITEM_BYTES == 4
+#define CONV_LANES 4
+#else
+#define CONV_LANES 2
+#endif
 
 typedef CONV_ITEM CONV_VECTOR __attribute__((vector_size(CONV_VECTOR_BYTES)));
 typedef CONV_ITEM CONV_AT __attribute__((vector_size(CONV_VECTOR_BYTES), aligned(sizeof(CONV_ITEM)), may_alias));
@@ -54,6 +61,28 @@ CONV_INLINE void CONV_NAME(conv_store)(
     CONV_ITEM items[CONV_LANES];
     CONV_STORE(items, value);
     for (int64_t lane = 0; lane < conv_min(count, CONV_LANES); lane++) address[lane * stride] = items[lane];
+}
+
+/* Transpose `rows` rows, at most a vector of them, of `columns` items, at most a vector: the items of a column are
+   written to `to[column] + offset`, zeros behind them, `width` items in all. */
+CONV_INLINE void CONV_NAME(conv_transpose_some)(
+    const CONV_ITEM *from, int64_t row_stride, int64_t rows, int64_t columns, CONV_ITEM *const *to, int64_t offset,
+    int64_t width) {
+    CONV_VECTOR a[CONV_LANES];
+    UNROLL for (int row = 0; row < CONV_LANES; row++)
+        a[row] = row < rows ? CONV_NAME(conv_load)(from + row * row_stride, 1, columns) : (CONV_VECTOR){0};
+    TRANSPOSE_VECTORS(CONV_VECTOR, CONV_LANES, a)
+    UNROLL for (int column = 0; column < CONV_LANES; column++)
+        if (column < columns) CONV_NAME(conv_store)(to[column] + offset, 1, width, a[column], 0);
+}
+
+/* The same, without a check of each vector where all are whole. */
+CONV_CODE void CONV_NAME(conv_transpose)(
+    const CONV_ITEM *from, int64_t row_stride, int64_t rows, int64_t columns, CONV_ITEM *const *to, int64_t offset,
+    int64_t width) {
+    if (rows >= CONV_LANES && columns >= CONV_LANES && width >= CONV_LANES)
+        CONV_NAME(conv_transpose_some)(from, row_stride, CONV_LANES, CONV_LANES, to, offset, CONV_LANES);
+    else CONV_NAME(conv_transpose_some)(from, row_stride, rows, columns, to, offset, width);
 }
 
 /* A tile: up to `count` rows of `lanes` items, for one k block. `left` has for each segment the addresses of `block`
@@ -241,8 +270,37 @@ CONV_CODE void CONV_NAME(conv_pack_strip)(
     }
 }
 
+/* Pack consecutive factors in rhs of a strip's output features, which become columns of panels. */
+CONV_CODE void CONV_NAME(conv_pack_transposed)(const ConvProduct *p, int64_t number) {
+    int64_t runs = p->positions * p->features / p->factor_run, chunks = (p->factor_run + CONV_PACKED_FACTORS - 1)
+        / CONV_PACKED_FACTORS;
+    int64_t first = number % chunks * CONV_PACKED_FACTORS, run = number / chunks % runs, outer = number / chunks / runs;
+    int64_t group = outer / p->strips, strip = outer % p->strips, width = CONV_NAME(conv_width)(p, strip);
+    int64_t column = strip * (p->by_windows ? p->rows : p->vectors * CONV_LANES);
+    int64_t count = conv_min(CONV_PACKED_FACTORS, p->factor_run - first), stride = p->factor_output_stride;
+    int64_t valid = conv_min(width, p->columns - column), feature = run + first / p->positions;
+    CONV_ITEM *to[CONV_PACKED_FACTORS];
+    for (int64_t i = 0, offset = first % p->positions; i < count; i++) {
+        int64_t k = p->factor_positions[offset] * p->features + feature, k_block = (uint32_t)k
+            / (uint32_t)p->k_block_size;
+        to[i] = (CONV_ITEM *)p->launch.panels + CONV_NAME(conv_panel)(p, k_block, group, strip) +
+                (k - k_block * p->k_block_size) * width;
+        if (++offset == p->positions) offset = 0, feature++;
+    }
+    const CONV_ITEM *from = (const CONV_ITEM *)p->rhs + p->first_factor + run * p->factor_feature_stride + first +
+                            (group * p->columns + column) * stride;
+    for (int64_t lane = 0; lane < width; lane += CONV_LANES, from += CONV_LANES * stride)
+        for (int64_t i = 0; i < count; i += CONV_LANES)
+            CONV_NAME(conv_transpose)(
+                from + i, stride, valid - lane, conv_min(CONV_LANES, count - i), to + i, lane, width - lane);
+}
+
 /* Pack one of all strips of rhs for all work items. */
 CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
+    if (p->factor_run) {
+        CONV_NAME(conv_pack_transposed)(p, number);
+        return;
+    }
     int64_t k_block = number / (p->groups * p->strips), group = number / p->strips % p->groups, strip =
         number % p->strips;
     const CONV_ITEM *factors[CONV_K_BLOCK];
@@ -385,6 +443,75 @@ CONV_INLINE void CONV_NAME(conv_copy)(CONV_ITEM *to, const CONV_ITEM *from, int6
     else for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
+/* The elements of a window along the last spatial dimension, for fixed positions along the others: `from` is the one of
+   position 0; those of positions from `begin` on and before `end` are inside of lhs. */
+typedef struct {
+    const CONV_ITEM *from;
+    int64_t begin, end;
+} CONV_NAME(ConvRow);
+
+/* Locate the rows of elements that the windows of a block have from this position on, the first of a row. */
+CONV_CODE void CONV_NAME(conv_locate_element_rows)(
+    const ConvProduct *p, const ConvBlock *block, int64_t position, const CONV_ITEM *lhs, CONV_NAME(ConvRow) *rows) {
+    const ConvAxis *axis = &p->axes[p->row_axis];
+    for (int64_t number = 0; number < block->window_row_count; number++)
+        for (int64_t window = block->window_rows[number]; window < block->window_rows[number + 1]; window++) {
+            int64_t index = conv_window_along(p, block, number, window, p->row_axis);
+            int64_t begin = p->row_begins[index], end = p->row_ends[index];
+            int64_t offset = begin < end ? conv_lhs_offset(p, block, number, window, position + begin) : -1;
+            rows[window] = (CONV_NAME(ConvRow)){lhs + offset - begin, begin, end};
+            if (offset < 0) rows[window] = (CONV_NAME(ConvRow)){lhs, axis->positions, 0};
+        }
+}
+
+/* Pack `count` elements of up to a vector of rows, from position `first` on: those of a position are `stride` apart. */
+CONV_CODE void CONV_NAME(conv_pack_rows)(
+    const CONV_NAME(ConvRow) *rows, int64_t row_count, int64_t first, int64_t count, int64_t shift, int64_t lanes,
+    CONV_ITEM *to, int64_t stride) {
+    CONV_ITEM edges[CONV_LANES];
+    CONV_VECTOR a[CONV_LANES];
+    UNROLL for (int row = 0; row < CONV_LANES; row++) {
+        a[row] = (CONV_VECTOR){0};
+        if (row >= row_count) continue;
+        int64_t begin = rows[row].begin - first, end = rows[row].end - first;
+        const CONV_ITEM *from = rows[row].from + shift + first;
+        if (begin <= 0 && end >= CONV_LANES) {
+            a[row] = CONV_LOAD(from);
+            continue;
+        }
+        for (int64_t i = 0; i < CONV_LANES; i++) edges[i] = i >= begin && i < end ? from[i] : 0;
+        a[row] = CONV_LOAD(edges);
+    }
+    TRANSPOSE_VECTORS(CONV_VECTOR, CONV_LANES, a)
+    UNROLL for (int i = 0; i < CONV_LANES; i++)
+        if (i < count) CONV_NAME(conv_store)(to + i * stride, 1, lanes, a[i], 0);
+}
+
+/* Pack a k block of a block of windows whose elements are contiguous from position to position, by transposing. */
+CONV_CODE void CONV_NAME(conv_pack_element_rows)(
+    const ConvProduct *p, const ConvBlock *block, int64_t k_block, int64_t group, int64_t width, CONV_ITEM *to) {
+    const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs + group * p->group_stride;
+    int64_t k_begin = k_block * p->k_block_size, k_end = k_begin + CONV_NAME(conv_k_block_size)(p, k_block);
+    int64_t filled = p->by_windows ? width : block->count, row_length = p->axes[p->row_axis].positions;
+    CONV_NAME(ConvRow) rows[CONV_MAX_WIDTH];
+    for (int64_t row = k_begin / p->features / row_length; row * row_length * p->features < k_end; row++) {
+        int64_t position = row * row_length;
+        CONV_NAME(conv_locate_element_rows)(p, block, position, lhs, rows);
+        for (int64_t feature = 0; feature < p->features; feature++) {
+            /* The positions of the row whose products with this feature are in the k block. */
+            int64_t first = (k_begin - feature + p->features - 1) / p->features - position;
+            int64_t last = (k_end - feature + p->features - 1) / p->features - position;
+            first = first < 0 ? 0 : first, last = conv_min(last, row_length);
+            for (int64_t i = first; i < last; i += CONV_LANES)
+                for (int64_t lane = 0; lane < filled; lane += CONV_LANES)
+                    CONV_NAME(conv_pack_rows)(
+                        rows + lane, block->count - lane, i, conv_min(CONV_LANES, last - i), feature * p->feature_stride,
+                        filled - lane, to + ((position + i) * p->features + feature - k_begin) * width + lane,
+                        p->features * width);
+        }
+    }
+}
+
 /* Pack a k block of a block of windows: [k][width]. What lies CONV_PREFETCHED_POSITIONS further, if the next positions
    are as far apart as this one and the one before, is prefetched. */
 CONV_CODE void CONV_NAME(conv_pack_windows)(
@@ -447,7 +574,8 @@ CONV_CODE void CONV_NAME(conv_multiply_block)(
         const CONV_ITEM *panel = w->panels ? w->panels + (number - w->begin) * full * t.k_size
             : (const CONV_ITEM *)p->launch.panels + CONV_NAME(conv_panel)(p, w->k_block, group, strip);
         if (!p->is_direct && group != packed_group) {
-            CONV_NAME(conv_pack_windows)(p, block, w->k_block, group, w->filled, w->packed);
+            if (p->row_begins) CONV_NAME(conv_pack_element_rows)(p, block, w->k_block, group, w->filled, w->packed);
+            else CONV_NAME(conv_pack_windows)(p, block, w->k_block, group, w->filled, w->packed);
             packed_group = group;
         }
         CONV_ITEM *result = (CONV_ITEM *)p->result;
@@ -588,10 +716,10 @@ typedef struct {
 CONV_INLINE void CONV_NAME(conv_scale_channels)(
     int windows, int vectors, const CONV_NAME(ConvScaled) *s, const CONV_ITEM *factors, int64_t window,
     int64_t channel, int64_t last_lanes) {
-    CONV_VECTOR totals[4][4], factor[4];
+    CONV_VECTOR totals[PLANES_WINDOWS][4], factor[4];
     CONV_ITEM *result = s->result + window * s->result_stride + channel;
     const CONV_ITEM *lhs = s->lhs + window * s->lhs_stride + channel;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
@@ -602,14 +730,14 @@ CONV_INLINE void CONV_NAME(conv_scale_channels)(
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
             factor[v] = CONV_NAME(conv_load)(factors + s->factors[entry] + channel + v * CONV_LANES, 1, last_lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++)
                 totals[w][v] = totals[w][v] + factor[v] * CONV_NAME(conv_load)(
                     lhs + s->lhs_offsets[entry] + w * s->lhs_stride + v * CONV_LANES, 1, last_lanes);
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
@@ -738,6 +866,8 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
     }
 }
 
+#include "planes_loops.h"
+
 #ifdef CONV_WINOGRAD
 #include "winograd_loops.h"
 #endif
@@ -754,4 +884,5 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
 #undef CONV_BROADCAST
 #undef CONV_ONE_TILE
 #undef CONV_ITEM
+#undef CONV_ITEM_BYTES
 #undef CONV_ITEM_NAME

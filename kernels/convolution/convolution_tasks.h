@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "simd/processor_level.h"
+#include "simd/zip.h"
 
 enum {
     CONV_K_BLOCK = 160,               /* products of a block, at most: its panel stays in the L1 cache */
@@ -39,6 +40,7 @@ enum {
     CONV_MAX_ENTRIES = 256,           /* positions that are scaled at a time */
     CONV_NONTEMPORAL_BYTES = 1 << 22, /* stores of larger results bypass the caches */
     CONV_LOW_ROWS = 4,                /* of tiles for the last rows */
+    CONV_PACKED_FACTORS = 256,        /* of an output feature, which are transposed together */
     CONV_PREFETCHED_ROWS = 12,        /* packing prefetches this many rows of rhs ahead */
     CONV_PREFETCHED_POSITIONS = 4,    /* and of windows the elements of this many positions ahead */
     CONV_CACHE_LINE = 64,             /* bytes */
@@ -75,7 +77,14 @@ typedef struct {
    result is large and written once, so stores bypass the caches. A packing task packs strips of rhs into
    `launch.panels`, unless `packs_items`: each work item packs what it needs. A work item is `item_windows` windows, by
    blocks, and `strip_group` of the groups and strips; with `windows_first`, work items of the same strips follow each
-   other. */
+   other.
+
+   `factor_run`: if not 0, factors are packed by transposing: so many of an output feature are contiguous in rhs, all or
+   those of one input feature, from `first_factor` on. `factor_positions`: the position of each of the latter.
+
+   `row_axis`: the axis of the last spatial dimension. `row_begins`, `row_ends`: the positions along it of each window
+   that are inside of lhs, if elements are contiguous from position to position and windows are packed by transposing;
+   otherwise NULL. */
 typedef struct {
     const char *lhs, *rhs;
     char *result;
@@ -86,6 +95,8 @@ typedef struct {
     int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride;
     int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal;
     int64_t strips, padded, strip_group, packs_items, item_windows, windows_first;
+    int64_t factor_run, first_factor, row_axis;
+    const int64_t *factor_positions, *row_begins, *row_ends;
     int64_t kind, level;
     ConvLaunch launch;
 } ConvProduct;
@@ -105,6 +116,7 @@ typedef struct {
     int axes[CONV_MAX_AXES];
 } ConvBlock;
 
+#include "planes_tasks.h"
 #include "winograd_tasks.h"
 
 /* Windows along the innermost axis with the same positions inside lhs: each `stride`th from `first` on. */
@@ -239,6 +251,16 @@ static inline int64_t conv_lhs_offset(
            conv_offsets_in_row(p, block, window_row, position)[row - block->window_rows[window_row]];
 }
 
+/* The index of a window of a window row along an axis with several positions. */
+static inline int64_t conv_window_along(
+    const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t window, int64_t axis) {
+    int64_t i = 0;
+    while (block->axes[i] != axis) i++;
+    int64_t first = block->lhs_offsets[window_row][i] - p->axes[axis].lhs_offsets;
+    int is_along = !block->is_fixed && i == block->rank - 1;
+    return first + (is_along ? window - block->window_rows[window_row] : 0);
+}
+
 /* Whether the padding contains this position of all windows of a window row, by the axes but the last. */
 static inline int conv_is_outside(const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t position) {
     return conv_row_offset(p, block, window_row, block->rank - 1, position) < 0;
@@ -320,12 +342,14 @@ typedef struct {
     void (*multiply)(const ConvProduct *, int64_t, char *);
     void (*multiply_groups)(const ConvProduct *, int64_t, char *);
     void (*scale)(const ConvScaling *, int64_t);
+    void (*scale_planes)(const ConvPlanes *, int64_t, char *);
     int64_t vector_bytes, vectors, full_rows;
 } ConvLoops;
 
 #define CONV_LOOPS(item, level, bytes, vectors, full_rows)                        \
     { CONV_NAMED(conv_pack, item, level), CONV_NAMED(conv_multiply, item, level), \
-      CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), bytes, vectors, full_rows }
+      CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), \
+      CONV_NAMED(planes_scale, item, level), bytes, vectors, full_rows }
 
 static const ConvLoops conv_loops[][CONV_KINDS] = {
 #if defined(__aarch64__)
@@ -422,6 +446,14 @@ static void winograd_task(int64_t task, void *convolution) {
     conv_end_task(&p->launch, slot);
 }
 
+static void conv_planes_task(int64_t task, void *planes) {
+    ConvPlanes *p = planes;
+    int64_t item, end, slot = conv_begin_task(&p->launch, task, &item, &end);
+    for (; item < end; item++)
+        conv_loops[p->level][p->kind].scale_planes(p, item, p->launch.memory + slot * p->launch.slot_bytes);
+    conv_end_task(&p->launch, slot);
+}
+
 static void conv_scaling_task(int64_t task, void *scaling) {
     const ConvScaling *p = scaling;
     for (int64_t work_item = task * p->items_per_task;
@@ -438,6 +470,7 @@ static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t
 }
 static void conv_product_task(int64_t task, void *product) { (void)task, (void)product; }
 static void conv_scaling_task(int64_t task, void *scaling) { (void)task, (void)scaling; }
+static void conv_planes_task(int64_t task, void *planes) { (void)task, (void)planes; }
 static void winograd_task(int64_t task, void *convolution) { (void)task, (void)convolution; }
 
 #endif

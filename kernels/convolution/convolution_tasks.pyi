@@ -70,3 +70,15 @@ class Winograd:
         keeps_panels: bool = False,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> bool: ...
+
+class Planes:
+    def __init__(
+        self,
+        name: str,
+        level: int,
+        tables: Mapping[str, np.ndarray],
+        layout: Mapping[str, Sequence[int]],
+        seconds: float,
+        threads: int | None = None,
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...

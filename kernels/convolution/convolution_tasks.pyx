@@ -28,6 +28,7 @@ cdef extern from "convolution_tasks.h" nogil:
         CONV_CACHE_LINE
         CONV_NARROW_ROWS
         CONV_LOW_ROWS
+        CONV_PACKED_FACTORS
     int64_t CONV_OUTSIDE
 
     ctypedef struct ConvAxis:
@@ -57,6 +58,10 @@ cdef extern from "convolution_tasks.h" nogil:
         int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride
         int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal
         int64_t strips, padded, strip_group, packs_items, item_windows, windows_first
+        int64_t factor_run, first_factor, row_axis
+        const int64_t *factor_positions
+        const int64_t *row_begins
+        const int64_t *row_ends
         int64_t kind, level
         ConvLaunch launch
 
@@ -97,11 +102,25 @@ cdef extern from "convolution_tasks.h" nogil:
         const int64_t *row_offsets
         const int64_t *column_offsets
         const int64_t *factor_offsets
+        int64_t factor_run, first_factor
         int64_t lhs_batch_stride, feature_stride, factor_feature_stride, factor_output_stride
         int64_t result_batch_stride, result_row_stride, result_column_stride, output_stride
         int64_t block, blocks, non_finite, level
         ConvLaunch launch
 
+    ctypedef struct ConvPlanes:
+        const char *lhs
+        const char *rhs
+        char *result
+        int64_t channels, rows, columns, window_rows, window_columns, low_row, low_column, row_step, column_step
+        int64_t lhs_batch_stride, lhs_channel_stride, result_batch_stride, result_channel_stride
+        int64_t block, blocks, copied_rows, pitch, positions, factor_output_stride
+        const int64_t *copy_offsets
+        const int64_t *factor_offsets
+        int64_t kind, level
+        ConvLaunch launch
+
+    void conv_planes_task(int64_t task, void *planes) noexcept
     int64_t winograd_position_stride(int64_t rows, int64_t width)
     int64_t winograd_row_stride(int64_t k_size)
     void winograd_task(int64_t task, void *convolution) noexcept
@@ -264,9 +283,15 @@ cdef class Products(PackingLaunch):
             p.last_vectors) = layout["tiles"]
         (p.strips, p.padded, p.strip_group, p.launch.work_items, p.nontemporal) = layout["strips"]
         p.packs_items, p.item_windows, p.windows_first = layout["items"]
+        p.factor_run, p.first_factor = layout["factor_run"]
+        p.factor_positions = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_positions"], self.keep_alive))
+        if layout["row_axis"]:
+            (p.row_axis,) = layout["row_axis"]
+            p.row_begins = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["row_begins"], self.keep_alive))
+            p.row_ends = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["row_ends"], self.keep_alive))
         if not p.by_groups and not p.packs_items:
             self.divide_packing(
-                &p.launch, p.k_block_count * p.groups * p.strips, p.k_size * p.groups * p.padded * self.itemsize)
+                &p.launch, packing_items(p), p.k_size * p.groups * p.padded * self.itemsize)
         self.tasks = divide_items(p.launch.work_items, MAX_TASKS, &p.launch.items_per_task)
         p.launch.slot_bytes = slot_bytes(p, self.itemsize)
 
@@ -276,6 +301,14 @@ cdef class Products(PackingLaunch):
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
         plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset
         self.run(<size_t>conv_product_task, <size_t>&plan, &plan.launch)
+
+
+cdef int64_t packing_items(ConvProduct *p) noexcept:
+    """The items into which the packing of all strips is divided."""
+    if not p.factor_run:
+        return p.k_block_count * p.groups * p.strips
+    cdef int64_t chunks = (p.factor_run + CONV_PACKED_FACTORS - 1) // CONV_PACKED_FACTORS
+    return p.k_size // p.factor_run * chunks * p.groups * p.strips
 
 
 cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:
@@ -310,6 +343,7 @@ cdef class Winograd(PackingLaunch):
         p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
         p.features, p.columns, p.k_block_size, p.k_block_count = layout["contraction"]
         p.tile_rows, p.tile_columns, p.tiles, p.result_rows, p.result_columns, p.block = layout["tiles"]
+        p.factor_run, p.first_factor = layout["factor_run"]
         p.lhs_batch_stride, p.feature_stride = layout["lhs_strides"]
         p.factor_feature_stride, p.factor_output_stride = layout["factor_strides"]
         p.result_batch_stride, p.result_row_stride, p.result_column_stride, p.output_stride = layout["result_strides"]
@@ -425,6 +459,47 @@ cdef class Scaling:
         plan.lhs, plan.factors = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
         run_in_order(<size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds, self.threads)
+
+
+cdef class Planes(PackingLaunch):
+    """A depthwise convolution of planes. `layout` has the fields of `ConvPlanes` that depend on shapes and strides.
+
+    Args:
+        name: the element type.
+        level: the instruction set.
+        tables: `copy_offsets` and `factor_offsets`.
+        layout: the fields.
+        seconds, threads: see `PackingLaunch`.
+    """
+
+    cdef ConvPlanes plan
+
+    def __init__(self, name, level, tables, layout, seconds, threads=None):
+        cdef ConvPlanes *p = &self.plan
+        cdef int64_t batch, lanes, vectors, rows
+        super().__init__(seconds, threads, False)
+        p.kind, p.level = _KINDS[name], level
+        p.copy_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["copy_offsets"], self.keep_alive))
+        p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
+        p.positions = len(tables["copy_offsets"])
+        (batch, p.channels, p.rows, p.columns, p.window_rows, p.window_columns) = layout["sizes"]
+        (p.low_row, p.low_column, p.row_step, p.column_step) = layout["windows"]
+        (p.lhs_batch_stride, p.lhs_channel_stride, p.result_batch_stride, p.result_channel_stride,
+            p.factor_output_stride) = layout["strides"]
+        (p.block, p.copied_rows, p.pitch) = layout["blocks"]
+        conv_tile_shape(p.kind, level, &lanes, &vectors, &rows)
+        p.blocks = (p.window_rows + p.block - 1) // p.block
+        p.launch.pack_tasks, p.launch.work_items = 0, batch * p.blocks * ((p.channels + lanes - 1) // lanes)
+        self.tasks = divide_items(p.launch.work_items, MAX_TASKS, &p.launch.items_per_task)
+        p.launch.slot_bytes = rounded(CONV_CACHE_LINE + lanes * np.dtype(name).itemsize * (
+            p.copied_rows * p.pitch + p.block * p.window_columns + p.positions))
+
+    def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
+        """Write the result for arrays with the strides that were prepared."""
+        cdef ConvPlanes plan = self.plan
+        plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
+        plan.result = <char *>cnp.PyArray_DATA(result)
+        self.run(<size_t>conv_planes_task, <size_t>&plan, &plan.launch)
 
 
 cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:

@@ -17,7 +17,16 @@ import numpy as np
 
 from ..launch.no_kernel import NoKernel
 from . import convolution_tasks as tasks
-from .convolution import Axis, Convolution, DimensionNumbers, Writer, rhs_offsets, strides_of, supports
+from .convolution import (
+    Axis,
+    Convolution,
+    DimensionNumbers,
+    Writer,
+    factor_runs,
+    rhs_offsets,
+    strides_of,
+    supports,
+)
 from .convolution import prepare as prepare_direct
 from .work_division import ITEM_FMAS, MIN_WORK_ITEMS
 
@@ -103,17 +112,20 @@ def _winograd(
     even_block = -(-tiles // max(1, wanted_blocks, -(-tiles // tasks.WINOGRAD_TILES)))
     block = min(tiles, -(-even_block // rows) * rows)
     k_block = -(-features // -(-features // tasks.K_BLOCK))
+    offsets = rhs_offsets(axes, rhs_strides)
+    factors = factor_runs(offsets, features, rhs_strides)
     layout = {
         "contraction": (features, outputs, k_block, -(-features // k_block)),
         "tiles": (tile_rows, tile_columns, tiles, axes[0].windows, axes[1].windows, block),
         "lhs_strides": (lhs_strides[0], lhs_strides[-1]),
+        "factor_run": (factors.run, factors.first),
         "factor_strides": rhs_strides[-2:],
         "result_strides": strides_of(result, numbers.result),
     }
     tables = {
         "row_offsets": _tile_offsets(axes[0], lhs_strides[1]),
         "column_offsets": _tile_offsets(axes[1], lhs_strides[2]),
-        "factor_offsets": rhs_offsets(axes, rhs_strides),
+        "factor_offsets": offsets,
     }
     return tasks.Winograd(level, tables, layout, fmas / _FMAS_PER_SECOND, threads, is_rhs_constant)
 

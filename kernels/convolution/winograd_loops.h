@@ -41,37 +41,78 @@ CONV_INLINE CONV_ITEM *CONV_NAME(winograd_panels)(const ConvWinograd *p, int64_t
     return (CONV_ITEM *)p->launch.panels + WINOGRAD_POSITIONS * items;
 }
 
-/* Transform the factors of one input feature and of one group of output features. */
-CONV_INLINE void CONV_NAME(winograd_pack_group)(const ConvWinograd *p, int64_t feature, int64_t group) {
-    int64_t columns = CONV_NAME(winograd_columns)(p, group), padded = CONV_NAME(winograd_padded)(p, group);
-    int64_t k_block = feature / p->k_block_size, k = feature % p->k_block_size, full = CONV_VECTORS * CONV_LANES;
-    int64_t k_size = CONV_NAME(winograd_k_size)(p, k_block), stride = p->factor_output_stride;
-    CONV_ITEM *panels = CONV_NAME(winograd_panels)(p, group, k_block);
-    const CONV_ITEM *from = (const CONV_ITEM *)p->rhs + feature * p->factor_feature_stride;
-    from += group * WINOGRAD_COLUMNS * stride;
-    for (int64_t column = 0; column < padded; column += CONV_LANES) {
-        int64_t strip = column / full * full, width = conv_min(full, padded - strip);
-        CONV_ITEM *to = panels + strip * k_size + k * width + column - strip;
-        CONV_VECTOR g[9], by_columns[12], u[16];
+/* Transform the factors of an input feature and a vector of output features of a group, from `column` on: those of
+   position i of a window are `lanes` items, `offsets[i]` behind `from`. */
+CONV_INLINE void CONV_NAME(winograd_pack_vector)(
+    const ConvWinograd *p, int64_t feature, int64_t group, int64_t column, const CONV_ITEM *from,
+    const int64_t *offsets, int64_t lanes) {
+    int64_t padded = CONV_NAME(winograd_padded)(p, group), full = CONV_VECTORS * CONV_LANES;
+    int64_t k_block = feature / p->k_block_size, k = feature % p->k_block_size;
+    int64_t k_size = CONV_NAME(winograd_k_size)(p, k_block);
+    int64_t strip = column / full * full, width = conv_min(full, padded - strip);
+    CONV_ITEM *to = CONV_NAME(winograd_panels)(p, group, k_block) + strip * k_size + k * width + column - strip;
+    CONV_VECTOR g[9], by_columns[12], u[16];
 #pragma GCC unroll 9
-        for (int i = 0; i < 9; i++)
-            g[i] = CONV_NAME(conv_load)(from + p->factor_offsets[i] + column * stride, stride, columns - column);
+    for (int i = 0; i < 9; i++) g[i] = CONV_NAME(conv_load)(from + offsets[i], 1, lanes);
 #pragma GCC unroll 3
-        for (int i = 0; i < 3; i++) CONV_NAME(winograd_factor)(g + i, 3, by_columns + i, 3);
+    for (int i = 0; i < 3; i++) CONV_NAME(winograd_factor)(g + i, 3, by_columns + i, 3);
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) CONV_NAME(winograd_factor)(by_columns + 3 * i, 1, u + 4 * i, 1);
+    for (int i = 0; i < 4; i++) CONV_NAME(winograd_factor)(by_columns + 3 * i, 1, u + 4 * i, 1);
 #pragma GCC unroll 16
-        for (int i = 0; i < 16; i++) CONV_STORE(to + i * (k_size * padded + WINOGRAD_LANES), u[i]);
+    for (int i = 0; i < 16; i++) CONV_STORE(to + i * (k_size * padded + WINOGRAD_LANES), u[i]);
+}
+
+/* Copy factors of `count` input features, from `feature` on, and a vector of output features, from `output` on, of which
+   there are `lanes`: a vector for each position of each input feature, in the order of rhs if `factor_run`. */
+CONV_CODE void CONV_NAME(winograd_copy_factors)(
+    const ConvWinograd *p, int64_t feature, int64_t count, int64_t output, int64_t lanes, CONV_ITEM *copies) {
+    int64_t stride = p->factor_output_stride;
+    const CONV_ITEM *from = (const CONV_ITEM *)p->rhs + feature * p->factor_feature_stride + output * stride;
+    int64_t run = p->factor_run > 9 ? count * 9 : 9;
+    for (int64_t first = 0; first < count * 9; first += run, from += p->factor_feature_stride) {
+        if (!p->factor_run) {
+            for (int i = 0; i < 9; i++)
+                CONV_STORE(
+                    copies + (first + i) * CONV_LANES,
+                    CONV_NAME(conv_load)(from + p->factor_offsets[i], stride, lanes));
+            continue;
+        }
+        for (int64_t i = 0; i < run; i += CONV_LANES) {
+            CONV_ITEM *to[CONV_LANES];
+            for (int64_t column = 0; column < CONV_LANES; column++) to[column] = copies + (first + i + column)
+                * CONV_LANES;
+            CONV_NAME(conv_transpose)(
+                from + p->first_factor + i, stride, lanes, conv_min(CONV_LANES, run - i), to, 0, CONV_LANES);
+        }
     }
 }
 
-/* Transform the factors of some input features; where output features are contiguous they are read in order. */
+/* Transform the factors of some input features. */
 CONV_CODE void CONV_NAME(winograd_pack)(const ConvWinograd *p, int64_t number) {
-    int64_t feature = number * WINOGRAD_PACKED_FEATURES;
-    int64_t end = conv_min(feature + WINOGRAD_PACKED_FEATURES, p->features);
-    for (; feature < end; feature++)
-        for (int64_t group = 0; group * WINOGRAD_COLUMNS < p->columns; group++)
-            CONV_NAME(winograd_pack_group)(p, feature, group);
+    int64_t first = number * WINOGRAD_PACKED_FEATURES, end = conv_min(first + WINOGRAD_PACKED_FEATURES, p->features);
+    CONV_ITEM copies[WINOGRAD_PACKED_FEATURES * 9 * CONV_LANES];
+    int64_t offsets[9], group_count = (p->columns + WINOGRAD_COLUMNS - 1) / WINOGRAD_COLUMNS;
+    for (int i = 0; i < 9; i++) offsets[i] = CONV_LANES * (p->factor_run ? p->factor_offsets[i] - p->first_factor : i);
+    if (p->factor_output_stride == 1) {
+        for (int64_t feature = first; feature < end; feature++) {
+            const CONV_ITEM *from = (const CONV_ITEM *)p->rhs + feature * p->factor_feature_stride;
+            for (int64_t group = 0; group < group_count; group++, from += WINOGRAD_COLUMNS)
+                for (int64_t column = 0; column < CONV_NAME(winograd_columns)(p, group); column += CONV_LANES)
+                    CONV_NAME(winograd_pack_vector)(
+                        p, feature, group, column, from + column, p->factor_offsets,
+                        CONV_NAME(winograd_columns)(p, group) - column);
+        }
+        return;
+    }
+    for (int64_t group = 0; group < group_count; group++)
+        for (int64_t column = 0; column < CONV_NAME(winograd_columns)(p, group); column += CONV_LANES) {
+            int64_t lanes = CONV_NAME(winograd_columns)(p, group) - column;
+            CONV_NAME(winograd_copy_factors)(
+                p, first, end - first, group * WINOGRAD_COLUMNS + column, conv_min(lanes, CONV_LANES), copies);
+            for (int64_t feature = first; feature < end; feature++)
+                CONV_NAME(winograd_pack_vector)(
+                    p, feature, group, column, copies + (feature - first) * 9 * CONV_LANES, offsets, CONV_LANES);
+        }
 }
 
 /* The memory of a work item: transformed inputs [position][tile][feature] of a k block, sums
@@ -130,6 +171,28 @@ CONV_CODE void CONV_NAME(winograd_transform_contiguous)(
     }
 }
 
+/* Copy a row of elements of some features: [element][feature]. `offset`: of the row; `offsets`: of elements. */
+CONV_CODE void CONV_NAME(winograd_copy_row)(
+    const CONV_ITEM *lhs, int64_t feature_stride, int64_t features, int64_t offset, const int64_t *offsets,
+    int64_t width, CONV_ITEM *copy) {
+    int64_t begin = 0, end = offset < 0 ? 0 : width;
+    while (end > 0 && offsets[end - 1] < 0) end--;
+    while (begin < end && offsets[begin] < 0) begin++;
+    memset(copy, 0, begin * CONV_LANES * sizeof(CONV_ITEM));
+    memset(copy + end * CONV_LANES, 0, (width - end) * CONV_LANES * sizeof(CONV_ITEM));
+    if (begin == end) return;
+    lhs += offset + offsets[begin];
+    int64_t is_contiguous = offsets[end - 1] - offsets[begin] == end - 1 - begin;
+    for (int64_t x = begin; is_contiguous && x < end; x += CONV_LANES, lhs += CONV_LANES) {
+        CONV_ITEM *to[CONV_LANES];
+        for (int64_t i = 0; i < CONV_LANES; i++) to[i] = copy + (x + i) * CONV_LANES;
+        CONV_NAME(conv_transpose)(lhs, feature_stride, features, conv_min(CONV_LANES, end - x), to, 0, CONV_LANES);
+    }
+    for (int64_t feature = 0; !is_contiguous && feature < features; feature++)
+        for (int64_t x = begin; x < end; x++)
+            copy[x * CONV_LANES + feature] = lhs[feature * feature_stride + offsets[x] - offsets[begin]];
+}
+
 /* Transform features of a run of tiles that are not contiguous in lhs: a vector of features is copied for all tiles. */
 CONV_CODE void CONV_NAME(winograd_transform_strided)(
     const ConvWinograd *p, const CONV_NAME(WinogradMemory) *w, const CONV_NAME(WinogradRun) *run, const CONV_ITEM *lhs,
@@ -140,16 +203,10 @@ CONV_CODE void CONV_NAME(winograd_transform_strided)(
         offsets[x] = x < width - 2 ? columns[x / 2 * 4 + x % 2] : columns[(run->count - 1) * 4 + x - width + 4];
     for (int64_t k = 0; k < k_size; k += CONV_LANES) {
         int64_t lanes = conv_min(CONV_LANES, k_size - k);
-        for (int64_t row = 0; row < 4; row++) {
-            CONV_ITEM *copy = w->copies + row * width * CONV_LANES;
-            for (int64_t lane = 0; lane < lanes; lane++) {
-                const CONV_ITEM *from = lhs + (k + lane) * p->feature_stride;
-                for (int64_t x = 0; x < width; x++) {
-                    int64_t offset = rows[row] + offsets[x];
-                    copy[x * CONV_LANES + lane] = offset < 0 ? 0 : from[offset];
-                }
-            }
-        }
+        for (int64_t row = 0; row < 4; row++)
+            CONV_NAME(winograd_copy_row)(
+                lhs + k * p->feature_stride, p->feature_stride, lanes, rows[row], offsets, width,
+                w->copies + row * width * CONV_LANES);
         for (int64_t tile = 0; tile < run->count; tile++) {
             const CONV_ITEM *elements[16];
             for (int i = 0; i < 16; i++) elements[i] = w->copies + (i / 4 * width + 2 * tile + i % 4) * CONV_LANES;
@@ -240,6 +297,23 @@ CONV_CODE CONV_VECTOR CONV_NAME(winograd_store_contiguous)(
     return check;
 }
 
+/* Store a row of windows of some output features: [window][output feature]. */
+CONV_CODE void CONV_NAME(winograd_store_row)(
+    const ConvWinograd *p, const CONV_ITEM *from, int64_t windows, int64_t features, CONV_ITEM *result) {
+    if (p->result_column_stride == 1) {
+        CONV_ITEM *to[CONV_LANES];
+        for (int64_t i = 0; i < CONV_LANES; i++) to[i] = result + i * p->output_stride;
+        for (int64_t x = 0; x < windows; x += CONV_LANES) {
+            int64_t count = conv_min(CONV_LANES, windows - x);
+            CONV_NAME(conv_transpose)(from + x * CONV_LANES, CONV_LANES, count, features, to, x, count);
+        }
+        return;
+    }
+    for (int64_t feature = 0; feature < features; feature++)
+        for (int64_t x = 0; x < windows; x++)
+            result[feature * p->output_stride + x * p->result_column_stride] = from[x * CONV_LANES + feature];
+}
+
 /* The same where output features are not contiguous: a vector of features of all tiles is copied first. */
 CONV_CODE CONV_VECTOR CONV_NAME(winograd_store_strided)(
     const ConvWinograd *p, const CONV_ITEM *sums, int64_t sum_stride, const CONV_NAME(WinogradRun) *run,
@@ -257,12 +331,10 @@ CONV_CODE CONV_VECTOR CONV_NAME(winograd_store_strided)(
                 if (i / 2 < rows && 2 * tile + i % 2 < columns) check = check + (y[i] - y[i]);
             }
         }
-        for (int64_t lane = 0; lane < conv_min(CONV_LANES, lanes - first); lane++)
-            for (int64_t row = 0; row < rows; row++) {
-                CONV_ITEM *to = result + (first + lane) * p->output_stride + row * p->result_row_stride;
-                const CONV_ITEM *from = copies + row * width * CONV_LANES + lane;
-                for (int64_t x = 0; x < columns; x++) to[x * p->result_column_stride] = from[x * CONV_LANES];
-            }
+        for (int64_t row = 0; row < rows; row++)
+            CONV_NAME(winograd_store_row)(
+                p, copies + row * width * CONV_LANES, columns, conv_min(CONV_LANES, lanes - first),
+                result + first * p->output_stride + row * p->result_row_stride);
     }
     return check;
 }

@@ -41,7 +41,7 @@ enum {
 /* The arguments of Winograd tasks; strides and offsets are in items.
 
    `row_offsets` and `column_offsets`: lhs offsets [tile row][4] and [tile column][4], CONV_OUTSIDE in the padding.
-   `factor_offsets`: of the 9 positions of a window, into rhs. `launch.panels`: transformed factors [group of
+   `factor_offsets`: of the 9 positions of a window, into rhs. `factor_run`, `first_factor`: as in ConvProduct. `launch.panels`: transformed factors [group of
    WINOGRAD_COLUMNS output features][k block][position of a tile][strip][k][item], groups padded to whole vectors, with
    a gap behind each position. A packing task transforms factors. A work item is `block` tiles, the last of the `blocks`
    fewer, and a group of output features. */
@@ -51,6 +51,7 @@ typedef struct {
     int64_t features, columns, k_block_size, k_block_count;
     int64_t tile_rows, tile_columns, tiles, result_rows, result_columns;
     const int64_t *row_offsets, *column_offsets, *factor_offsets;
+    int64_t factor_run, first_factor;
     int64_t lhs_batch_stride, feature_stride, factor_feature_stride, factor_output_stride;
     int64_t result_batch_stride, result_row_stride, result_column_stride, output_stride;
     int64_t block, blocks, non_finite, level;

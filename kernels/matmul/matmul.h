@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "simd/processor_level.h"
+#include "simd/zip.h"
 
 /* K_BLOCK: products of a block of a sum. DIRECT_ROWS: with at most this many rows, columns are read where they are.
    COPY_COLUMNS: rows are copied for so many columns, at least. WAY_BYTES: addresses at such a distance share one set

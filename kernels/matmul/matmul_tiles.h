@@ -195,21 +195,6 @@ static CODE void NAME(multiply_small)(
         }
 }
 
-/* Interleave the first halves of `a` and `b`, or their second halves. */
-INLINE VECTOR NAME(zip)(VECTOR a, VECTOR b, int is_second) {
-#if LANES == 16
-    return is_second ? __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-                     : __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif LANES == 8
-    return is_second ? __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-                     : __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-#elif LANES == 4
-    return is_second ? __builtin_shufflevector(a, b, 2, 6, 3, 7) : __builtin_shufflevector(a, b, 0, 4, 1, 5);
-#else
-    return is_second ? __builtin_shufflevector(a, b, 1, 3) : __builtin_shufflevector(a, b, 0, 2);
-#endif
-}
-
 /* Store the first items of a vector, at least one. */
 INLINE void NAME(store_first)(ITEM *to, int64_t count, VECTOR vector) {
     if (count < LANES) STORE_PARTIAL(to, count, vector);
@@ -220,16 +205,10 @@ INLINE void NAME(store_first)(ITEM *to, int64_t count, VECTOR vector) {
    `capacity` items of the result are written. `to_stride` is in items. */
 INLINE void NAME(transpose)(
     const char *from, int64_t row_stride, int64_t row_count, ITEM *to, int64_t to_stride, int64_t capacity) {
-    VECTOR a[LANES], b[LANES];
+    VECTOR a[LANES];
     UNROLL for (int row = 0; row < LANES; row++)
         a[row] = LOAD(from + (row < row_count ? row : row_count - 1) * row_stride);
-    UNROLL for (int round = LANES; round > 1; round /= 2) {
-        UNROLL for (int i = 0; i < LANES / 2; i++) {
-            b[2 * i] = NAME(zip)(a[i], a[i + LANES / 2], 0);
-            b[2 * i + 1] = NAME(zip)(a[i], a[i + LANES / 2], 1);
-        }
-        UNROLL for (int i = 0; i < LANES; i++) a[i] = b[i];
-    }
+    TRANSPOSE_VECTORS(VECTOR, LANES, a)
     if ((LANES - 1) * to_stride + LANES <= capacity)
         UNROLL for (int column = 0; column < LANES; column++) *(NAME(Unaligned) *)(to + column * to_stride) = a[column];
     else

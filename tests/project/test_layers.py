@@ -84,7 +84,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "random": set(),
         "rates": {"launch", "simd"},
         "simd": {"launch"},
-        "convolution": {"launch"},
+        "convolution": {"launch", "matmul"},
         "exploration": {"launch"},
         "fft": {"launch", "simd"},
         "indexing": {"launch", "simd"},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.kernels.convolution import convolution, convolution_tasks, work_division
+from nimblehlo.kernels.convolution import convolution, convolution_tasks, depthwise, work_division
 from nimblehlo.kernels.convolution.convolution import Axis, DimensionNumbers
 from tests.support.running import run_every_way, same_bits
 
@@ -91,7 +91,7 @@ def convolved(lhs, rhs, axes, groups=(1, 1), orders=None, scales=False, threads=
     result = [shape[place] for place in np.argsort(numbers.result)]
     shapes = (operands[0].shape, operands[1].shape, result)
     if scales:
-        run = convolution.prepare_depthwise(shapes, axes, numbers, lhs.dtype, threads=threads)
+        run = depthwise.prepare(shapes, axes, numbers, lhs.dtype, threads=threads)
     else:
         counts = {"feature_group_count": groups[0], "batch_group_count": groups[1]}
         run = convolution.prepare(
@@ -420,7 +420,7 @@ def test_what_has_no_loops_is_rejected():
         with pytest.raises(ValueError, match="no loops convolve"):
             convolution.prepare(shapes, (), numbers, dtype)
         with pytest.raises(ValueError, match="no loops convolve"):
-            convolution.prepare_depthwise(shapes, (), numbers, dtype)
+            depthwise.prepare(shapes, (), numbers, dtype)
 
 
 def program(numbers, lhs, rhs, result, window="", groups=(1, 1)):

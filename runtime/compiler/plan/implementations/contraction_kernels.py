@@ -284,12 +284,12 @@ def _depthwise_kernel(
     view: Convolution, windows: Sequence[Window], dtype: DType, threads: int | None
 ) -> Runnable | None:
     """The kernel of a depthwise convolution in this type; None if there is none."""
-    from ....kernels.convolution import convolution
+    from ....kernels.convolution import convolution, depthwise
 
     shapes, axes, numbers = _kernel_geometry(view, windows)
     if not convolution.supports(shapes, dtype):
         return None
-    return convolution.prepare_depthwise(shapes, axes, numbers, dtype, threads=threads)
+    return depthwise.prepare(shapes, axes, numbers, dtype, threads=threads)
 
 
 def _kernel_geometry(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
@@ -303,7 +303,7 @@ def _kernel_geometry(view: Convolution, windows: Sequence[Window]) -> tuple[Any,
 def _integer_convolution(
     view: Convolution, windows: Sequence[Window], threads: int | None
 ) -> KernelMatch:
-    from ....kernels.convolution import convolution
+    from ....kernels.convolution import convolution, depthwise
     from ....kernels.matmul import low_precision_matmul
 
     result = carrier(view.result.plain_element_type)
@@ -325,7 +325,7 @@ def _integer_convolution(
 
     def prepare() -> Runnable:
         if is_depthwise:
-            convolve = convolution.prepare_depthwise(
+            convolve = depthwise.prepare(
                 *_kernel_geometry(view, windows), computed, threads=threads
             )
         else:

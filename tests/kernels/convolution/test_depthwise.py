@@ -1,0 +1,67 @@
+"""Depthwise convolutions of planes: the order that is stated, for any sizes of planes and windows."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nimblehlo.kernels.convolution import depthwise
+from tests.support.running import same_bits
+
+from .test_convolution import axis, convolved, needs_floats, term_by_term
+
+LAST = (0, 1, 2, 3)
+FIRST = (0, 2, 3, 1)
+FACTORS = {"outputs first": (2, 3, 1, 0), "outputs last": LAST}
+AXES = {
+    "7x7": [axis(9, 7, low=3, high=3), axis(20, 7, low=3, high=3)],
+    "steps": [axis(11, 3, stride=2, low=0, high=1), axis(17, 5, stride=3, low=2, high=2)],
+    "dilation": [axis(13, 3, low=2, high=2, dilation=2), axis(12, 2, dilation=3)],
+    "reversed": [axis(6, 3, low=1, high=1, is_reversed=True), axis(8, 3, low=1, high=1, is_reversed=True)],
+    "more padding than window": [axis(3, 2, low=5, high=4), axis(4, 3, low=6, high=7)],
+    "columns behind the windows": [axis(5, 2), axis(19, 2, stride=7)],
+    "one window": [axis(5, 5), axis(5, 5)],
+}
+
+
+def operands(axes: Any, channels: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    lhs = generator.standard_normal((2, *(a.size for a in axes), channels)) * 100
+    rhs = generator.standard_normal((*(a.window for a in axes), 1, channels)) * 100
+    lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
+    if dtype.startswith("float"):
+        lhs[:, 0, 0], lhs[:, 1, 2, 0] = -0.0, np.inf
+    return lhs, rhs
+
+
+@needs_floats
+@pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
+@pytest.mark.parametrize("channels", [2, 16, 37])
+@pytest.mark.parametrize("order", FACTORS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_planes_are_added_in_the_stated_order(
+    axes: Any, channels: int, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    planes = depthwise.tasks.Planes
+    monkeypatch.setattr(depthwise.tasks, "Planes", lambda *values: made.append(values) or planes(*values))
+    lhs, rhs = operands(axes, channels, dtype)
+    result = convolved(lhs, rhs, axes, orders=(FIRST, FACTORS[order], FIRST), scales=True, threads=2)
+    assert len(made) == 1
+    with np.errstate(invalid="ignore", over="ignore"):
+        groups_of_one = np.concatenate(
+            [term_by_term(lhs[..., c : c + 1], rhs[..., c : c + 1], axes) for c in range(channels)], -1
+        )
+    assert same_bits(result, groups_of_one)
+
+
+@needs_floats
+@pytest.mark.parametrize("most", [1, 1 << 12, 1 << 20])
+def test_blocks_of_rows_keep_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = [axis(40, 5, stride=2, low=2, high=2), axis(30, 5, low=2, high=2)]
+    lhs, rhs = operands(axes, 20, "float32")
+    expected = convolved(lhs, rhs, axes, scales=True)
+    monkeypatch.setattr(depthwise, "_MAX_COPIED_ELEMENTS", most)
+    orders = (FIRST, FACTORS["outputs first"], FIRST)
+    for threads in (1, 4):
+        assert same_bits(convolved(lhs, rhs, axes, orders=orders, scales=True, threads=threads), expected)
