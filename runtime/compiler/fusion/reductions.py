@@ -10,12 +10,15 @@ from ...program.ops.intermediate.fusion import REDUCTION_FUSION
 from ...types import TensorType
 from ..specialize.framework.operation_classes import is_broadcast, is_reduction, is_reshape
 from ..specialize.framework.rewriter import has_static_unquantized_types
-from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import FusionGroup, OperationPredicate, is_rematerializable
 
 if TYPE_CHECKING:
     from .refusals import Refusals
+
+
+MIN_REDUCED_SIZE = 1 << 13
+"""Elements of a space from which its reductions are fused: below, a launch takes longer than the work."""
 
 
 def form_reduction_fusions(
@@ -31,7 +34,7 @@ def form_reduction_fusions(
         refusals: where it is noted why operations are not fused.
     """
     for space in dict.fromkeys(map(reduced_space, block.operations)):
-        if space is not None and math.prod(space.shape) >= MIN_LARGE_SIZE:
+        if space is not None and math.prod(space.shape) >= MIN_REDUCED_SIZE:
             grouping = _ReductionGrouping(block, space, has_emitter)
             replace_groups(block, grouping, has_tiling, REDUCTION_FUSION, refusals)
 
