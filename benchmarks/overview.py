@@ -25,9 +25,9 @@ body { margin: 0 auto; max-width: 75rem; padding: 1rem; font: 16px/1.5 system-ui
 div.table { overflow-x: auto; } table { border-collapse: collapse; }
 td, th { text-align: left; padding: .15rem .9rem .15rem 0; white-space: nowrap; vertical-align: top;
   border-bottom: 1px solid #8884; }
-td.name, td.commit { white-space: normal; overflow-wrap: anywhere; min-width: 9.5rem; }
+td.name, td.commit { white-space: normal; overflow-wrap: anywhere; min-width: min(22rem, 30vw); }
 h1, h2 { overflow-wrap: anywhere; }
-@media (max-width: 700px) {
+@media (max-width: 900px) {
   tr { display: block; padding: .5rem 0; border-bottom: 1px solid #8884; } th { display: none; }
   td { display: inline; border: 0; } td.name { display: block; }
   td[title]::before { content: attr(title) " "; opacity: .75; }

@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..inspection.tables import terminal
+from .shared import print_wrapped
+
 
 def add(commands: Any) -> None:
     """Add the parser of the command to those of the command line."""
@@ -27,7 +30,9 @@ def _machine(options: argparse.Namespace) -> int:
     from ..inspection.profiling.stored_machine import measured
 
     machine = measured(again=options.measure)
-    print(table(machine))
+    processor, _, rows = table(machine).partition("\n")
+    print_wrapped(processor, terminal())
+    print(rows)
     if options.json:
         Path(options.json).write_text(json.dumps(machine.as_dict(), indent=1), encoding="utf-8")
     return 0

@@ -53,6 +53,16 @@ def check(collection: dict[str, Any]) -> None:
                 of_class("MetadataItem", output)
                 for attribute in output["attrs"]:
                     of_class("KeyValue", attribute)
+    if importlib.util.find_spec("model_explorer") is not None:
+        loaded(collection)
+
+
+def loaded(collection: dict[str, Any]) -> None:
+    """Fail unless the package makes its objects of a whole collection, each value of its declared type."""
+    builder = importlib.import_module("model_explorer.graph_builder")
+    dacite = importlib.import_module("dacite")
+    graphs = dacite.from_dict(builder.GraphCollection, collection, dacite.Config(strict=True)).graphs
+    assert [len(one.nodes) for one in graphs] == [len(one["nodes"]) for one in collection["graphs"]]
 
 
 def check_data(data: dict[str, Any], graph: dict[str, Any]) -> None:
