@@ -116,7 +116,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
 
     def infer(self) -> list[Type] | None:
         shape = broadcast_type_shapes(*map(self.aligned_shape, (self.lhs, self.rhs)))
-        if shape is None or isinstance(self.result.element_type, QuantizedType):
+        if shape is None or isinstance(self.lhs.element_type, QuantizedType):
             return None
         return [TensorType(shape, self.elementwise.result_element_type(self.lhs.plain_element_type))]
 

@@ -269,6 +269,17 @@ def test_broadcasting_to_other_types() -> None:
     )
 
 
+def test_broadcasting_comparison_of_quantized_elements() -> None:
+    """-1 and 7 have the values 1 and 5, 1 and 3 the values 2 and 3."""
+    element_type = "!quant.uniform<i8:f32, 0.5:-3>"
+    types = [f"tensor<2x1x{element_type}>", f"tensor<2x{element_type}>"]
+    attributes = "comparison_direction = #chlo<comparison_direction LT>"
+    text = program("chlo.broadcast_compare", types, ["tensor<2x2xi1>"], attributes)
+    operands = [np.array([[-1], [7]], np.int8), np.array([1, 3], np.int8)]
+    (value,) = evaluate(text, *operands)
+    assert value.tolist() == [[True, True], [False, False]]
+
+
 def test_broadcasting_of_dynamic_sizes() -> None:
     text = program("chlo.broadcast_add", ["tensor<?x3xf32>", "tensor<?xf32>"], ["tensor<?x3xf32>"])
     (value,) = evaluate(text, np.ones((2, 3), np.float32), np.ones(1, np.float32))
