@@ -251,7 +251,11 @@ class _Search:
     def search_program(
         self, program: Module, inputs: Sequence[Array], within: tuple[str, ...]
     ) -> FaultyOperation | None:
-        """The first faulty operation of @main."""
+        """The first faulty operation of @main.
+
+        One that is wrong neither alone nor in a program that ends with it gives way to a later one that is
+        wrong alone: a backend that fuses operations may have kept more digits of its operands than it shows.
+        """
         observed = observable_values(program)
         runs_each_operation = self._runs_each_operation
         values: dict[Value, Array] = dict(zip(main_block(program).arguments, inputs, strict=True))
@@ -263,6 +267,7 @@ class _Search:
             observed_values = [np.asarray(one) for one in execute(returning(program, observed), inputs)]
             runs_each_operation = True
         values.update(zip(observed, observed_values, strict=True))
+        doubtful: FaultyOperation | None = None
         for operation in main_block(program).operations[:-1]:
             constant = constant_array(operation)
             if constant is not None:
@@ -271,15 +276,20 @@ class _Search:
             faulty = self.check_operation(operation, values, runs_each_operation)
             if faulty is not None:
                 inner = self.search_regions(operation, values, within)
-                if inner is None and not faulty.fails_alone:
-                    faulty = self.check_with_operations_before(program, inputs, operation) or faulty
-                return inner or replace(faulty, within=within)
+                if inner is not None or faulty.fails_alone:
+                    return inner or replace(faulty, within=within)
+                if doubtful is None:
+                    proven = self.check_with_operations_before(program, inputs, operation)
+                    doubtful = replace(proven or faulty, within=within)
+                    if proven is not None:
+                        return doubtful
+                continue
             if self._runs_each_operation and operation.regions:
                 # A difference within a body is within the bounds of the operation.
                 inner = self.search_regions(operation, values, within)
                 if inner is not None:
                     return inner
-        return None
+        return doubtful
 
     def check_operation(
         self, operation: Operation, values: Mapping[Value, Array], runs_each_operation: bool
@@ -489,7 +499,8 @@ def _operand_errors(
     """The change of results if operands keep digits that the program rounds away.
 
     A compiler that fuses operations may keep such digits of intermediate values. Arguments and constants have
-    none, nor have copies of them. For integers and booleans the change is 1.
+    none, nor have copies of them. For integers and booleans the change is 1. A float may also be rounded to
+    its other neighbour where no run shows it.
     """
     rounds = [any(map(loses_digits, operations_before(one))) for one in operation.operands]
     rounds += [False] * (len(inputs) - len(rounds))
@@ -507,4 +518,8 @@ def _operand_errors(
         for ulps, one, result in zip(distances, ours, program.run(NoisyRun(), changed), strict=True):
             is_float = is_inexact(one.dtype)
             ulps.append(distance(result, one) if is_float else (result != one).astype(np.float64))
-    return [root_mean_square(ulps, SIGMAS) for ulps in distances]
+    changes = [root_mean_square(ulps, SIGMAS) for ulps in distances]
+    return [
+        change + ulp(one) if is_inexact(one.dtype) else change
+        for change, one in zip(changes, ours, strict=True)
+    ]

@@ -1,7 +1,9 @@
 """The first operation that a backend computes differently is found."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -149,6 +151,38 @@ def test_a_fault_of_fused_operations_is_found_by_bisection() -> None:
     assert report.first is not None
     assert report.first.operation == "stablehlo.transpose"
     assert not report.first.fails_alone
+
+
+FUSED = """
+func.func @main(%x: tensor<4096xf32>, %y: tensor<4096xf32>, %z: tensor<4096xf32>) -> tensor<4096xf32> {
+  %0 = stablehlo.multiply %x, %y : tensor<4096xf32>
+  %1 = stablehlo.add %0, %z : tensor<4096xf32>
+  %2 = stablehlo.tanh %1 : tensor<4096xf32>
+  return %2 : tensor<4096xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("ulps", [0, 64])
+def test_an_operation_wrong_alone_goes_before_one_that_is_fused(ulps: int) -> None:
+    """The sum is that of the unrounded product, and up to 64 ulps off, only where all values are returned."""
+
+    def run(module: Module, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        names = [one.name for one in module.walk()]
+        results = [np.asarray(one) for one in nimblehlo.execute(module, inputs)]
+        if len(results) == 3:
+            x, y, z = (one.astype(np.float64) for one in inputs)
+            results[1] = ((x * y + z) * (1 + ulps * 2.0**-23)).astype(np.float32)
+            results[2] = np.tanh(results[1])
+        if "stablehlo.tanh" in names:
+            results[-1] = results[-1].astype(ml_dtypes.bfloat16).astype(np.float32)
+        return results
+
+    generator = np.random.default_rng(0)
+    operands = [generator.uniform(0.5, 2, 4096).astype(np.float32) for _ in range(3)]
+    report = find_faulty_operation(FUSED, operands, run)
+    assert report.first is not None and report.first.fails_alone
+    assert report.first.operation == "stablehlo.tanh"
 
 
 def test_right_results_are_no_difference() -> None:
