@@ -1,7 +1,8 @@
 """Write docs/conformance_backends.md: what the conformance suite says of some backends, and why.
 
     nimblehlo conformance --level smoke --against nimblehlo jax:cpu interpreter iree --json smoke.json
-    nimblehlo conformance --level full --against jax:cpu --json full.json
+    nimblehlo conformance --level full --json full.json --against jax:cpu nimblehlo:reference \\
+        nimblehlo:{auto,eager,never}{,+threads=1} nimblehlo:{eager,never}+correctly_rounded
     python tools/conformance_backends.py smoke.json full.json    # store the runs, and write the page
     python tools/conformance_backends.py                         # write the page from the record
 
@@ -15,6 +16,7 @@ import argparse
 import functools
 import importlib.metadata
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -60,7 +62,7 @@ def record_of(report: Mapping[str, Any]) -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    groups: dict[tuple[str, str, str, str], list[str]] = {}
     seconds: dict[str, list[float]] = {one: [] for one in report["counts"]}
     for one in report["judgements"]:
         seconds[one["backend"]].append(one.get("seconds", 0.0))
@@ -69,7 +71,8 @@ def record_of(report: Mapping[str, Any]) -> dict[str, Any]:
         detail = one["detail"][:MAX_DETAIL]
         if one["verdict"] in (Verdict.OUTSIDE, Verdict.OPEN, Verdict.ZERO_SIGN):
             detail = without_numbers(detail)
-        groups.setdefault((one["backend"], one["verdict"], detail), []).append(one["id"])
+        key = (one["backend"], one.get("library", ""), one["verdict"], detail)
+        groups.setdefault(key, []).append(one["id"])
     return {
         "suite": report["suite"],
         "programs": report["programs"],
@@ -77,8 +80,8 @@ def record_of(report: Mapping[str, Any]) -> dict[str, Any]:
         "counts": report["counts"],
         "seconds": {key: round(sum(one)) for key, one in seconds.items() if all(one)},
         "judgements": [
-            {"backend": backend, "verdict": verdict, "detail": detail, "ids": ids}
-            for (backend, verdict, detail), ids in groups.items()
+            {"backend": backend, "library": library, "verdict": verdict, "detail": detail, "ids": ids}
+            for (backend, library, verdict, detail), ids in groups.items()
         ],
     }
 
@@ -87,7 +90,8 @@ def judgements_of(record: Record) -> Iterator[Judgement]:
     """The judgements other than "within" of a run."""
     for one in record["judgements"]:
         for id in one["ids"]:
-            yield Judgement(id, one["backend"], Verdict(one["verdict"]), one["detail"])
+            verdict = Verdict(one["verdict"])
+            yield Judgement(id, one["backend"], verdict, one["detail"], library=one["library"])
 
 
 def document(record: Mapping[str, Record]) -> str:
@@ -101,8 +105,13 @@ def document(record: Mapping[str, Record]) -> str:
     for level in LEVELS:
         lines += _counts(level, record[level])
     groups = list(_groups(judgements_of(record[FULL])))
-    for backend in record[FULL]["counts"]:
-        lines += _full_section(backend, [one for one in groups if one[1].backend == backend])
+    by_backend = {
+        backend: [one for one in groups if one[1].backend == backend] for backend in record[FULL]["counts"]
+    }
+    within = [f"`{backend}`" for backend, own in by_backend.items() if not own]
+    lines += ["", f"All programs are within on {', '.join(within)}."] if within else []
+    for backend, own in by_backend.items():
+        lines += _full_section(backend, own) if own else []
     failures = [one for one in judgements_of(record[SMOKE]) if one.verdict in FAILURES]
     for backend in record[SMOKE]["counts"]:
         section = [group for group in by_cause(failures) if group.backend == backend]
@@ -137,15 +146,20 @@ def _groups(judgements: Iterator[Judgement]) -> Iterator[tuple[Verdict, Group]]:
 
 def _full_section(backend: str, groups: Sequence[tuple[Verdict, Group]]) -> list[str]:
     """The causes of a backend's verdicts at the level ``full``."""
-    if not groups:
-        return ["", f"All programs are within on `{backend}`."]
     lines = ["", f"### `{backend}`: causes of all verdicts other than within", ""]
     lines += ["| verdict | what it does | programs | such as | why |", "|---|---|---:|---|---|"]
     for verdict, group in groups:
         example = f"`{group.judgements[0].id}`"
         title, why = _words(group.cause)
+        if verdict is Verdict.OPEN and group.cause is not None:
+            why += f" [{group.cause.question}](conformance_questions.md#{_anchor(group.cause.question)})"
         lines.append(f"| {verdict} | {title} | {len(group.judgements)} | {example} | {why} |")
     return lines
+
+
+def _anchor(heading: str) -> str:
+    """The anchor of a heading on a page."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _words(cause: Cause | None) -> tuple[str, str]:

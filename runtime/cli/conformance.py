@@ -25,9 +25,8 @@ def add(commands: Any) -> None:
         nargs="+",
         action="extend",
         metavar="BACKEND",
-        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, iree, nimblehlo, "
-        "nimblehlo:correctly_rounded, nimblehlo:eager, nimblehlo:never or nimblehlo:reference (default: "
-        "nimblehlo)",
+        help="the backends: jax:PLATFORM, pjrt:LIBRARY, interpreter, iree, nimblehlo, or nimblehlo: and "
+        "settings such as never, eager+threads=1, correctly_rounded, reference (default: nimblehlo)",
     )
     command.add_argument(
         "--operations", nargs="+", action="extend", metavar="NAME", help="the operations (default: all)"

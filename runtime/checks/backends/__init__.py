@@ -4,7 +4,7 @@
 `nimblehlo.checks.testing.assert_matches`; `nimblehlo diff` and `nimblehlo fuzz` compare whole programs.
 """
 
-from .backend import Backend, BackendError, BackendExit, BackendTimeout, CallableBackend
+from .backend import Backend, BackendError, BackendExit, BackendTimeout, CallableBackend, Description
 from .isolation import IsolatedBackend
 from .names import backend
 
@@ -14,6 +14,7 @@ __all__ = [
     "BackendExit",
     "BackendTimeout",
     "CallableBackend",
+    "Description",
     "IsolatedBackend",
     "backend",
 ]

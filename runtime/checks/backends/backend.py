@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,22 @@ class BackendTimeout(BackendError):
     """A backend took too long."""
 
 
+@dataclass(frozen=True)
+class Description:
+    """What a backend reports of itself.
+
+    Attributes:
+        platform: the name of the platform.
+        version: its version.
+        library: the library that runs programs, such as ``"xla:cpu"``, which several backends may have; empty
+            where it is not known.
+    """
+
+    platform: str = ""
+    version: str = ""
+    library: str = ""
+
+
 class Backend(ABC):
     """Runs modules.
 
@@ -41,6 +58,15 @@ class Backend(ABC):
 
     name: str
     processor_seconds: float = 0.0
+
+    @property
+    def description(self) -> Description:
+        """What the backend reports of itself.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        return Description()
 
     @abstractmethod
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:

@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 from ...program.ir import Module
 from ...program.ops.collectives.process_grid import Grid
 from ...types import Array
-from .backend import Backend, BackendError, BackendExit, BackendTimeout
+from .backend import Backend, BackendError, BackendExit, BackendTimeout, Description
 
 DEFAULT_TIMEOUT: Final = 300.0
 """Seconds that a program may take."""
@@ -47,11 +47,17 @@ class Request:
 
 
 @dataclass(frozen=True)
+class DescriptionRequest:
+    """Asks for the backend's description."""
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to a request.
 
     Attributes:
-        value: the results, the text of an error, or how the process that ran the program has ended.
+        value: the results, the description, the text of an error, or how the process has ended that ran the
+            program.
         seconds: the processor time that the process has spent so far, with those that it has started.
     """
 
@@ -85,6 +91,15 @@ class IsolatedBackend(Backend):
         self._log: IO[bytes] | None = None
         self._logged = 0
         self.processor_seconds = self._former_seconds = 0.0
+        self._description: Description | None = None
+
+    @property
+    def description(self) -> Description:
+        """See `Backend.description`; the process is asked once."""
+        if self._description is None:
+            self._description = self._answer(DescriptionRequest())
+        assert self._description is not None
+        return self._description
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
@@ -107,8 +122,8 @@ class IsolatedBackend(Backend):
         results: list[list[Array]] = self._answer(Request(text, [list(one) for one in inputs], grid))
         return results
 
-    def _answer(self, request: Request) -> Any:
-        """The results of a program."""
+    def _answer(self, request: Request | DescriptionRequest) -> Any:
+        """The results of a program, or the description."""
         process = self._started_process()
         assert process.stdin is not None
         try:
@@ -200,13 +215,15 @@ def serve(target: Backend, answers: IO[bytes], former_seconds: float) -> None:
 
     while (request := receive(sys.stdin.buffer)) is not None:
         try:
-            value: Any = _results(target, request)
+            value: Any = _value(target, request)
         except NimbleError as error:
             value = str(error)
         send(answers, Answer(value, former_seconds + time.process_time()))
 
 
-def _results(target: Backend, request: Request) -> Any:
+def _value(target: Backend, request: Request | DescriptionRequest) -> Any:
+    if isinstance(request, DescriptionRequest):
+        return target.description
     if request.grid is None:
         return target.run_text(request.text, request.inputs)
     return target.run_on_grid(request.text, request.inputs, request.grid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import Final
 
 from ...errors import UnsupportedError
@@ -10,14 +11,14 @@ from ...options import Options
 from .backend import Backend, CallableBackend, NimbleBackend, Runnable
 from .isolation import IsolatedBackend
 
-_MODES: Final = {
-    "": None,
-    "correctly_rounded": Options(functions="correctly_rounded"),
-    "eager": Options(compile="eager"),
-    "never": Options(compile="never"),
-    "reference": Options(reference=True),
+_SETTINGS: Final[dict[str, tuple[str, object]]] = {
+    "auto": ("compile", "auto"),
+    "eager": ("compile", "eager"),
+    "never": ("compile", "never"),
+    "correctly_rounded": ("functions", "correctly_rounded"),
+    "reference": ("reference", True),
 }
-"""Options of NimbleHLO by what follows its name."""
+"""An option of NimbleHLO and its value by the word that sets it; ``threads=N`` sets the number of threads."""
 
 
 def backend(name: str | Backend | Runnable) -> Backend:
@@ -26,9 +27,10 @@ def backend(name: str | Backend | Runnable) -> Backend:
     Args:
         name: ``"jax:cpu"`` or ``"jax:"`` and any other platform of JAX; ``"pjrt:"`` and the path of a PJRT
             plugin's library; ``"interpreter"``, the reference interpreter of jaxlib; ``"iree"``, or
-            ``"iree:"`` and a target, ``llvm-cpu`` or ``vmvx``; ``"nimblehlo"``, or ``"nimblehlo:"`` and when
-            it compiles, that it runs references, or that it rounds functions correctly (``eager``, ``never``,
-            ``reference``, ``correctly_rounded``); or a function that takes a module and inputs. A Backend is
+            ``"iree:"`` and a target, ``llvm-cpu`` or ``vmvx``; ``"nimblehlo"``, or ``"nimblehlo:"`` and
+            settings joined by ``+``: when it compiles (``auto``, ``eager`` or ``never``), that it rounds
+            functions correctly (``correctly_rounded``), that it runs references (``reference``), and the
+            number of threads (``threads=1``); or a function that takes a module and inputs. A Backend is
             returned as it is.
 
     Raises:
@@ -40,8 +42,8 @@ def backend(name: str | Backend | Runnable) -> Backend:
     if callable(name):
         return CallableBackend(name)
     kind, _, rest = name.partition(":")
-    if kind == "nimblehlo" and rest in _MODES:
-        return NimbleBackend(_MODES[rest])
+    if kind == "nimblehlo":
+        return NimbleBackend(_options(name, rest))
     if kind == "iree":
         return _iree(name, rest)
     if kind not in ("jax", "pjrt", "interpreter") or (kind == "interpreter") != (rest == ""):
@@ -55,6 +57,24 @@ def backend(name: str | Backend | Runnable) -> Backend:
     from .pjrt import jax_platform, pjrt_plugin
 
     return jax_platform(rest) if kind == "jax" else pjrt_plugin(rest)
+
+
+def _options(name: str, settings: str) -> Options:
+    """The options that follow NimbleHLO's name."""
+    chosen: dict[str, object] = {}
+    for word in settings.split("+") if settings else ():
+        option, value = _SETTINGS.get(word, ("", None))
+        if re.fullmatch(r"threads=[1-9]\d*", word):
+            option, value = "threads", int(word.partition("=")[2])
+        if not option:
+            known = ", ".join([*_SETTINGS, "threads=N"])
+            raise UnsupportedError(f"there is no backend {name!r}; settings of nimblehlo are {known}")
+        if option in chosen:
+            raise UnsupportedError(f"there is no backend {name!r}: it sets {option} twice")
+        chosen[option] = value
+    if chosen.get("reference") and "compile" in chosen:
+        raise UnsupportedError(f"there is no backend {name!r}: references are not compiled")
+    return Options(**chosen)  # type: ignore[arg-type]
 
 
 def _iree(name: str, target: str) -> Backend:

@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jax
 import numpy as np
@@ -18,10 +18,18 @@ from ...program.frontend.jax_names import INITIALIZE_LAPACK, XLA_CLIENT, enable_
 from ...program.ir import Module
 from ...program.ops.collectives.process_grid import ONE_PROCESS, Grid
 from ...types import Array
-from .backend import Backend, BackendError
+from .backend import Backend, BackendError, Description
 
 MAX_CACHED_PROGRAMS = 64
 """Compiled programs that a backend keeps: bisecting a program runs the same ones for several inputs."""
+
+
+XLA_PLATFORMS: Final = frozenset({"cpu", "cuda", "rocm", "sycl", "tpu"})
+"""The names of the platforms of XLA's own clients."""
+XLA_VERSION: Final = "xla_version"
+"""The attribute by which XLA's implementation of the PJRT interface gives its version."""
+IS_PLUGIN: Final = "is_c_api"
+"""Whether a client is that of a plugin, by the C interface of PJRT."""
 
 
 class PjrtBackend(Backend):
@@ -36,6 +44,20 @@ class PjrtBackend(Backend):
         self.name = name
         self._client = client
         self._programs = LRUCache[tuple[str, Grid], Any](MAX_CACHED_PROGRAMS)
+
+    @property
+    def description(self) -> Description:
+        """See `Backend.description`.
+
+        jaxlib itself has XLA; a plugin is XLA if it has its version and platform.
+        """
+        platform, version = str(self._client.platform), str(self._client.platform_version)
+        is_plugin = getattr(self._client, IS_PLUGIN, False)
+        xla_version = getattr(self._client, XLA_VERSION, None)
+        if xla_version is not None:
+            version += f", XLA's interface {xla_version}"
+        is_xla = platform in XLA_PLATFORMS and (not is_plugin or xla_version is not None)
+        return Description(platform, version, f"xla:{platform}" if is_xla else "")
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""

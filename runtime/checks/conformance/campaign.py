@@ -6,15 +6,16 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from ..backends import Backend, IsolatedBackend
+from ..backends import Backend, BackendError, IsolatedBackend
 from .archive import Archive
 from .journal import Journal
-from .report import Report
+from .report import Report, is_plugin
 from .suite import FULL, Program, programs
 from .verdicts import Judge, Judgement
 
@@ -64,6 +65,9 @@ def conformance(
     report = Report([one if isinstance(one, str) else one.name for one in against])
     if archived is not None:
         report.suite = archived.suite
+    for name in filter(is_plugin, report.backends):
+        with suppress(BackendError):  # which each program then meets
+            report.descriptions[name] = IsolatedBackend(name, seconds).description
     with Journal(journal, report.suite) as stored:
         remaining = []
         start = time.process_time()

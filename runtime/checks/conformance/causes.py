@@ -28,8 +28,11 @@ class Cause:
         title: what the backend does, in words.
         why: what the specification says of it, or what is wrong in the backend.
         verdicts: the verdicts that it explains.
-        backends, programs: patterns of whole names of backends and ids of programs.
+        backends, programs: patterns of whole names of backends, or of the libraries that they run, and of
+            whole ids of programs.
         detail: a pattern that the verdict's detail contains.
+        question: what the specification leaves open there, as a heading of docs/conformance_questions.md;
+            empty if nothing is open.
     """
 
     title: str
@@ -38,12 +41,13 @@ class Cause:
     backends: str = _ANY
     programs: str = _ANY
     detail: str = ""
+    question: str = ""
 
     def explains(self, judgement: Judgement) -> bool:
         """Whether the rule fits."""
         return (
             judgement.verdict in self.verdicts
-            and re.fullmatch(self.backends, judgement.backend) is not None
+            and any(re.fullmatch(self.backends, name) for name in {judgement.backend, judgement.library})
             and re.fullmatch(self.programs, judgement.id) is not None
             and re.search(self.detail, judgement.detail) is not None
         )

@@ -56,6 +56,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "backends": backends,
         "labels": list(map(report.label, backends)),
+        "descriptions": list(map(report.described, backends)),
         "verdicts": [str(one) for one in words],
         "failures": [words.index(one) for one in FAILURES],
         "causes": list(causes),

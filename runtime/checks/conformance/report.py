@@ -8,17 +8,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from xml.etree import ElementTree
 
 from ...errors import counted
+from ..backends import Description
 from .causes import by_cause, cause_of
+from .junit import write_junit
 from .suite import SUITE_VERSION
 from .verdicts import FAILURES, Judgement, Verdict
 
 MAX_SHOWN: Final = 200
 """Failures that the text shows."""
 Key = tuple[str, str]
-"""A program's id and a backend's name."""
+"""A program's id and a backend's label: the library of a plugin may lie in another folder in another run."""
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Report:
         judgements: one for each program and backend.
         suite: the version of the suite, which an archive may have of its own.
         seconds: the processor time of making the programs.
+        descriptions: what plugins report of themselves, by the backends' names.
     """
 
     backends: Sequence[str]
@@ -40,11 +42,21 @@ class Report:
     judgements: list[Judgement] = field(default_factory=list)
     suite: str = SUITE_VERSION
     seconds: float = 0.0
+    descriptions: dict[str, Description] = field(default_factory=dict)
+
+    def described(self, backend: str) -> str:
+        """What a plugin reports of itself, and which known causes hold for it; empty for other backends."""
+        one = self.descriptions.get(backend)
+        if one is None:
+            return ""
+        reports = f"platform {one.platform}, version {' '.join(one.version.split())}"
+        if one.library:
+            return f"{reports}: the library is {one.library}, whose known causes hold"
+        return f"{reports}: no causes are known of this library, so that most failures have none"
 
     def label(self, backend: str) -> str:
         """A backend's name in text: without the folders of a plugin's library, where that tells it apart."""
-        short = {one: _without_folders(one) for one in self.backends}
-        return backend if list(short.values()).count(short[backend]) > 1 else short[backend]
+        return _labels(self.backends)[backend]
 
     def counts(self, backend: str) -> Counter[Verdict]:
         """How many programs have each verdict on a backend."""
@@ -65,7 +77,10 @@ class Report:
 
     def failures(self, baseline: Collection[Key] = ()) -> list[Judgement]:
         """The judgements that contradict the specification, without those of a baseline."""
-        return [one for one in self.judgements if one.verdict in FAILURES and one.key not in baseline]
+        return [one for one in self.judgements if one.verdict in FAILURES and not self._is_in(baseline, one)]
+
+    def _is_in(self, baseline: Collection[Key], judgement: Judgement) -> bool:
+        return bool(baseline) and (judgement.id, self.label(judgement.backend)) in baseline
 
     def as_text(self, baseline: Collection[Key] = ()) -> str:
         """The failures whose cause is not known, the known causes, and the counts of each backend."""
@@ -77,7 +92,7 @@ class Report:
         ]
         if len(unknown) > MAX_SHOWN:
             lines.append(f"and {len(unknown) - MAX_SHOWN} more")
-        judged = [one for one in self.judgements if one.key not in baseline]
+        judged = [one for one in self.judgements if not self._is_in(baseline, one)]
         lines += [
             f"{self.label(one.backend)} {one.cause.title}: {counted(len(one.judgements), 'program')},"
             f" such as {one.judgements[0].id}"
@@ -89,6 +104,8 @@ class Report:
             counts = self.counts(backend)
             parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict]
             lines.append(f"{self.label(backend)}: {', '.join(parts)}")
+            if described := self.described(backend):
+                lines.append(f"  {described}")
         lines.append(self.processor_time())
         if baseline:
             known = len(self.failures()) - len(failures)
@@ -102,6 +119,7 @@ class Report:
             "programs": self.programs,
             "counts": {one: dict(self.counts(one)) for one in self.backends},
             "seconds": round(self.seconds, 1),
+            "descriptions": {name: asdict(one) for name, one in self.descriptions.items()},
             "judgements": [_as_dict(one) for one in self.judgements],
         }
 
@@ -111,41 +129,30 @@ class Report:
 
     def write_junit(self, path: Path) -> None:
         """Store the report as JUnit's XML: a suite for each backend, a case for each program."""
-        root = ElementTree.Element("testsuites")
-        for backend in self.backends:
-            judged = [one for one in self.judgements if one.backend == backend]
-            failed = sum(one.verdict in FAILURES for one in judged)
-            skipped = sum(one.verdict == Verdict.REFUSED for one in judged)
-            attributes = {"tests": len(judged), "failures": failed, "skipped": skipped}
-            suite = ElementTree.SubElement(
-                root, "testsuite", {"name": backend, **{key: str(value) for key, value in attributes.items()}}
-            )
-            for one in judged:
-                _add_case(suite, one)
-        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+        write_junit(path, self.backends, self.judgements, self.suite)
+
+
+def is_plugin(backend: str) -> bool:
+    """Whether a backend's name is that of a plugin, by its library's path."""
+    return backend.startswith("pjrt:")
+
+
+def _labels(backends: Collection[str]) -> dict[str, str]:
+    """The names of backends in text, by their names."""
+    short = {one: _without_folders(one) for one in backends}
+    times = Counter(short.values())
+    return {one: one if times[label] > 1 else label for one, label in short.items()}
 
 
 def _without_folders(backend: str) -> str:
     kind, _, rest = backend.partition(":")
-    return f"{kind}:{Path(rest).name}" if kind == "pjrt" else backend
+    return f"{kind}:{Path(rest).name}" if is_plugin(backend) else backend
 
 
 def _as_dict(judgement: Judgement) -> dict[str, Any]:
     """A judgement for JSON, with the title of its cause if that is known."""
     cause = cause_of(judgement)
     return {**asdict(judgement), "cause": "" if cause is None else cause.title}
-
-
-def _add_case(suite: ElementTree.Element, judgement: Judgement) -> None:
-    operation, _, rest = judgement.id.partition("/")
-    case = ElementTree.SubElement(suite, "testcase", {"classname": operation, "name": rest})
-    # XML has no control characters, which a backend's message may have.
-    detail = "".join(one if one.isprintable() else " " for one in judgement.detail)
-    if judgement.verdict in FAILURES:
-        attributes = {"message": f"{judgement.verdict}: {judgement.section}"}
-        ElementTree.SubElement(case, "failure", attributes).text = detail
-    elif judgement.verdict == Verdict.REFUSED:
-        ElementTree.SubElement(case, "skipped", {"message": detail})
 
 
 def failures_of(path: Path) -> set[Key]:
@@ -155,6 +162,9 @@ def failures_of(path: Path) -> set[Key]:
         OSError, ValueError, KeyError: there is no such report.
     """
     stored = json.loads(path.read_text(encoding="utf-8"))
+    labels = _labels(stored["counts"])
     return {
-        (one["id"], one["backend"]) for one in stored["judgements"] if Verdict(one["verdict"]) in FAILURES
+        (one["id"], labels[one["backend"]])
+        for one in stored["judgements"]
+        if Verdict(one["verdict"]) in FAILURES
     }

@@ -75,6 +75,10 @@ def _variants(template: Template) -> Iterator[Template]:
             for index, type in quantized.items()
         }
         yield _with_inputs(template, "extremes", extremes)
+        crossed = dict(extremes)
+        for index, type in list(quantized.items())[1::2]:
+            crossed[index] = _converted(_extremes(extremes[index], type, first_is_low=True), type)
+        yield _with_inputs(template, "crossed_extremes", crossed)
     floats = {index: type for index, type in data.items() if type.category & FLOAT}
     if floats:
         whole = {index: _converted(_whole_numbers(index, type), type) for index, type in floats.items()}
@@ -135,11 +139,11 @@ def _close(numbers: Array, type: TensorType) -> Any:
     return 1 + 2.0 ** -(int(layout.nmant) // 2 + 3) * (3 * np.arange(type.size) % _CLOSE)
 
 
-def _extremes(numbers: Array, type: TensorType) -> Any:
-    """The smallest and the largest integer in turn."""
+def _extremes(numbers: Array, type: TensorType, *, first_is_low: bool = False) -> Any:
+    """The largest and the smallest integer in turn."""
     one = type.element_type
     low, high = (one.storage_min, one.storage_max) if isinstance(one, QuantizedType) else storage_range(one)
-    return np.array([low if index % 2 else high for index in range(type.size)], object)
+    return np.array([high if index % 2 == first_is_low else low for index in range(type.size)], object)
 
 
 def _whole_numbers(index: int, type: TensorType) -> Any:

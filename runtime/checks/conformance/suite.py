@@ -28,7 +28,7 @@ from .special_values import variants_of
 from .template import ELEMENT_TYPE_CHOICES, PER_AXIS, Template, name_of, view_of
 from .values import inputs_of
 
-SUITE_VERSION: Final = "3.1"
+SUITE_VERSION: Final = "3.2"
 """Changes with the programs: the second number if some are added, the first if an id or inputs change."""
 
 SMOKE, FULL = LEVELS = ("smoke", "full")

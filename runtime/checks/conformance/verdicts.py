@@ -16,7 +16,7 @@ from ...errors import NimbleError
 from ...options import Options
 from ...program.ops import lookup
 from ...types import Array
-from ..backends import Backend, BackendExit, BackendTimeout
+from ..backends import Backend, BackendError, BackendExit, BackendTimeout
 from ..error_bounds import BoundViolation, ResultBound, accuracy
 from ..error_bounds.ulps import distance, equal_elements, is_inexact
 from .grid_results import GridResults, results_on
@@ -61,6 +61,7 @@ class Judgement:
         verdict: what the specification says.
         detail: the elements that are outside and by how much, or the backend's message.
         section: where the specification says it; empty where nothing is wrong.
+        library: the library that the backend runs (`Description.library`).
         seconds: the processor time of the run and of the judgement, of which the first one on a program also
             computes the allowed results; 0 if it was not measured.
     """
@@ -70,6 +71,7 @@ class Judgement:
     verdict: Verdict
     detail: str = ""
     section: str = ""
+    library: str = ""
     seconds: float = field(default=0.0, compare=False, repr=False)
 
     @property
@@ -116,9 +118,16 @@ class Judge:
     def judge(self, backend: Backend) -> Judgement:
         """Run the program on a backend."""
         start = time.process_time() + backend.processor_seconds
-        judged = self._judged(backend)
+        judged = replace(self._judged(backend), library=self._library(backend))
         seconds = time.process_time() + backend.processor_seconds - start
         return replace(judged, seconds=round(seconds, 6))
+
+    @staticmethod
+    def _library(backend: Backend) -> str:
+        try:
+            return backend.description.library
+        except BackendError:
+            return ""
 
     def _judged(self, backend: Backend) -> Judgement:
         program = self._program

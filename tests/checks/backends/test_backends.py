@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("jax")
 
 import nimblehlo
-from nimblehlo.checks.backends import Backend, BackendError, IsolatedBackend, backend, names
+from nimblehlo import Options
+from nimblehlo.checks.backends import Backend, BackendError, Description, IsolatedBackend, backend, names
 from nimblehlo.checks.backends.constant_inputs import with_constant_inputs
 from nimblehlo.errors import UnsupportedError
 
@@ -59,6 +60,39 @@ def test_a_backend_runs_a_program(name: str) -> None:
 def test_an_unknown_backend_is_an_error(name: str) -> None:
     with pytest.raises(UnsupportedError, match="there is no backend"):
         backend(name)
+
+
+def test_settings_of_nimblehlo_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Options | None] = []
+    monkeypatch.setattr(names, "NimbleBackend", made.append)
+    backend("nimblehlo")
+    backend("nimblehlo:eager+threads=2+correctly_rounded")
+    backend("nimblehlo:reference")
+    expected = Options(compile="eager", threads=2, functions="correctly_rounded")
+    assert made == [Options(), expected, Options(reference=True)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("x", "settings of nimblehlo are auto, eager"),
+        ("eager+", "settings of nimblehlo are"),
+        ("threads=0", "settings of nimblehlo are"),
+        ("eager+never", "sets compile twice"),
+        ("reference+eager", "references are not compiled"),
+    ],
+)
+def test_wrong_settings_of_nimblehlo(settings: str, message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        backend(f"nimblehlo:{settings}")
+
+
+def test_a_backend_reports_its_library() -> None:
+    assert backend("nimblehlo").description == Description()
+    of_jax = IsolatedBackend("jax:cpu").description
+    assert (of_jax.platform, of_jax.library) == ("cpu", "xla:cpu")
+    plugin = backend(plugin_name()).description
+    assert (plugin.platform, plugin.library) == ("nimblehlo", "")
 
 
 @pytest.mark.parametrize("name", ["jax:no_such_platform", "pjrt:/no/such.so", f"pjrt:{__file__}"])

@@ -60,7 +60,9 @@ def test_a_plugin_has_the_name_of_its_library() -> None:
 def test_a_cause_is_stored_once(report: Report) -> None:
     backend, words = "jax:cpu", list(Verdict)
     ids = ["stablehlo.power/i32/edges", "stablehlo.power/i8/edges"]
-    judgements = [Judgement(id, backend, Verdict.OUTSIDE, "1 instead of 2", "section") for id in ids]
+    judgements = [
+        Judgement(id, backend, Verdict.OUTSIDE, "1 instead of 2", "section", "xla:cpu") for id in ids
+    ]
     data = page_data(Report([backend], 2, dict.fromkeys(ids, "module {}"), judgements))
     ((title, why),) = data["causes"]
     assert title.startswith("computes powers of integers") and why
@@ -81,6 +83,31 @@ def test_the_page_is_one_file(report: Report, tmp_path: Path) -> None:
 def test_nothing_is_cut_off_or_small(report: Report, tmp_path: Path) -> None:
     write_page(report, tmp_path / "report.html")
     assert not browser.faults([tmp_path / "report.html"])
+
+
+CLICKS = """<script>
+const rows = () => document.querySelectorAll(".matrix tbody tr").length;
+const press = (text) => [...document.querySelectorAll(".filters button")]
+  .find((one) => one.textContent.trim().endsWith(text)).click();
+const seen = [rows()];
+for (const text of ["refused", "clear", "b", "outside"]) { press(text); seen.push(rows()); }
+press("clear");
+const search = document.querySelector("input[type=search]");
+search.value = "ADD";
+search.dispatchEvent(new Event("input"));
+seen.push(rows());
+console.log(`rows ${seen.join(" ")}`);
+</script>"""
+
+
+@browser.needs_browser
+def test_filters_work_in_a_file_without_a_server(report: Report, tmp_path: Path) -> None:
+    """Rows: all; those refused; all; those of the backend a; of these none is outside; a search."""
+    target = tmp_path / "report.html"
+    write_page(report, target)
+    target.write_text(target.read_text(encoding="utf-8") + CLICKS, encoding="utf-8")
+    messages = browser.opened(target).messages
+    assert any('"rows 2 1 2 2 0 1"' in one for one in messages), messages
 
 
 def test_each_verdict_has_a_color_and_a_glyph(report: Report, tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ WITHOUT = {
     **dict.fromkeys(
         ("stablehlo.async_start", "stablehlo.async_done"), "a slice, their body, refuses an axis"
     ),
-    "stablehlo.broadcast": "new dimensions come first, so that none stays where it is with its size",
     "stablehlo.get_tuple_element": "its templates have elements of two sizes",
     **dict.fromkeys(
         (f"stablehlo.{one}" for one in ("send", "recv", "infeed", "outfeed", "return")),

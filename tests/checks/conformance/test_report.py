@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from nimblehlo import execute
-from nimblehlo.checks.backends import CallableBackend
+from nimblehlo.checks.backends import CallableBackend, Description
 from nimblehlo.checks.backends.backend import NimbleBackend
 from nimblehlo.checks.conformance import SUITE_VERSION, Judgement, Report, Verdict, conformance
 from nimblehlo.checks.conformance.report import failures_of
@@ -55,7 +56,9 @@ def test_counts(report: Report) -> None:
 
 def test_known_causes_are_a_line_each(tmp_path: Path) -> None:
     scatters = [f"stablehlo.scatter/{type}/windows_add" for type in ("f32", "i32")]
-    judgements = [Judgement(id, "jax:cpu", Verdict.OUTSIDE, "1 instead of 2") for id in scatters]
+    judgements = [
+        Judgement(id, "jax:cpu", Verdict.OUTSIDE, "1 instead of 2", library="xla:cpu") for id in scatters
+    ]
     judgements.append(Judgement("stablehlo.floor/f32/edges", "jax:cpu", Verdict.OUTSIDE, "3 instead of 4"))
     report = Report(["jax:cpu"], 3, judgements=judgements)
     lines = report.as_text().splitlines()
@@ -85,6 +88,7 @@ def test_a_baseline_leaves_what_is_new(report: Report, tmp_path: Path) -> None:
     assert baseline == {("stablehlo.floor/f32/edges", "wrong")}
     assert len(report.failures()) == 1
     assert report.failures(baseline) == []
+    assert len(report.failures({("stablehlo.floor/f32/edges", "nimblehlo")})) == 1
     assert "1 failures are in the baseline, 0 are new" in report.as_text(baseline)
 
 
@@ -95,6 +99,45 @@ def test_junit(report: Report, tmp_path: Path) -> None:
     assert suites[0].attrib["failures"] == "1"
     (failure,) = suites.iter("failure")
     assert failure.attrib["message"] == 'outside: specification, section "floor"'
+
+
+def test_junit_has_what_tools_require(tmp_path: Path) -> None:
+    """What the schemas of Ant and of Jenkins require of attributes, and the order of elements."""
+    verdicts = [Verdict.WITHIN, Verdict.OUTSIDE, Verdict.ENDED, Verdict.TIMED_OUT, Verdict.REFUSED]
+    judgements = [
+        Judgement(f"stablehlo.add/f32/{index}", "jax:cpu", one, "\x1b[31mno", seconds=0.25)
+        for index, one in enumerate(verdicts)
+    ]
+    Report(["jax:cpu"], len(verdicts), judgements=judgements).write_junit(tmp_path / "report.xml")
+    (suite,) = ElementTree.parse(tmp_path / "report.xml").getroot()
+    counts = {"tests": "5", "failures": "1", "errors": "2", "skipped": "1", "time": "1.250"}
+    assert counts.items() <= suite.attrib.items()
+    assert {"name", "package", "id", "timestamp", "hostname"} == suite.attrib.keys() - counts.keys()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
+    names = [one.tag for one in suite]
+    assert names == ["properties", *["testcase"] * 5, "system-out", "system-err"]
+    for case in suite.iter("testcase"):
+        assert case.attrib.keys() == {"classname", "name", "time"}
+        for inner in case:
+            assert (inner.tag == "skipped") or inner.attrib["type"] in verdicts
+            assert inner.text == " [31mno"
+
+
+def test_a_baseline_of_a_plugin_in_another_folder(tmp_path: Path) -> None:
+    one, other = (Judgement("a/b/c", f"pjrt:/{folder}/plugin.so", Verdict.OUTSIDE) for folder in ("x", "y"))
+    Report([one.backend], 1, judgements=[one]).write_json(tmp_path / "report.json")
+    baseline = failures_of(tmp_path / "report.json")
+    assert Report([other.backend], 1, judgements=[other]).failures(baseline) == []
+    # Two plugins of one name are told apart.
+    assert len(Report([one.backend, other.backend], 1, judgements=[one, other]).failures(baseline)) == 2
+
+
+def test_a_report_says_what_a_plugin_is() -> None:
+    report = Report(["pjrt:/x/plugin.so"], descriptions={"pjrt:/x/plugin.so": Description("mine", "1\n2")})
+    assert "\n  platform mine, version 1 2: no causes are known of this library" in report.as_text()
+    report.descriptions["pjrt:/x/plugin.so"] = Description("cpu", "3", "xla:cpu")
+    assert "platform cpu, version 3: the library is xla:cpu, whose known causes hold" in report.as_text()
+    assert report.as_dict()["descriptions"]["pjrt:/x/plugin.so"]["library"] == "xla:cpu"
 
 
 def test_a_journal_continues(tmp_path: Path) -> None:

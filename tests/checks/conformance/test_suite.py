@@ -7,7 +7,16 @@ import functools
 import pytest
 
 from nimblehlo.checks.backends.backend import NimbleBackend
-from nimblehlo.checks.conformance import Program, Verdict, conformance, coverage, illegal, programs, suite
+from nimblehlo.checks.conformance import (
+    Program,
+    Verdict,
+    conformance,
+    coverage,
+    edges,
+    illegal,
+    programs,
+    suite,
+)
 from nimblehlo.checks.conformance.broken import broken_programs, violated
 from nimblehlo.checks.conformance.mutations import mutations
 from nimblehlo.errors import UnsupportedError, VerifyError
@@ -97,11 +106,25 @@ def test_coverage_counts_types_and_constraints() -> None:
     (declaration,) = [one for one in suite.operations() if one.name == "stablehlo.is_finite"]
     row = coverage.coverage(declaration)
     assert row.element_types[0] == "f32"
-    assert row.refused_types == ("quantized",)
+    assert row.refused_types == {} and "quantized" in row.element_types
     assert (row.alone, row.with_others, row.missing) == (("C1",), (), ())
     text = coverage.table(["stablehlo.is_finite"])
-    assert "| `stablehlo.is_finite` |" in text
+    assert "| `stablehlo.is_finite` |" in text and "| 0 1 2 3 4 5 6 | 0 1 odd even |" in text
     assert "1 of 1 constraints have a program that breaks them, 1 of these alone" in text
+
+
+@pytest.mark.parametrize("name", ["stablehlo.transpose", "chlo.broadcast_add"])
+def test_edges_have_every_rank(name: str) -> None:
+    row = edges.edges(name)
+    assert set(row.ranks) >= set(range(7))
+    assert {"0", "1", "odd", "even"} >= set(row.sizes) >= {"1", "odd", "even"}
+    assert {"NaN", "largest integer"} <= set(row.values)
+
+
+def test_each_window_of_select_and_scatter_has_elements() -> None:
+    """The specification leaves open what a window of padding alone selects."""
+    padded = [one for one in suite.legal_programs("stablehlo.select_and_scatter") if "_padding" in one.id]
+    assert padded and not any("only_padding" in one.id for one in padded)
 
 
 def test_nimblehlo_is_within_on_a_sample() -> None:

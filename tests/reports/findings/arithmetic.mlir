@@ -34,6 +34,16 @@ func.func @main(%x: tensor<1xf32>, %y: tensor<1xf32>) -> tensor<1xf32> {
   return %0 : tensor<1xf32>
 }
 // -----
+// Report: a quotient whose divisor is broadcast is rounded twice
+// Rule: specification, "divide": "For floats: division from IEEE-754", which rounds once.
+// Input: dense<10.0> : tensor<2xf32>, dense<1.5> : tensor<f32>
+// Right: dense<0x40D55555> : tensor<2xf32>
+func.func @main(%x: tensor<2xf32>, %y: tensor<f32>) -> tensor<2xf32> {
+  %0 = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.divide %x, %0 : tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+// -----
 // Report: the angle of two subnormal numbers is NaN
 // Rule: specification, "atan2": "For floats: atan2 from IEEE-754", which is a number for any two numbers, also if subnormal ones are flushed.
 // Input: dense<[0x80000001, 0x00000001]> : tensor<2xf32>, dense<[0x80000001, 0x00000001]> : tensor<2xf32>

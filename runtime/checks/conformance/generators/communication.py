@@ -15,7 +15,7 @@ from ....types import AnyElementType, FutureType, TokenType, Type
 from ..template import Template, applied, make, templates_of, tensor, whole_slice
 
 _TOKEN: Final = TokenType()
-_SHAPES: Final = ((4, 6), (2, 0), (2, 2, 1, 2, 1, 2))
+_SHAPES: Final = ((4, 6), (2, 0), (2, 2, 1, 2, 1, 2), (2, 3, 1), (2, 3, 1, 4), (2, 2, 3, 1, 2), (5,), ())
 
 
 def _groups(size: int) -> dict[str, Any]:
@@ -41,13 +41,15 @@ def _collective(
     """
     for size in (1, 2):
         for shape in _SHAPES if size == 1 else _SHAPES[:1]:
+            if len(shape) <= max(resized or (), default=-1):
+                continue
             result = list(shape)
             for dimension, (factor, grows) in (resized or {}).items():
                 amount = factor * size
                 result[dimension] = result[dimension] * amount if grows else result[dimension] // amount
             yield make(
                 name,
-                f"{'x'.join(map(str, shape))}_among_{size}",
+                f"{'x'.join(map(str, shape)) or 'scalar'}_among_{size}",
                 [tensor(element_type, *shape)],
                 [tensor(element_type, *result)],
                 regions=regions,
@@ -171,20 +173,26 @@ def _outfeed(element_type: AnyElementType) -> Iterator[Template]:
 
 @templates_of("stablehlo.async_start")
 def _async_start(element_type: AnyElementType) -> Iterator[Template]:
-    type = tensor(element_type, 3)
-    body = whole_slice(type)
-    yield make(
-        "stablehlo.async_start",
-        "slice",
-        [type],
-        [FutureType([type])],
-        regions=[body],
-        edges=True,
-        is_basic=True,
-    )
+    for shape in ((3,), *_SHAPES):
+        type = tensor(element_type, *shape)
+        yield make(
+            "stablehlo.async_start",
+            _slice_name(shape),
+            [type],
+            [FutureType([type])],
+            regions=[whole_slice(type)],
+            edges=True,
+            is_basic=shape == (3,),
+        )
+
+
+def _slice_name(shape: tuple[int, ...]) -> str:
+    return "slice" if shape == (3,) else f"slice_{'x'.join(map(str, shape)) or 'scalar'}"
 
 
 @templates_of("stablehlo.async_done")
 def _async_done(element_type: AnyElementType) -> Iterator[Template]:
-    type = tensor(element_type, 3)
-    yield make("stablehlo.async_done", "slice", [FutureType([type])], [type], edges=True, is_basic=True)
+    for shape in ((3,), *_SHAPES):
+        type, is_basic = tensor(element_type, *shape), shape == (3,)
+        types = [FutureType([type])], [type]
+        yield make("stablehlo.async_done", _slice_name(shape), *types, edges=True, is_basic=is_basic)

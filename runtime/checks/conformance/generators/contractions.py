@@ -30,6 +30,8 @@ _PRODUCTS: Final[Sequence[tuple[str, tuple[int, ...], tuple[int, ...], Sequence[
     ("odd", (17, 33), (33, 9), ([], [], [1], [0])),
     ("square", (3, 3), (3, 3), ([], [], [1], [0])),
     ("rank_6", (2, 3, 1, 2, 1, 2), (2, 1, 3, 2), ([0], [0], [1, 3], [2, 3])),
+    ("rank_4", (2, 3, 1, 4), (2, 4, 3, 2), ([0], [0], [3], [1])),
+    ("rank_5", (2, 1, 3, 2, 2), (3, 2, 1, 2, 2), ([2, 3], [0, 1], [4], [3])),
     ("edges", (9, 1), (1, 12), ([], [], [1], [0])),
     ("sums_of_edges", (9, 2), (2, 5), ([], [], [1], [0])),
 )
@@ -139,6 +141,9 @@ def _einsum(element_type: AnyElementType) -> Iterator[Template]:
         ("ij,ij->ij", (2, 3), (2, 3), (2, 3)),
         ("ij,kj->ik", (3, 3), (3, 3), (3, 3)),
         ("i,i->", (7,), (7,), ()),
+        ("abij,abjk->abik", (2, 1, 3, 2), (2, 1, 2, 4), (2, 1, 3, 4)),
+        ("abcij,bcjk->abcik", (2, 1, 2, 3, 2), (1, 2, 2, 3), (2, 1, 2, 3, 3)),
+        ("abcdij,jk->abcdik", (2, 1, 2, 1, 3, 2), (2, 3), (2, 1, 2, 1, 3, 3)),
     ):
         yield make(
             "stablehlo.einsum",
@@ -153,7 +158,15 @@ def _einsum(element_type: AnyElementType) -> Iterator[Template]:
 
 @templates_of("stablehlo.unary_einsum")
 def _unary_einsum(element_type: AnyElementType) -> Iterator[Template]:
-    for config, shape, result in (("ij->ji", (2, 3), (3, 2)), ("ij->i", (2, 3), (2,)), ("ij->", (2, 3), ())):
+    wide = (
+        ("i->i", (3,), (3,)),
+        ("ijk->ik", (2, 3, 4), (2, 4)),
+        ("ijkl->ljik", (2, 3, 1, 4), (4, 3, 2, 1)),
+        ("ijklm->mki", (2, 1, 3, 2, 2), (2, 3, 2)),
+        ("ijklmn->nj", (2, 3, 1, 2, 1, 2), (2, 3)),
+    )
+    pairs = (("ij->ji", (2, 3), (3, 2)), ("ij->i", (2, 3), (2,)), ("ij->", (2, 3), ()))
+    for config, shape, result in (*pairs, *wide):
         yield make(
             "stablehlo.unary_einsum",
             config.replace("->", "_to_").rstrip("_"),
@@ -187,6 +200,13 @@ _CONVOLUTIONS: Final[
         (2, 1, 2, 2),
         (Window(1), Window(1), Window(2), Window(2, 1, 1, 0)),
         (False, True, False, True),
+        (1, 1, 2),
+    ),
+    (
+        "rank_5",
+        (3, 1, 2),
+        (Window(2), Window(1, 1, 1, 0), Window(2, 1, 0, 1)),
+        (False, False, True),
         (1, 1, 2),
     ),
 )
@@ -278,7 +298,8 @@ def _fft(element_type: AnyElementType) -> Iterator[Template]:
     real, complex_type = f"f{width}", f"complex<f{width}>"
     if element_type.name not in (real, complex_type) or width < 32:
         return
-    for shape, count in (((8,), 1), ((7,), 1), ((1,), 1), ((2, 6), 1), ((3, 4), 2), ((2, 3, 4), 3)):
+    wide = (((2, 1, 3, 4), 2), ((2, 1, 2, 3, 4), 3), ((2, 1, 2, 1, 3, 5), 1))
+    for shape, count in (((8,), 1), ((7,), 1), ((1,), 1), ((2, 6), 1), ((3, 4), 2), ((2, 3, 4), 3), *wide):
         half = (*shape[:-1], shape[-1] // 2 + 1)
         kinds: dict[FftType, tuple[tuple[int, ...], tuple[int, ...], str]] = {
             FftType.FFT: (shape, shape, complex_type),
@@ -311,7 +332,8 @@ def _definite(element_type: AnyElementType, size: int, batch: tuple[int, ...]) -
 
 @templates_of("stablehlo.cholesky")
 def _cholesky(element_type: AnyElementType) -> Iterator[Template]:
-    for batch, size in (((), 3), ((2,), 4), ((), 1), ((), 0), ((0,), 2), ((1, 2), 5)):
+    wide = (((2, 1, 2), 3), ((2, 1, 1, 2), 2))
+    for batch, size in (((), 3), ((2,), 4), ((), 1), ((), 0), ((0,), 2), ((1, 2), 5), *wide):
         for lower in (True, False):
             yield make(
                 "stablehlo.cholesky",
@@ -355,6 +377,19 @@ def _triangular_solve(element_type: AnyElementType) -> Iterator[Template]:
         unit_diagonal=False,
         transpose_a=Transpose.NO_TRANSPOSE,
     )
+    for batch in ((2, 1), (1, 2, 1), (2, 1, 1, 2)):
+        types = [tensor(element_type, *batch, 3, 3), tensor(element_type, *batch, 3, 2)]
+        yield make(
+            "stablehlo.triangular_solve",
+            f"rank_{len(batch) + 2}",
+            types,
+            types[1:],
+            inputs={0: _definite(element_type, 3, batch) / 4 + 3 * np.eye(3)},
+            left_side=True,
+            lower=False,
+            unit_diagonal=False,
+            transpose_a=Transpose.TRANSPOSE,
+        )
     for size, columns in ((0, 2), (1, 2), (3, 3)):
         types = [tensor(element_type, size, size), tensor(element_type, size, columns)]
         yield make(
@@ -426,7 +461,8 @@ def _batch_norm(
     name: str, element_type: AnyElementType, vectors: int, returned: int, grad: bool = False
 ) -> Iterator[Template]:
     shapes = (((4, 3), 1), ((3, 4), 0), ((2, 3, 2), 1), ((1, 1), 1), ((2, 3, 1, 2, 1, 2), 1), ((5,), 0))
-    for shape, feature in shapes:
+    wide = (((2, 3, 1, 4), 3), ((2, 1, 3, 2, 2), 2))
+    for shape, feature in (*shapes, *wide):
         operand, vector = tensor(element_type, *shape), tensor(element_type, shape[feature])
         operands = [operand, *[vector] * vectors, *[operand] * grad]
         # The last vector is the variance, which is positive; training computes it.

@@ -24,7 +24,9 @@ from ....types import (
 )
 from ..template import Template, constant, make, region, templates_of, tensor
 
-_SHAPES = ((), (0,), (3,), (2, 3, 1, 2, 1, 2))
+_WIDE = ((2, 1, 3), (2, 3, 1, 4), (2, 1, 3, 2, 2), (2, 3, 1, 2, 1, 2))
+"""Shapes of ranks 3 to 6."""
+_SHAPES = ((), (0,), (3,), (3, 2), *_WIDE)
 _TOKEN = TokenType()
 
 
@@ -68,6 +70,16 @@ def _case(element_type: AnyElementType) -> Iterator[Template]:
                 inputs={0: index},
                 is_basic=count == 3 and index in (1, -1, 3),
             )
+    for shape in ((), (3, 2), *_WIDE):
+        types = [tensor(element_type, *shape), tensor("i32")]
+        yield make(
+            "stablehlo.case",
+            f"of_{'x'.join(map(str, shape)) or 'scalar'}",
+            [tensor("i32")],
+            types,
+            regions=[_numbered(types, number) for number in range(2)],
+            inputs={0: 1},
+        )
 
 
 def _numbered(types: Sequence[TensorType], number: int) -> Region:
@@ -111,7 +123,7 @@ def _while(element_type: AnyElementType) -> Iterator[Template]:
 
 @templates_of("stablehlo.optimization_barrier")
 def _optimization_barrier(element_type: AnyElementType) -> Iterator[Template]:
-    for shapes in (((3,),), ((2, 0), ()), ((1, 1), (5,), (2, 3, 1, 2, 1, 2))):
+    for shapes in (((3,),), ((2, 0), ()), ((1, 1), (5,), (2, 3, 1, 2, 1, 2)), _WIDE):
         types = [tensor(element_type, *shape) for shape in shapes]
         yield make(
             "stablehlo.optimization_barrier",
@@ -141,6 +153,7 @@ def _tuple(element_type: AnyElementType) -> Iterator[Template]:
         "one": [one],
         "two": [one, other],
         "nested": [TupleType([other, one]), one],
+        "of_all_ranks": [tensor(element_type, *shape) for shape in _SHAPES],
     }
     for variant, types in variants.items():
         yield make(
@@ -161,24 +174,35 @@ def _get_tuple_element(element_type: AnyElementType) -> Iterator[Template]:
             edges=True,
             is_basic=index == 0,
         )
+    types = [tensor(element_type, *shape) for shape in _SHAPES]
+    for index, type in enumerate(types):
+        yield make(
+            "stablehlo.get_tuple_element",
+            f"index_{index}_of_all_ranks",
+            [TupleType(types)],
+            [type],
+            index=index,
+            edges=True,
+        )
 
 
 @templates_of("stablehlo.composite")
 def _composite(element_type: AnyElementType) -> Iterator[Template]:
-    type = tensor(element_type, 3)
-    body = region([type], lambda _, values: [values[0], values[0]], "func.return")
-    function = Function("decomposition", FunctionType([type], [type, type]), body, visibility="private")
-    yield make(
-        "stablehlo.composite",
-        "decomposed",
-        [type],
-        [type, type],
-        functions=[function],
-        composite_name="conformance.twice",
-        decomposition="decomposition",
-        edges=True,
-        is_basic=True,
-    )
+    for shape in _SHAPES:
+        type = tensor(element_type, *shape)
+        body = region([type], lambda _, values: [values[0], values[0]], "func.return")
+        function = Function("decomposition", FunctionType([type], [type, type]), body, visibility="private")
+        yield make(
+            "stablehlo.composite",
+            "decomposed" if shape == (3,) else f"shape_{'x'.join(map(str, shape)) or 'scalar'}",
+            [type],
+            [type, type],
+            functions=[function],
+            composite_name="conformance.twice",
+            decomposition="decomposition",
+            edges=True,
+            is_basic=shape == (3,),
+        )
 
 
 @templates_of("stablehlo.custom_call")
@@ -198,13 +222,23 @@ def _custom_call(element_type: AnyElementType) -> Iterator[Template]:
             is_basic=variant == "sharding",
             **layouts,
         )
+    for shape in _SHAPES:
+        type = tensor(element_type, *shape)
+        yield make(
+            "stablehlo.custom_call",
+            f"shape_{'x'.join(map(str, shape)) or 'scalar'}",
+            [type],
+            [type],
+            call_target_name="Sharding",
+            api_version=3,
+        )
 
 
 @templates_of("stablehlo.rng_bit_generator")
 def _rng_bit_generator(element_type: AnyElementType) -> Iterator[Template]:
     for algorithm in RngAlgorithm:
         for words in (2, 3):
-            for shape in ((), (0,), (1,), (7,), (2, 3)):
+            for shape in ((), (0,), (1,), (7,), (2, 3), *_WIDE):
                 state = tensor("ui64", words)
                 yield make(
                     "stablehlo.rng_bit_generator",
@@ -239,7 +273,7 @@ def _rng(element_type: AnyElementType) -> Iterator[Template]:
         return
     scalar = tensor(element_type)
     for distribution in RngDistribution:
-        for shape in ((0,), (5,), (2, 3)):
+        for shape in ((0,), (5,), (2, 3), *_WIDE):
             yield make(
                 "stablehlo.rng",
                 f"{distribution}_{'x'.join(map(str, shape))}",

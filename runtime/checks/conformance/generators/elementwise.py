@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,14 +14,17 @@ from ....program.ops.elementwise.base import Elementwise
 from ....program.ops.elementwise.comparison import ComparisonDirection, ComparisonType
 from ....program.ops.framework.declaration import Op
 from ....types import (
+    BOOLEAN,
     COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
     INTEGER,
+    QUANTIZED,
     AnyElementType,
     ElementType,
     QuantizedType,
     TensorType,
+    storage_range,
 )
 from ..template import (
     PER_TENSOR,
@@ -37,8 +40,11 @@ from ..template import (
 )
 from ..values import common_numbers, crossed, edge_pool
 
-SHAPES: Final = ((), (0,), (1,), (7,), (2, 0, 3), (1, 1), (3, 5), (2, 3, 1, 2, 1, 2))
-"""Shapes with sizes of zero, one and odd numbers, up to rank 6."""
+SHAPES: Final = (
+    *((), (0,), (1,), (7,), (2, 0, 3), (1, 1), (3, 5)),
+    *((2, 1, 3, 2), (1, 2, 3, 1, 2), (2, 3, 1, 2, 1, 2)),
+)
+"""Shapes with sizes of zero, one and odd numbers, of every rank up to 6."""
 
 
 def generic(declaration: type[Op]) -> Generate | None:
@@ -80,12 +86,27 @@ def _on_edges(
 
 
 def _result_type(declaration: type[Elementwise], element_type: AnyElementType) -> AnyElementType:
-    if isinstance(element_type, QuantizedType):
+    (result,) = declaration.declared_results
+    if isinstance(element_type, QuantizedType) and result.categories & QUANTIZED:
         return element_type
+    plain = element_type.expressed if isinstance(element_type, QuantizedType) else element_type
     try:
-        return declaration.result_element_type(element_type)
+        return declaration.result_element_type(plain)
     except (KeyError, ValueError, AssertionError):
         return element_type
+
+
+_BROADCASTS: Final[Sequence[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]] = (
+    ((), (3,), (3,)),
+    ((2, 1), (3,), (2, 3)),
+    ((0,), (1,), (0,)),
+    ((), (), ()),
+    ((2, 1, 3), (4, 1), (2, 4, 3)),
+    ((3, 1, 2), (2, 1, 2, 1), (2, 3, 2, 2)),
+    ((2, 1, 1, 2, 1), (3, 1, 2), (2, 1, 3, 2, 2)),
+    ((2, 3, 1, 2, 1, 2), (2, 2, 1), (2, 3, 1, 2, 2, 2)),
+)
+"""Shapes of two operands, and of the result to which both are broadcast."""
 
 
 def _broadcasting(declaration: type[BroadcastBinary], element_type: AnyElementType) -> Iterator[Template]:
@@ -94,7 +115,7 @@ def _broadcasting(declaration: type[BroadcastBinary], element_type: AnyElementTy
     if any(one.name == "comparison_direction" for one in declaration.declared_attributes):
         required, result = {"comparison_direction": ComparisonDirection.LT}, ELEMENT_TYPES["i1"]
     yield from _on_edges(name, 2, element_type, result, **required)
-    for lhs, rhs, shape in (((), (3,), (3,)), ((2, 1), (3,), (2, 3)), ((0,), (1,), (0,)), ((), (), ())):
+    for lhs, rhs, shape in _BROADCASTS:
         operands = [tensor(element_type, *lhs), tensor(element_type, *rhs)]
         variant = f"{_text(lhs)}_with_{_text(rhs)}"
         yield make(name, variant, operands, [tensor(result, *shape)], edges=True, **required)
@@ -150,6 +171,9 @@ def _broadcast_select(element_type: AnyElementType) -> Iterator[Template]:
     yield from _selections(name, element_type)
     operands = [tensor("i1", 3), tensor(element_type, 2, 1), tensor(element_type)]
     yield make(name, "broadcast", operands, [tensor(element_type, 2, 3)], edges=True)
+    for lhs, rhs, shape in _BROADCASTS[4:]:
+        operands = [tensor("i1", shape[-1]), tensor(element_type, *lhs), tensor(element_type, *rhs)]
+        yield make(name, f"broadcast_to_{_text(shape)}", operands, [tensor(element_type, *shape)], edges=True)
 
 
 def _selections(name: str, element_type: AnyElementType) -> Iterator[Template]:
@@ -190,6 +214,16 @@ def _convert(element_type: AnyElementType) -> Iterator[Template]:
         yield make("stablehlo.convert", f"shape_{_text(shape)}", [type], [tensor("f32", *shape)])
 
 
+_STORAGES: Final = ("i4", "i16", "i32", "ui4", "ui8", "ui16", "ui32")
+"""Types of stored integers beside i8."""
+
+
+def _quantized(storage: str = "i8", expressed: ElementType = ELEMENT_TYPES["f32"]) -> QuantizedType:
+    """An element type with the scale of `PER_TENSOR` and a zero point that each storage has."""
+    integers = ELEMENT_TYPES[storage]
+    return QuantizedType(integers, *storage_range(integers), expressed, PER_TENSOR.scales, (3,))
+
+
 @templates_of("stablehlo.uniform_quantize")
 def _quantize(element_type: AnyElementType) -> Iterator[Template]:
     for shape in SHAPES:
@@ -209,6 +243,13 @@ def _quantize(element_type: AnyElementType) -> Iterator[Template]:
     numbers = np.concatenate([halves, halves + 2.0**-13, halves - 2.0**-13, [1e3, -1e3]])
     types = [tensor(element_type, numbers.size)], [tensor(PER_TENSOR, numbers.size)]
     yield make("stablehlo.uniform_quantize", "halfway", *types, inputs={0: numbers})
+    if element_type.category & FLOAT and isinstance(element_type, ElementType):
+        expressed = _quantized(expressed=element_type)
+        types = [tensor(element_type, 7)], [tensor(expressed, 7)]
+        yield replace(make("stablehlo.uniform_quantize", "of_its_type", *types), each_type=True)
+    for name in _STORAGES:
+        types = [tensor(element_type, numbers.size)], [tensor(_quantized(name), numbers.size)]
+        yield make("stablehlo.uniform_quantize", f"to_{name}", *types, inputs={0: numbers})
     rows = np.stack([numbers, numbers / 4])
     types = [tensor(element_type, *rows.shape)], [tensor(per_axis(0), *rows.shape)]
     yield make("stablehlo.uniform_quantize", "halfway_axis_0", *types, inputs={0: rows})
@@ -229,6 +270,12 @@ def _dequantize(element_type: AnyElementType) -> Iterator[Template]:
         for axis in range(2):
             types = [tensor(per_axis(axis), 2, 2)], [tensor("f32", 2, 2)]
             yield make("stablehlo.uniform_dequantize", f"axis_{axis}", *types)
+        for expressed in (one for one in ELEMENT_TYPES.values() if one.category & FLOAT):
+            types = [tensor(_quantized(expressed=expressed), 7)], [tensor(expressed, 7)]
+            yield make("stablehlo.uniform_dequantize", f"to_{expressed.name}", *types)
+        for name in _STORAGES:
+            types = [tensor(_quantized(name), 7)], [tensor("f32", 7)]
+            yield make("stablehlo.uniform_dequantize", f"of_{name}", *types)
 
 
 @templates_of("stablehlo.reduce_precision")
@@ -244,8 +291,9 @@ def _reduce_precision(element_type: AnyElementType) -> Iterator[Template]:
         ):
             variant = f"exponent_{exponent_bits}_mantissa_{mantissa_bits}"
             yield _renamed(template, variant, is_basic=exponent_bits in (8, 5))
-    type = tensor(element_type, 0)
-    yield make("stablehlo.reduce_precision", "empty", [type], [type], exponent_bits=5, mantissa_bits=10)
+    for shape in SHAPES:
+        type, variant = tensor(element_type, *shape), "empty" if shape == (0,) else f"shape_{_text(shape)}"
+        yield make("stablehlo.reduce_precision", variant, [type], [type], exponent_bits=5, mantissa_bits=10)
 
 
 @templates_of("stablehlo.bitcast_convert")
@@ -277,6 +325,10 @@ def _bitcast_convert(element_type: AnyElementType) -> Iterator[Template]:
             inputs=inputs,
         )
         yield _renamed(template, f"to_{target.name}", is_basic=target.name in ("i32", "ui8"))
+    same = next(one for one in ELEMENT_TYPES.values() if one.width == width)
+    for shape in SHAPES:
+        types = [tensor(element_type, *shape)], [tensor(same, *shape)]
+        yield make("stablehlo.bitcast_convert", f"shape_{_text(shape)}", *types)
 
 
 def _bitcasts_of_stored_values(element_type: QuantizedType) -> Iterator[Template]:
@@ -293,7 +345,7 @@ def _bitcasts_of_stored_values(element_type: QuantizedType) -> Iterator[Template
 
 @templates_of("stablehlo.iota")
 def _iota(element_type: AnyElementType) -> Iterator[Template]:
-    for shape in ((1,), (0,), (5,), (3, 4), (2, 1, 3), (2, 3, 1, 2, 1, 2)):
+    for shape in ((1,), (0,), (5,), (3, 4), (2, 1, 3), *SHAPES[-3:]):
         for dimension in range(len(shape)):
             yield make(
                 "stablehlo.iota",
@@ -316,7 +368,7 @@ def _chlo_constant(element_type: AnyElementType) -> Iterator[Template]:
 
 
 def _constants(name: str, element_type: AnyElementType) -> Iterator[Template]:
-    for shape in ((), (0,), (1,), (3, 5)):
+    for shape in ((), (0,), (1,), (3, 5), (2, 1, 3), *SHAPES[-3:]):
         type = tensor(element_type, *shape)
         value = DenseElementsAttribute(type, common_numbers(type, 1))
         yield make(name, _text(shape), [], [type], value=value)
@@ -328,7 +380,7 @@ def _constants(name: str, element_type: AnyElementType) -> Iterator[Template]:
 
 @templates_of("chlo.constant_like")
 def _constant_like(element_type: AnyElementType) -> Iterator[Template]:
-    if not isinstance(element_type, ElementType) or not element_type.category & (INTEGER | FLOAT):
+    if not isinstance(element_type, ElementType) or not element_type.category & (BOOLEAN | INTEGER | FLOAT):
         return
     is_float = element_type.category == FLOAT
     value: Any = FloatAttribute(1.5, element_type) if is_float else IntegerAttribute(1, element_type)

@@ -12,6 +12,9 @@ from ..template import Template, make, templates_of, tensor
 
 _WIDE: Final = (2, 3, 1, 2, 1, 2)
 """A shape of rank 6."""
+_FOUR: Final = (2, 3, 1, 4)
+_FIVE: Final = (2, 1, 3, 2, 2)
+"""Shapes of ranks 4 and 5, of the same size."""
 
 
 @templates_of("stablehlo.reshape")
@@ -27,6 +30,8 @@ def _reshape(element_type: AnyElementType) -> Iterator[Template]:
         ((4, 6), _WIDE),
         ((2, 6), (6, 2)),
         ((2, 6), (2, 3, 2)),
+        (_FOUR, _FIVE),
+        (_FIVE, _FOUR),
     ):
         types = [tensor(element_type, *source)], [tensor(element_type, *target)]
         variant = f"{_text(source)}_to_{_text(target)}"
@@ -46,6 +51,10 @@ def _broadcast_in_dim(element_type: AnyElementType) -> Iterator[Template]:
         ((3, 2), (1, 0), (2, 3)),
         ((3, 1), (1, 4), _WIDE),
         ((2, 2), (0, 1), (2, 2)),
+        ((3, 1, 1), (1, 0, 2), (1, 3, 2, 2)),
+        ((2, 1, 3, 2), (0, 2, 4, 3), (2, 2, 1, 2, 3)),
+        ((1, 2, 1, 3, 2), (1, 0, 2, 4, 3), (2, 3, 1, 2, 3)),
+        (_WIDE, (5, 1, 2, 3, 4, 0), (2, 3, 4, 2, 1, 2)),
     ):
         yield make(
             "stablehlo.broadcast_in_dim",
@@ -58,9 +67,23 @@ def _broadcast_in_dim(element_type: AnyElementType) -> Iterator[Template]:
         )
 
 
+_BROADCASTS: Final[Sequence[tuple[tuple[int, ...], tuple[int, ...]]]] = (
+    ((2, 3), (4,)),
+    ((), ()),
+    ((), (3,)),
+    ((2,), (0, 3)),
+    ((1, 2), (2, 1, 3, 2)),
+    ((2, 3, 1), (4,)),
+    ((2, 1, 3, 2), (4,)),
+    ((1, 2, 3, 1, 2), (4,)),
+    (_WIDE, ()),
+)
+"""Shapes of operands, and the sizes that come before theirs."""
+
+
 @templates_of("stablehlo.broadcast")
 def _broadcast(element_type: AnyElementType) -> Iterator[Template]:
-    for source, sizes in (((2, 3), (4,)), ((), ()), ((), (3,)), ((2,), (0, 3)), ((1, 2), (2, 1, 3, 2))):
+    for source, sizes in _BROADCASTS:
         yield make(
             "stablehlo.broadcast",
             f"{_text(source)}_sizes_{_text(sizes)}",
@@ -82,6 +105,9 @@ def _concatenate(element_type: AnyElementType) -> Iterator[Template]:
         (((0,), (0,)), 0),
         ((_WIDE, (2, 3, 3, 2, 1, 2)), 2),
         ((_WIDE, _WIDE), 5),
+        (((1, 2, 3), (1, 1, 3)), 1),
+        ((_FOUR, (2, 3, 1, 1)), 3),
+        ((_FIVE, (1, 1, 3, 2, 2)), 0),
     ):
         yield make(
             "stablehlo.concatenate",
@@ -104,6 +130,9 @@ def _reverse(element_type: AnyElementType) -> Iterator[Template]:
         ((0, 2), (0,)),
         ((1,), (0,)),
         (_WIDE, (0, 3, 5)),
+        ((2, 1, 3), (2, 0)),
+        (_FOUR, (1, 3)),
+        (_FIVE, (0, 2, 4)),
     ):
         yield make(
             "stablehlo.reverse",
@@ -127,6 +156,8 @@ def _transpose(element_type: AnyElementType) -> Iterator[Template]:
         ((0, 2), (1, 0)),
         ((5, 7), (1, 0)),
         (_WIDE, (5, 0, 3, 1, 4, 2)),
+        (_FOUR, (3, 1, 0, 2)),
+        (_FIVE, (2, 0, 4, 1, 3)),
     ]
     for shape, permutation in cases:
         yield make(
@@ -154,6 +185,9 @@ PADDINGS: Final[Sequence[tuple[str, Sequence[int], Sequence[int], Sequence[int],
     ("empty_stays_empty", (0, 2), (0, 1), (0, 0), (0, 1)),
     ("one_with_interior", (1,), (0,), (0,), (4,)),
     ("rank_6", _WIDE, (1, 0, 0, -1, 0, 0), (0, 1, 0, 0, 2, 0), (0, 1, 0, 0, 0, 1)),
+    ("rank_3", (2, 1, 3), (1, 0, -1), (0, 2, 1), (0, 0, 2)),
+    ("rank_4", _FOUR, (0, -1, 1, 0), (2, 0, 0, -2), (1, 0, 0, 1)),
+    ("rank_5", _FIVE, (-1, 0, 0, 1, 0), (1, 0, -1, 0, 0), (0, 3, 1, 0, 1)),
 )
 """Variants of padding: operand shape, low, high and interior amounts."""
 
@@ -186,6 +220,9 @@ SLICES: Final[Sequence[tuple[str, Sequence[int], Sequence[int], Sequence[int], S
     ("stride_beyond_the_end", (5,), (1,), (5,), (9,)),
     ("stride_to_the_last", (7,), (0,), (7,), (3,)),
     ("rank_6", _WIDE, (0, 1, 0, 0, 0, 1), (2, 3, 1, 2, 1, 2), (1, 2, 1, 1, 1, 1)),
+    ("rank_3", (3, 1, 4), (1, 0, 0), (3, 1, 3), (1, 1, 2)),
+    ("rank_4", _FOUR, (0, 1, 0, 1), (1, 3, 1, 4), (1, 1, 1, 2)),
+    ("rank_5", _FIVE, (1, 0, 0, 0, 1), (2, 1, 3, 2, 2), (1, 1, 2, 1, 1)),
 )
 """Variants of slices: operand shape, start and limit indices, strides."""
 

@@ -23,6 +23,10 @@ from ....types import (
 )
 from ..template import Template, applied, compared, constant, make, region, templates_of, tensor
 
+_FOUR: Final = (2, 3, 1, 4)
+_FIVE: Final = (2, 1, 3, 2, 2)
+"""Shapes of ranks 4 and 5."""
+
 
 def bodies(element_type: AnyElementType) -> Iterator[tuple[str, Region, Any]]:
     """Names, bodies and initial values of reductions of a type."""
@@ -52,6 +56,9 @@ def _reduce(element_type: AnyElementType) -> Iterator[Template]:
             ((1,), (0,)),
             ((37,), (0,)),
             ((2, 3, 1, 2, 1, 2), (1, 3, 4)),
+            ((2, 1, 3), (0, 2)),
+            (_FOUR, (1, 3)),
+            (_FIVE, (0, 2, 3)),
         ):
             if name != "add" and shape not in ((3, 5), (0, 3)):
                 continue
@@ -86,14 +93,20 @@ _WITH_ZEROS: Final = np.array(
 )
 
 
-def _last_nonzero(scalar: TensorType) -> Region:
-    """A body that is associative with the identity 0, but not commutative: the order of arguments shows."""
+def _last_nonzero(scalar: TensorType, returned: int = 1) -> Region:
+    """A body that is associative with the identity 0, but not commutative: the order of arguments shows.
+
+    Args:
+        scalar: the type of the arguments.
+        returned: how often the body returns the value.
+    """
 
     def fill(builder: Builder, values: Sequence[Value]) -> list[Value]:
         zeros = {"value": constant(scalar, 0)}
         zero = builder.create("stablehlo.constant", [], [scalar], zeros).result
         is_nonzero = _compare(builder, values[1], zero, "NE")
-        return [builder.create("stablehlo.select", [is_nonzero, *values[::-1]], [scalar]).result]
+        last = builder.create("stablehlo.select", [is_nonzero, *values[::-1]], [scalar]).result
+        return [last] * returned
 
     return region([scalar, scalar], fill)
 
@@ -162,6 +175,14 @@ _WINDOWS: Final[Sequence[tuple[str, tuple[int, ...], tuple[Window, ...]]]] = (
         (2, 3, 1, 2, 1, 2),
         (Window(1), Window(2), Window(1, 1, 1, 0), Window(2), Window(1), Window(1, 1, 0, 0, 2)),
     ),
+    (
+        "rank_6_undilated",
+        (2, 3, 1, 2, 1, 2),
+        (Window(1), Window(2), Window(1), Window(2, 1, 0, 1), Window(1), Window(1, 2)),
+    ),
+    ("rank_3", (2, 1, 4), (Window(2), Window(1), Window(2, 2, 1, -1))),
+    ("rank_4", _FOUR, (Window(1, 2), Window(2, 1, 0, 1), Window(1), Window(2, 1, -1, 1))),
+    ("rank_5", _FIVE, (Window(2), Window(1), Window(2), Window(1, 1, -1, 0), Window(2, 1, 1, 0))),
 )
 """Variants of windows: the operand's shape, and a window for each dimension."""
 
@@ -242,9 +263,11 @@ def _select_and_scatter(element_type: AnyElementType) -> Iterator[Template]:
         select = compared([scalar], ComparisonDirection(direction))
         for variant, shape, windows in _WINDOWS:
             plain = tuple(_without_dilations(window) for window in windows)
-            if plain != windows or variant in ("only_padding", "empty_operand", "window_beyond_operand"):
+            sized = list(zip(windows, shape, strict=True))
+            # The specification leaves open what a window without elements selects.
+            if plain != windows or 0 in shape or not all(_has_elements(*one) for one in sized):
                 continue
-            counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
+            counts = [window.count(size) for window, size in sized]
             yield make(
                 "stablehlo.select_and_scatter",
                 f"{direction}_{variant}",
@@ -257,6 +280,12 @@ def _select_and_scatter(element_type: AnyElementType) -> Iterator[Template]:
                 padding=tuple((window.low, window.high) for window in windows),
                 is_basic=variant == "padded" and direction == "GE",
             )
+
+
+def _has_elements(window: Window, size: int) -> bool:
+    """Whether windows without dilations along a dimension have an element each, and there is one."""
+    starts = [number * window.stride - window.low for number in range(window.count(size))]
+    return bool(starts) and all(-window.size < start < size for start in starts)
 
 
 def _overlapping(element_type: AnyElementType) -> Iterator[Template]:
@@ -323,21 +352,23 @@ def _sort(element_type: AnyElementType) -> Iterator[Template]:
             is_stable=is_stable,
             is_basic=is_stable,
         )
-    yield make(
-        "stablehlo.sort",
-        "rank_6",
-        [tensor(element_type, 2, 3, 1, 2, 1, 2)],
-        [tensor(element_type, 2, 3, 1, 2, 1, 2)],
-        regions=[compared([scalar], ComparisonDirection.LT)],
-        dimension=1,
-        is_stable=True,
-    )
+    wide = (((2, 3, 1, 2, 1, 2), 1), ((2, 1, 3), 2), (_FOUR, -1), (_FIVE, 2))
+    for sorted_shape, sorted_dimension in wide:
+        yield make(
+            "stablehlo.sort",
+            f"rank_{len(sorted_shape)}",
+            [tensor(element_type, *sorted_shape)],
+            [tensor(element_type, *sorted_shape)],
+            regions=[compared([scalar], ComparisonDirection.LT)],
+            dimension=sorted_dimension,
+            is_stable=True,
+        )
 
 
 @templates_of("stablehlo.map")
 def _map(element_type: AnyElementType) -> Iterator[Template]:
     scalar = tensor(element_type)
-    for shape in ((), (0,), (1,), (3, 5), (2, 3, 1, 2, 1, 2)):
+    for shape in ((), (0,), (1,), (3, 5), (2, 3, 1, 2, 1, 2), (2, 1, 3), _FOUR, _FIVE):
         type = tensor(element_type, *shape)
         dimensions = tuple(range(len(shape)))
         for name in ("maximum", "add"):
@@ -355,7 +386,8 @@ def _map(element_type: AnyElementType) -> Iterator[Template]:
 
 @templates_of("chlo.top_k")
 def _top_k(element_type: AnyElementType) -> Iterator[Template]:
-    for shape, k in (((7,), 3), ((2, 5), 5), ((5,), 0), ((5,), 1), ((0, 3), 2)):
+    wide = (((2, 1, 3), 2), (_FOUR, 3), (_FIVE, 1), ((2, 3, 1, 2, 1, 3), 2))
+    for shape, k in (((7,), 3), ((2, 5), 5), ((5,), 0), ((5,), 1), ((0, 3), 2), *wide):
         results = [tensor(element_type, *shape[:-1], k), tensor("i32", *shape[:-1], k)]
         yield make(
             "chlo.top_k",
@@ -363,7 +395,7 @@ def _top_k(element_type: AnyElementType) -> Iterator[Template]:
             [tensor(element_type, *shape)],
             results,
             k=k,
-            is_basic=k == 3,
+            is_basic=shape == (7,),
         )
     results = [tensor(element_type, 3), tensor("i32", 3)]
     yield make("chlo.top_k", "edges", [tensor(element_type, 30)], results, k=3, edges=True)
@@ -375,7 +407,8 @@ def _top_k(element_type: AnyElementType) -> Iterator[Template]:
 @templates_of("chlo.scan")
 def _scan(element_type: AnyElementType) -> Iterator[Template]:
     one_each = SEGMENT_SIZES.encode((1, 1))
-    for shape, dimension in (((2, 5), 1), ((5, 2), 0), ((1,), 0), ((0, 2), 0), ((2, 3, 1, 2, 1, 2), 1)):
+    wide = (((2, 3, 1, 2, 1, 2), 1), ((2, 1, 3), 0), (_FOUR, 3), (_FIVE, 2))
+    for shape, dimension in (((2, 5), 1), ((5, 2), 0), ((1,), 0), ((0, 2), 0), *wide):
         for is_reverse in (False, True):
             slice_shape = (*shape[:dimension], *shape[dimension + 1 :])
             slice_type = tensor(element_type, *slice_shape)
@@ -390,6 +423,19 @@ def _scan(element_type: AnyElementType) -> Iterator[Template]:
                 is_reverse=is_reverse,
                 is_basic=shape == (2, 5),
             )
+    if element_type.category & (FLOAT | INTEGER):
+        types = [tensor(element_type, _WITH_ZEROS.size), tensor(element_type)]
+        yield make(
+            "chlo.scan",
+            "first_nonzero",
+            types,
+            types,
+            regions=[_last_nonzero(types[1], returned=2)],
+            inputs={0: _WITH_ZEROS, 1: 0},
+            undeclared={"operandSegmentSizes": one_each, "resultSegmentSizes": one_each},
+            dimension=0,
+            is_reverse=False,
+        )
 
 
 def _summing(type: TensorType) -> Region:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +22,9 @@ def _dynamic_reshape(element_type: AnyElementType) -> Iterator[Template]:
         ((1,), (1, 1)),
         ((24,), (2, 3, 1, 2, 1, 2)),
         ((2, 6), (6, 2)),
+        ((2, 3, 1, 4), (2, 1, 3, 2, 2)),
+        ((2, 1, 3, 2, 2), (2, 3, 1, 4)),
+        ((2, 3, 1, 2, 1, 2), (2, 3, 4)),
     ):
         shape = constant(tensor("i64", len(target)), target)
         operands: list[OperandSpec] = [tensor(element_type, *source), shape]
@@ -57,11 +60,29 @@ def _dynamic_broadcast_in_dim(element_type: AnyElementType) -> Iterator[Template
         [tensor(element_type, 2, 0)],
         broadcast_dimensions=(1,),
     )
+    for source, dimensions, target in (
+        ((), (), ()),
+        ((1, 2, 3), (1, 0, 3), (2, 4, 1, 3)),
+        ((2, 1, 3, 2), (0, 2, 4, 3), (2, 2, 1, 2, 3)),
+        ((1, 2, 1, 3, 2), (1, 0, 2, 4, 3), (2, 3, 1, 2, 3)),
+        ((2, 3, 1, 2, 1, 2), (5, 1, 2, 3, 4, 0), (2, 3, 4, 2, 1, 2)),
+    ):
+        yield make(
+            "stablehlo.dynamic_broadcast_in_dim",
+            f"{'x'.join(map(str, source)) or 'scalar'}_to_{'x'.join(map(str, target)) or 'scalar'}",
+            [tensor(element_type, *source), constant(tensor("i64", len(target)), target)],
+            [tensor(element_type, *target)],
+            broadcast_dimensions=dimensions,
+        )
+
+
+_IOTAS: Final = (((2, 1, 3), 2), ((2, 3, 1, 4), 1), ((2, 1, 3, 2, 2), 2))
+"""Shapes of ranks 3 to 5, and the dimension along which numbers rise."""
 
 
 @templates_of("stablehlo.dynamic_iota")
 def _dynamic_iota(element_type: AnyElementType) -> Iterator[Template]:
-    for shape, dimension in (((5,), 0), ((2, 3), 1), ((0, 2), 0), ((2, 3, 1, 2, 1, 2), 3)):
+    for shape, dimension in (((5,), 0), ((2, 3), 1), ((0, 2), 0), ((2, 3, 1, 2, 1, 2), 3), *_IOTAS):
         sizes = constant(tensor("i64", len(shape)), shape)
         yield make(
             "stablehlo.dynamic_iota",
@@ -114,6 +135,14 @@ def _get_dimension_size(element_type: AnyElementType) -> Iterator[Template]:
             dimension=dimension,
             is_basic=dimension == 0,
         )
+    for shape in ((3,), (2, 3), (2, 3, 1, 4), (2, 1, 3, 2, 2), (2, 3, 1, 2, 1, 2)):
+        yield make(
+            "stablehlo.get_dimension_size",
+            f"{'x'.join(map(str, shape))}_dimension_{len(shape) - 1}",
+            [tensor(element_type, *shape)],
+            [tensor("i32")],
+            dimension=len(shape) - 1,
+        )
 
 
 @templates_of("stablehlo.set_dimension_size")
@@ -127,10 +156,28 @@ def _set_dimension_size(element_type: AnyElementType) -> Iterator[Template]:
             dimension=dimension,
             is_basic=dimension == 0,
         )
+    for shape in ((3,), (2, 1, 3), (2, 3, 1, 4), (2, 1, 3, 2, 2), (2, 3, 1, 2, 1, 2)):
+        yield make(
+            "stablehlo.set_dimension_size",
+            f"{'x'.join(map(str, shape))}_dimension_{len(shape) - 1}",
+            [tensor(element_type, *shape), constant(tensor("i32"), shape[-1])],
+            [tensor(element_type, *shape)],
+            dimension=len(shape) - 1,
+        )
 
 
 _STARTS: Final = (("inside", (1, 2)), ("clamped_high", (9, 3)), ("clamped_low", (-3, 0)), ("zero", (0, 0)))
 """Start indices of slices of three by four elements."""
+_PARTS: Final[Sequence[tuple[tuple[int, ...], tuple[int, ...]]]] = (
+    ((), ()),
+    ((3,), (0,)),
+    ((0,), (0,)),
+    ((2, 3, 1, 2, 1, 2), (1, 2, 1, 1, 1, 2)),
+    ((3, 1, 4), (2, 1, 2)),
+    ((2, 3, 1, 4), (1, 2, 1, 3)),
+    ((2, 1, 3, 2, 2), (1, 1, 2, 2, 1)),
+)
+"""Shapes of operands and of slices of them that start at operands."""
 
 
 @templates_of("stablehlo.dynamic_slice")
@@ -148,7 +195,7 @@ def _dynamic_slice(element_type: AnyElementType) -> Iterator[Template]:
                 edges=True,
             )
             yield replace(template, is_basic=index_type == "i32" and variant.startswith("clamped"))
-    for shape, sizes in (((), ()), ((3,), (0,)), ((0,), (0,)), ((2, 3, 1, 2, 1, 2), (1, 2, 1, 1, 1, 2))):
+    for shape, sizes in _PARTS:
         operands = [tensor(element_type, *shape), *[tensor("i32") for _ in shape]]
         yield make(
             "stablehlo.dynamic_slice",
@@ -177,7 +224,7 @@ def _dynamic_update_slice(element_type: AnyElementType) -> Iterator[Template]:
                 edges=True,
             )
             yield replace(template, is_basic=index_type == "i32" and variant.startswith("clamped"))
-    for shape, sizes in (((), ()), ((3,), (0,)), ((0,), (0,)), ((2, 3, 1, 2, 1, 2), (1, 2, 1, 1, 1, 2))):
+    for shape, sizes in _PARTS:
         operands = [tensor(element_type, *shape), tensor(element_type, *sizes)]
         yield make(
             "stablehlo.dynamic_update_slice",
