@@ -7,6 +7,7 @@ each device.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -72,9 +73,8 @@ def inline_calls(module: Module, function: Function) -> Function:
     Raises:
         UnsupportedError: the result would have more than MAX_INLINED_OPERATIONS operations.
     """
-    inliner = _Inliner(module)
     assert function.body is not None
-    return function.with_body(inliner.copy_region(function.body, {}))
+    return function.with_body(_Inliner(module).inlined(function.body))
 
 
 def with_inlined_calls(module: Module, is_inlined: Callable[[Operation], bool] = bool) -> Module:
@@ -91,7 +91,7 @@ def with_inlined_calls(module: Module, is_inlined: Callable[[Operation], bool] =
     """
     main = module.functions["main"]
     assert main.body is not None
-    function = main.with_body(_AnnotatedInliner(module, is_inlined).copy_region(main.body, {}))
+    function = main.with_body(_AnnotatedInliner(module, is_inlined).inlined(main.body))
     assert function.body is not None
     items: list[Function | Operation] = [item for item in module.body if isinstance(item, Operation)]
     items += [function, *referenced_functions(function.body, module.functions)]
@@ -133,7 +133,6 @@ class _Inliner:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.functions: Mapping[str, Function] = module.functions
-        self.count = 0
         self.depth = 0
         self.manual_depth = 0
         self.call_location: Location | None = None
@@ -144,6 +143,54 @@ class _Inliner:
         from ...program.ops.sharding.scope import scopes_of
 
         return scopes_of(self.module, MULTI_DEVICE_OPERATIONS)
+
+    def inlined(self, body: Region) -> Region:
+        """A copy of a function's body without its calls.
+
+        Raises:
+            UnsupportedError: it would have more than MAX_INLINED_OPERATIONS operations.
+        """
+        if len(self.functions) > 1 and self.inlined_operations(body) > MAX_INLINED_OPERATIONS:
+            raise UnsupportedError(
+                f"the program has more than {MAX_INLINED_OPERATIONS} operations with its calls inlined"
+            )
+        return self.copy_region(body, {})
+
+    def inlined_operations(self, body: Region) -> float:
+        """The number of operations of the copy of a function's body, without copying anything.
+
+        Each function is counted once, as the copies may be more than the memory holds.
+        """
+        called: dict[Region, list[Region]] = {}
+        counts: dict[Region, float] = {}
+        pending = [body]
+        while pending:
+            region = pending[-1]
+            if region not in counts:
+                called[region] = [one for inner in region.walk() for one in self.called_bodies(inner)]
+                # What a function that calls itself would have; verified modules have none.
+                counts[region] = math.inf
+                pending += [one for one in dict.fromkeys(called[region]) if one not in counts]
+                continue
+            pending.pop()
+            own = sum(1 for _ in region.walk())
+            counts[region] = own + sum([counts[one] for one in called[region]])
+        return counts[body]
+
+    def called_bodies(self, operation: Operation) -> Sequence[Region]:
+        """The bodies of functions that copies of an operation contain."""
+        if operation.name not in _CALLS:
+            return ()
+        callee = self.callee(operation)
+        if callee is not None:
+            return [callee.body] if callee.body is not None else ()
+        symbols: Sequence[str] = ()
+        if operation.name == RUN_PARALLEL:
+            symbols = _parallel_symbols(operation)
+        elif _target(operation) is not None:
+            symbols = _called_symbols(operation)
+        functions = [self.functions[symbol] for symbol in symbols if symbol in self.functions]
+        return [function.body for function in functions if function.body is not None]
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
         """A copy of a region; `values` maps the values that it captures."""
@@ -183,11 +230,6 @@ class _Inliner:
 
     def frame(self, call: Operation | None, block: Block, values: dict[Value, Value]) -> _Frame:
         """The state of copying a block, which replaces `call` if there is one."""
-        self.count += len(block.operations)
-        if self.count > MAX_INLINED_OPERATIONS:
-            raise UnsupportedError(
-                f"the program has more than {MAX_INLINED_OPERATIONS} operations with its calls inlined"
-            )
         operations = block.operations if call is None else block.operations[:-1]
         return _Frame(call, block, iter(operations), values, self.call_location)
 
@@ -315,15 +357,11 @@ class _Inliner:
 
     def called_regions(self, call: Operation) -> list[Region]:
         """Copies of the bodies of the functions that a custom call names, as regions."""
-        called = call.attributes.get("called_computations")
-        symbols = called.values if isinstance(called, ArrayAttribute) else ()
-        return [self.function_region(call, str(symbol)) for symbol in symbols]
+        return [self.function_region(call, symbol) for symbol in _called_symbols(call)]
 
     def parallel_regions(self, call: Operation) -> list[Region]:
         """Copies of the bodies of the functions that `interpreter.run_parallel` names, as regions."""
-        from ...program.ops.collectives.parallel import RunParallel
-
-        return [self.function_region(call, symbol) for symbol in RunParallel(call).symbols]
+        return [self.function_region(call, symbol) for symbol in _parallel_symbols(call)]
 
     def function_region(self, call: Operation, symbol: str) -> Region:
         """A copy of a function's body as a region.
@@ -346,12 +384,20 @@ class _AnnotatedInliner(_Inliner):
         super().__init__(module)
         self.is_inlined = is_inlined
 
+    def called_bodies(self, operation: Operation) -> Sequence[Region]:
+        callee = self.inlined_callee(operation)
+        return [callee.body] if callee is not None and callee.body is not None else ()
+
+    def inlined_callee(self, operation: Operation) -> Function | None:
+        """The function whose body replaces a call; None if there is none."""
+        is_inlined = operation.name == "func.call" and self.is_inlined(operation)
+        return self.callee(operation) if is_inlined else None
+
     def copy_until_call(
         self, operations: Iterator[Operation], builder: Builder, values: dict[Value, Value]
     ) -> tuple[Operation, Block] | None:
         for operation in operations:
-            is_inlined = operation.name == "func.call" and self.is_inlined(operation)
-            callee = self.callee(operation) if is_inlined else None
+            callee = self.inlined_callee(operation)
             if callee is not None and callee.body is not None:
                 return operation, callee.body.block
             operands = tuple([values[operand] for operand in operation.operands])
@@ -382,6 +428,19 @@ def _target(operation: Operation) -> ReplacedTarget | None:
     from ...program.ops.custom_calls.replaced_targets import replaced_target
 
     return replaced_target(operation)
+
+
+def _called_symbols(call: Operation) -> Sequence[str]:
+    """The names of the functions that a custom call calls."""
+    called = call.attributes.get("called_computations")
+    return [str(symbol) for symbol in called.values] if isinstance(called, ArrayAttribute) else ()
+
+
+def _parallel_symbols(call: Operation) -> Sequence[str]:
+    """The names of the functions that `interpreter.run_parallel` runs."""
+    from ...program.ops.collectives.parallel import RunParallel
+
+    return RunParallel(call).symbols
 
 
 def _symbol(operation: Operation, key: str) -> str:

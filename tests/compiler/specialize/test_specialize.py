@@ -69,8 +69,8 @@ def test_calls_inside_regions_are_inlined() -> None:
     assert "stablehlo.negate" in names(function)
 
 
-def test_inlining_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    levels = 20
+def doubling_calls(levels: int) -> str:
+    """A chain of functions that each call the next twice."""
     functions = [
         f"""
         func.func private @f{level}(%a: tensor<f32>) -> tensor<f32> {{
@@ -88,9 +88,24 @@ def test_inlining_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
       %0 = func.call @f0(%a) : (tensor<f32>) -> tensor<f32>
       return %0 : tensor<f32>
     }""")
-    monkeypatch.setattr(inline, "MAX_INLINED_OPERATIONS", 10_000)
-    with pytest.raises(UnsupportedError, match="more than 10000 operations"):
-        specialized("\n".join(functions))
+    return "\n".join(functions)
+
+
+def test_inlining_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is copied before the operations are counted: copying up to the limit takes seconds."""
+    module = parse(doubling_calls(9))
+    body = module.functions["main"].body
+    assert body is not None
+    inliner = inline._Inliner(module)
+    # Each level has two calls and a return for each function of the level before, and the last one a return.
+    limit = 2 + 3 * (2**9 - 1) + 2**9
+    assert inliner.inlined_operations(body) == limit
+    monkeypatch.setattr(inline, "MAX_INLINED_OPERATIONS", limit)
+    specialized(doubling_calls(9))
+    monkeypatch.setattr(inline._Inliner, "copy_region", lambda *_: pytest.fail("a region was copied"))
+    for levels in (10, 300):
+        with pytest.raises(UnsupportedError, match=f"more than {limit} operations"):
+            specialized(doubling_calls(levels))
 
 
 def test_folded_constants_stay_within_bounds() -> None:
