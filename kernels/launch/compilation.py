@@ -28,7 +28,6 @@ from typing import Any, overload
 import numpy as np
 
 from . import library_pages, native
-from .garbage import gc_paused
 from .private_names import require_numba
 from .processor import limit_numba
 
@@ -38,9 +37,11 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastma
 def _cached_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
     """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
     from .cache import DiskCache
+    from .deferred_blas import defer_blas
 
     numba = require_numba()
     limit_numba()
+    defer_blas()
     dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
     dispatcher._cache = DiskCache(name)
     return dispatcher
@@ -143,7 +144,6 @@ class Kernel:
                 self._entry = _cached_dispatcher(_serial_entry(self.dispatcher), f"call of {self.name}")
             return self._entry
 
-    @gc_paused
     def task_address(self, arguments: Any) -> int:
         """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
         (`closures.closure_task`)."""
