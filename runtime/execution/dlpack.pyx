@@ -184,15 +184,16 @@ cdef int _check_strides(cnp.ndarray array) except -1:
 
 cdef object _capsule(Managed *managed, cnp.ndarray array, int code, int bits, int flags):
     """A capsule that owns `managed`, which is uninitialized, and holds a reference to the array."""
-    _manage(managed, array, code, bits, flags)
+    _manage(managed, array, array, code, bits, flags)
     if Managed is VersionedTensor:
         return PyCapsule_New(managed, b"dltensor_versioned", _drop)
     else:
         return PyCapsule_New(managed, b"dltensor", _drop)
 
 
-cdef int _manage(Managed *managed, cnp.ndarray array, int code, int bits, int flags) except -1:
-    """Describe an array, and hold a reference to it, in `managed`, which is freed if there is no memory."""
+cdef int _manage(Managed *managed, cnp.ndarray array, object owner, int code, int bits, int flags) except -1:
+    """Describe an array in `managed`, which is freed if there is no memory, and hold a reference to an object that
+    keeps the array alive."""
     if managed == NULL:
         raise MemoryError
     if not _fill(&managed.tensor, array, code, bits):
@@ -201,9 +202,9 @@ cdef int _manage(Managed *managed, cnp.ndarray array, int code, int bits, int fl
     if Managed is VersionedTensor:
         managed.major, managed.minor = _VERSION
         managed.flags = flags
-    managed.manager = <void *> array
+    managed.manager = <void *> owner
     managed.deleter = _delete[Managed]
-    Py_INCREF(array)
+    Py_INCREF(owner)
     return 0
 
 
@@ -227,7 +228,7 @@ cdef bint _fill(Tensor *tensor, cnp.ndarray array, int code, int bits) noexcept:
 
 
 cdef void _release(void *manager) noexcept nogil:
-    """Let go of the array. A consumer may do so after the interpreter has ended."""
+    """Let go of the array's owner. A consumer may do so after the interpreter has ended."""
     if Py_IsInitialized():
         with gil:
             Py_DECREF(<object> manager)
@@ -247,4 +248,5 @@ cdef void _drop(object capsule) noexcept:
         _delete(<VersionedTensor *> PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
 
 
+include "unique_reference.pxi"
 include "dlpack_exchange.pxi"

@@ -105,8 +105,15 @@ cdef class TensorExchange:
         if type is None:
             raise UnsupportedError(f"DLPack has no elements of {array.dtype}")
         cdef VersionedTensor *managed = <VersionedTensor *> malloc(sizeof(VersionedTensor))
-        _manage[VersionedTensor](managed, array, type[0], type[1], 0)
-        self.functions.import_managed(managed, &imported)
+        cdef tuple owner = (array,)
+        _manage[VersionedTensor](managed, array, owner, type[0], type[1], 0)
+        try:
+            self.functions.import_managed(managed, &imported)
+        except BaseException:
+            # A library that fails late has deleted the tensor, which had the only other reference to its owner.
+            if not is_uniquely_referenced(<PyObject *> owner):
+                _delete[VersionedTensor](managed)
+            raise
         result = <object> imported
         Py_DECREF(result)
         return result

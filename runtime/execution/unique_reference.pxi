@@ -1,9 +1,9 @@
-# Whether nothing else refers to an object. The executor and `boundary` include this file and have `PyObject`.
+# Whether nothing else refers to an object. The executor, `boundary` and `dlpack` include this file and have `PyObject`.
 #
-# All callers ask for the object of a C list, or of an array's base, which owns the one reference. So references that
-# CPython 3.14 only borrows, from a local variable to its stack, are never the ones that are missing here: the variable
-# owns one. Free-threaded builds count the references of several threads apart; before 3.14 there is no function for it,
-# and the answer is no.
+# All callers ask for the object of a C list, of a variable in C, or of an array's base, which owns the one reference.
+# So references that CPython 3.14 only borrows, from a local variable to its stack, are never the ones that are missing
+# here: the variable owns one. Free-threaded builds count the references of several threads apart; before 3.14 there is
+# no function for it, and the answer is no.
 
 cdef extern from *:
     """

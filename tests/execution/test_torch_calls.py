@@ -98,6 +98,16 @@ def test_the_memory_lives_as_long_as_the_tensor() -> None:
     assert alive() is None
 
 
+def test_an_array_that_does_not_become_a_tensor_is_let_go() -> None:
+    array = result_of("f8E3M4", (3, 5))
+    alive = weakref.ref(array)
+    with pytest.raises((BufferError, RuntimeError)):
+        tensors_of([array])
+    del array
+    gc.collect()
+    assert alive() is None
+
+
 def test_elements_of_lazy_and_strided_tensors() -> None:
     """PyTorch conjugates and negates when elements are read, not in the memory that it lends."""
     z = torch.tensor([[1 + 2j, 3 - 4j]])
