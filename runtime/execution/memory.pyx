@@ -9,7 +9,8 @@ Blocks of MIN_POOLED_BYTES bytes and more are rounded up to size classes, eight 
 becomes idle in its class. It serves requests of that class and of smaller ones, of more than half of its bytes. The
 oldest idle blocks return to the system when the idle bytes exceed the largest need of all programs (`Retention`), which
 is the peak that was measured in their last runs, or more for arrays of many sizes. During a run, idle and live blocks
-together may have as many bytes as the peak so far, so that a first run recycles memory, too.
+together may have as many bytes as the peak so far, so that a first run recycles memory, too. Where an array that is
+smaller than its block outlives the next runs, such as a result that the caller keeps, the rest of the block returns.
 
 A page of 4 KiB from the system takes a microsecond or more, and huge pages take a tenth of that time. So blocks that
 are too small for huge pages of their own are cut from a slab that several blocks share. A block that returns to the
@@ -40,7 +41,7 @@ from cpython.pythread cimport (
     PyThread_release_lock,
     PyThread_type_lock,
 )
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strcpy
 
@@ -170,14 +171,19 @@ cdef size_t _MIN_HUGE = 1 << 22
 cdef size_t _SLAB_BYTES = 1 << 23
 # The largest page of the supported systems (Arm): memory is returned in multiples of it.
 cdef size_t _PAGE = 1 << 16
+# Runs that begin after the one which took a block before its unused end returns.
+cdef uint32_t _MIN_RUNS_KEPT = 3
 cdef const char *_CAPSULE = "mem_handler"
 
-# Precedes the data of an array: the requested bytes, and whether the tag is part of a Block.
+# Precedes the data of an array: the requested bytes, whether the tag is part of a Block, and the number of the run in
+# which the block was taken last.
 cdef struct Tag:
     size_t bytes
-    size_t is_large
+    uint32_t is_large
+    uint32_t run
 
-# Precedes the data of a large array; as large as a cache line.
+# Precedes the data of a large array; as large as a cache line. A live block that is larger than its array is linked in
+# `_roomy` by `newer` and `older`; those of other live blocks are NULL.
 cdef struct Block:
     Block *newer
     Block *older
@@ -203,6 +209,11 @@ cdef struct LimitedHandler:
     PyDataMem_Handler handler
     Account account
 
+# The bytes that are alive when a run begins, and those that runs have used by then.
+cdef struct Watch:
+    size_t live
+    size_t used
+
 cdef PyThread_type_lock _lock = PyThread_allocate_lock()
 cdef Block *_classes[8 * 64]
 cdef Slab *_slab = NULL
@@ -213,9 +224,12 @@ cdef size_t _max_idle = 0
 cdef size_t _live = 0
 cdef size_t _peak = 0
 cdef size_t _runs = 0
-# Bytes of all blocks that were ever taken from the system, and of those that were returned to it as too many were idle.
-cdef size_t _taken = 0
-cdef size_t _trimmed = 0
+# The number of the run that began last, and the bytes of the blocks that runs have used, each once for a run.
+cdef uint32_t _run = 0
+cdef size_t _used = 0
+# The ends of the list of live blocks that are larger than their arrays: `newer` is the one that was taken first.
+cdef Block _roomy
+_roomy.newer = _roomy.older = &_roomy
 
 
 cdef inline Tag *_tag(void *data) noexcept nogil:
@@ -282,12 +296,10 @@ cdef void _link(Block *block) noexcept nogil:
 
 cdef void _trim(size_t max_bytes) noexcept nogil:
     """Return idle blocks to the system, the oldest first, until at most `max_bytes` bytes are idle. Needs the lock."""
-    global _trimmed
     cdef Block *block
     while _idle > max_bytes:
         block = _oldest
         _unlink(block)
-        _trimmed += block.capacity
         _return_to_system(block)
 
 
@@ -296,19 +308,24 @@ cdef void _trim_to_need() noexcept nogil:
     _trim(max(_max_idle, _peak - _live) if _runs else _max_idle)
 
 
+cdef void _return_pages(size_t first, Block *block) noexcept nogil:
+    """Return the pages of a block from an address on to the system; the block stays."""
+    cdef size_t end = (<size_t>block + sizeof(Block) + block.capacity) & ~(_PAGE - 1)
+    first = (first + _PAGE - 1) & ~(_PAGE - 1)
+    if first < end:
+        forget_pages(<void *>first, end - first)
+
+
 cdef void _return_to_system(Block *block) noexcept nogil:
     """Free a block, or the pages that only it uses of a slab. Needs the lock for a block of a slab."""
     global _slab
     cdef Slab *slab = block.slab
-    cdef size_t first, end
     if slab == NULL:
         free_aligned(block)
         return
     slab.blocks -= 1
     if slab.blocks:
-        first = (<size_t>block + _PAGE - 1) & ~(_PAGE - 1)
-        end = (<size_t>block + sizeof(Block) + block.capacity) & ~(_PAGE - 1)
-        forget_pages(<void *>first, end - first)
+        _return_pages(<size_t>block, block)
         return
     if slab == _slab:
         _slab = NULL
@@ -377,8 +394,8 @@ cdef Block *_cut(size_t bytes) noexcept nogil:
 cdef Block *_smallest_idle(size_t size_class) noexcept nogil:
     """The idle block of this class, or of the next larger one that has any but is not twice as large; NULL: there is
     none. Needs the lock."""
-    cdef size_t candidate
-    for candidate in range(size_class, min(size_class + 8, 8 * 64)):
+    cdef size_t candidate, end = min(size_class + 8, <size_t>(8 * 64))
+    for candidate in range(size_class, end):
         if _classes[candidate] != NULL:
             return _classes[candidate]
     return NULL
@@ -391,20 +408,56 @@ cdef size_t _needed(Block *block) noexcept nogil:
     return capacity
 
 
+cdef void _mark_taken(Block *block, size_t capacity) noexcept nogil:
+    """Link a block that was idle in `_roomy` if it has more bytes than its new array's class. Needs the lock."""
+    if block.capacity == capacity:
+        block.newer = block.older = NULL
+        return
+    block.newer, block.older = &_roomy, _roomy.older
+    block.older.newer = block
+    _roomy.older = block
+
+
+cdef void _unmark(Block *block) noexcept nogil:
+    """Remove a block from `_roomy` if it is there. Needs the lock."""
+    if block.newer != NULL:
+        block.newer.older, block.older.newer = block.older, block.newer
+        block.newer = block.older = NULL
+
+
+cdef void _return_unused_ends() noexcept nogil:
+    """Return the ends of blocks whose arrays are smaller and outlive the next runs. Needs the lock.
+
+    A result that the next call takes, and the caller then drops, has been freed by then: its block is used again as a
+    whole.
+    """
+    cdef Block *block = _roomy.newer
+    while block != &_roomy and _run - block.tag.run >= _MIN_RUNS_KEPT:
+        _return_pages(<size_t>(block + 1) + block.tag.bytes + _guard_bytes, block)
+        _unmark(block)
+        block = _roomy.newer
+
+
 cdef void *_take_large(size_t bytes) noexcept nogil:
-    global _live, _peak, _taken
+    global _live, _peak, _used
     cdef size_t capacity = 0
     cdef size_t size_class
+    cdef uint32_t run
     cdef Block *block
     if bytes > (<size_t>-1) >> 2:
         return NULL
     size_class = _size_class(bytes + _guard_bytes, &capacity)
     PyThread_acquire_lock(_lock, 1)
+    run = _run
     block = _smallest_idle(size_class)
     if block != NULL:
         _unlink(block)
+        _mark_taken(block, capacity)
+        if block.tag.run != run:
+            _used += block.capacity
+        block.tag = Tag(bytes, 1, run)
     else:
-        _taken += capacity
+        _used += capacity
     _live += capacity
     _peak = max(_peak, _live)
     PyThread_release_lock(_lock)
@@ -417,7 +470,8 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
                 _forget_live(capacity)
                 return NULL
         block.capacity = capacity
-    block.tag = Tag(bytes, 1)
+        block.newer = block.older = NULL
+        block.tag = Tag(bytes, 1, run)
     return <char *>block + sizeof(Block)
 
 
@@ -441,7 +495,7 @@ cdef void *_take_small(size_t bytes) noexcept nogil:
     cdef Tag *tag = <Tag *>malloc(bytes + sizeof(Tag) + _guard_bytes)
     if tag == NULL:
         return NULL
-    tag[0] = Tag(bytes, 0)
+    tag[0] = Tag(bytes, 0, 0)
     return tag + 1
 
 
@@ -514,6 +568,7 @@ cdef void _free(void *context, void *data, size_t size) noexcept nogil:
         return
     PyThread_acquire_lock(_lock, 1)
     _live -= _needed(<Block *>data - 1)
+    _unmark(<Block *>data - 1)
     _link(<Block *>data - 1)
     _trim_to_need()
     PyThread_release_lock(_lock)
@@ -570,35 +625,38 @@ def run_with(handler, function, argument, Retention retention=None):
     Args:
         retention: follows the peak of all large arrays, including those of concurrent runs.
     """
-    cdef size_t start = _begin_watch()
+    cdef Watch start = _begin_watch()
     before = PyDataMem_SetHandler(handler)
     try:
         return function(argument)
     finally:
         PyDataMem_SetHandler(before)
         if retention is not None:
-            retention.follow(_peak - start if _peak > start else 0)
+            retention.follow(_peak - start.live if _peak > start.live else 0, _used - start.used)
         _end_watch()
         _raise_interruption()
 
 
-cdef size_t _begin_watch() noexcept nogil:
-    """Begin to measure the peak; the bytes that are alive now."""
-    global _peak, _runs
-    cdef size_t start
+cdef Watch _begin_watch() noexcept nogil:
+    """Begin to measure the peak and the bytes that a run uses."""
+    global _peak, _run, _runs
+    cdef Watch start
     PyThread_acquire_lock(_lock, 1)
-    start = _peak = _live
+    _peak = _live
+    start.live, start.used = _live, _used
     _runs += 1
+    _run += 1
     PyThread_release_lock(_lock)
     return start
 
 
 cdef void _end_watch() noexcept nogil:
-    """End a run: return the idle blocks that only it needed."""
+    """End a run: return the memory that only it and earlier ones needed."""
     global _runs
     PyThread_acquire_lock(_lock, 1)
     _runs -= 1
     _trim_to_need()
+    _return_unused_ends()
     PyThread_release_lock(_lock)
 
 
@@ -626,16 +684,16 @@ cdef void _set_max_idle() noexcept nogil:
 
 
 cdef enum:
-    # Runs after whose number a claim forgets larger peaks of earlier ones.
+    # Runs after whose number a claim forgets larger needs of earlier ones.
     _WINDOW = 8
 
 
 cdef class Retention:
     """A program's claim on idle memory, for as long as this object lives.
 
-    The claim follows the peaks of the last runs: a program's first runs may need more than later ones, for
-    which its code is compiled. It rises further, to at most twice the peak, where runs take from the system what
-    earlier ones returned: a program whose arrays differ in size needs more bytes in blocks than are ever alive.
+    The claim follows the needs of the last runs: a program's first runs may need more than later ones, for
+    which its code is compiled. A run needs the blocks that it uses, of which at most twice the peak count: a
+    program whose arrays differ in size uses more bytes in blocks than are ever alive.
 
     Args:
         bytes: the peak of a run; a quarter is added, as blocks are larger than requested.
@@ -644,20 +702,16 @@ cdef class Retention:
 
     cdef Claim claim
     cdef size_t max_bytes
-    cdef size_t min_peak
-    cdef size_t earlier_peak
-    cdef size_t recent_peak
+    cdef size_t min_need
+    cdef size_t earlier_need
+    cdef size_t recent_need
     cdef size_t recent_runs
-    cdef size_t returned
-    cdef size_t taken_before
-    cdef size_t trimmed_before
 
     def __cinit__(self, bytes, max_bytes=None):
         self.max_bytes = (<size_t>-1) >> 2 if max_bytes is None else max_bytes
-        self.min_peak = min(bytes, (<size_t>-1) >> 2)
-        self.earlier_peak = self.recent_peak = self.recent_runs = self.returned = 0
-        self.taken_before, self.trimmed_before = _taken, _trimmed
-        self.claim.bytes = self._claimed(self.min_peak)
+        self.min_need = min(bytes, (<size_t>-1) >> 2)
+        self.earlier_need = self.recent_need = self.recent_runs = 0
+        self.claim.bytes = self._claimed(self.min_need)
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous = &_claims
         self.claim.next = _claims.next
@@ -669,20 +723,20 @@ cdef class Retention:
     cdef size_t _claimed(self, size_t bytes) noexcept nogil:
         return min(bytes + bytes // 4, self.max_bytes)
 
-    cdef void follow(self, size_t peak) noexcept nogil:
-        """Set the claim to the largest measured peak of the last runs, at least `_WINDOW` of which count, and to what
-        was returned to the system and taken again since the last run."""
+    cdef void follow(self, size_t peak, size_t used) noexcept nogil:
+        """Set the claim to the largest need of the last runs, at least `_WINDOW` of which count.
+
+        Args:
+            peak: the most bytes that were alive in the run.
+            used: the bytes of the blocks that it used.
+        """
         cdef size_t claimed
         PyThread_acquire_lock(_lock, 1)
-        self.recent_peak = max(self.recent_peak, peak)
-        peak = max(self.min_peak, max(self.earlier_peak, self.recent_peak))
-        self.returned += min(_taken - self.taken_before, _trimmed - self.trimmed_before)
-        self.returned = min(self.returned, peak)
-        self.taken_before, self.trimmed_before = _taken, _trimmed
-        claimed = self._claimed(peak + self.returned)
+        self.recent_need = max(self.recent_need, min(max(peak, used), 2 * peak))
+        claimed = self._claimed(max(self.min_need, max(self.earlier_need, self.recent_need)))
         self.recent_runs += 1
         if self.recent_runs == _WINDOW:
-            self.earlier_peak, self.recent_peak, self.recent_runs = self.recent_peak, 0, 0
+            self.earlier_need, self.recent_need, self.recent_runs = self.recent_need, 0, 0
         if claimed != self.claim.bytes:
             self.claim.bytes = claimed
             _set_max_idle()

@@ -157,6 +157,68 @@ def test_a_claim_rises_until_no_run_takes_what_an_earlier_one_returned() -> None
     assert 1.25 * peak < 4 * sum(counts) <= memory.idle_bytes() - held <= 2.5 * peak
 
 
+def test_a_claim_falls_when_later_runs_have_arrays_of_one_size() -> None:
+    """Arrays of many sizes need more bytes in blocks than are ever alive; arrays of one size do not."""
+    memory.release_idle()
+    held = memory.idle_bytes()
+    retention = memory.Retention(BYTES)
+
+    def idle_after(counts: list[int]) -> float:
+        def work(_: object) -> None:
+            previous = full(0, counts[-1])
+            for count in counts:
+                previous = full(1, count)
+            assert previous.size == counts[-1]
+
+        memory.run_with(memory.RECYCLING, work, None, retention)
+        return (memory.idle_bytes() - held) / BYTES
+
+    many = [COUNT << number for number in (0, 3, 1, 5, 2, 4)]
+    for _ in range(4):
+        assert idle_after(many) <= 120
+    assert idle_after(many) >= 63
+    idle = [idle_after([16 * COUNT] * 6) for _ in range(17)]
+    assert idle[6] >= 63 and 32 <= idle[-1] <= 45
+
+
+RESIDENT = """
+import os
+import numpy as np
+from nimblehlo.execution import memory
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as figures:
+        return int(figures.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+"""
+"""A script's function that returns the resident memory in MiB."""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there are no figures of memory here")
+def test_the_end_of_a_block_returns_while_a_smaller_array_is_kept() -> None:
+    code = """
+retention = memory.Retention(1 << 27)
+
+def make(mebibytes):
+    return memory.run_with(memory.RECYCLING, lambda count: np.full(count, 7, np.int8), mebibytes << 20)
+
+address = make(64).ctypes.data
+kept = make(40)
+assert kept.ctypes.data == address
+before = resident()
+for _ in range(2):
+    make(0)
+assert resident() >= before - 1, (before, resident())
+for _ in range(4):
+    make(0)
+assert resident() <= before - 22, (before, resident())
+assert (kept == 7).all()
+del kept
+again = make(64)
+assert again.ctypes.data == address and (again == 7).all()
+"""
+    subprocess.run([sys.executable, "-c", RESIDENT + code], check=True, timeout=300)
+
+
 def test_a_run_uses_its_memory_again_without_a_claim() -> None:
     memory.release_idle()
     held = memory.idle_bytes()
@@ -215,14 +277,6 @@ def test_arrays_in_one_slab_do_not_touch(retention: memory.Retention) -> None:
 def test_what_is_freed_of_a_slab_is_given_back() -> None:
     """Also where some array still stands on it."""
     code = """
-import os
-import numpy as np
-from nimblehlo.execution import memory
-
-def resident():
-    with open("/proc/self/statm", encoding="ascii") as figures:
-        return int(figures.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
-
 def make(number):
     return np.full(1 << 18, number, np.float32)
 
@@ -239,7 +293,7 @@ del kept
 memory.release_idle()
 assert resident() - before < 4, resident() - before
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", RESIDENT + code], check=True, timeout=300)
 
 
 def test_arrays_may_be_freed_by_another_thread(retention: memory.Retention) -> None:
