@@ -126,7 +126,9 @@ class NativeCode(Implementation):
         return [(self.key, self._text)]
 
     def _text(self) -> str:
-        return str(self.lowered.module())
+        from .llvm.module_text import text_of
+
+        return text_of(self.lowered.module())
 
     def prepare(self) -> Runnable:
         return self.function_of_launches(quickly=False)

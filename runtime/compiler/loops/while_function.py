@@ -34,6 +34,7 @@ from .arrays import (
     updated_in_place,
 )
 from .llvm.functions import begin_function
+from .llvm.module_text import clear
 from .llvm.values import I64, POINTER
 from .scalars import (
     Elements,
@@ -129,7 +130,9 @@ def while_module(operation: Operation, captured: Sequence[IrValue]) -> ir.Module
 
 def workspace_bytes(operation: Operation, captured: Sequence[IrValue]) -> int:
     """The bytes of a native loop's workspace, from code that is generated but not compiled."""
-    return _generated(operation, captured)[1]
+    module, bytes = _generated(operation, captured)
+    clear(module)
+    return bytes
 
 
 def _generated(operation: Operation, captured: Sequence[IrValue]) -> tuple[ir.Module, int]:

@@ -91,7 +91,8 @@ class CodeGenerator:
         """
         from . import quick_code, vector_variants
 
-        module = self._parsed(text)
+        context = self.llvm.create_context()
+        module = self._parsed(text, context)
         builder = self.llvm.create_pass_builder(
             self._quick_target_machine, self.llvm.create_pipeline_tuning_options(speed_level=_QUICK_LEVEL)
         )
@@ -101,8 +102,8 @@ class CodeGenerator:
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
         passes.run(module, builder)
-        vector_variants.define(self.llvm, module, builder)
-        quick_code.make_replaceable(self.llvm, module, names)
+        vector_variants.define(self.llvm, module, builder, context)
+        quick_code.make_replaceable(self.llvm, module, names, context)
         code: bytes = self._quick_target_machine.emit_object(module)
         return code
 
@@ -110,11 +111,16 @@ class CodeGenerator:
     def _quick_target_machine(self) -> Any:
         return self._create_target_machine(opt=_QUICK_LEVEL)
 
-    def _parsed(self, text: str) -> Any:
-        """LLVM's module of a text, verified."""
+    def _parsed(self, text: str, context: Any) -> Any:
+        """LLVM's module of a text, verified.
+
+        Args:
+            text: the module in LLVM IR.
+            context: of this module alone: LLVM frees the types, constants and notes of a context with it.
+        """
         from .loops import with_distinct_nodes
 
-        module = self.llvm.parse_assembly(with_distinct_nodes(text))
+        module = self.llvm.parse_assembly(with_distinct_nodes(text), context)
         module.verify()
         return module
 
@@ -123,12 +129,13 @@ class CodeGenerator:
         from . import vector_variants
 
         llvm = self.llvm
-        module = self._parsed(text)
+        context = llvm.create_context()
+        module = self._parsed(text, context)
         options = llvm.create_pipeline_tuning_options(speed_level=1 if fast_compile else _OPTIMISATION_LEVEL)
         options.loop_vectorization = True
         options.slp_vectorization = True
         options.loop_interleaving = options.loop_unrolling = not fast_compile
         builder = llvm.create_pass_builder(self.target_machine, options)
         builder.getModulePassManager().run(module, builder)
-        vector_variants.define(llvm, module, builder)
+        vector_variants.define(llvm, module, builder, context)
         return module

@@ -42,13 +42,14 @@ def target_symbol(name: str) -> str:
     return f"{name}.target"
 
 
-def make_replaceable(llvm: Any, module: Any, names: Sequence[str]) -> None:
+def make_replaceable(llvm: Any, module: Any, names: Sequence[str], context: Any) -> None:
     """Make functions of a module jumps by variables.
 
     Args:
         llvm: `llvmlite.binding`.
         module: the LLVM module.
         names: the functions, of external linkage.
+        context: the module's LLVM context.
     """
     jumps = []
     for name in names:
@@ -57,7 +58,7 @@ def make_replaceable(llvm: Any, module: Any, names: Sequence[str]) -> None:
         types = [str(argument.type) for argument in function.arguments]
         function.name = f"{name}.quick"
         jumps.append(_jump(name, function.name, result, types))
-    module.link_in(llvm.parse_assembly("\n".join(jumps)))
+    module.link_in(llvm.parse_assembly("\n".join(jumps), context))
 
 
 def _jump(name: str, first: str, result: str, types: Sequence[str]) -> str:

@@ -282,13 +282,14 @@ def _instructions() -> tuple[_Instruction, ...]:
     return tuple(instruction for instruction in all if instruction.is_available())
 
 
-def define(llvm: Any, module: Any, pass_builder: Any) -> None:
+def define(llvm: Any, module: Any, pass_builder: Any, context: Any) -> None:
     """Define the functions of this Python module that an LLVM module calls, and inline the calls.
 
     Args:
         llvm: `llvmlite.binding`.
         module: the optimised LLVM module.
         pass_builder: the pass builder that optimised it.
+        context: the module's LLVM context.
     """
     functions = {function.name for function in module.functions}
     called = tuple(
@@ -298,7 +299,7 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
     )
     if not called:
         return
-    module.link_in(llvm.parse_assembly(_definitions(called)))
+    module.link_in(llvm.parse_assembly(_definitions(called), context))
     for instruction in called:
         for name in instruction.declaration.names:
             module.get_function(name).linkage = "internal"

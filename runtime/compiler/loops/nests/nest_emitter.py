@@ -28,6 +28,7 @@ from ..llvm.loops import (
     interleaved,
     min_index,
 )
+from ..llvm.module_text import text_of
 from ..llvm.tasks import begin_task
 from ..llvm.values import BIT, I8, I64, Value, constant, load, store, stored_type
 from .contiguous_copy import copy_slice
@@ -74,7 +75,7 @@ def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[
 
 def nest_ir(nest: Nest) -> str:
     """The LLVM IR of a module that defines the task `NAME` of a scheduled nest."""
-    return str(_Emitter(nest).module)
+    return text_of(_Emitter(nest).module)
 
 
 def _levels(nest: Nest) -> list[int]:

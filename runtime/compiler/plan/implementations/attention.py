@@ -220,11 +220,12 @@ class AttentionFusion(Replaceable):
         """The three operations as one launch."""
         from ....kernels.matmul.matmul import FusedAttention
         from ...loops.llvm.machine import function_address
+        from ...loops.llvm.module_text import text_of
         from ...loops.reductions.row_tiling import NAME
 
         attention = self.attention
         code = RowCode(attention.rows.regions[0].block, self.threads)
-        address = function_address(code.key, NAME, lambda: str(code.lowered.module()))
+        address = function_address(code.key, NAME, lambda: text_of(code.lowered.module()))
         weights_are_rhs = attention.weights_are_rhs
         launch = FusedAttention(
             address, code.seconds(), attention.scores_operand, weights_are_rhs, self.threads

@@ -443,8 +443,9 @@ class NativeLoop(ProfiledLoop):
     def _text(self) -> str:
         """The module in LLVM IR."""
         from ...loops import while_function
+        from ...loops.llvm.module_text import text_of
 
-        return str(while_function.while_module(self.loop.operation, self.loop.captured))
+        return text_of(while_function.while_module(self.loop.operation, self.loop.captured))
 
     @functools.cached_property
     def _is_quick(self) -> bool:
