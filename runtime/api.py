@@ -331,7 +331,7 @@ class Executable(DirectCall):
         return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())
 
     def memory_of_values(self) -> MemoryEstimate:
-        """Like `memory`, but without the workspaces of native loops, whose sizes need code generation."""
+        """Like `memory`, but without the workspaces of native code, whose sizes need code generation."""
         programs = self._cached_programs()
         estimates = [program.memory_of_values for program in programs]
         return functools.reduce(MemoryEstimate.maximum, estimates, MemoryEstimate())

@@ -166,9 +166,10 @@ def operands_of(implementation: Implementation, operation: Operation) -> tuple[V
 
 
 class Prepared(Implementation):
-    """An existing function: a reference, or prepared code."""
+    """An existing function: a reference, or prepared code, which tells the bytes of its scratch arrays."""
 
     __slots__ = (
+        "_code",
         "_function",
         "_key",
         "compiles_when_called",
@@ -189,8 +190,10 @@ class Prepared(Implementation):
         may_alias: bool = True,
         key: Hashable = None,
         compiles_when_called: bool = False,
+        code: Implementation | None = None,
     ) -> None:
         self._function = function
+        self._code = code
         self.compiles_when_called = compiles_when_called
         self.kind = kind
         self.reason = reason
@@ -202,6 +205,10 @@ class Prepared(Implementation):
     @property
     def key(self) -> Hashable:
         return self._key
+
+    @property
+    def scratch_bytes(self) -> int:
+        return 0 if self._code is None else self._code.scratch_bytes
 
     def prepare(self) -> Runnable:
         return self._function

@@ -205,7 +205,7 @@ class Program:
 
     @functools.cached_property
     def memory(self) -> MemoryEstimate:
-        """The bytes that a call takes, including the workspaces of native loops."""
+        """The bytes that a call takes, including the workspaces of native code."""
         return memory_use(self.plan, self._donated_arguments)
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:

@@ -26,6 +26,12 @@ class StepCode(FusionCode):
         """The number of operations, with those in regions."""
         return sum(1 for operation in self.block.operations for _ in operation.walk())
 
+    @functools.cached_property
+    def scratch_bytes(self) -> int:
+        from .steps import steps_workspace_bytes
+
+        return steps_workspace_bytes(self.block)
+
     def cost(self) -> Cost:
         steps = self.steps
         seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()

@@ -14,6 +14,7 @@ from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
 from .arrays import ArrayEmitter, Workspace, define_workspace_bytes
 from .arrays.emitter import MAX_BLOCK_STACK_BYTES, array_bytes, is_in_memory
+from .llvm.module_text import clear
 from .llvm.tasks import define_task
 from .regions.region_function import FunctionBuilder
 from .scalars import Storage
@@ -24,6 +25,20 @@ NAME = "steps"
 
 def steps_module(block: Block) -> ir.Module:
     """The module with the task `NAME` of a block of operations that `check_step` accepts."""
+    return _generated(block)[0]
+
+
+def steps_workspace_bytes(block: Block) -> int:
+    """The bytes of the workspace, from code that is generated but not compiled; 0 if it is on the stack."""
+    if not has_workspace(block):
+        return 0
+    module, workspace_bytes = _generated(block)
+    clear(module)
+    return workspace_bytes
+
+
+def _generated(block: Block) -> tuple[ir.Module, int]:
+    """The module with the task `NAME`, and the bytes of its workspace."""
     module = ir.Module(NAME)
     results = block.terminator.operands
     has_argument = has_workspace(block)
@@ -43,11 +58,11 @@ def steps_module(block: Block) -> ir.Module:
     for storage, bound in zip(storages[count:], bounds, strict=True):
         copy_all(emitter, storage, bound)
     function.builder.ret_void()
-    workspace_bytes = workspace.assign_offsets()
+    workspace_bytes = max(workspace.assign_offsets(), 1)
     if has_argument:
-        define_workspace_bytes(module, max(workspace_bytes, 1))
+        define_workspace_bytes(module, workspace_bytes)
     define_task(module, NAME, function.function, 1, 1)
-    return module
+    return module, workspace_bytes
 
 
 def has_workspace(block: Block) -> bool:

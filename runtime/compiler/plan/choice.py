@@ -180,6 +180,7 @@ def _prepared(code: Implementation) -> Prepared:
         code.may_overwrite,
         code.may_alias,
         compiles_when_called=code.compiles_when_called,
+        code=code,
     )
 
 

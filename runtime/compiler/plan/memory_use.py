@@ -17,8 +17,9 @@ from .plan import Plan, Step, all_steps
 class MemoryEstimate(Record):
     """The estimated bytes that a call uses.
 
-    Sizes that depend on data do not count, nor does the scratch memory of kernels. The workspace of a native
-    `while`, which holds the arrays of an iteration, counts unless the estimate is one of values only.
+    Sizes that depend on data do not count, nor does the scratch memory of kernels. The workspaces of native
+    loops, which hold the arrays of an iteration, and of groups of small steps count unless the estimate is
+    one of values only.
 
     A call holds the sum of arguments, results and temporaries, less aliased, at its peak. As in XLA's buffer
     assignment, an array that is released before a result is allocated takes no memory beyond the result's.
@@ -96,8 +97,8 @@ def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool =
     Args:
         plan: the plan of a function.
         donated: numbers of the arguments that a run may consume.
-        counts_scratch: whether to count the workspace of each native `while`, which generates its code;
-            otherwise only the values of the plan count.
+        counts_scratch: whether to count the workspaces of each native `while` and each group of small steps,
+            which generates their code; otherwise only the values of the plan count.
     """
     arguments = [_Buffer(0, is_owned=index in donated) for index in range(len(plan.arguments))]
     run = _LivenessSimulation(plan, arguments, counts_scratch)

@@ -12,7 +12,7 @@ from nimblehlo import Options
 from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.loops import steps as step_emitter
 from nimblehlo.compiler.loops.step_code import StepCode
-from nimblehlo.compiler.loops.steps import has_workspace, steps_module
+from nimblehlo.compiler.loops.steps import has_workspace, steps_module, steps_workspace_bytes
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.types import ELEMENT_TYPES
 from tests.compiler.specialize.simplified import simplified
@@ -416,7 +416,13 @@ def test_arrays_for_which_the_stack_has_no_memory_are_in_a_workspace(count: int)
     }}"""
     block = simplified(text).body.block
     assert has_workspace(block) == (count > 14)
+    workspace_bytes = steps_workspace_bytes(block)
+    assert (workspace_bytes > 0) == (count > 14)
     assert steps_of(text) == ["nimblehlo.step_fusion"]
+    for compile in ("eager", "auto"):
+        executable = nimblehlo.compile(text, options=Options(compile=compile))
+        assert executable.memory_of_values().temporaries == 0
+        assert executable.memory().temporaries == workspace_bytes
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)
 
 

@@ -146,6 +146,10 @@ class Tiering(Replaceable):
             self._threshold_class = "steps in regions"
 
     @property
+    def scratch_bytes(self) -> int:
+        return self.code.scratch_bytes
+
+    @property
     def is_shared_by_code(self) -> bool:
         """Whether steps share the code by the key of the code."""
         return self._key is None and self.profile.expected >= MIN_SHARED_SECONDS
