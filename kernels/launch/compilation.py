@@ -42,7 +42,10 @@ def _cached_dispatcher(function: Callable[..., Any], name: str, **options: Any) 
     numba = require_numba()
     limit_numba()
     defer_blas()
-    dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
+    from .linked import EntryCompiler
+
+    unique = _with_unique_name(function, name)
+    dispatcher = numba.njit(unique, **_OPTIONS, **options, pipeline_class=EntryCompiler)
     dispatcher._cache = DiskCache(name)
     return dispatcher
 

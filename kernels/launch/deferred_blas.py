@@ -12,6 +12,8 @@ from types import ModuleType
 
 _ASKING = "numba.np.arraymath"
 """The module that asks when it is imported, and remembers the answer."""
+_QUESTION = "ensure_blas"
+"""The function by which it asks, of `numba.np.linalg`."""
 
 
 @functools.cache
@@ -25,10 +27,10 @@ def defer_blas() -> None:
         return
     try:
         linalg = importlib.import_module("numba.np.linalg")
-        ensure_blas = linalg.ensure_blas
+        ensure_blas = getattr(linalg, _QUESTION)
     except (ImportError, AttributeError):
         return
-    linalg.ensure_blas = _assume_blas
+    setattr(linalg, _QUESTION, _assume_blas)
     try:
         importlib.import_module(_ASKING)
     finally:
@@ -42,5 +44,5 @@ def _assume_blas() -> None:
 
 def _restore(module: ModuleType | None, ensure_blas: object) -> None:
     """Give a module Numba's own function again."""
-    if module is not None and getattr(module, "ensure_blas", None) is _assume_blas:
-        module.ensure_blas = ensure_blas  # type: ignore[attr-defined]
+    if module is not None and getattr(module, _QUESTION, None) is _assume_blas:
+        setattr(module, _QUESTION, ensure_blas)
