@@ -38,7 +38,8 @@ _MIN_SORTED_PARTITIONS = 64
 _MAX_SORTED_PARTITIONS = 256
 _SERIAL_BYTES = 5 << 20  # waking another thread takes as long as moving these bytes
 _CACHED_BYTES = 1 << 20  # smaller results stay in the cache of one core
-_MAX_PARTITIONS = 8  # partitions of which each task locates all slices
+_MAX_PARTITIONS = 8  # partitions of which each task locates all slices, unless applying them takes longer
+_LOCATED_BYTES = 16  # locating a slice takes as long as moving these bytes
 _MIN_ROW_BYTES = 128
 _MIN_GROUPED_BYTES = 8 << 20  # all caches together hold less
 _MAX_TABLE_DESTINATIONS = 1 << 14
@@ -85,7 +86,7 @@ class ScatterStrategy:
         self._is_sorted = promises.indices_are_sorted and layout.is_searchable and not is_scheduled
         self._slice_bytes = 2 * layout.slice_items * self.storage.itemsize
         self._slice_count = layout.slice_count
-        self._work_bytes = self._slice_count * (16 + self._slice_bytes)
+        self._work_bytes = self._slice_count * (_LOCATED_BYTES + self._slice_bytes)
         input_size, updates_size = sizes
         last_destination = layout.last_destination
         self._input_bytes = input_size * self.storage.itemsize
@@ -138,10 +139,15 @@ class ScatterStrategy:
             return self._sorted()
         if self._batches is not None:
             return self._by_batch(self._batches)
-        partitions = min(_threads.chosen_threads(threads), _MAX_PARTITIONS)
+        partitions = self._partitions(threads)
         if self.by_items:
             return self._filtered_items(partitions)
         return self._filtered_runs(partitions, initializes and self._reduces_rows)
+
+    def _partitions(self, threads: int | None) -> int:
+        """The partitions for some threads: each locates all slices, in less time than it applies its own."""
+        max_partitions = max(_MAX_PARTITIONS, self._slice_bytes // _LOCATED_BYTES)
+        return min(_threads.chosen_threads(threads), max_partitions, _threads.MAX_TASKS)
 
     def _launch(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> KernelCall:
         """A launch of that kernel for these elements and this combiner."""
@@ -161,7 +167,7 @@ class ScatterStrategy:
         """Apply the slices in order, in parallel if indices are unique."""
         tasks, size = 1, self._slice_count
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
-            tasks, size = division(size, self._slice_bytes + 16)
+            tasks, size = division(size, self._slice_bytes + _LOCATED_BYTES)
         if not self.by_items:
             return self._runs_in_order(tasks, size, 0)
 
@@ -225,7 +231,7 @@ class ScatterStrategy:
         partitioned_component = int(layout.components[:, COMPONENT_INPUT_STRIDE].argmax())
         bound, tasks = int(layout.components[partitioned_component, BOUND]), 1
         if self._work_bytes > _SERIAL_BYTES:
-            tasks = min(_threads.chosen_threads(threads), _MAX_PARTITIONS, bound)
+            tasks = min(self._partitions(threads), bound)
         width = -(-bound // tasks)
 
         def calls(arrays: Arrays) -> list[KernelCall]:

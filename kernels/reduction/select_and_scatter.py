@@ -19,7 +19,7 @@ import numpy as np
 
 from ..launch.compilation import flat
 from ..launch.no_kernel import NoKernel
-from ..launch.threads import division
+from ..launch.threads import TASK_BYTES, division
 from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import computing_dtype, is_exact, normalized, storage_dtype, supports_element
 from ..simd.monoids import supports as supports_monoid
@@ -93,11 +93,15 @@ def prepare(
     source_size = prod(axis.windows for axis in axes)
     if prod(shape) == 0 or source_size == 0:
         return lambda operand, source, init_value: np.full(shape, init_value, dtype)
-    blocks = _Blocks.of(axes, computing.itemsize)
+    bytes_moved = (prod(shape) + source_size) * storage.itemsize
+    blocks = _Blocks.of(axes, computing.itemsize, min(_MAX_TASKS, bytes_moved // TASK_BYTES))
     row_axis, inner = blocks.row_axis, blocks.inner
     work_items, offsets = blocks.work_items, prod(axis.window for axis in blocks.outer)
-    work_item_bytes = (prod(shape) + source_size) * storage.itemsize / work_items
-    tasks, _ = division(
+    work_item_bytes = bytes_moved / work_items
+    if work_item_bytes >= TASK_BYTES / 2:
+        # A block that moves a little less is a task too: with two blocks in each there would be half as many.
+        work_item_bytes = max(work_item_bytes, TASK_BYTES)
+    tasks, size = division(
         work_items, work_item_bytes, max(1, min(_MAX_TASKS, _MAX_SCRATCH_BYTES // blocks.task_bytes))
     )
     tables = axis_table(blocks.outer), axis_table([row_axis])
@@ -122,12 +126,12 @@ def prepare(
             tasks * blocks.row_pitch * row_axis.stride if column_stride > 1 else 0, computing
         )
         body = loops.blocks(element, kind, comparison_direction, column_stride, row_axis.window)
-        block_sizes = (work_items, blocks.block_axis, blocks.block, blocks.chunk)
+        block_sizes = (size, work_items, blocks.block_axis, blocks.block, blocks.chunk)
         sizes = (inner, offsets, blocks.max_rows, window_rows, blocks.row_pitch, blocks.pairs)
         buffers = (row_starts, position_numbers, choices, window_values, pairs, ends, phase_results)
         arrays = (flat(operand, storage), flat(values, storage), is_same, initial, nontemporal)
         result_items = result.reshape(-1).view(storage)
-        arguments = (np.zeros(1, np.int64), *block_sizes, *tables, *sizes, *buffers, *arrays, result_items)
+        arguments = (*block_sizes, *tables, *sizes, *buffers, *arrays, result_items)
         body(tasks, *arguments, threads=threads)
         return result
 
@@ -162,8 +166,9 @@ class _Blocks(NamedTuple):
     task_bytes: int
 
     @classmethod
-    def of(cls, axes: Sequence[Axis], itemsize: int) -> "_Blocks":
-        """The blocks of an operand whose values are computed in `itemsize` bytes."""
+    def of(cls, axes: Sequence[Axis], itemsize: int, wanted: int) -> "_Blocks":
+        """The blocks of an operand whose values are computed in `itemsize` bytes; at least `wanted` ones
+        where these are not too small for the windows."""
         *outer, row_axis = merged(axes)
         inner = 1
         if outer and row_axis.is_unwindowed:
@@ -178,7 +183,10 @@ class _Blocks(NamedTuple):
         inner_windows = prod(other.windows for other in outer[block_axis + 1 :])
         window_rows = max(1, _BLOCK_BYTES // (row_pitch // inner * window_bytes * inner_windows))
         min_rows = _MIN_WINDOWS_PER_BLOCK * axis.window if axis.window > axis.stride else 1
-        block = min(axis.size, max(window_rows * axis.stride, min_rows))
+        others = prod(other.size for other in outer[:block_axis]) * -(-row_axis.size // chunk)
+        wanted_rows = -(-axis.size // max(1, -(-wanted // others)))
+        block_rows = min(window_rows * axis.stride, -(-wanted_rows // axis.stride) * axis.stride)
+        block = min(axis.size, max(block_rows, min_rows))
         window_rows = ((block + axis.window - 2) // axis.stride + 2) * inner_windows
         max_rows = min(
             prod(other.window for other in outer),

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, load, put, store
-from ..simd.atomics import add_atomically
 from ..simd.monoids import Combination, computing_element
 from .select_and_scatter_rows import MAX_UNROLLED, MAX_VECTOR_STRIDE, NO_CHOICE, choose, collect, interleave
 from .window_axes import FIELDS, LOW, SIZE, STRIDE, WINDOW, WINDOWS
@@ -260,8 +259,7 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
     Blocks are cut along one of the outer axes and along rows. If elements are single values, and windows are
     `column_stride` > 1 apart, a row is computed phase by phase. The kernel takes:
 
-      - next_work_item: int64[1], 0 at first: the number of the next block, which tasks increment; and the
-        number of blocks, `work_items`
+      - size: the number of blocks of a task, which are consecutive; work_items: the number of all blocks
       - block_axis, block, chunk: the outer axis along which blocks are cut, their size along it, and their
         size along rows, in elements
       - axes, row_axis: `window_axes.axis_table` of the outer axes and of the axis of rows; inner: the
@@ -302,7 +300,7 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
 
     @kernel(parallel=True)
     def body(
-        task: int, next_work_item: Any, work_items: int, block_axis: int, block: int, chunk: int, axes: Any,
+        task: int, size: int, work_items: int, block_axis: int, block: int, chunk: int, axes: Any,
         row_axis: Any, inner: int, offsets: int, max_rows: int, max_window_rows: int, row_pitch: int,
         max_pairs: int, rows: Any, numbers: np.ndarray, choices: np.ndarray, values: np.ndarray,
         pairs: np.ndarray, ends: np.ndarray, phase_results: np.ndarray, operand: np.ndarray, source: Any,
@@ -323,8 +321,7 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
         inner_rows, inner_window_rows = count_inner_rows(axes, fields)
         axis_size = get(axes, fields + SIZE)
         chunks, row_blocks = (length + chunk - 1) // chunk, (axis_size + block - 1) // block
-        work_item = add_atomically(next_work_item, 0, 1)
-        while work_item < work_items:
+        for work_item in range(task * size, min((task + 1) * size, work_items)):
             x, row_block = work_item % chunks * chunk, work_item // chunks
             outer, row_block = row_block // row_blocks, row_block % row_blocks
             x_end = min(x + chunk, length)
@@ -359,6 +356,5 @@ def blocks(element: str, kind: Combination, direction: str, column_stride: int, 
                     choices, values, initial, pairs, ends, ends_start, row_axis, inner, row, x, x_end,
                     phase_results, phase_results_start, nontemporal, result,
                 )  # fmt: skip
-            work_item = add_atomically(next_work_item, 0, 1)
 
     return body

@@ -235,6 +235,24 @@ PARTS = Geometry((9, 8), (60, 1), (60, 5), (1,), (0,), (), (), (0,), 1, ())
 BATCHES = Geometry((3, 9, 4), (3, 20, 1), (3, 20, 4), (2,), (1,), (0,), (0,), (1,), 2, ())
 
 
+@pytest.mark.parametrize(("width", "partitions"), [(1, 8), (16, 8), (48, 24), (256, 32)])
+def test_long_slices_have_a_partition_for_each_of_many_threads(width, partitions, monkeypatch):
+    monkeypatch.setattr(scatter_strategies._threads, "chosen_threads", lambda threads: 32)
+    geometry = Geometry((900, width), (400, 1), (400, width), (1,), (0,), (), (), (0,), 1, (1, width))
+    (strategy,) = prepared(geometry, [np.float32], np.int32, "add")._strategies
+    assert strategy._partitions(None) == partitions
+    rng = np.random.default_rng(3)
+    indices = random_indices(rng, geometry.indices_shape, np.int32)
+    with all_are_partitioned():
+        check(
+            geometry,
+            random_values(rng, geometry.operand_shape, np.float32),
+            indices,
+            random_values(rng, geometry.slices_shape, np.float32),
+            "add",
+        )
+
+
 @pytest.mark.parametrize("reduces_rows", [False, True])
 @pytest.mark.parametrize("is_unique", [False, True])
 @pytest.mark.parametrize("geometry", [ITEMS, ROWS, PARTS, BATCHES], ids=["items", "rows", "parts", "batches"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.kernels.reduction import reduce_window, select_and_scatter
+from nimblehlo.kernels.reduction import reduce_window, select_and_scatter, select_and_scatter_loops
 
 COMPARE = {"GE": operator.ge, "GT": operator.gt, "LE": operator.le, "LT": operator.lt}
 COMBINE = {"add": operator.add, "multiply": operator.mul, "maximum": np.maximum}
@@ -163,6 +163,32 @@ def test_large(shape, windows, threads):
     for axis, size in enumerate(windows):
         greatest = np.repeat(greatest, size, axis)
     np.testing.assert_array_equal(run(operand, source, 0), np.where(operand == greatest, values, 0))
+
+
+@pytest.mark.parametrize(
+    ("shape", "windows"),
+    [
+        ((8, 64, 64, 32), (1, 2, 2, 1)),
+        ((8, 64, 64, 32), (1, 3, 3, 1)),
+        ((4, 16, 120, 120), (1, 1, 2, 2)),
+        ((32, 32, 32, 16), (1, 2, 2, 1)),
+    ],
+)
+def test_sixteen_threads_share_the_blocks(shape, windows, monkeypatch):
+    """Each task has blocks of its own: what a thread takes does not depend on what others have done."""
+    launched = []
+
+    def record(tasks, size, work_items, *arguments, threads):
+        launched.append((tasks, size, work_items))
+
+    monkeypatch.setattr(select_and_scatter_loops, "blocks", lambda *_: record)
+    strides = [min(2, size) for size in windows]
+    run = select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides)
+    axes = reduce_window.axes_of(shape, windows, strides)
+    run(np.zeros(shape, np.float32), np.zeros([axis.windows for axis in axes], np.float32), 0)
+    ((tasks, size, work_items),) = launched
+    assert (tasks - 1) * size < work_items <= tasks * size
+    assert work_items / (-(-tasks // 16) * size) >= 0.7 * 16
 
 
 def test_rejects():
