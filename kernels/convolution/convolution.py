@@ -424,9 +424,10 @@ def _add_factors(
 def _element_rows(axes: Sequence[Axis], lhs_strides: Sequence[int]) -> tuple[np.ndarray, np.ndarray] | None:
     """The begin and end of the positions along the last spatial dimension that are inside of lhs, by window.
 
-    None if elements are not contiguous from position to position, or if these are few.
+    None if elements are not contiguous from position to position, or if these are few: fewer than the windows
+    in a row, which are then packed together.
     """
-    if not axes or axes[-1].window < _MIN_ROW_POSITIONS or axes[-1].base_dilation > 1:
+    if not axes or axes[-1].window < max(_MIN_ROW_POSITIONS, axes[-1].windows) or axes[-1].base_dilation > 1:
         return None
     axis = axes[-1]
     if axis.window_dilation * lhs_strides[-2] != 1:
