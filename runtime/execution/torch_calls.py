@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,25 +170,30 @@ class ModelExecutable:
         from torch.utils._pytree import tree_unflatten
 
         user_inputs = iter(self._flat_inputs(args, kwargs))
-        inputs = [
-            next(user_inputs) if spec.kind.name == "USER_INPUT" else self.state[spec.target]
-            for spec in self._signature.input_specs
-        ]
+        inputs = [self._input(spec, user_inputs) for spec in self._signature.input_specs]
         outputs = self.graph(inputs)
         returned = []
         for spec, output in zip(self._signature.output_specs, outputs, strict=True):
             if spec.kind.name == "USER_OUTPUT":
                 returned.append(output)
-            else:
+            elif spec.kind.name != "TOKEN":
                 self._write(spec, output, inputs)
         return tree_unflatten(returned, self._spec.out_spec)
 
+    def _input(self, spec: Any, user_inputs: Iterator[Any]) -> Any:
+        """An input of the graph; a token, which orders operations with effects, is None."""
+        if spec.kind.name == "USER_INPUT":
+            return next(user_inputs)
+        return None if spec.kind.name == "TOKEN" else self.state[spec.target]
+
     def _flat_inputs(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The arguments in the order of the exported program."""
-        from torch.utils._pytree import tree_flatten
+        from torch.utils._pytree import tree_flatten, tree_unflatten
 
         expected = self._spec.in_spec
-        names = list(expected.child(1).context) if expected.num_children == 2 else []
+        # How specifications name what they contain differs between versions of PyTorch.
+        exported = tree_unflatten(list(range(expected.num_leaves)), expected)
+        names = list(exported[1]) if expected.num_children == 2 else []
         if sorted(names) == sorted(kwargs):
             kwargs = {name: kwargs[name] for name in names}
         flat, spec = tree_flatten((args, kwargs))

@@ -25,15 +25,18 @@ def converted(
     results: Sequence[Array],
     *,
     used: Sequence[int] = (0, 1),
+    is_contiguous: bool = True,
     **named: Any,
 ) -> list[Array]:
     """Run an operation.
 
     Args:
         name: the operation.
-        arguments: an array stands for a tensor; arrays may be in lists.
+        arguments: an array stands for a tensor; arrays may be in lists. A function stands for a graph: it
+            takes the emitter and the graph's operands, and returns the graph's results.
         results: arrays of the results' types and shapes.
         used: the results that others use.
+        is_contiguous: whether PyTorch stores the first operand in row-major order.
         named: keyword arguments.
     """
     inputs: list[Array] = []
@@ -49,8 +52,9 @@ def converted(
         block.arguments = (*block.arguments, value)
         return value
 
-    e = NodeEmitter(block, no_seed)
+    e = NodeEmitter(block, no_seed, lambda graph, operands: graph(e, *operands))
     e.types, e.used = [_type(result) for result in results], frozenset(used)
+    e.is_contiguous = is_contiguous
     given = conversions()[name](e, *map(as_value, arguments), **{k: as_value(v) for k, v in named.items()})
     values = list(given) if isinstance(given, (list, tuple)) else [given]
     assert [value.type for value in values] == list(e.types)

@@ -94,6 +94,29 @@ def test_systems_inverses_and_determinants(dtype: type) -> None:
     close(sign * np.exp(logarithm), np.linalg.det(x))
 
 
+@pytest.mark.parametrize("is_contiguous", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_factors_for_gradients_are_those_of_pytorch(dtype: type, is_contiguous: bool) -> None:
+    """For determinants PyTorch factorizes the transposed matrix if it is real and stored row by row."""
+    x, b = matrices((2, 4, 4), dtype), matrices((2, 4, 3), dtype)
+    pivots, info, real = empty((2, 4), np.int32), empty((2,), np.int32), x.real.dtype.type
+    determinants = {
+        "_linalg_det": [empty((2,), dtype), x, pivots],
+        "_linalg_slogdet": [empty((2,), dtype), empty((2,), real), x, pivots],
+    }
+    for name, types in determinants.items():
+        *_, factors, exchanged = converted(f"aten.{name}.default", [x], types, is_contiguous=is_contiguous)
+        is_transposed = is_contiguous and real is dtype
+        arguments = [factors, exchanged, b]
+        (solution,) = converted("aten.linalg_lu_solve.default", arguments, [b], adjoint=is_transposed)
+        close(x @ solution, b)
+    arguments = converted(
+        "aten._linalg_solve_ex.default", [x, b], [b, x, pivots, info], is_contiguous=is_contiguous
+    )[1:3]
+    (solution,) = converted("aten.linalg_lu_solve.default", [*arguments, b], [b])
+    close(x @ solution, b)
+
+
 def test_pseudoinverses_leave_out_small_singular_values() -> None:
     x = matrices((5, 2), np.float32) @ matrices((2, 4), np.float32)
     (result,) = converted("aten.linalg_pinv.atol_rtol_tensor", [x], [x.T], rtol=np.array(1e-3, np.float32))

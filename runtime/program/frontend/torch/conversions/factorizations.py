@@ -203,16 +203,28 @@ def _exchange_sign(e: Emitter, pivots: Value, type: ElementType) -> Value:
     return e.reduce("stablehlo.multiply", signs, [last])
 
 
+def _determinant_lu(e: NodeEmitter, x: Value) -> tuple[Value, Value]:
+    """The factors and the exchanges that PyTorch's determinants return: of the transposed matrix or not.
+
+    The graph of the gradients gets them, and knows from the operand's strides what they are of.
+
+    Source: PyTorch, ``use_A_T`` in ``BatchLinearAlgebra.cpp`` and ``FunctionsManual.cpp``.
+    """
+    is_transposed = e.is_contiguous and not is_complex(element_type(x))
+    factors, pivots, _ = lu(e, adjoint(e, x) if is_transposed else x)
+    return factors, pivots
+
+
 @converts("aten._linalg_det.default")
 def det(e: NodeEmitter, x: Value) -> list[Value]:
-    factors, pivots, _ = lu(e, x)
+    factors, pivots = _determinant_lu(e, x)
     product = e.reduce("stablehlo.multiply", _diagonal(e, factors), [len(shape_of(x)) - 2])
     return [e.multiply(product, _exchange_sign(e, pivots, element_type(x))), factors, pivots]
 
 
 @converts("aten._linalg_slogdet.default")
 def slogdet(e: NodeEmitter, x: Value) -> list[Value]:
-    factors, pivots, _ = lu(e, x)
+    factors, pivots = _determinant_lu(e, x)
     diagonal, last = _diagonal(e, factors), [len(shape_of(x)) - 2]
     signs = e.reduce("stablehlo.multiply", e.unary("stablehlo.sign", diagonal), last)
     magnitudes = e.one("stablehlo.abs", [diagonal], shape_of(diagonal), real_type(element_type(x)))
