@@ -46,8 +46,12 @@ _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 _KEY_STEP: Final = 0x9E3779B97F4A7C15
 """The distance of the keys of a program's random operations: 2^64 over the golden ratio, an odd number."""
 
-_INLINED: Final = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}
-"""Operations that call a graph, and the position of that graph among their arguments."""
+_INLINED: Final = {
+    "wrap_with_set_grad_enabled": (1, 2),
+    "wrap_with_autocast": (4, 5),
+    "invoke_subgraph": (0, 2),
+}
+"""Operations that call a graph; the positions of that graph and of its first operand in their arguments."""
 
 
 _NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {"SymInt": int, "SymFloat": float, "SymBool": bool}
@@ -276,8 +280,8 @@ class GraphConversion:
         if name in CHECKS:
             return None
         if name in _INLINED:
-            graph, *operands = arguments[_INLINED[name] :]
-            return self._run(graph, operands)
+            graph, first = _INLINED[name]
+            return self._run(arguments[graph], arguments[first:])
         result = node.meta.get("val")
         if _is_number(result):
             return self._number(result, node) if node.users else None

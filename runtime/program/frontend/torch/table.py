@@ -41,6 +41,7 @@ _MODULES: Final = (
     "movement",
     "pooling",
     "prims",
+    "quantization",
     "random",
     "reductions",
     "resampling",

@@ -18,7 +18,7 @@ from nimblehlo.program.frontend.torch.table import conversions
 from nimblehlo.types import Array
 from tests.program.frontend.torch.calling import converted
 
-HIGHER_ORDER = {"cond", "while_loop", "with_effects"}
+HIGHER_ORDER = {"associative_scan", "cond", "map_impl", "scan", "switch", "while_loop", "with_effects"}
 """Operations that take graphs or operations, which have neither a namespace nor overloads."""
 
 RANDOM = np.random.default_rng(7)
@@ -33,7 +33,9 @@ def test_the_table_names_overloads_and_lists_its_modules() -> None:
     }
     assert declaring == set(table._MODULES)
     for name in conversions():
-        assert re.fullmatch(r"(aten|prims)\.\w+\.\w+", name) or name in HIGHER_ORDER, name
+        assert re.fullmatch(r"(aten|prims|quantized_decomposed)\.\w+\.\w+", name) or name in HIGHER_ORDER, (
+            name
+        )
 
 
 def test_a_second_conversion_of_an_operation_is_an_error() -> None:
@@ -291,3 +293,51 @@ def test_attention_of_a_query_that_sees_no_key_is_zero() -> None:
         attn_mask=mask,
     )
     assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("padding", [[2, 1], [0, 3, 1, 0], [-1, 2, 2, -1], [3, 2]])
+def test_the_gradient_of_replicated_edges(padding: list[int]) -> None:
+    """The adjoint of a pad, which is linear: of each element the gradient of all that are copies of it."""
+    shape = (2, 3, 1) if padding == [3, 2] else (2, 3, 4)
+    positions = np.arange(np.prod(shape)).reshape(shape)
+    for number, (low, high) in enumerate(zip(padding[::2], padding[1::2], strict=True)):
+        axis = 2 - number
+        index = np.clip(np.arange(-low, shape[axis] + high), 0, shape[axis] - 1)
+        positions = positions.take(index, axis)
+    cotangent = RANDOM.normal(size=positions.shape)
+    expected = np.bincount(positions.reshape(-1), cotangent.reshape(-1), int(np.prod(shape))).reshape(shape)
+    name = f"aten.replication_pad{len(padding) // 2}d_backward.default"
+    (result,) = converted(name, [cotangent, np.zeros(shape), padding], [expected])
+    np.testing.assert_allclose(result, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0, 3.0, float("inf")])
+def test_the_gradient_of_distances(p: float) -> None:
+    """By differences, and 0 for equal rows."""
+    x, y = RANDOM.normal(size=(3, 4)), RANDOM.normal(size=(5, 4))
+    cotangent = RANDOM.normal(size=(3, 5))
+
+    def distances(x: Array) -> Array:
+        return np.asarray(np.linalg.norm(x[:, None] - y, p, 2)) if p else np.zeros((3, 5))
+
+    expected = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[index] = 1e-6
+        expected[index] = (cotangent * (distances(x + step) - distances(x - step))).sum() / 2e-6
+    name = "aten._cdist_backward.default"
+    (result,) = converted(name, [cotangent, x, y, p, distances(x)], [x])
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-8)
+    (result,) = converted(name, [np.ones((5, 5)), y, y, p, np.linalg.norm(y[:, None] - y, p, 2)], [y])
+    assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8])
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman"])
+def test_windows(name: str, length: int) -> None:
+    """Those of NumPy are not periodic; a periodic one is the longer one without its last element."""
+    window = {"hann": np.hanning, "hamming": np.hamming, "blackman": np.blackman}[name]
+    (result,) = converted(f"aten.{name}_window.periodic", [length, False], [np.zeros(length)])
+    np.testing.assert_allclose(result, window(length), atol=1e-15)
+    (result,) = converted(f"aten.{name}_window.default", [length], [np.zeros(length)])
+    np.testing.assert_allclose(result, window(length + 1)[:-1] if length > 1 else [1.0], atol=1e-15)

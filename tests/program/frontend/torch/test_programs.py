@@ -200,6 +200,62 @@ def test_control_flow_is_that_of_the_program() -> None:
             torch.testing.assert_close(actual, expected)
 
 
+def test_scans_and_maps_are_loops_over_slices() -> None:
+    from torch._higher_order_ops.associative_scan import associative_scan
+    from torch._higher_order_ops.map import map as torch_map
+    from torch._higher_order_ops.scan import scan
+
+    def function(start: Any, x: Any, weight: Any) -> Any:
+        last, states = scan(lambda c, row: ((c * 0.5 + row).sin(), (c * row).cos()), start, x)
+        products = associative_scan(lambda a, b: a * b, x, 0, reverse=True, combine_mode="pointwise")
+        return last, states, products, torch_map(lambda row, w: (row @ w, row.sum()), x, weight)
+
+    inputs = torch.randn(4), torch.randn(6, 4), torch.randn(4, 3)
+    compiled = torch.compile(function, backend="nimblehlo", fullgraph=True)
+    torch.testing.assert_close(compiled(*inputs), function(*inputs))
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.compiler, "nested_compile_region"), reason="PyTorch has no such regions"
+)
+def test_regions_that_are_compiled_once_are_part_of_the_graph() -> None:
+    region = torch.compiler.nested_compile_region(lambda x, y: (x * y).sin())
+
+    def function(x: Any, y: Any) -> Any:
+        return region(x, y) + region(y, x + 1)
+
+    x, y = torch.randn(3), torch.randn(3)
+    compiled = torch.compile(function, backend="nimblehlo", fullgraph=True)
+    torch.testing.assert_close(compiled(x, y), function(x, y))
+
+
+@pytest.mark.parametrize("is_contiguous", [True, False])
+def test_gradients_use_the_factors_of_the_same_matrix(is_contiguous: bool) -> None:
+    """PyTorch factorizes a transposed matrix or not, by its strides, for the results and for gradients."""
+
+    def function(x: Any, b: Any) -> Any:
+        sign, logarithm = torch.linalg.slogdet(x)
+        return torch.linalg.det(x), logarithm * sign, torch.linalg.solve(x, b)
+
+    x = torch.randn(2, 4, 4)
+    inputs = [(x if is_contiguous else x.mT).requires_grad_(), torch.randn(2, 4, 3, requires_grad=True)]
+    compiled = torch.compile(function, backend="nimblehlo", fullgraph=True)
+    gradients = [
+        torch.autograd.grad([result.sum() for result in run(*inputs)], inputs) for run in (compiled, function)
+    ]
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-4)
+
+
+def test_checks_with_effects_take_no_input_of_an_exported_model() -> None:
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.cholesky(x @ x.mT + torch.eye(3))
+
+    x = torch.randn(2, 3, 3)
+    executable = nimblehlo.compile(torch.export.export(Model(), (x,)))
+    torch.testing.assert_close(torch.as_tensor(executable(x)), Model()(x))
+
+
 def test_constant_tensors_in_functions() -> None:
     def function(x: Any) -> Any:
         return x * torch.tensor([0.5, 2.0]) + torch.tensor(3)

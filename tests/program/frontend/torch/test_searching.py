@@ -116,6 +116,40 @@ def test_bags_of_embeddings(mode: int) -> None:
         np.testing.assert_array_equal(largest[[0, 2, 3]], expected[[0, 2, 3]])
 
 
+@pytest.mark.parametrize("has_bags", [True, False])
+@pytest.mark.parametrize(("mode", "by_frequency"), [(0, False), (0, True), (1, False), (2, False)])
+def test_gradients_of_bags_of_embeddings(mode: int, by_frequency: bool, has_bags: bool) -> None:
+    """Row by row, as the sums of the gradients of the bags that have the row; row 0 does not count."""
+    indices, offsets, counted = np.array([4, 1, 1, 5, 0, 2]), [0, 2, 2, 5], [2, 0, 2, 1]
+    bag, cotangent, padding = np.repeat(range(4), [2, 0, 3, 1]), RANDOM.normal(size=(4, 3)), 0
+    maxima = np.array([[4, 1, 1], [0, 0, 0], [1, 5, 5], [2, 2, 2]])
+    expected = np.zeros((6, 3))
+    if mode == 2:
+        for (row, column), largest in np.ndenumerate(maxima):
+            expected[largest, column] += cotangent[row, column] if counted[row] else 0
+    else:
+        for index, number in zip(indices, bag, strict=True):
+            scale = np.sum(indices == index) if by_frequency else counted[number] if mode == 1 else 1
+            expected[index] += (index != padding) * cotangent[number] / scale
+    given = bag if has_bags or mode else np.zeros(0, np.int64)
+    arguments = [cotangent, indices, np.array(offsets), given, np.array(counted), maxima]
+    settings = [6, by_frequency, mode, False, None, padding]
+    (result,) = converted("aten._embedding_bag_backward.default", [*arguments, *settings], [expected])
+    np.testing.assert_allclose(result, expected)
+
+
+def test_gradients_of_the_weights_of_a_bag() -> None:
+    weight, indices = RANDOM.normal(size=(6, 3)), np.array([4, 1, 1, 5, 0, 2])
+    cotangent, bag = RANDOM.normal(size=(4, 3)), np.repeat(range(4), [2, 0, 3, 1])
+    expected = (weight[indices] * cotangent[bag]).sum(1) * (indices != 5)
+    for given in (bag, np.zeros(0, np.int64)):
+        arguments = [cotangent, weight, indices, np.array([0, 2, 2, 5]), given, 0, 5]
+        (result,) = converted(
+            "aten._embedding_bag_per_sample_weights_backward.default", arguments, [expected]
+        )
+        np.testing.assert_allclose(result, expected)
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
 def test_segments(reduce: str) -> None:
     data, lengths = RANDOM.normal(size=(6, 2)), np.array([2, 0, 3, 1])

@@ -86,13 +86,47 @@ def linear(e: NodeEmitter, x: Value, weight: Value, bias: Value | None = None) -
 @converts("aten._cdist_forward.default")
 def cdist(e: NodeEmitter, x: Value, y: Value, p: float, compute_mode: int | None) -> Value:
     """The distance of each pair of rows, by the norm of order p."""
+    differences = _differences(e, x, y)
+    return e.finish(_norm(e, e.unary("stablehlo.abs", differences), len(shape_of(differences)) - 1, p))
+
+
+def _differences(e: Emitter, x: Value, y: Value) -> Value:
+    """The differences of each pair of rows, [..., rows of x, rows of y, columns]."""
     shape = (*shape_of(x)[:-1], shape_of(y)[-2], shape_of(x)[-1])
     rank = len(shape)
     batch = list(range(rank - 3))
     first = e.broadcast_in_dim(x, shape, [*batch, rank - 3, rank - 1])
     second = e.broadcast_in_dim(y, shape, [*batch, rank - 2, rank - 1])
-    distances = e.unary("stablehlo.abs", e.subtract(first, second))
-    return e.finish(_norm(e, distances, rank - 1, p))
+    return e.subtract(first, second)
+
+
+@converts("aten._cdist_backward.default")
+def cdist_backward(e: NodeEmitter, gradient: Value, x: Value, y: Value, p: float, distances: Value) -> Value:
+    """The gradient of the first operand's rows."""
+    changes = _norm_gradient(e, gradient, _differences(e, x, y), p, distances)
+    return e.finish(e.reduce("stablehlo.add", changes, [len(shape_of(changes)) - 2]))
+
+
+def _norm_gradient(e: Emitter, gradient: Value, x: Value, p: float, norms: Value) -> Value:
+    """The gradient of vectors along the last dimension whose norms of order p are given.
+
+    Source: PyTorch, ``DistanceOpsKernel.cpp``: it is 0 for vectors that are 0.
+    """
+    gradient, norms = (
+        e.broadcast_in_dim(each, shape_of(x), range(len(shape_of(x)) - 1)) for each in (gradient, norms)
+    )
+    if p == 0:
+        return e.like(x, 0)
+    magnitude, sign = e.unary("stablehlo.abs", x), e.unary("stablehlo.sign", x)
+    if p == 1:
+        return e.multiply(gradient, sign)
+    if p == float("inf"):
+        is_largest = e.compare("EQ", magnitude, norms)
+        return e.select(is_largest, e.multiply(gradient, sign), e.like(x, 0))
+    ratio = e.divide(magnitude, norms)
+    powers = ratio if p == 2 else e.binary("stablehlo.power", ratio, e.like(x, p - 1))
+    is_zero = e.either(e.compare("EQ", norms, e.like(x, 0)), e.compare("EQ", x, e.like(x, 0)))
+    return e.select(is_zero, e.like(x, 0), e.multiply(e.multiply(gradient, sign), powers))
 
 
 @converts("aten._pdist_forward.default")

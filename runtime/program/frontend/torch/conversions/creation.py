@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 import numpy as np
 
 from ....ir import Value
@@ -80,3 +83,28 @@ def _progression(e: NodeEmitter, start: Number, step: Number) -> Value:
 def eye(e: NodeEmitter, *args: object, **options: object) -> Value:
     row, column = (e.iota(e.type.shape, dim, I64) for dim in (0, 1))
     return e.convert(e.compare("EQ", row, column), e.element)
+
+
+_WINDOWS: Final = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.42, 0.5, 0.08)}
+"""Windows that are sums of cosines, by their coefficients, of which every other one counts negative."""
+
+
+def _window(coefficients: Sequence[float]) -> Any:
+    def convert(
+        e: NodeEmitter, length: int, periodic: bool = True, *given: float, **options: object
+    ) -> Value:
+        used = [*given, *coefficients[len(given) :]]
+        period = max(length if periodic else length - 1, 1)
+        angles = 2 * np.pi / period * np.outer(np.arange(len(used)), np.arange(length))
+        signs = (-1.0) ** np.arange(len(used))
+        values = (signs * used) @ np.cos(angles) if length > 1 else np.ones(length)
+        return e.dense(values.astype(e.element.dtype), e.element)
+
+    return convert
+
+
+for _name, _coefficients in _WINDOWS.items():
+    _overloads = ["default", "periodic"]
+    if _name == "hamming":
+        _overloads += ["periodic_alpha", "periodic_alpha_beta"]
+    converts(*[f"aten.{_name}_window.{_overload}" for _overload in _overloads])(_window(_coefficients))

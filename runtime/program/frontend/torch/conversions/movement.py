@@ -11,7 +11,7 @@ import numpy as np
 
 from .....types import Array
 from ....ir import Value
-from ..emitter import Shape, element_type, positive, shape_of
+from ..emitter import Emitter, Shape, element_type, positive, shape_of
 from ..table import NodeEmitter, converts, unsupported
 
 _END: Final = (1 << 63) - 1
@@ -326,3 +326,30 @@ def unfold(e: NodeEmitter, x: Value, dimension: int, size: int, step: int) -> Va
 @converts("aten.copy.default")
 def copy(e: NodeEmitter, x: Value, source: Value, non_blocking: bool = False) -> Value:
     return e.broadcast(e.convert(source, element_type(x)), shape_of(x))
+
+
+@converts(*[f"aten.replication_pad{rank}d_backward.default" for rank in (1, 2, 3)])
+def replication_pad_backward(e: NodeEmitter, gradient: Value, x: Value, padding: Sequence[int]) -> Value:
+    """The gradient of a value that is padded by its elements at the edges: these get that of the padding.
+
+    The amounts are of the last dimension first; negative ones crop.
+    """
+    last = len(shape_of(gradient)) - 1
+    for number, (low, high) in enumerate(zip(padding[::2], padding[1::2], strict=True)):
+        dim = last - number
+        gradient = _without_replicas(e, gradient, dim, low, high)
+    return e.finish(gradient)
+
+
+def _without_replicas(e: Emitter, x: Value, dim: int, low: int, high: int) -> Value:
+    """Values along a dimension whose first and last elements get the sums of `low` and `high` more."""
+    amounts = [[0] * len(shape_of(x)) for _ in range(2)]
+    amounts[0][dim], amounts[1][dim] = max(-low, 0), max(-high, 0)
+    x = e.pad(x, e.full(0, (), element_type(x)), *amounts)
+    low, high = max(low, 0), max(high, 0)
+    size = shape_of(x)[dim]
+    if size - low - high == 1:
+        return e.reduce("stablehlo.add", x, [dim], keep=True)
+    first = e.reduce("stablehlo.add", e.slice(x, dim, 0, low + 1), [dim], keep=True)
+    final = e.reduce("stablehlo.add", e.slice(x, dim, size - high - 1, size), [dim], keep=True)
+    return e.concatenate([first, e.slice(x, dim, low + 1, size - high - 1), final], dim)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from .....types import ELEMENT_TYPES
+from .....types import ELEMENT_TYPES, UNSIGNED
 from ....ir import Value
+from ..emitter import Emitter, shape_of
 from ..table import NodeEmitter, Operand, converts, declared
 from . import creation, elementwise, movement, random, reductions, scatters  # noqa: F401
 
@@ -65,6 +66,28 @@ def hypot(e: NodeEmitter, x: Value, y: Value) -> Value:
     complex_type = ELEMENT_TYPES[f"complex<{e.element.name}>"]
     number = e.one("stablehlo.complex", e.operands(x, y), e.type.shape, complex_type)
     return e.one("stablehlo.abs", [number], e.type.shape, e.element)
+
+
+@converts("prims.gcd.default")
+def gcd(e: NodeEmitter, x: Value, y: Value) -> Value:
+    """The greatest common divisors, by Euclid's algorithm; of zeros, 0."""
+    zeros = e.full(0, e.type.shape, e.element)
+
+    def condition(inner: Emitter, values: Sequence[Value]) -> Value:
+        remains = inner.compare("NE", values[1], inner.like(values[1], 0))
+        return inner.reduce("stablehlo.or", remains, range(len(shape_of(remains))))
+
+    def body(inner: Emitter, values: Sequence[Value]) -> Sequence[Value]:
+        a, b = values
+        none = inner.like(b, 0)
+        is_done = inner.compare("EQ", b, none)
+        rest = inner.binary("stablehlo.remainder", a, inner.select(is_done, inner.like(b, 1), b))
+        return inner.select(is_done, a, b), inner.select(is_done, none, rest)
+
+    a, _ = e.while_loop(e.operands(x, y), condition, body)
+    return (
+        a if e.element.category == UNSIGNED else e.select(e.compare("LT", a, zeros), e.subtract(zeros, a), a)
+    )
 
 
 @converts("prims.prod.default")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 from ....ir import Value
 from ..emitter import I64, Emitter, Number, element_type, shape_of, wider
@@ -147,8 +147,39 @@ def segment_reduce(
     return e.select(without, e.full(empty if initial is None else initial, shape, type), reduced)
 
 
-@converts("aten._embedding_bag_dense_backward.default")
+@converts("aten._embedding_bag_backward.default")
 def embedding_bag_backward(
+    e: NodeEmitter,
+    gradient: Value,
+    indices: Value,
+    offsets: Value,
+    bag: Value,
+    sizes: Value,
+    largest: Value,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    *rest: Any,
+) -> Value:
+    """The gradient of the matrix whose rows are in bags."""
+    if sparse:
+        raise unsupported("has a sparse gradient")
+    bag = _bag_of(e, gradient, indices, offsets, bag)
+    settings = num_weights, scale_grad_by_freq, mode, *rest
+    return embedding_bag_dense_backward(e, gradient, indices, bag, sizes, largest, *settings)
+
+
+def _bag_of(e: Emitter, gradient: Value, indices: Value, offsets: Value, bag: Value) -> Value:
+    """The bag of each index, also where PyTorch did not compute it with the result."""
+    (count,) = shape_of(indices)
+    if shape_of(bag) == (count,):
+        return bag
+    return _segment_of(e, e.slice(offsets, 0, 0, shape_of(gradient)[0]), count)
+
+
+@converts("aten._embedding_bag_dense_backward.default")
+def embedding_bag_dense_backward(
     e: NodeEmitter,
     gradient: Value,
     indices: Value,
@@ -161,12 +192,12 @@ def embedding_bag_backward(
     per_sample_weights: Value | None,
     padding_idx: int = -1,
 ) -> Value:
-    """The gradient of the matrix whose rows are in bags."""
-    if scale_grad_by_freq or mode == _MAX:
-        raise unsupported("scales gradients by frequencies, or is the gradient of maxima of bags")
+    """The gradient of the matrix whose rows are in bags, of which each index has one."""
     (count,) = shape_of(indices)
     own = e.element
     gradient = e.convert(gradient, wider(own))
+    if mode == _MAX:
+        return e.convert(_gradient_of_maxima(e, gradient, sizes, largest), own)
     if mode == _MEAN:
         divisor = e.binary("stablehlo.maximum", sizes, e.like(sizes, 1))
         gradient = e.divide(gradient, _broadcast_to_rows(e, divisor, gradient))
@@ -174,7 +205,45 @@ def embedding_bag_backward(
     if per_sample_weights is not None:
         rows = e.multiply(rows, _broadcast_to_rows(e, per_sample_weights, rows))
     wide = e.convert(indices, I64)
+    if scale_grad_by_freq:
+        zero, ones = e.full(0, (num_weights, 1), I64), e.full(1, (count, 1), I64)
+        frequency = take_rows(e, scatter_rows(e, "stablehlo.add", zero, wide, ones), wide)
+        rows = e.divide(rows, _broadcast_to_rows(e, e.reshape(frequency, (count,)), rows))
     counted = e.compare("NE", wide, e.full(padding_idx, (count,), I64))
     target = e.select(counted, wide, e.full(num_weights, (count,), I64))
     zeros = e.full(0, e.type.shape, element_type(rows))
     return e.convert(scatter_rows(e, adding(rows), zeros, target, rows), own)
+
+
+def _gradient_of_maxima(e: NodeEmitter, gradient: Value, sizes: Value, largest: Value) -> Value:
+    """The gradient of each bag's maxima, at the rows that have them; bags without rows have none."""
+    num_weights, columns = e.type.shape
+    shape = shape_of(gradient)
+    has_rows = e.broadcast_in_dim(e.compare("GT", sizes, e.like(sizes, 0)), shape, [0])
+    row = e.multiply(e.convert(largest, I64), e.full(columns, shape, I64))
+    target = e.select(has_rows, e.add(row, e.iota(shape, 1)), e.full(num_weights * columns, shape, I64))
+    zeros = e.full(0, (num_weights * columns,), element_type(gradient))
+    flat = (shape[0] * columns,)
+    summed = scatter_rows(e, adding(gradient), zeros, e.reshape(target, flat), e.reshape(gradient, flat))
+    return e.reshape(summed, e.type.shape)
+
+
+@converts("aten._embedding_bag_per_sample_weights_backward.default")
+def embedding_bag_weights_backward(
+    e: NodeEmitter,
+    gradient: Value,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    bag: Value,
+    mode: int,
+    padding_idx: int = -1,
+) -> Value:
+    """The gradient of the weights by which sums count rows: each row times its bag's gradient."""
+    (count,) = shape_of(indices)
+    type = wider(e.element)
+    bag = _bag_of(e, gradient, indices, offsets, bag)
+    rows = [e.convert(take_rows(e, *pair), type) for pair in ((gradient, bag), (weight, indices))]
+    products = e.reduce("stablehlo.add", e.multiply(*rows), [1])
+    counted = e.compare("NE", e.convert(indices, I64), e.full(padding_idx, (count,), I64))
+    return e.convert(e.select(counted, products, e.like(products, 0)), e.element)

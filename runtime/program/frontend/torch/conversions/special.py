@@ -283,9 +283,11 @@ def _bessel(order: int, *, scaled: bool) -> Callable[[Emitter, Value], Value]:
 
 for _order in (0, 1):
     for _suffix in ("", "e"):
-        converts(f"prims.bessel_i{_order}{_suffix}.default")(
+        _convert = converts(f"prims.bessel_i{_order}{_suffix}.default")(
             _in_double(_bessel(_order, scaled=bool(_suffix)))
         )
+        if not _suffix:
+            converts(f"aten.special_modified_bessel_i{_order}.default")(_convert)
 
 
 # The scaled complementary error function
