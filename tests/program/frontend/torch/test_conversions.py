@@ -341,3 +341,36 @@ def test_windows(name: str, length: int) -> None:
     np.testing.assert_allclose(result, window(length), atol=1e-15)
     (result,) = converted(f"aten.{name}_window.default", [length], [np.zeros(length)])
     np.testing.assert_allclose(result, window(length + 1)[:-1] if length > 1 else [1.0], atol=1e-15)
+
+
+def test_output_padding_beyond_the_stride() -> None:
+    """PyTorch allows it where the dilation is larger; the gradient is that of sums of products."""
+    x, weight = RANDOM.normal(size=(1, 2, 4)), RANDOM.normal(size=(2, 3, 2))
+    stride, padding, dilation, output_padding = 2, 0, 3, 2
+    count = (4 - 1) * stride - 2 * padding + dilation * (2 - 1) + output_padding + 1
+    expected = np.zeros((1, 3, count))
+    for i, k in itertools.product(range(4), range(2)):
+        expected[0, :, i * stride + k * dilation] += x[0, :, i] @ weight[:, :, k]
+    settings = [[stride], [padding], [dilation], True, [output_padding], 1]
+    (result,) = converted("aten.convolution.default", [x, weight, None, *settings], [expected])
+    np.testing.assert_allclose(result, expected, atol=1e-14)
+    cotangent = RANDOM.normal(size=expected.shape)
+    gradients = converted(
+        "aten.convolution_backward.default",
+        [cotangent, x, weight, [3], *settings, [True, True, True]],
+        [x, weight, np.zeros(3)],
+    )
+    for gradient, operand in zip(gradients, (x, weight), strict=False):
+        np.testing.assert_allclose((gradient * operand).sum(), (cotangent * expected).sum())
+
+
+def test_diagonals_of_matrices_without_elements() -> None:
+    expected = np.zeros((2, 0), np.float32)
+    (result,) = converted("aten.diagonal.default", [np.zeros((0, 0, 2), np.float32)], [expected])
+    assert result.shape == (2, 0)
+
+
+def test_reading_under_a_mask_from_no_elements_gives_what_fills() -> None:
+    arguments = [np.zeros((0,), np.float32), np.zeros(3, bool), [np.arange(3)], 7.0]
+    (result,) = converted("aten._unsafe_masked_index.default", arguments, [np.zeros(3, np.float32)])
+    np.testing.assert_array_equal(result, 7)

@@ -201,14 +201,12 @@ def test_control_flow_is_that_of_the_program() -> None:
 
 
 def test_scans_and_maps_are_loops_over_slices() -> None:
-    from torch._higher_order_ops.associative_scan import associative_scan
     from torch._higher_order_ops.map import map as torch_map
     from torch._higher_order_ops.scan import scan
 
     def function(start: Any, x: Any, weight: Any) -> Any:
         last, states = scan(lambda c, row: ((c * 0.5 + row).sin(), (c * row).cos()), start, x)
-        products = associative_scan(lambda a, b: a * b, x, 0, reverse=True, combine_mode="pointwise")
-        return last, states, products, torch_map(lambda row, w: (row @ w, row.sum()), x, weight)
+        return last, states, *torch_map(lambda row, w: (row @ w, row.sum()), x, weight)
 
     inputs = torch.randn(4), torch.randn(6, 4), torch.randn(4, 3)
     compiled = torch.compile(function, backend="nimblehlo", fullgraph=True)

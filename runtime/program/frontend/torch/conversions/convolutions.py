@@ -234,7 +234,11 @@ def convolution_backward(
     geometry = Geometry(per_dim(stride, rank), per_dim(padding, rank), per_dim(dilation, rank), groups)
     results: list[Value | None] = [None, None, None]
     if output_mask[0] and transposed:
-        results[0] = _forward(e, gradient, weight, geometry)
+        computed = _forward(e, gradient, weight, geometry)
+        # Where output_padding is not below the stride, the result's last elements come from no operand's.
+        for dim, size in enumerate(shape_of(x)[2:], start=2):
+            computed = e.slice(computed, dim, 0, size)
+        results[0] = computed
     elif output_mask[0]:
         results[0] = _transposed(e, gradient, weight, geometry, shape_of(x)[2:])
     if output_mask[1]:

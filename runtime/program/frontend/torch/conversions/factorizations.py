@@ -5,6 +5,8 @@ Source: PyTorch, ``torch.linalg``; LAPACK Users' Guide; the custom calls that JA
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Sequence
 
 from .....types import ELEMENT_TYPES, ElementType, TensorType
@@ -176,15 +178,38 @@ def _solved(e: Emitter, factors: Value, pivots: Value, b: Value, *, left: bool, 
     return adjoint(e, solve_lu(e, factors, pivots, adjoint(e, b), adjoint_of=not adjoint_of))
 
 
+def _is_stored_by_rows(e: NodeEmitter, x: Value) -> bool:
+    """Whether a matrix is real and in row-major order, so that the transposed one is in LAPACK's order."""
+    return e.is_contiguous and not is_complex(element_type(x))
+
+
+@functools.cache
+def _solve_transposes() -> bool:
+    """Whether PyTorch solves with the factors of the transposed matrix where LAPACK takes that as it is.
+
+    PyTorch 2.9 does, 2.13 and 2.14 do not; the graph of the gradients relies on what the version does.
+    """
+    if "torch" not in sys.modules:
+        return False
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily(), torch.no_grad():
+        upper = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
+        factors = torch.ops.aten._linalg_solve_ex.default(upper, upper)[1]
+        return bool(factors[1, 0] != 0)
+
+
 @converts("aten._linalg_solve_ex.default")
 def solve_ex(
     e: NodeEmitter, a: Value, b: Value, *, left: bool = True, check_errors: bool = False
 ) -> list[Value]:
-    factors, pivots, info = lu(e, a)
+    is_transposed = _is_stored_by_rows(e, a) and _solve_transposes()
+    factors, pivots, info = lu(e, adjoint(e, a) if is_transposed else a)
     is_vector = len(e.type.shape) == len(shape_of(a)) - 1 and shape_of(b)[-1:] == shape_of(a)[-1:]
     shape = (*e.type.shape, 1) if is_vector else e.type.shape
     matrices = e.broadcast(e.reshape(b, (*shape_of(b), 1)) if is_vector else b, shape)
-    solution = _solved(e, factors, pivots, matrices, left=left or is_vector, adjoint_of=False)
+    solution = _solved(e, factors, pivots, matrices, left=left or is_vector, adjoint_of=is_transposed)
     return [e.reshape(solution, e.type.shape), factors, pivots, info]
 
 
@@ -210,8 +235,7 @@ def _determinant_lu(e: NodeEmitter, x: Value) -> tuple[Value, Value]:
 
     Source: PyTorch, ``use_A_T`` in ``BatchLinearAlgebra.cpp`` and ``FunctionsManual.cpp``.
     """
-    is_transposed = e.is_contiguous and not is_complex(element_type(x))
-    factors, pivots, _ = lu(e, adjoint(e, x) if is_transposed else x)
+    factors, pivots, _ = lu(e, adjoint(e, x) if _is_stored_by_rows(e, x) else x)
     return factors, pivots
 
 

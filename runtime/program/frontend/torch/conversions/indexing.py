@@ -104,6 +104,8 @@ def index(e: NodeEmitter, x: Value, indices: Sequence[Value | None]) -> Value:
 def masked_index(
     e: NodeEmitter, x: Value, mask: Value, indices: Sequence[Value | None], fill: complex
 ) -> Value:
+    if 0 in shape_of(x):
+        return e.full(fill, e.type.shape, element_type(x))
     taken = index(e, x, indices)
     filling = e.full(fill, shape_of(taken), element_type(x))
     return e.select(e.broadcast(mask, shape_of(taken)), taken, filling)

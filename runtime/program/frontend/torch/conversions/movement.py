@@ -282,6 +282,8 @@ def diagonal(e: NodeEmitter, x: Value, offset: int = 0, dim1: int = 0, dim2: int
     sizes = shape_of(x)
     first, second = positive(dim1, len(sizes)), positive(dim2, len(sizes))
     count = e.type.shape[-1]
+    if not count:
+        return e.full(0, e.type.shape, element_type(x))
     positions = np.arange(count)
     indices = np.stack([positions + max(-offset, 0), positions + max(offset, 0)], 1)
     slices = [1 if d in (first, second) else size for d, size in enumerate(sizes)]
