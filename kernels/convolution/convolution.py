@@ -29,11 +29,13 @@ and packed parts stay in the cache of the thread that uses them."""
 _FMAS_PER_SECOND = 3e10
 _COPIED_FMAS = 10
 """Vectors of multiply-adds that take as long as copying an element to or from contiguous features. This and
-the next two were measured on one thread of a Zen 5."""
+the next three were measured on one thread of a Zen 5."""
 _SHORT_ROW_FMAS = 8
 """Those that take as long as packing an element of windows whose rows are shorter than a vector."""
 _STEP_FMAS = 4
 """The same for windows in longer rows with steps; 1 without steps."""
+_SEGMENT_FMAS = 20
+"""Those that take as long as finding a contiguous run of a window that is read where it is."""
 _MIN_ROW_POSITIONS = 8
 """Minimum positions along the last spatial dimension for which windows are packed by transposing."""
 _MIN_FACTOR_RUN = 8
@@ -224,6 +226,8 @@ def _prefers_contiguous_features(problem: Problem, shapes: Sequence[Sequence[int
     packed_fmas = windows * (_SHORT_ROW_FMAS if row.windows < lanes else fmas_of_steps)
     saved_fmas = (vectors_of_windows - vectors_of_columns + packed_fmas) * groups * problem.features
     saved_fmas *= prod(axis.window for axis in problem.axes)
+    positions = 1 if row.base_dilation > 1 or row.window_dilation > 1 else row.window
+    saved_fmas -= _SEGMENT_FMAS * windows * groups * prod(axis.window for axis in problem.axes) // positions
     return saved_fmas > _COPIED_FMAS * (prod(shapes[0]) + prod(result))
 
 
