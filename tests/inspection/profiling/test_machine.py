@@ -75,6 +75,8 @@ def test_the_better_figure_of_two_measurements() -> None:
 def test_figures_are_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(stored_machine, "_measure", made_up)
+    # However many processors there are.
+    monkeypatch.setattr(stored_machine, "chosen_threads", lambda threads: threads or 2)
     stored_machine._machine.cache_clear()
     try:
         assert stored_machine.measured() == made_up()
