@@ -147,8 +147,12 @@ def _planes(problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarr
     if not (are_planes and has_windows and positions <= tasks.MAX_ENTRIES):
         return None
     lanes = tasks.tile_shape(problem.dtype.name, tasks.best_level())[0]
+    vectors = -(-problem.outputs // lanes)
     pitch = _read_elements(columns, columns.windows)
-    channel_blocks = problem.batch * -(-problem.outputs // lanes)
+    copies_holes = rows.window_dilation > 1 and _read_elements(rows, 1) * pitch * lanes > _MAX_COPIED_ELEMENTS
+    if 2 * problem.outputs <= vectors * lanes or copies_holes:
+        return None
+    channel_blocks = problem.batch * vectors
     wanted_blocks = max(1, MIN_WORK_ITEMS // channel_blocks)
     block = min(rows.windows, -(-rows.windows // wanted_blocks))
     while block > 1 and _read_elements(rows, block) * pitch * lanes > _MAX_COPIED_ELEMENTS:

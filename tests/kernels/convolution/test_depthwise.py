@@ -24,6 +24,10 @@ AXES = {
 }
 
 
+def lanes(dtype: str) -> int:
+    return depthwise.tasks.tile_shape(dtype, depthwise.tasks.best_level())[0]
+
+
 def operands(axes: Any, channels: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(0)
     lhs = generator.standard_normal((2, *(a.size for a in axes), channels)) * 100
@@ -36,18 +40,22 @@ def operands(axes: Any, channels: int, dtype: str) -> tuple[np.ndarray, np.ndarr
 
 @needs_floats
 @pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
-@pytest.mark.parametrize("channels", [2, 16, 37])
+@pytest.mark.parametrize("vectors", ["a quarter", "most of one", "one", "two and most"])
 @pytest.mark.parametrize("order", FACTORS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_planes_are_added_in_the_stated_order(
-    axes: Any, channels: int, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+    axes: Any, vectors: str, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    full, most = lanes(dtype), lanes(dtype) - 1
+    numbers = {"a quarter": full // 4, "most of one": most, "one": full, "two and most": 2 * full + most}
+    channels = max(2, numbers[vectors])
     made = []
     planes = depthwise.tasks.Planes
     monkeypatch.setattr(depthwise.tasks, "Planes", lambda *values: made.append(values) or planes(*values))
     lhs, rhs = operands(axes, channels, dtype)
     result = convolved(lhs, rhs, axes, orders=(FIRST, FACTORS[order], FIRST), scales=True, threads=2)
-    assert len(made) == 1
+    # Lanes without a channel would be scaled and added as well.
+    assert len(made) == (vectors != "a quarter" or 2 * channels > full)
     with np.errstate(invalid="ignore", over="ignore"):
         groups_of_one = np.concatenate(
             [term_by_term(lhs[..., c : c + 1], rhs[..., c : c + 1], axes) for c in range(channels)], -1
@@ -65,3 +73,14 @@ def test_blocks_of_rows_keep_bits(most: int, monkeypatch: pytest.MonkeyPatch) ->
     orders = (FIRST, FACTORS["outputs first"], FIRST)
     for threads in (1, 4):
         assert same_bits(convolved(lhs, rhs, axes, orders=orders, scales=True, threads=threads), expected)
+
+
+@needs_floats
+def test_rows_between_those_of_dilated_windows_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = [axis(40, 3, low=12, high=12, dilation=12), axis(30, 3, low=1, high=1)]
+    lhs, rhs = operands(axes, lanes("float32"), "float32")
+    expected = convolved(lhs, rhs, axes, scales=True)
+    monkeypatch.setattr(depthwise, "_MAX_COPIED_ELEMENTS", 25 * 32 * lanes("float32") - 1)
+    monkeypatch.delattr(depthwise.tasks, "Planes")
+    orders = (FIRST, FACTORS["outputs first"], FIRST)
+    assert same_bits(convolved(lhs, rhs, axes, orders=orders, scales=True), expected)

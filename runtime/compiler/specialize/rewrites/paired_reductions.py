@@ -14,6 +14,8 @@ from typing import Final
 from ....program.ir import Operation, Value, tensor_type
 from ....program.ops.reduction.bodies import monoid
 from ....program.ops.reduction.reduce import Reduce
+from ....program.ops.reduction.reducer import accumulator
+from ....types import ElementType
 from ..framework.rewriter import Rewriter, dimensions
 from .slicing import sliced
 
@@ -37,7 +39,15 @@ def is_paired(operation: Operation) -> bool:
     if last not in view.dimensions or last - 1 in view.dimensions or len(view.dimensions) < 2:
         return False
     has_sizes = operand.shape[last] in PAIRED_SIZES and operand.shape[last - 1] >= MIN_KEPT
-    return has_sizes and math.prod(operand.shape) >= MIN_ELEMENTS and monoid(view.body) is not None
+    return has_sizes and math.prod(operand.shape) >= MIN_ELEMENTS and _accumulates_in_own_type(view)
+
+
+def _accumulates_in_own_type(view: Reduce) -> bool:
+    """Whether a reduction is by one operation, and accumulates in its operands' type, as slices would."""
+    element_type, name = view.inputs[0].element_type, monoid(view.body)
+    if name is None or not isinstance(element_type, ElementType):
+        return False
+    return accumulator(element_type, name, "wide") == element_type.dtype
 
 
 def combine_pairs_first(operation: Operation, rewriter: Rewriter) -> tuple[Value] | None:

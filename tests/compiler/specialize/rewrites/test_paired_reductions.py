@@ -8,6 +8,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.compiler.specialize.rewrites import paired_reductions
+from nimblehlo.types import ELEMENT_TYPES
 from tests.support.running import run_every_way, same_bits
 
 
@@ -62,6 +63,17 @@ def test_integers() -> None:
     assert is_rewritten(text)
     (result,) = nimblehlo.execute(text, [values], options=Options(compile="eager"))
     np.testing.assert_array_equal(result, values.sum((0, 2), dtype=np.int32) + np.int32(7))
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+@pytest.mark.parametrize("element", ["bf16", "f16", "f8E4M3FN"])
+def test_narrow_floats_accumulate_in_f32(element: str, name: str) -> None:
+    text = program((64, 32, 4), (0, 2), name, element)
+    assert not is_rewritten(text)
+    values = np.random.default_rng(0).uniform(0.5, 1.5, (64, 32, 4)).astype(ELEMENT_TYPES[element].dtype)
+    (expected,) = nimblehlo.execute(text, [values], options=Options(reference=True))
+    (result,) = run_every_way(text, values)
+    assert same_bits(result, expected)
 
 
 @pytest.mark.parametrize(
