@@ -106,10 +106,10 @@ def run(names: Sequence[str]) -> dict[str, Any]:
 def document(record: Mapping[str, Any], reports: Sequence[Report]) -> str:
     """The text of the page."""
     versions = ", ".join(dict.fromkeys(one["version"] for one in record.values()))
-    lines = [HEAD.format(count=len(reports), versions=versions)]
+    found = [one for one in reports if is_wrong_somewhere(one, record)]
+    lines = [HEAD.format(count=len(found), versions=versions)]
     names = " | ".join(f"`{one}`" for one in record)
     lines += [f"| finding | {names} |", "|---|" + "---|" * len(record)]
-    found = [one for one in reports if is_wrong_somewhere(one, record)]
     for report in found:
         cells = [one["outcomes"][report.subject]["verdict"] for one in record.values()]
         lines.append(f"| {report.subject} | {' | '.join(cells)} |")

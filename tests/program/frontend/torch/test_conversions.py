@@ -332,6 +332,19 @@ def test_the_gradient_of_distances(p: float) -> None:
     assert np.isfinite(result).all()
 
 
+@pytest.mark.parametrize(("first", "second"), [((1,), (3,)), ((2, 1), (4,)), ((), (2,)), ((2,), ())])
+def test_batches_of_distances_are_broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    x, y = RANDOM.normal(size=(*first, 4, 5)), RANDOM.normal(size=(*second, 6, 5))
+    differences = x[..., :, None, :] - y[..., None, :, :]
+    expected = abs(differences).sum(-1)
+    (result,) = converted("aten._cdist_forward.default", [x, y, 1.0, None], [expected])
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    gradient = np.sign(differences).sum(-2)
+    operands = [np.ones(expected.shape), x, y, 1.0, expected]
+    (result,) = converted("aten._cdist_backward.default", operands, [gradient])
+    np.testing.assert_allclose(result, gradient, rtol=1e-12)
+
+
 @pytest.mark.parametrize("length", [1, 2, 7, 8])
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman"])
 def test_windows(name: str, length: int) -> None:

@@ -39,7 +39,7 @@ def test_one_scale_for_a_tensor(overload: str) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("type", [np.float32, np.float64])
 def test_a_scale_for_each_channel(axis: int, type: Any) -> None:
     x, shape = (X.T, (4, 1)) if axis == 0 else (X, (1, 4))

@@ -91,12 +91,15 @@ def cdist(e: NodeEmitter, x: Value, y: Value, p: float, compute_mode: int | None
 
 
 def _differences(e: Emitter, x: Value, y: Value) -> Value:
-    """The differences of each pair of rows, [..., rows of x, rows of y, columns]."""
-    shape = (*shape_of(x)[:-1], shape_of(y)[-2], shape_of(x)[-1])
+    """The differences of each pair of rows, [..., rows of x, rows of y, columns]; batches are broadcast."""
+    batch = np.broadcast_shapes(shape_of(x)[:-2], shape_of(y)[:-2])
+    shape = (*batch, shape_of(x)[-2], shape_of(y)[-2], shape_of(x)[-1])
     rank = len(shape)
-    batch = list(range(rank - 3))
-    first = e.broadcast_in_dim(x, shape, [*batch, rank - 3, rank - 1])
-    second = e.broadcast_in_dim(y, shape, [*batch, rank - 2, rank - 1])
+    rows_and_columns = ([rank - 3, rank - 1], [rank - 2, rank - 1])
+    first, second = (
+        e.broadcast_in_dim(each, shape, [*range(rank - 1 - len(shape_of(each)), rank - 3), *last])
+        for each, last in zip((x, y), rows_and_columns, strict=True)
+    )
     return e.subtract(first, second)
 
 

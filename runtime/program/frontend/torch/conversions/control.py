@@ -80,12 +80,15 @@ def cond(e: NodeEmitter, pred: Any, true_graph: Any, false_graph: Any, operands:
 
 @converts("switch")
 def switch(e: NodeEmitter, index: Any, graphs: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-    """The results of one of several graphs of the same operands; beyond them, of the last one."""
+    """The results of one of several graphs of the same operands: of the nearest one if the index has none."""
+    last = len(graphs) - 1
     if not isinstance(index, Value):
-        return e.run(graphs[index], operands)
+        return e.run(graphs[min(max(index, 0), last)], operands)
     types = _result_types(e, "a branch")
     branches = [_graph_region(e, graph, (), operands, "a branch") for graph in graphs]
-    return list(e.create("stablehlo.case", [e.convert(e.reshape(index, ()), I32)], types, branches))
+    bounds = [e.full(bound, (), I64) for bound in (0, last)]
+    number = e.one("stablehlo.clamp", [bounds[0], e.convert(e.reshape(index, ()), I64), bounds[1]], (), I64)
+    return list(e.create("stablehlo.case", [e.convert(number, I32)], types, branches))
 
 
 @converts("while_loop")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....ir import Value
-from ..emitter import F32, F64, I64, element_type, is_float, shape_of
+from ..emitter import F32, F64, I64, element_type, is_float, positive, shape_of
 from ..table import NodeEmitter, Operand, converts, unsupported
 
 _ZERO_POINTS: Final = {"torch.uint8": 128, "torch.quint8": 128}
@@ -70,7 +70,7 @@ def dequantize_per_tensor(
 
 def _along(e: NodeEmitter, x: Value, like: Value, axis: int) -> Value:
     """One value for each index of a dimension, broadcast to a shape."""
-    return e.broadcast_in_dim(x, shape_of(like), [axis])
+    return e.broadcast_in_dim(x, shape_of(like), [positive(axis, len(shape_of(like)))])
 
 
 @converts("quantized_decomposed.quantize_per_channel.default")
