@@ -175,12 +175,12 @@ cdef size_t _PAGE = 1 << 16
 cdef uint32_t _MIN_RUNS_KEPT = 3
 cdef const char *_CAPSULE = "mem_handler"
 
-# Precedes the data of an array: the requested bytes, whether the tag is part of a Block, and the number of the run in
-# which the block was taken last.
+# Precedes the data of an array: the requested bytes, the number of the run in which the block was taken last, and
+# whether the tag is part of a Block. That comes last, so that a write to the byte before the data is found.
 cdef struct Tag:
     size_t bytes
-    uint32_t is_large
     uint32_t run
+    uint32_t is_large
 
 # Precedes the data of a large array; as large as a cache line. A live block that is larger than its array is linked in
 # `_roomy` by `newer` and `older`; those of other live blocks are NULL.
@@ -455,7 +455,7 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
         _mark_taken(block, capacity)
         if block.tag.run != run:
             _used += block.capacity
-        block.tag = Tag(bytes, 1, run)
+        block.tag = Tag(bytes, run, 1)
     else:
         _used += capacity
     _live += capacity
@@ -471,7 +471,7 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
                 return NULL
         block.capacity = capacity
         block.newer = block.older = NULL
-        block.tag = Tag(bytes, 1, run)
+        block.tag = Tag(bytes, run, 1)
     return <char *>block + sizeof(Block)
 
 

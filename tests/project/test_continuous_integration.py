@@ -122,7 +122,6 @@ def test_a_part_that_hangs_is_ended(machine: Machine) -> None:
 
 HANGING = """
 import os
-from types import SimpleNamespace
 import pytest
 from tests import conftest
 
@@ -135,7 +134,7 @@ def test_that_hangs():
 if __name__ == "__main__":
     conftest.MAX_TEST_SECONDS = 3
     names = ("pytest_configure", "pytest_runtest_protocol")
-    hooks = SimpleNamespace(**{name: getattr(conftest, name) for name in names})
+    hooks = type("Hooks", (), {name: staticmethod(getattr(conftest, name)) for name in names})()
     pytest.main(["-p", "no:cacheprovider", "-p", "no:xdist", __file__], plugins=[hooks])
 """
 
