@@ -183,7 +183,7 @@ cdef struct Tag:
     uint32_t is_large
 
 # Precedes the data of a large array; as large as a cache line. A live block that is larger than its array is linked in
-# `_roomy` by `newer` and `older`; those of other live blocks are NULL.
+# `_partly_used` by `newer` and `older`; those of other live blocks are NULL.
 cdef struct Block:
     Block *newer
     Block *older
@@ -228,8 +228,8 @@ cdef size_t _runs = 0
 cdef uint32_t _run = 0
 cdef size_t _used = 0
 # The ends of the list of live blocks that are larger than their arrays: `newer` is the one that was taken first.
-cdef Block _roomy
-_roomy.newer = _roomy.older = &_roomy
+cdef Block _partly_used
+_partly_used.newer = _partly_used.older = &_partly_used
 
 
 cdef inline Tag *_tag(void *data) noexcept nogil:
@@ -409,17 +409,17 @@ cdef size_t _needed(Block *block) noexcept nogil:
 
 
 cdef void _mark_taken(Block *block, size_t capacity) noexcept nogil:
-    """Link a block that was idle in `_roomy` if it has more bytes than its new array's class. Needs the lock."""
+    """Link a block that was idle in `_partly_used` if it has more bytes than its new array's class. Needs the lock."""
     if block.capacity == capacity:
         block.newer = block.older = NULL
         return
-    block.newer, block.older = &_roomy, _roomy.older
+    block.newer, block.older = &_partly_used, _partly_used.older
     block.older.newer = block
-    _roomy.older = block
+    _partly_used.older = block
 
 
 cdef void _unmark(Block *block) noexcept nogil:
-    """Remove a block from `_roomy` if it is there. Needs the lock."""
+    """Remove a block from `_partly_used` if it is there. Needs the lock."""
     if block.newer != NULL:
         block.newer.older, block.older.newer = block.older, block.newer
         block.newer = block.older = NULL
@@ -431,11 +431,11 @@ cdef void _return_unused_ends() noexcept nogil:
     A result that the next call takes, and the caller then drops, has been freed by then: its block is used again as a
     whole.
     """
-    cdef Block *block = _roomy.newer
-    while block != &_roomy and _run - block.tag.run >= _MIN_RUNS_KEPT:
+    cdef Block *block = _partly_used.newer
+    while block != &_partly_used and _run - block.tag.run >= _MIN_RUNS_KEPT:
         _return_pages(<size_t>(block + 1) + block.tag.bytes + _guard_bytes, block)
         _unmark(block)
-        block = _roomy.newer
+        block = _partly_used.newer
 
 
 cdef void *_take_large(size_t bytes) noexcept nogil:

@@ -243,6 +243,11 @@ def view_of(template: Template) -> Op:
     return declaration(template.isolated())
 
 
+def sizes_text(sizes: Sequence[int]) -> str:
+    """Sizes as they stand in the variants of templates, such as ``2x3``."""
+    return "x".join(map(str, sizes)) or "scalar"
+
+
 def tensor(element_type: AnyElementType | str, *shape: int) -> TensorType:
     """A tensor type; a plain element type may be given by its name."""
     named = ELEMENT_TYPES[element_type] if isinstance(element_type, str) else element_type

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ....program.ir import Region
 from ....program.ops.collectives.replica_groups import ReplicaGroups
 from ....types import AnyElementType, FutureType, TokenType, Type
-from ..template import Template, applied, make, templates_of, tensor, whole_slice
+from ..template import Template, applied, make, sizes_text, templates_of, tensor, whole_slice
 
 _TOKEN: Final = TokenType()
 _SHAPES: Final = ((4, 6), (2, 0), (2, 2, 1, 2, 1, 2), (2, 3, 1), (2, 3, 1, 4), (2, 2, 3, 1, 2), (5,), ())
@@ -49,7 +49,7 @@ def _collective(
                 result[dimension] = result[dimension] * amount if grows else result[dimension] // amount
             yield make(
                 name,
-                f"{'x'.join(map(str, shape)) or 'scalar'}_among_{size}",
+                f"{sizes_text(shape)}_among_{size}",
                 [tensor(element_type, *shape)],
                 [tensor(element_type, *result)],
                 regions=regions,
@@ -187,7 +187,7 @@ def _async_start(element_type: AnyElementType) -> Iterator[Template]:
 
 
 def _slice_name(shape: tuple[int, ...]) -> str:
-    return "slice" if shape == (3,) else f"slice_{'x'.join(map(str, shape)) or 'scalar'}"
+    return "slice" if shape == (3,) else f"slice_{sizes_text(shape)}"
 
 
 @templates_of("stablehlo.async_done")

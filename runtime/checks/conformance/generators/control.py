@@ -22,7 +22,7 @@ from ....types import (
     TupleType,
     Type,
 )
-from ..template import Template, constant, make, region, templates_of, tensor
+from ..template import Template, constant, make, region, sizes_text, templates_of, tensor
 
 _WIDE = ((2, 1, 3), (2, 3, 1, 4), (2, 1, 3, 2, 2), (2, 3, 1, 2, 1, 2))
 """Shapes of ranks 3 to 6."""
@@ -46,7 +46,7 @@ def _if(element_type: AnyElementType) -> Iterator[Template]:
             types = [tensor(element_type, *shape), tensor("i32")]
             yield make(
                 "stablehlo.if",
-                f"{value}_{'x'.join(map(str, shape)) or 'scalar'}",
+                f"{value}_{sizes_text(shape)}",
                 [tensor("i1")],
                 types,
                 regions=[_branch(types, 1), _branch(types, 0)],
@@ -74,7 +74,7 @@ def _case(element_type: AnyElementType) -> Iterator[Template]:
         types = [tensor(element_type, *shape), tensor("i32")]
         yield make(
             "stablehlo.case",
-            f"of_{'x'.join(map(str, shape)) or 'scalar'}",
+            f"of_{sizes_text(shape)}",
             [tensor("i32")],
             types,
             regions=[_numbered(types, number) for number in range(2)],
@@ -112,7 +112,7 @@ def _while(element_type: AnyElementType) -> Iterator[Template]:
             type = tensor(element_type, *shape)
             yield make(
                 "stablehlo.while",
-                f"{count}_times_{'x'.join(map(str, shape)) or 'scalar'}",
+                f"{count}_times_{sizes_text(shape)}",
                 [counter, type],
                 [counter, type],
                 regions=loop(type, count),
@@ -194,7 +194,7 @@ def _composite(element_type: AnyElementType) -> Iterator[Template]:
         function = Function("decomposition", FunctionType([type], [type, type]), body, visibility="private")
         yield make(
             "stablehlo.composite",
-            "decomposed" if shape == (3,) else f"shape_{'x'.join(map(str, shape)) or 'scalar'}",
+            "decomposed" if shape == (3,) else f"shape_{sizes_text(shape)}",
             [type],
             [type, type],
             functions=[function],
@@ -226,7 +226,7 @@ def _custom_call(element_type: AnyElementType) -> Iterator[Template]:
         type = tensor(element_type, *shape)
         yield make(
             "stablehlo.custom_call",
-            f"shape_{'x'.join(map(str, shape)) or 'scalar'}",
+            f"shape_{sizes_text(shape)}",
             [type],
             [type],
             call_target_name="Sharding",
@@ -242,7 +242,7 @@ def _rng_bit_generator(element_type: AnyElementType) -> Iterator[Template]:
                 state = tensor("ui64", words)
                 yield make(
                     "stablehlo.rng_bit_generator",
-                    f"{algorithm}_{words}_words_{'x'.join(map(str, shape)) or 'scalar'}",
+                    f"{algorithm}_{words}_words_{sizes_text(shape)}",
                     [state],
                     [state, tensor(element_type, *shape)],
                     inputs={0: [3, 2**63 + 5, 17][:words]},

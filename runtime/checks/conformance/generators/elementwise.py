@@ -35,6 +35,7 @@ from ..template import (
     make,
     name_of,
     per_axis,
+    sizes_text,
     templates_of,
     tensor,
 )
@@ -61,7 +62,7 @@ def _elementwise(declaration: type[Elementwise], element_type: AnyElementType) -
     yield from _on_edges(declaration.name, count, element_type, result)
     for shape in SHAPES:
         operands = [tensor(element_type, *shape)] * count
-        yield make(declaration.name, f"shape_{_text(shape)}", operands, [tensor(result, *shape)])
+        yield make(declaration.name, f"shape_{sizes_text(shape)}", operands, [tensor(result, *shape)])
 
 
 def _on_edges(
@@ -117,17 +118,13 @@ def _broadcasting(declaration: type[BroadcastBinary], element_type: AnyElementTy
     yield from _on_edges(name, 2, element_type, result, **required)
     for lhs, rhs, shape in _BROADCASTS:
         operands = [tensor(element_type, *lhs), tensor(element_type, *rhs)]
-        variant = f"{_text(lhs)}_with_{_text(rhs)}"
+        variant = f"{sizes_text(lhs)}_with_{sizes_text(rhs)}"
         yield make(name, variant, operands, [tensor(result, *shape)], edges=True, **required)
     operands = [tensor(element_type, 2), tensor(element_type, 2, 3)]
     dimensions = (0,)
     yield make(
         name, "dimensions", operands, [tensor(result, 2, 3)], broadcast_dimensions=dimensions, **required
     )
-
-
-def _text(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
 
 
 @templates_of("stablehlo.compare")
@@ -149,7 +146,7 @@ def _compare(element_type: AnyElementType) -> Iterator[Template]:
         operands = [tensor(element_type, *shape)] * 2
         yield make(
             name,
-            f"shape_{_text(shape)}",
+            f"shape_{sizes_text(shape)}",
             operands,
             [tensor("i1", *shape)],
             comparison_direction=ComparisonDirection.GE,
@@ -173,7 +170,8 @@ def _broadcast_select(element_type: AnyElementType) -> Iterator[Template]:
     yield make(name, "broadcast", operands, [tensor(element_type, 2, 3)], edges=True)
     for lhs, rhs, shape in _BROADCASTS[4:]:
         operands = [tensor("i1", shape[-1]), tensor(element_type, *lhs), tensor(element_type, *rhs)]
-        yield make(name, f"broadcast_to_{_text(shape)}", operands, [tensor(element_type, *shape)], edges=True)
+        variant = f"broadcast_to_{sizes_text(shape)}"
+        yield make(name, variant, operands, [tensor(element_type, *shape)], edges=True)
 
 
 def _selections(name: str, element_type: AnyElementType) -> Iterator[Template]:
@@ -183,7 +181,7 @@ def _selections(name: str, element_type: AnyElementType) -> Iterator[Template]:
         yield make(name, f"scalar_{value}", [tensor("i1"), type, type], [type], inputs={0: value}, edges=True)
     for shape in SHAPES:
         sized = tensor(element_type, *shape)
-        yield make(name, f"shape_{_text(shape)}", [tensor("i1", *shape), sized, sized], [sized])
+        yield make(name, f"shape_{sizes_text(shape)}", [tensor("i1", *shape), sized, sized], [sized])
 
 
 @templates_of("stablehlo.clamp")
@@ -196,9 +194,9 @@ def _clamp(element_type: AnyElementType) -> Iterator[Template]:
         yield make(name, "edges", [type] * 3, [type], inputs=inputs, is_basic=True)
     for shape in SHAPES:
         sized, scalar = tensor(element_type, *shape), tensor(element_type)
-        yield make(name, f"shape_{_text(shape)}", [sized] * 3, [sized])
+        yield make(name, f"shape_{sizes_text(shape)}", [sized] * 3, [sized])
         bounds = {0: common_numbers(scalar, 0), 2: common_numbers(scalar, 0)}
-        yield make(name, f"scalars_{_text(shape)}", [scalar, sized, scalar], [sized], inputs=bounds)
+        yield make(name, f"scalars_{sizes_text(shape)}", [scalar, sized, scalar], [sized], inputs=bounds)
 
 
 @templates_of("stablehlo.convert")
@@ -211,7 +209,7 @@ def _convert(element_type: AnyElementType) -> Iterator[Template]:
             yield _renamed(template, f"to_{target.name}", is_basic=is_basic)
     for shape in SHAPES:
         type = tensor(element_type, *shape)
-        yield make("stablehlo.convert", f"shape_{_text(shape)}", [type], [tensor("f32", *shape)])
+        yield make("stablehlo.convert", f"shape_{sizes_text(shape)}", [type], [tensor("f32", *shape)])
 
 
 _STORAGES: Final = ("i4", "i16", "i32", "ui4", "ui8", "ui16", "ui32")
@@ -230,7 +228,7 @@ def _quantize(element_type: AnyElementType) -> Iterator[Template]:
         type = tensor(element_type, *shape)
         yield make(
             "stablehlo.uniform_quantize",
-            f"shape_{_text(shape)}",
+            f"shape_{sizes_text(shape)}",
             [type],
             [tensor(PER_TENSOR, *shape)],
             is_basic=shape == (7,),
@@ -261,7 +259,7 @@ def _dequantize(element_type: AnyElementType) -> Iterator[Template]:
         type = tensor(element_type, *shape)
         yield make(
             "stablehlo.uniform_dequantize",
-            f"shape_{_text(shape)}",
+            f"shape_{sizes_text(shape)}",
             [type],
             [tensor("f32", *shape)],
             is_basic=shape == (7,),
@@ -292,7 +290,8 @@ def _reduce_precision(element_type: AnyElementType) -> Iterator[Template]:
             variant = f"exponent_{exponent_bits}_mantissa_{mantissa_bits}"
             yield _renamed(template, variant, is_basic=exponent_bits in (8, 5))
     for shape in SHAPES:
-        type, variant = tensor(element_type, *shape), "empty" if shape == (0,) else f"shape_{_text(shape)}"
+        type = tensor(element_type, *shape)
+        variant = "empty" if shape == (0,) else f"shape_{sizes_text(shape)}"
         yield make("stablehlo.reduce_precision", variant, [type], [type], exponent_bits=5, mantissa_bits=10)
 
 
@@ -328,7 +327,7 @@ def _bitcast_convert(element_type: AnyElementType) -> Iterator[Template]:
     same = next(one for one in ELEMENT_TYPES.values() if one.width == width)
     for shape in SHAPES:
         types = [tensor(element_type, *shape)], [tensor(same, *shape)]
-        yield make("stablehlo.bitcast_convert", f"shape_{_text(shape)}", *types)
+        yield make("stablehlo.bitcast_convert", f"shape_{sizes_text(shape)}", *types)
 
 
 def _bitcasts_of_stored_values(element_type: QuantizedType) -> Iterator[Template]:
@@ -349,7 +348,7 @@ def _iota(element_type: AnyElementType) -> Iterator[Template]:
         for dimension in range(len(shape)):
             yield make(
                 "stablehlo.iota",
-                f"{_text(shape)}_dimension_{dimension}",
+                f"{sizes_text(shape)}_dimension_{dimension}",
                 [],
                 [tensor(element_type, *shape)],
                 iota_dimension=dimension,
@@ -371,7 +370,7 @@ def _constants(name: str, element_type: AnyElementType) -> Iterator[Template]:
     for shape in ((), (0,), (1,), (3, 5), (2, 1, 3), *SHAPES[-3:]):
         type = tensor(element_type, *shape)
         value = DenseElementsAttribute(type, common_numbers(type, 1))
-        yield make(name, _text(shape), [], [type], value=value)
+        yield make(name, sizes_text(shape), [], [type], value=value)
     if isinstance(element_type, ElementType):
         pool = edge_pool(element_type)
         type = TensorType((len(pool),), element_type)
@@ -387,4 +386,4 @@ def _constant_like(element_type: AnyElementType) -> Iterator[Template]:
     for shape in SHAPES:
         types = [tensor("f32", *shape)], [tensor(element_type, *shape)]
         is_basic = shape == (7,)
-        yield make("chlo.constant_like", f"shape_{_text(shape)}", *types, value=value, is_basic=is_basic)
+        yield make("chlo.constant_like", f"shape_{sizes_text(shape)}", *types, value=value, is_basic=is_basic)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ....program.ops.shape.slicing import padded_size
 from ....types import AnyElementType
-from ..template import Template, make, templates_of, tensor
+from ..template import Template, make, sizes_text, templates_of, tensor
 
 _WIDE: Final = (2, 3, 1, 2, 1, 2)
 """A shape of rank 6."""
@@ -34,7 +34,7 @@ def _reshape(element_type: AnyElementType) -> Iterator[Template]:
         (_FIVE, _FOUR),
     ):
         types = [tensor(element_type, *source)], [tensor(element_type, *target)]
-        variant = f"{_text(source)}_to_{_text(target)}"
+        variant = f"{sizes_text(source)}_to_{sizes_text(target)}"
         yield make("stablehlo.reshape", variant, *types, edges=True, is_basic=source == (6,))
 
 
@@ -58,7 +58,7 @@ def _broadcast_in_dim(element_type: AnyElementType) -> Iterator[Template]:
     ):
         yield make(
             "stablehlo.broadcast_in_dim",
-            f"{_text(source)}_to_{_text(target)}_at_{_text(dimensions)}",
+            f"{sizes_text(source)}_to_{sizes_text(target)}_at_{sizes_text(dimensions)}",
             [tensor(element_type, *source)],
             [tensor(element_type, *target)],
             broadcast_dimensions=dimensions,
@@ -86,7 +86,7 @@ def _broadcast(element_type: AnyElementType) -> Iterator[Template]:
     for source, sizes in _BROADCASTS:
         yield make(
             "stablehlo.broadcast",
-            f"{_text(source)}_sizes_{_text(sizes)}",
+            f"{sizes_text(source)}_sizes_{sizes_text(sizes)}",
             [tensor(element_type, *source)],
             [tensor(element_type, *sizes, *source)],
             broadcast_sizes=sizes,
@@ -111,7 +111,7 @@ def _concatenate(element_type: AnyElementType) -> Iterator[Template]:
     ):
         yield make(
             "stablehlo.concatenate",
-            f"{'_'.join(map(_text, shapes))}_dimension_{dimension}",
+            f"{'_'.join(map(sizes_text, shapes))}_dimension_{dimension}",
             [tensor(element_type, *shape) for shape in shapes],
             dimension=dimension,
             edges=True,
@@ -136,7 +136,7 @@ def _reverse(element_type: AnyElementType) -> Iterator[Template]:
     ):
         yield make(
             "stablehlo.reverse",
-            f"{_text(shape)}_dimensions_{_text(dimensions)}",
+            f"{sizes_text(shape)}_dimensions_{sizes_text(dimensions)}",
             [tensor(element_type, *shape)],
             dimensions=dimensions,
             edges=True,
@@ -162,7 +162,7 @@ def _transpose(element_type: AnyElementType) -> Iterator[Template]:
     for shape, permutation in cases:
         yield make(
             "stablehlo.transpose",
-            f"{_text(shape)}_permutation_{_text(permutation)}",
+            f"{sizes_text(shape)}_permutation_{sizes_text(permutation)}",
             [tensor(element_type, *shape)],
             [tensor(element_type, *[shape[d] for d in permutation])],
             permutation=tuple(permutation),
@@ -246,7 +246,3 @@ def _slice(element_type: AnyElementType) -> Iterator[Template]:
 def sliced_shape(start: Sequence[int], limit: Sequence[int], stride: Sequence[int]) -> list[int]:
     """The shape of a slice."""
     return [-((low - high) // step) for low, high, step in zip(start, limit, stride, strict=True)]
-
-
-def _text(numbers: Sequence[int]) -> str:
-    return "x".join(map(str, numbers)) or "scalar"

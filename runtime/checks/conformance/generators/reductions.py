@@ -21,7 +21,7 @@ from ....types import (
     ElementType,
     TensorType,
 )
-from ..template import Template, applied, compared, constant, make, region, templates_of, tensor
+from ..template import Template, applied, compared, constant, make, region, sizes_text, templates_of, tensor
 
 _FOUR: Final = (2, 3, 1, 4)
 _FIVE: Final = (2, 1, 3, 2, 2)
@@ -63,7 +63,7 @@ def _reduce(element_type: AnyElementType) -> Iterator[Template]:
             if name != "add" and shape not in ((3, 5), (0, 3)):
                 continue
             result = [size for d, size in enumerate(shape) if d not in dimensions]
-            text = f"{_text(shape)}_dimensions_{_text(dimensions)}"
+            text = f"{sizes_text(shape)}_dimensions_{sizes_text(dimensions)}"
             yield make(
                 "stablehlo.reduce",
                 f"{name}_{text}",
@@ -327,9 +327,10 @@ def _sort(element_type: AnyElementType) -> Iterator[Template]:
             for shape, dimension in (((9,), 0), ((3, 4), 0), ((3, 4), -1), ((0, 2), 0), ((1,), 0)):
                 if shape != (9,) and direction == "GT":
                     continue
+                order = direction if kind is None else f"{direction}_{kind}"
                 yield make(
                     "stablehlo.sort",
-                    f"{direction}{'' if kind is None else f'_{kind}'}_{_text(shape)}_dimension_{dimension}",
+                    f"{order}_{sizes_text(shape)}_dimension_{dimension}",
                     [tensor(element_type, *shape)],
                     [tensor(element_type, *shape)],
                     regions=[comparator],
@@ -374,7 +375,7 @@ def _map(element_type: AnyElementType) -> Iterator[Template]:
         for name in ("maximum", "add"):
             yield make(
                 "stablehlo.map",
-                f"{name}_{_text(shape)}",
+                f"{name}_{sizes_text(shape)}",
                 [type, type],
                 [type],
                 regions=[applied(f"stablehlo.{name}", scalar)],
@@ -391,7 +392,7 @@ def _top_k(element_type: AnyElementType) -> Iterator[Template]:
         results = [tensor(element_type, *shape[:-1], k), tensor("i32", *shape[:-1], k)]
         yield make(
             "chlo.top_k",
-            f"{_text(shape)}_k_{k}",
+            f"{sizes_text(shape)}_k_{k}",
             [tensor(element_type, *shape)],
             results,
             k=k,
@@ -414,7 +415,7 @@ def _scan(element_type: AnyElementType) -> Iterator[Template]:
             slice_type = tensor(element_type, *slice_shape)
             yield make(
                 "chlo.scan",
-                f"{_text(shape)}_dimension_{dimension}{'_reverse' * is_reverse}",
+                f"{sizes_text(shape)}_dimension_{dimension}{'_reverse' * is_reverse}",
                 [tensor(element_type, *shape), slice_type],
                 [tensor(element_type, *shape), slice_type],
                 regions=[_summing(slice_type)],
@@ -444,7 +445,3 @@ def _summing(type: TensorType) -> Region:
         return [total, total]
 
     return region([type, type], fill)
-
-
-def _text(numbers: Sequence[int]) -> str:
-    return "x".join(map(str, numbers)) or "scalar"

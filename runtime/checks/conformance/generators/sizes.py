@@ -8,7 +8,7 @@ from typing import Final
 
 from ....program.ops.shape.slicing import padded_size
 from ....types import AnyElementType
-from ..template import OperandSpec, Template, constant, make, templates_of, tensor
+from ..template import OperandSpec, Template, constant, make, sizes_text, templates_of, tensor
 from .movement import PADDINGS, SLICES, sliced_shape
 
 _SIZES: Final = tensor("i64", 3)
@@ -69,7 +69,7 @@ def _dynamic_broadcast_in_dim(element_type: AnyElementType) -> Iterator[Template
     ):
         yield make(
             "stablehlo.dynamic_broadcast_in_dim",
-            f"{'x'.join(map(str, source)) or 'scalar'}_to_{'x'.join(map(str, target)) or 'scalar'}",
+            f"{sizes_text(source)}_to_{sizes_text(target)}",
             [tensor(element_type, *source), constant(tensor("i64", len(target)), target)],
             [tensor(element_type, *target)],
             broadcast_dimensions=dimensions,

@@ -168,7 +168,7 @@ NOT_DONE = f"""%done = stablehlo.compare LE, %n, %none : ({N}, {N}) -> {FLAGS}
 
 
 @pytest.mark.parametrize(("name", "cond"), zip(KEEPING, (ANY_LIVE, NOT_DONE), strict=True))
-def test_ways_in_which_bodies_keep_ended_rows(name: str, cond: str) -> None:
+def test_bodies_that_keep_ended_rows(name: str, cond: str) -> None:
     text = program(cond=cond, kept=KEEPING[name])
     assert shards_of(text, 1) > 1
     check_bits(text)
