@@ -120,7 +120,8 @@ def test_loops_without_end_are_stopped(text: str, mode: str) -> None:
     start = time.perf_counter()
     with pytest.raises(ExecutionError, match=r"timeout = 0\.5 seconds"):
         executable(*inputs)
-    assert time.perf_counter() - start >= 0.5
+    # Load takes some seconds, a limit that nobody looks at takes for ever.
+    assert 0.5 <= time.perf_counter() - start < 30
     assert executable(*inputs[:-1], np.False_)
 
 
