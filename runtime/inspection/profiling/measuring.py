@@ -162,22 +162,21 @@ def _instructions(threads: int) -> Iterator[tuple[str, float]]:
     for element, size in (("bf16", 2), ("i8", 1)):
         if rates.has_dots(element):
             best[element] = max(best[element], vectors(element, 64) * 64 / size)
-        best[element] = max(best[element], _matrix_unit(element, threads))
+        best[element] = max(best[element], product_rate(element, threads))
     yield from [(f"multiply-adds {element}", best[element]) for element in MULTIPLIED]
     yield "instructions", vectors("i32", rates.vector_bytes()) * rates.vector_bytes()
 
 
-def _matrix_unit(element: str, threads: int) -> float:
-    """Multiply-adds a second of a product by the matrix unit; 0 without one."""
-    if low_precision_matmul.AMX not in low_precision_matmul.available():
-        return 0.0
+def product_rate(element: str, threads: int) -> float:
+    """Multiply-adds a second of a large product of bf16 or i8, by the matrix unit if there is one; 0 if no
+    instructions of this processor multiply such elements."""
     import ml_dtypes
 
-    shape = (_PRODUCT_SIZE, _PRODUCT_SIZE)
     dtype, result = (ml_dtypes.bfloat16, np.float32) if element == "bf16" else (np.int8, np.int32)
-    product = low_precision_matmul.Product(
-        shape, shape, dtype, dtype, result, threads, low_precision_matmul.AMX
-    )
+    if not low_precision_matmul.implementations(*(np.dtype(one).name for one in (dtype, dtype, result))):
+        return 0.0
+    shape = (1, _PRODUCT_SIZE, _PRODUCT_SIZE)
+    product = low_precision_matmul.Product(shape, shape, dtype, dtype, result, threads)
     ones = np.ones(shape, dtype)
     return _PRODUCT_SIZE**3 / best_seconds(lambda: _seconds(lambda: product(ones, ones)))
 

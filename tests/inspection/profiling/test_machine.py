@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from nimblehlo.inspection.profiling.machine import LEVELS, TRAFFIC, Machine
 from nimblehlo.inspection.profiling.measuring import thread_counts
 from nimblehlo.inspection.profiling.stored_machine import better
 from nimblehlo.inspection.profiling.work import ProgramWork
+from nimblehlo.kernels.matmul import low_precision_matmul
 from nimblehlo.program.ops.framework.costs import FunctionClass
 
 
@@ -179,3 +181,21 @@ print([name for name in sys.modules if "profiling" in name or "rates" in name])
 def test_a_machine_is_read_back_from_json() -> None:
     one = made_up()
     assert Machine.from_dict(json.loads(json.dumps(one.as_dict()))) == one
+
+
+NARROW_PRODUCTS = {"bf16": ("bfloat16", "bfloat16", "float32"), "i8": ("int8", "int8", "int32")}
+
+
+@pytest.mark.parametrize("element", NARROW_PRODUCTS)
+def test_products_of_narrow_elements_are_measured_where_instructions_multiply_them(element: str) -> None:
+    is_multiplied = bool(low_precision_matmul.implementations(*NARROW_PRODUCTS[element]))
+    assert (measuring.product_rate(element, 1) > 1e8) == is_multiplied
+
+
+@pytest.mark.parametrize("element", NARROW_PRODUCTS)
+def test_a_processor_without_instructions_for_a_product_has_no_rate(
+    element: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = SimpleNamespace(implementations=lambda *names: ())
+    monkeypatch.setattr(measuring, "low_precision_matmul", without)
+    assert measuring.product_rate(element, 1) == 0
