@@ -176,6 +176,8 @@ _FUNCTIONS_OF_C = {
     "llvm.fabs.f32": "fabsf",
     "llvm.sqrt.f32": "sqrtf",
     "llvm.copysign.f32": "copysignf",
+    # To even integers where there are two, in the rounding mode that everything is computed in.
+    "llvm.roundeven.f32": "rintf",
     # Its addend is read from memory where LLVM compiles it, and a constant in C.
     "fma": "FUSED_MULTIPLY_ADD",
 }
@@ -317,6 +319,8 @@ class Statements:
             return f"{_CASTS[instruction.type]}({bare(operands[0])})"
         if opname == "trunc" and instruction.type == BIT:
             return f"(int)({operands[0]} & 1)"
+        if opname == "fptosi":
+            return f"(uint32_t)(int32_t){operands[0]}"
         if opname in ("fpext", "fptrunc", "trunc"):
             return f"({_TYPES[instruction.type]}){operands[0]}"
         if opname == "select":

@@ -163,6 +163,11 @@ def has_scalef() -> bool:
     return has("avx512f")
 
 
+def has_slow_subnormals() -> bool:
+    """Whether an instruction takes hundreds of cycles where its result is subnormal or underflows."""
+    return platform.machine() in ("x86_64", "AMD64") and not _is_amd()
+
+
 def prefetch_distance_bytes() -> int:
     """The software prefetch distance of sequential reads, in bytes.
 

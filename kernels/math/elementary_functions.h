@@ -1333,11 +1333,14 @@ REAL_INLINE float fast_exponential(float x) {
     float v9 = FUSED_MULTIPLY_ADD_FLOATS(0.001374508603475988f, v7, 0.04166965186595917f);
     float v10 = FUSED_MULTIPLY_ADD_FLOATS(v8, v5, FUSED_MULTIPLY_ADD_FLOATS(v9, v7, 0.49999988079071045f));
     float v11 = FUSED_MULTIPLY_ADD_FLOATS(v5 * v5, v10, ((1.0f - v6) + v4) + (-v3 * 1.428606765330187e-06f));
-    uint32_t v12 = bits_of_float(v2) - bits_of_float(12582912.0f);
-    uint32_t v13 = (uint32_t)((int32_t)v12 >> 1);
-    float v14 = ((v11 + v6) * float_from_bits((v13 + UINT32_C(0x7f)) << 23)) * float_from_bits(((v12 - v13) +
+    float v12 = float_from_bits(bits_of_float(v2));
+    int v13 = v12 < 12582787.0f;
+    uint32_t v14 = bits_of_float(blend_floats(v13, v12 + 149.0f, v12)) - bits_of_float(12582912.0f);
+    uint32_t v15 = (uint32_t)((int32_t)v14 >> 1);
+    float v16 = ((v11 + v6) * float_from_bits((v15 + UINT32_C(0x7f)) << 23)) * float_from_bits(((v14 - v15) +
         UINT32_C(0x7f)) << 23);
-    return v14;
+    float v17 = float_from_bits((uint32_t)(int32_t)rintf(blend_floats(v13, v16, 0.0f)));
+    return blend_floats(v13, v17, v16);
 }
 
 /* exp(x) - 1 as 2 (2^(k - 1) (1 + p) - 1 / 2), which does not overflow before the last step; error 0.81. */
@@ -1586,30 +1589,34 @@ REAL_INLINE float fast_erfc(float x) {
     float v21 = FUSED_MULTIPLY_ADD_FLOATS(v19, v15, FUSED_MULTIPLY_ADD_FLOATS(v20, v18, 0.16666670143604279f));
     float v22 = FUSED_MULTIPLY_ADD_FLOATS(v16 * v15, v21, FUSED_MULTIPLY_ADD_FLOATS(v16, 0.5f, ((1.0f - v17) + v13) +
         v14));
-    uint32_t v23 = bits_of_float(v11) - bits_of_float(12582912.0f);
-    float v24 = (1.0f / (v8 + 1.5f)) - 0.265625f;
-    float v25 = v24 * v24;
-    float v26 = FUSED_MULTIPLY_ADD_FLOATS(16.49222755432129f, v25, -11.241355895996094f);
-    float v27 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v26, v25, 5.289355278015137f), v25,
+    float v23 = (1.0f / (v8 + 1.5f)) - 0.265625f;
+    float v24 = v23 * v23;
+    float v25 = FUSED_MULTIPLY_ADD_FLOATS(16.49222755432129f, v24, -11.241355895996094f);
+    float v26 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v25, v24, 5.289355278015137f), v24,
         -2.9830129146575928f);
-    float v28 = FUSED_MULTIPLY_ADD_FLOATS(8.511116027832031f, v25, -1.2897177934646606f);
-    float v29 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v28, v25, 0.026597263291478157f), v25,
+    float v27 = FUSED_MULTIPLY_ADD_FLOATS(8.511116027832031f, v24, -1.2897177934646606f);
+    float v28 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v27, v24, 0.026597263291478157f), v24,
         -1.4357744455337524f);
-    float v30 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v27, v25, 0.21660779416561127f), v24,
-        FUSED_MULTIPLY_ADD_FLOATS(v29, v25, 0.10911522805690765f));
-    float v31 = FUSED_MULTIPLY_ADD_FLOATS(v17, v30, FUSED_MULTIPLY_ADD_FLOATS(v22, v30, v22));
-    float v32 = v17 + v31;
-    float v33 = v8 * 1.7724539041519165f;
-    float v34 = v33 + 0.8125f;
-    float v35 = 1.0f / v34;
-    float v36 = v32 * v35;
-    float v37 = ((v33 - v34) + 0.8125f) + FUSED_MULTIPLY_ADD_FLOATS(v8, 1.7724539041519165f, -v33);
-    float v38 = FUSED_MULTIPLY_ADD_FLOATS(-v36, v34, v32) + FUSED_MULTIPLY_ADD_FLOATS(-v36, v37, (v17 - v32) + v31);
-    uint32_t v39 = (uint32_t)((int32_t)v23 >> 1);
-    float v40 = FUSED_MULTIPLY_ADD_FLOATS(v38, v35, v36) * float_from_bits((v39 + UINT32_C(0x7f)) << 23);
-    float v41 = v40 * float_from_bits(((v23 - v39) + UINT32_C(0x7f)) << 23);
-    float v42 = blend_floats(fabsf(x) < 0.7f, v2 + v6, blend_floats(x < 0.0f, 2.0f - v41, v41));
-    return v42;
+    float v29 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v26, v24, 0.21660779416561127f), v23,
+        FUSED_MULTIPLY_ADD_FLOATS(v28, v24, 0.10911522805690765f));
+    float v30 = FUSED_MULTIPLY_ADD_FLOATS(v17, v29, FUSED_MULTIPLY_ADD_FLOATS(v22, v29, v22));
+    float v31 = v17 + v30;
+    float v32 = v8 * 1.7724539041519165f;
+    float v33 = v32 + 0.8125f;
+    float v34 = 1.0f / v33;
+    float v35 = v31 * v34;
+    float v36 = ((v32 - v33) + 0.8125f) + FUSED_MULTIPLY_ADD_FLOATS(v8, 1.7724539041519165f, -v32);
+    float v37 = FUSED_MULTIPLY_ADD_FLOATS(-v35, v33, v31) + FUSED_MULTIPLY_ADD_FLOATS(-v35, v36, (v17 - v31) + v30);
+    float v38 = float_from_bits(bits_of_float(v11));
+    int v39 = v38 < 12582787.0f;
+    uint32_t v40 = bits_of_float(blend_floats(v39, v38 + 149.0f, v38)) - bits_of_float(12582912.0f);
+    uint32_t v41 = (uint32_t)((int32_t)v40 >> 1);
+    float v42 = FUSED_MULTIPLY_ADD_FLOATS(v37, v34, v35) * float_from_bits((v41 + UINT32_C(0x7f)) << 23);
+    float v43 = v42 * float_from_bits(((v40 - v41) + UINT32_C(0x7f)) << 23);
+    float v44 = float_from_bits((uint32_t)(int32_t)rintf(blend_floats(v39, v43, 0.0f)));
+    float v45 = blend_floats(v39, v44, v43);
+    float v46 = blend_floats(fabsf(x) < 0.7f, v2 + v6, blend_floats(x < 0.0f, 2.0f - v45, v45));
+    return v46;
 }
 
 /* The inverse of the error function; error 0.8: x times a function of w = -log(1 - x^2), which is nearly linear in

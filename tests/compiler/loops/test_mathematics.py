@@ -146,6 +146,32 @@ def test_short_exponentials_without_an_instruction_that_scales(name, monkeypatch
     check(name, type, np.arange(1 << 16, dtype=np.uint16).view(type.dtype))
 
 
+@pytest.mark.parametrize("has_instruction", [False, True])
+@pytest.mark.parametrize("has_slow_subnormals", [False, True])
+def test_products_with_powers_of_two_are_rounded_once(has_instruction, has_slow_subnormals, monkeypatch):
+    if has_instruction and not reals.has_scalef():
+        pytest.skip("this processor has no instruction that scales")
+    monkeypatch.setattr(reals, "has_scalef", lambda: has_instruction)
+    monkeypatch.setattr(reals, "has_slow_subnormals", lambda: has_slow_subnormals)
+
+    def code(builder, *elements):
+        x, k = (reals.Real(builder, number) for (number,) in elements)
+        return (reals.scaled(x, (k + k.layout.magic).bits()).value,)
+
+    exponents = np.arange(-160, 131)
+    random = np.random.default_rng(3).uniform(0.5, 2, 997)
+    ties = 1 + np.exp2(-np.arange(1, 24.0))  # halves of the smallest number among others
+    x = np.concatenate([random, ties, 2 - np.exp2(-np.arange(1, 24.0)), [0.5, 1.0, 1 / 64]])
+    x, k = (part.ravel() for part in np.meshgrid(x.astype(np.float32), exponents.astype(np.float32)))
+    got = looped(code, [F32, F32], F32)(x, k)
+    with np.errstate(all="ignore"):
+        want = np.ldexp(x, k.astype(np.int32))
+    assert same_bits(got, want)
+    with np.errstate(invalid="ignore"):
+        not_a_number = looped(code, [F32, F32], F32)(*np.full((2, 4), [np.nan, -np.nan] * 2, np.float32))
+    assert np.isnan(not_a_number).all()
+
+
 @pytest.mark.parametrize("steps", [16, 1024])
 def test_powers_of_the_table_are_rounded_once(steps):
     with localcontext(prec=60):

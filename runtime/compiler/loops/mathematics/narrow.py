@@ -20,25 +20,23 @@ _LEAST_NORMAL, _RAISED = 2.0**-126, 24
 
 
 def _reduced(x: Real) -> tuple[Real, ir.Value]:
-    """exp(r) - 1 and the integer k, where x = r + k * log(2) and |r| <= log(2) / 2."""
+    """exp(r) - 1 and the integer k, shifted, where x = r + k * log(2) and |r| <= log(2) / 2."""
     k, shifted = rounded_to_integer(x, _in_single(1 / math.log(2)))
     high, low = NARROW_LOG_OF_2
     r = (-k).fma(low, (-k).fma(high, x))
-    builder = x.builder
-    exponent = builder.sub(shifted, x.like(x.layout.magic).bits())
-    return (r * r).fma(polynomial(r, NARROW_EXP), r), exponent
+    return (r * r).fma(polynomial(r, NARROW_EXP), r), shifted
 
 
 def exp(x: Real) -> Real:
     """exp(x), subnormal where it has to be."""
-    p, exponent = _reduced(x.within(-110.0, 90.0))
-    return scaled(p + 1.0, exponent)
+    p, shifted = _reduced(x.within(-110.0, 90.0))
+    return scaled(p + 1.0, shifted)
 
 
 def _half_expm1(x: Real) -> Real:
     """(exp(x) - 1) / 2."""
-    p, exponent = _reduced(x)
-    half = power_of_two(x, x.builder.sub(exponent, integer(exponent.type, 1)))
+    p, shifted = _reduced(x)
+    half = power_of_two(x, x.builder.sub(shifted, integer(shifted.type, 1)))
     return half.fma(p, half - 0.5)
 
 

@@ -8,12 +8,12 @@ and into functions of their own, which `tools/c_functions.py` prints as C
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from ....kernels.launch.processor import has_fast_memory_operands, has_scalef
+from ....kernels.launch.processor import has_fast_memory_operands, has_scalef, has_slow_subnormals
 from ..llvm import vector_variants
 from ..llvm.values import F32, F64, I32, I64, call, floating, integer
 from ..llvm.vector_variants import ENTRIES, entry
@@ -262,24 +262,55 @@ def times_power(x: Real, exponent: ir.Value) -> Real:
     return x.from_bits(builder.add(x.bits(), builder.shl(exponent, integer(layout.bits, layout.mantissa))))
 
 
-def scaled(x: Real, exponent: ir.Value) -> Real:
-    """x * 2^exponent, rounded once, for normal x and an integer of at most twice the range of exponents.
+def scaled(x: Real, shifted: ir.Value) -> Real:
+    """x * 2^k, rounded once.
 
-    Where no instruction does it x is multiplied by two factors, without rounding by the first of them.
+    Args:
+        x: positive and below 2, so that its product with 2^-80 is normal; or NaN.
+        shifted: what `rounded_to_integer` gave for k, an integer between -160 and 130; NaN where
+            x is.
     """
-    builder = x.builder
-    if has_scalef():
-        types = [x.value.type, exponent.type]
-        function = builder.module.declare_intrinsic("llvm.ldexp", types, ir.FunctionType(types[0], types))
-        return Real(builder, builder.call(function, [x.value, exponent]))
-    return scaled_by_factors(x, exponent)
+    return _scaled_by_rounding(x, shifted, _scaled) if has_slow_subnormals() else _scaled(x, shifted)
 
 
-def scaled_by_factors(x: Real, exponent: ir.Value) -> Real:
-    """`scaled` without the instruction."""
-    builder = x.builder
+def scaled_by_factors(x: Real, shifted: ir.Value) -> Real:
+    """`scaled` on every processor: by two factors, without rounding by the first of them."""
+    return _scaled_by_rounding(x, shifted, _product_of_factors)
+
+
+def _scaled(x: Real, shifted: ir.Value) -> Real:
+    """`scaled` by the instruction for it, if there is one."""
+    if not has_scalef():
+        return _product_of_factors(x, shifted)
+    builder, exponent = x.builder, _signed_exponent(x, shifted)
+    types = [x.value.type, exponent.type]
+    function = builder.module.declare_intrinsic("llvm.ldexp", types, ir.FunctionType(types[0], types))
+    return Real(builder, builder.call(function, [x.value, exponent]))
+
+
+def _product_of_factors(x: Real, shifted: ir.Value) -> Real:
+    builder, exponent = x.builder, _signed_exponent(x, shifted)
     half = builder.ashr(exponent, integer(exponent.type, 1))
     return x * power_of_two(x, half) * power_of_two(x, builder.sub(exponent, half))
+
+
+def _signed_exponent(x: Real, shifted: ir.Value) -> ir.Value:
+    """The integer whose lowest bits `rounded_to_integer` gave."""
+    return x.builder.sub(shifted, x.like(x.layout.magic).bits())
+
+
+def _scaled_by_rounding(x: Real, shifted: ir.Value, scale: Callable[[Real, ir.Value], Real]) -> Real:
+    """`scaled` without an instruction whose result is subnormal, or underflows to zero.
+
+    The bits of a subnormal number, and of the least normal ones, are the multiple of the smallest number that
+    it is.
+    """
+    builder, (bits, mantissa, bias, _) = x.builder, x.layout
+    k = x.from_bits(shifted)
+    is_small = k.compare("<", x.layout.magic - (bias - 2))
+    value = scale(x, where(is_small, k + float(bias + mantissa - 1), k).bits())
+    multiple = where(is_small, value, 0.0).rint()
+    return where(is_small, x.from_bits(builder.fptosi(multiple.value, bits)), value)
 
 
 def power_of_two(x: Real, exponent: ir.Value) -> Real:

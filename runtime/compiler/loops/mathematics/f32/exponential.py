@@ -52,28 +52,23 @@ def _reduced(x: Real, center: float = 0.0) -> tuple[Real, Real, Real, ir.Value]:
     return t, -k * low, (-k).fma(low, t), shifted
 
 
-def _signed_exponent(x: Real, shifted: ir.Value) -> ir.Value:
-    """The integer whose lowest bits `rounded_to_integer` gave."""
-    return x.builder.sub(shifted, x.like(x.layout.magic).bits())
-
-
 def exp(x: Real, scale: Callable[[Real, ir.Value], Real] = scaled) -> Real:
     """exp(x); error 0.80. The sum of 1 and t is exact, as a sum of two."""
     t, rest, r, shifted = _reduced(x.within(_MIN_EXPONENT, _MAX_EXPONENT))
     high, low = exact_sum_ordered(1.0, t)
     value = (r * r).fma(polynomial(r, FAST_EXP), low + rest) + high
-    return scale(value, _signed_exponent(x, shifted))
+    return scale(value, shifted)
 
 
 def exp_of_sum(x: Real, x_low: Real) -> tuple[Real, Real, ir.Value]:
-    """exp(x + x_low) = (high + low) * 2^k, with a small x_low; the third is k."""
+    """exp(x + x_low) = (high + low) * 2^k, with a small x_low; the third is k, shifted."""
     t, rest, _, shifted = _reduced(x, _EXPM1_SHIFT)
     rest = rest + x_low
     r = t + rest
     z = r * r
     high, low = exact_sum_ordered(1.0, t)
     p = (z * r).fma(polynomial(r, FAST_EXPM1), z.fma(0.5, low + rest))
-    return high, p, _signed_exponent(x, shifted)
+    return high, p, shifted
 
 
 def expm1(x: Real) -> Real:
