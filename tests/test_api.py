@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import gc
+import pickle
 import threading
 import tracemalloc
 from pathlib import Path
@@ -17,6 +18,7 @@ import nimblehlo
 from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
 from nimblehlo.compiler.lru_cache import LRUCache
 from nimblehlo.execution import program
+from nimblehlo.types import element_type_of
 from tests.support.threads import on_threads
 
 ADD = """
@@ -115,6 +117,19 @@ def test_a_call_of_arrays_ignores_numpys_errors_and_takes_any_strides(options: O
     for wrong in [(a,), (a, a[:2])]:
         with pytest.raises(ExecutionError):
             call(*wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, bool, np.complex64, ml_dtypes.bfloat16])
+def test_unpickled_arrays_fit_as_they_are(dtype: type) -> None:
+    type_ = f"tensor<3x{element_type_of(np.dtype(dtype)).name}>"
+    executable = nimblehlo.compile(f"func.func @main(%a: {type_}) -> {type_} {{ return %a : {type_} }}")
+    a = np.zeros(3, dtype)
+    unpickled = pickle.loads(pickle.dumps(a))
+    assert (unpickled.dtype is a.dtype) == (a.dtype.isbuiltin != 1)  # NumPy's own types are copied
+    assert executable.fits((a,)) and executable.fits((unpickled,))
+    assert not executable.fits((a.view(np.int8),))
+    swapped = a.astype(a.dtype.newbyteorder())
+    assert executable.fits((swapped,)) == (a.itemsize == 1)
 
 
 def test_calls_of_large_programs_run_within_their_memory() -> None:

@@ -252,9 +252,10 @@ cdef class ProgramCall:
             raise ExecutionError(f"no memory for the results: {error}") from error
 
 
-# What an input has to be. `dtype` is NULL if it is no tensor.
+# What an input has to be. `dtype` is NULL if it is no tensor. Arrays that were unpickled have a dtype of their own.
 cdef struct ExpectedArray:
     PyObject *dtype
+    int type_number
     int rank
     cnp.npy_intp *sizes
 
@@ -286,9 +287,11 @@ cdef class DirectCall:
             raise MemoryError
         for index in range(len(dtypes)):
             if shapes[index] is None:
-                self.expected[index] = ExpectedArray(NULL, 0, sizes)
+                self.expected[index] = ExpectedArray(NULL, -1, 0, sizes)
                 continue
-            self.expected[index] = ExpectedArray(<PyObject *>dtypes[index], len(shapes[index]), sizes)
+            self.expected[index] = ExpectedArray(
+                <PyObject *>dtypes[index], (<cnp.dtype>dtypes[index]).type_num, len(shapes[index]), sizes
+            )
             for axis in range(self.expected[index].rank):
                 sizes[axis] = shapes[index][axis]
             sizes += self.expected[index].rank
@@ -325,7 +328,9 @@ cdef class DirectCall:
             if type(<object>value) is not cnp.ndarray:
                 return False
             array = <cnp.ndarray>value
-            if <PyObject *>cnp.PyArray_DESCR(array) != expected[index].dtype:
+            if <PyObject *>cnp.PyArray_DESCR(array) != expected[index].dtype and not (
+                cnp.PyArray_TYPE(array) == expected[index].type_number and cnp.PyArray_ISNOTSWAPPED(array)
+            ):
                 return False
             if cnp.PyArray_NDIM(array) != expected[index].rank:
                 return False
