@@ -38,8 +38,8 @@ _MIN_UNBATCHED_MULTIPLICATIONS: Final = 1 << 18
 """Minimum multiplications of a product of float matrices on threads; the reference computes smaller
 products."""
 _MIN_BATCH: Final = 4
-_MAX_CONSTANTS: Final = 256
-"""Maximum number of constants of which copies are kept for one operation of an outlined function."""
+_MAX_CONSTANT_BYTES: Final = 1 << 30
+"""Maximum bytes of the constants of which copies are kept for one operation of an outlined function."""
 _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 """Minimum output features of a group for which the matrix unit convolves integers."""
 
@@ -186,10 +186,12 @@ def _by_constant(view: Contraction | Convolution, make: Callable[[], Runnable]) 
     def run(lhs: Array, rhs: Array) -> Array:
         entry = functions.get(id(rhs))
         if entry is None:
-            if len(functions) >= _MAX_CONSTANTS:
-                functions.clear()
-            # The reference keeps the id from being given to another array.
-            entry = functions[id(rhs)] = rhs, make()
+            entry = rhs, make()
+            # Calls take turns, so that a copy which is dropped for another one would be made at each call.
+            kept_bytes = sum([constant.nbytes for constant, _ in functions.values()])
+            if kept_bytes + rhs.nbytes <= _MAX_CONSTANT_BYTES:
+                # The reference keeps the id from being given to another array.
+                functions[id(rhs)] = entry
         result: Array = entry[1](lhs, rhs)
         return result
 

@@ -164,10 +164,13 @@ def test_constants_and_broadcasts_are_outlined() -> None:
     assert {"constant", "broadcast_in_dim"} <= set(names(callee))
 
 
-@pytest.mark.parametrize("most", [2, 256])
-def test_each_call_packs_its_own_constant(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers share their steps; the weights that they are called with are constants."""
-    monkeypatch.setattr(contraction_kernels, "_MAX_CONSTANTS", most)
+@pytest.mark.parametrize(("kept", "packed"), [(2, 6 + 4 + 4), (6, 6)])
+def test_each_call_packs_its_own_constant(
+    kept: int, packed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers share their steps; the weights that they are called with are constants. What cannot be kept is
+    packed at each call."""
+    monkeypatch.setattr(contraction_kernels, "_MAX_CONSTANT_BYTES", kept * 256 * 256 * 4)
     rows, weights = "tensor<16x256xf32>", "tensor<256x256xf32>"
     lines = [f"%w{n} = stablehlo.constant dense<{(n + 1) * 1e-3:e}> : {weights}" for n in range(6)]
     x = "%x"
@@ -199,8 +202,7 @@ def test_each_call_packs_its_own_constant(most: int, monkeypatch: pytest.MonkeyP
     expected = nimblehlo.execute(text, [operand], options=Options(reference=True))
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     assert all(same_bits(executable(operand)[0], expected[0]) for _ in range(3))
-    # Where no more are kept, each call of a layer packs its constant again.
-    assert len(made) == 6 if most > 6 else len(made) > 6
+    assert len(made) == packed
 
 
 def test_an_argument_is_constant_if_it_is_in_all_calls() -> None:
