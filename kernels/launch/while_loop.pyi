@@ -11,6 +11,8 @@ class LoopShards:
         threads: int | None,
     ) -> None: ...
 
+def workspaces_of(shards: int, threads: int | None) -> int: ...
+
 class NativeWhile:
     def __init__(
         self,

@@ -3,7 +3,8 @@
 
 The code is `int64 loop(void **state, void **captured, int64 max_iterations)`: it updates the carried values in place,
 and returns 1 while iterations are left, otherwise 0. The pointer after the captured values is its workspace. It runs
-the whole loop, or one shard of it.
+the whole loop, or one shard of it. Shards that run one after the other share a workspace, so that there are as many as
+threads: nothing stays there between two runs of the code.
 
 Code of a whole loop gets the address of a `Monitor` after its workspace. It calls the monitor's function now and then
 in inner loops that may run long, and returns 2 at once if that does not return 0, or if an operation that it calls
@@ -13,20 +14,47 @@ in inner loops that may run long, and returns 2 at once if that does not return 
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int64_t
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
 
 from time import perf_counter
 
+from . import threads as _threads
 from .native import run_in_order
 
 cnp.import_array()
 
 include "aligned_memory.pxi"
+include "unique_reference.pxi"
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    enum { SHARES_WORKSPACES = 1 };
+    /* The number of a workspace that no other thread uses: there are as many as threads. */
+    static int64_t take_workspace(uint8_t *are_taken, int64_t count) {
+        for (int64_t number = 0;; number = (number + 1) % count)
+            if (!__atomic_test_and_set(&are_taken[number], __ATOMIC_ACQUIRE)) return number;
+    }
+    static void return_workspace(uint8_t *is_taken) { __atomic_clear(is_taken, __ATOMIC_RELEASE); }
+    #else
+    enum { SHARES_WORKSPACES = 0 };
+    static int64_t take_workspace(uint8_t *are_taken, int64_t count) { (void)are_taken; (void)count; return 0; }
+    static void return_workspace(uint8_t *is_taken) { (void)is_taken; }
+    #endif
+    """
+    enum:
+        SHARES_WORKSPACES
+    int64_t take_workspace(uint8_t *are_taken, int64_t count) noexcept nogil
+    void return_workspace(uint8_t *is_taken) noexcept nogil
 
 ctypedef int64_t (*Loop)(void **, void **, int64_t) noexcept nogil
 
 cdef enum:
     MAX_POINTERS = 64
+    # The task pool has no more threads.
+    MAX_SHARED_WORKSPACES = 256
 
 cdef int64_t _MAX_ITERATIONS = <int64_t>1 << 40
 
@@ -50,20 +78,53 @@ cdef int64_t check_inner_loop(Monitor *monitor, int64_t iterations) noexcept nog
             return 1
 
 
-# The pointers of a shard: carried values, captured values, first row, workspace.
+# The pointers of a shard: carried values, captured values, first row, workspace. Where shards share workspaces, these
+# lie one after the other at `workspaces`; otherwise that is NULL.
 cdef struct LoopRun:
     Loop function
     void **pointers
     int64_t carried, pointers_per_shard, iterations, is_unfinished
+    char *workspaces
+    int64_t workspace_bytes, workspace_count
+    uint8_t[MAX_SHARED_WORKSPACES] are_taken
 
 
 cdef void run_shard(int64_t shard, void *closure) noexcept nogil:
     """Run some iterations of one shard, or those until it ends."""
     cdef LoopRun *loop_run = <LoopRun *>closure
     cdef void **state = loop_run.pointers + shard * loop_run.pointers_per_shard
-    cdef int64_t is_unfinished = loop_run.function(state, state + loop_run.carried, loop_run.iterations)
+    cdef int64_t is_unfinished, number = 0
+    if loop_run.workspaces != NULL:
+        number = take_workspace(loop_run.are_taken, loop_run.workspace_count)
+        state[loop_run.pointers_per_shard - 1] = loop_run.workspaces + number * loop_run.workspace_bytes
+    is_unfinished = loop_run.function(state, state + loop_run.carried, loop_run.iterations)
+    if loop_run.workspaces != NULL:
+        return_workspace(&loop_run.are_taken[number])
     if is_unfinished:
         loop_run.is_unfinished = is_unfinished
+
+
+def workspaces_of(int64_t shards, threads):
+    """How many workspaces the shards of a loop need.
+
+    Args:
+        shards: how many there are.
+        threads: maximum number of threads; None: all.
+    """
+    cdef int64_t count = min(shards, <int64_t>_threads.chosen_threads(threads))
+    return count if SHARES_WORKSPACES and count <= MAX_SHARED_WORKSPACES else shards
+
+
+cdef bint is_owned(cnp.ndarray array):
+    """Whether only the caller's variable refers to an array and its memory."""
+    cdef PyObject *base = cnp.PyArray_BASE(array)
+    if not is_uniquely_referenced(<PyObject *>array) or not cnp.PyArray_ISCARRAY(array):
+        return False
+    if base == NULL:
+        return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
+    if not is_uniquely_referenced(base) or type(<object>base) is not cnp.ndarray:
+        return False
+    return cnp.PyArray_CHKFLAGS(<cnp.ndarray>base, cnp.NPY_ARRAY_OWNDATA)
 
 
 cdef class LoopShards:
@@ -121,20 +182,24 @@ cdef class NativeWhile:
         """Return the final values of the loop, a tuple.
 
         Args:
-            values: the initial values.
+            values: the initial values. A list loses them: arrays to which nothing else refers are overwritten.
             captured: the captured values.
             count_iterations: called with the number of iterations after each run but the last.
             out: None, or for each carried value None or its array, C-contiguous, where that may be overwritten.
         """
         cdef Py_ssize_t carried = len(values), count = carried + len(captured), index
         cdef int64_t shards = 1 if self.shards is None else self.shards.count
-        cdef AlignedMemory workspace = AlignedMemory(shards * self.workspace_bytes) if self.workspace_bytes else None
+        cdef int64_t workspaces = 1 if self.shards is None else workspaces_of(shards, self.shards.threads)
+        cdef AlignedMemory workspace = AlignedMemory(workspaces * self.workspace_bytes) if self.workspace_bytes else None
         cdef void *fixed[MAX_POINTERS]
         cdef void **pointers = fixed
-        cdef LoopRun loop_run = LoopRun(self.function, NULL, carried, count + 2, 0, 0)
+        cdef LoopRun loop_run
         cdef list state = [], temporaries = [], errors = []
         cdef Monitor monitor = Monitor(check_inner_loop, <void *>count_iterations, <void *>errors)
         cdef cnp.ndarray array
+        cdef bint are_left = type(values) is list
+        memset(&loop_run, 0, sizeof(LoopRun))
+        loop_run.function, loop_run.carried, loop_run.pointers_per_shard = self.function, carried, count + 2
         if len(self.is_invariant) != carried:
             raise ValueError(f"carries {len(self.is_invariant)} values, but got {carried}")
         if shards * loop_run.pointers_per_shard > MAX_POINTERS:
@@ -144,8 +209,10 @@ cdef class NativeWhile:
         try:
             for index in range(carried):
                 array = <cnp.ndarray?>values[index]
+                if are_left:
+                    (<list>values)[index] = None
                 if not self.is_invariant[index]:
-                    if out is None or out[index] is None:
+                    if (out is None or out[index] is None) and not (are_left and is_owned(array)):
                         array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
                 elif not cnp.PyArray_ISCARRAY_RO(array):
                     array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
@@ -161,6 +228,9 @@ cdef class NativeWhile:
             pointers[count + 1] = &monitor
             if self.shards is not None:
                 self.fill_shard_pointers(pointers, state, count, temporaries)
+                if workspaces < shards and workspace is not None:
+                    loop_run.workspaces, loop_run.workspace_bytes = workspace.memory, self.workspace_bytes
+                    loop_run.workspace_count = workspaces
             loop_run.pointers = pointers
             self.run(&loop_run, count_iterations)
             if errors:

@@ -1,6 +1,6 @@
 # The arrays that a run may overwrite. The executor includes this file and has `cnp`, `PyObject` and `Py_INCREF`.
 
-include "unique_reference.pxi"
+include "launch/unique_reference.pxi"
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(

@@ -23,7 +23,7 @@ cnp.import_array()
 cdef Py_ssize_t MIN_CHECKED_BYTES = _MIN_CHECKED_BYTES
 
 include "launch/vectorcall.pxi"
-include "unique_reference.pxi"
+include "launch/unique_reference.pxi"
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject *const *arguments, size_t count, PyObject *names)

@@ -248,5 +248,5 @@ cdef void _drop(object capsule) noexcept:
         _delete(<VersionedTensor *> PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
 
 
-include "unique_reference.pxi"
+include "launch/unique_reference.pxi"
 include "dlpack_exchange.pxi"

@@ -289,6 +289,12 @@ cdef class BoundRegion:
     def __call__(self, *arguments):
         return tuple(self.runner.run_values(list(arguments + self.captures), self.limits, NULL))
 
+    def advance(self, list values):
+        """The results for arguments in a list, as a list. The region may overwrite arrays to which only the list, which
+        is emptied, refers."""
+        values.extend(self.captures)
+        return self.runner.run_values(values, self.limits, NULL)
+
     def count_steps(self, steps):
         """Count steps that the operation of the region runs itself, under the limits of the run."""
         if self.limits is not None:

@@ -608,3 +608,15 @@ def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
     expected = cost_model.INNER_LOOP_WAIT_FACTOR * native_loops.blocking_wait_seconds(inner.view)
     assert inner.blocking_wait == inner.seconds_left == expected
     assert inner.background_start > 5 * outer.background_start
+
+
+def test_steps_before_native_code_update_the_arrays_of_a_loop() -> None:
+    """An iteration by the plan takes the arrays of the one before, not copies: a run needs one array."""
+    type = "tensor<64x1000xf32>"
+    body = f"""%row = stablehlo.constant dense<2.0> : tensor<1x1000xf32>
+      %y = stablehlo.dynamic_update_slice %x, %row, %i, %zero
+        : ({type}, tensor<1x1000xf32>, tensor<i32>, tensor<i32>) -> {type}"""
+    text = counted(20, body, {"x": ("x0", type)}, "%y")
+    x = np.ones((64, 1000), np.float32)
+    (result,) = nimblehlo.compile(text, options=Options(max_bytes=int(1.5 * x.nbytes)))(x)
+    assert np.array_equal(result, np.concatenate([np.full((20, 1000), 2, np.float32), x[20:]]))

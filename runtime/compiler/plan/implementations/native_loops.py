@@ -374,8 +374,9 @@ class NativeLoop(ProfiledLoop):
         optimize_quick_code()
         return native
 
-    def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
+    def _run_plans(self, operands: Sequence[Any], cond: Any, body: Any) -> tuple[list[Any], bool]:
         """Iterate by the regions' plans while `seconds_left`; the values, and whether the loop has ended."""
+        values = list(operands)
         # Compiling slows the iterations down, which gain little where what they launch is the same code.
         factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR if self.loop.launches else 1.0
         start_while_running = factor * self.background_start
@@ -386,7 +387,7 @@ class NativeLoop(ProfiledLoop):
             while not finished and perf_counter() - start < budget:
                 finished = not cond(*values)[0]
                 if not finished:
-                    values = body(*values)
+                    values = body.advance(values)
             seconds = perf_counter() - start
             self.seconds_left -= seconds
             self.profile.seconds += seconds
@@ -402,11 +403,12 @@ class NativeLoop(ProfiledLoop):
 
     @functools.cached_property
     def scratch_bytes(self) -> int:
+        from ....kernels.launch.while_loop import workspaces_of
         from ...loops import while_function
 
         loop = self.loop
-        workspaces = loop.count * while_function.workspace_bytes(loop.operation, loop.captured)
-        return workspaces + (loop.count - 1) * self._copied_bytes()
+        workspace = while_function.workspace_bytes(loop.operation, loop.captured)
+        return workspaces_of(loop.count, self.threads) * workspace + (loop.count - 1) * self._copied_bytes()
 
     def _copied_bytes(self) -> int:
         """Bytes of the carried values of which each shard but the first has its own copy."""

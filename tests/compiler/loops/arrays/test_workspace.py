@@ -248,6 +248,26 @@ def test_arrays_replace_those_that_are_dead(size: int) -> None:
     assert np.array_equal(result, expected)
 
 
+def test_native_code_takes_the_arrays_of_a_list() -> None:
+    """Those to which nothing else refers are updated where they are; others are copied."""
+    body = f"%r = stablehlo.reverse %v, dims = [0] : {ARRAY}\n%s = stablehlo.add %r, %w : {ARRAY}"
+    text = LOOP.format(body=body, handed_on="%s, %r").replace("tensor<64xf32>", "tensor<5000xf32>")
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    (step,) = [
+        one for one in executable._static_program.plan.steps if isinstance(one.implementation, NativeLoop)
+    ]
+    assert len(step.implementation.loop.captured) == 1  # the number of iterations
+    first, second = np.random.default_rng(0).standard_normal((2, 5000), np.float32)
+    expected = executable(np.int32(5), first, second)
+    values = [np.array(0, np.int32), first.copy(), second]
+    address, kept = values[1].ctypes.data, second.copy()
+    captured = [np.array(5, np.int32)]
+    _, *results = step.implementation.prepare()(values, captured, lambda count: None)
+    assert values == [None, None, None] and results[0].ctypes.data == address
+    assert all(map(np.array_equal, results, expected))
+    assert np.array_equal(second, kept)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_random_loops(seed: int) -> None:
     text, inputs = random_loop(seed)

@@ -9,6 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.compiler.loops import while_function
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.kernels.launch import threads
 from tests.compiler.loops.test_while_function import loop_to_compile_of
@@ -142,6 +143,21 @@ def test_shards_end_with_their_rows(name: str) -> None:
 def test_the_number_of_shards_is_limited(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_loops, "_MAX_ENDING_SHARDS", most)
     assert shards_of(program(), 1) == (2 if most == 3 else most)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_shards_of_a_thread_share_a_workspace(count: int) -> None:
+    text = program(BODIES["rows times a matrix"])
+    executable = nimblehlo.compile(text, options=Options(compile="eager", threads=count))
+    (native,) = [
+        one.implementation
+        for one in executable._static_program.plan.steps
+        if isinstance(one.implementation, native_loops.NativeLoop)
+    ]
+    loop = native.loop
+    workspace = while_function.workspace_bytes(loop.operation, loop.captured)
+    assert loop.count > 2 and workspace > 0
+    assert native.scratch_bytes == count * workspace + (loop.count - 1) * native._copied_bytes()
 
 
 def test_shards_that_take_several_runs_end_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:

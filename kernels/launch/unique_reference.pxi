@@ -1,4 +1,5 @@
-# Whether nothing else refers to an object. The executor, `boundary` and `dlpack` include this file and have `PyObject`.
+# Whether nothing else refers to an object. The executor, `boundary`, `dlpack` and `while_loop` include this file and
+# have `PyObject`.
 #
 # All callers ask for the object of a C list, of a variable in C, or of an array's base, which owns the one reference.
 # So references that CPython 3.14 only borrows, from a local variable to its stack, are never the ones that are missing
