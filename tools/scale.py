@@ -1,6 +1,7 @@
 """Write docs/scale.md: the messages and bytes of training steps on a thousand processes.
 
-    python tools/scale.py
+    python tools/scale.py                       writes the document
+    python tools/scale.py --ranks 1000 10000    only prints what so many ranks send in an `all_reduce`
 
 Runs the programs on grids of that size in this process, with a transport that counts
 (`tools.collective_traffic`), at a small width, and scales the bytes up to the widths that the document names.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +48,9 @@ REAL_WIDTH = 8192
 
 LAYERS = 2
 """Layers of the models that are run; each has the same traffic."""
+
+REDUCED_BYTES = 1 << 20
+"""Bytes of the operand of the `all_reduce` that is counted for many ranks."""
 
 
 class CountedExecutable(GridExecutable):
@@ -166,7 +170,7 @@ def table(traffic: Counter[Traffic], layers: int, scale: int) -> list[str]:
     return rows
 
 
-def halving_table(counts: tuple[int, ...], size: int) -> list[str]:
+def halving_table(counts: Sequence[int], size: int) -> list[str]:
     """For each number of ranks what they send of `size` bytes, counted rank by rank."""
     rows = [
         "| ranks | messages, median | at most | depth | bytes sent, mean | at most | directly |",
@@ -236,8 +240,13 @@ programs on 16 ranks in both ways.
 
 
 def main() -> None:
-    """Run the programs, and write the document."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    """Run the programs and write the document, or print what each of some ranks sends."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--ranks", nargs="+", type=int, help="print the table for these numbers of ranks")
+    options = parser.parse_args()
+    if options.ranks:
+        print("\n".join(halving_table(options.ranks, REDUCED_BYTES)))
+        return
     everyone, rows, columns = 1000, 32, 32
     first = count(data_parallel(everyone), Grid(everyone))
     second = count(sharded(rows, columns), Grid(rows, columns))
@@ -256,7 +265,7 @@ def main() -> None:
         columns=columns,
         first="\n".join(table(first, LAYERS, scale)),
         second="\n".join(table(shards, LAYERS, scale)),
-        many="\n".join(halving_table((17, 32, 100, 1000, 1024, 10_000), 1 << 20)),
+        many="\n".join(halving_table((17, 32, 100, 1000, 1024, 10_000), REDUCED_BYTES)),
         limit=MAX_DIRECT_RANKS,
         fan_out=FAN_OUT,
     )
