@@ -25,6 +25,8 @@ html_theme = "furo"
 html_title = f"NimbleHLO {nimblehlo.__version__}"
 # Pages are readable without a network: no fonts, scripts or pictures come from elsewhere.
 html_theme_options = {"navigation_with_keys": True}
+# Of the modules only one has a heading of its own.
+html_domain_indices = False
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
 autodoc_typehints = "none"

@@ -30,7 +30,7 @@ _STYLE: Final = """<style>
 .nimblehlo th, .nimblehlo td { text-align: left; padding: .1em .7em .1em 0; white-space: nowrap;
   background: none; border-bottom: 1px solid color-mix(in srgb, currentcolor 20%, transparent);
   vertical-align: top; }
-.nimblehlo td.wraps { white-space: normal; min-width: 11em; overflow-wrap: anywhere; }
+.nimblehlo td.wraps { white-space: normal; min-width: 14em; overflow-wrap: break-word; }
 .nimblehlo .right { text-align: right; }
 .nimblehlo .bad { color: color-mix(in srgb, #d93025 70%, currentcolor); font-weight: 600; }
 .nimblehlo .good { color: color-mix(in srgb, #1e8e3e 70%, currentcolor); }

@@ -185,7 +185,7 @@ def test_files_that_documents_name_exist() -> None:
     folders = ("benchmarks", "docs", "examples", "kernels", "runtime", "tests", "tools")
     files = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*.*"))]
     names = ["/" + path.relative_to(ROOT).as_posix() for path in files]
-    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
     missing = [
         f"{document.name}: {name}"
         for document in documents

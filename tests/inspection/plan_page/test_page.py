@@ -131,6 +131,7 @@ def test_a_step_is_selected_in_all_parts(tmp_path: Path) -> None:
     shown = figures["script"]
     assert shown["rows"] == 1 and shown["matches"].startswith("1 step")
     assert "Step 0: nimblehlo.step_fusion" in shown["details"] and "Steps inside" in shown["details"]
+    assert "tiered: starts without compiled code, and goes on with native code" in shown["details"]
     assert "one step for row_fusion" in shown["details"] and "% of the bound" in shown["details"]
     assert any("stablehlo.reduce" in line for line in shown["marked"])
     assert shown["boxes"] == 5 and shown["hash"] == "#step=0"
