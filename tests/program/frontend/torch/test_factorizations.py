@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from nimblehlo.errors import UnsupportedError
+from nimblehlo.program.frontend.torch.conversions import factorizations
 from nimblehlo.types import Array
 from tests.program.frontend.torch.calling import converted
 
@@ -147,3 +150,11 @@ def test_types_that_lapack_lacks_are_told() -> None:
     x = np.eye(2, dtype=np.float16)
     with pytest.raises(UnsupportedError, match="LAPACK has no routine for f16"):
         converted("aten.linalg_qr.default", [x], [x, x])
+
+
+def test_pytorch_is_asked_for_its_factors_once_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factorizations, "_transposes_matrices", lambda: True)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert not factorizations._solve_transposes()
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    assert factorizations._solve_transposes()

@@ -39,6 +39,14 @@ def test_one_scale_for_a_tensor(overload: str) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+def test_a_scale_of_zero_is_refused() -> None:
+    integers = quantized(X, 1, 0)
+    with pytest.raises(UnsupportedError, match="scale of 0"):
+        converted(
+            "quantized_decomposed.quantize_per_tensor.default", [X, 0.0, 0, *RANGE, "torch.int8"], [integers]
+        )
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("type", [np.float32, np.float64])
 def test_a_scale_for_each_channel(axis: int, type: Any) -> None:
@@ -93,6 +101,15 @@ def test_training_sees_rounded_values_and_which_are_in_range() -> None:
         arguments = [X, *tensors, np.array([enabled]), *RANGE]
         for actual, each in zip(converted(name, arguments, results), results, strict=True):
             np.testing.assert_array_equal(actual, each)
+
+
+def test_training_sees_nan_as_the_lowest_value_and_out_of_range() -> None:
+    x = np.float32([np.nan, np.inf, -np.inf, 1])
+    arguments = [x, 0.5, 2, *RANGE]
+    expected = [np.float32([-5, 2.5, -5, 1]), np.array([False, False, False, True])]
+    name = "aten.fake_quantize_per_tensor_affine_cachemask.default"
+    for actual, each in zip(converted(name, arguments, expected), expected, strict=True):
+        np.testing.assert_array_equal(actual, each)
 
 
 def test_training_with_a_scale_for_each_channel() -> None:

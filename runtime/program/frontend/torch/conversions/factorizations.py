@@ -183,19 +183,22 @@ def _is_stored_by_rows(e: NodeEmitter, x: Value) -> bool:
     return e.is_contiguous and not is_complex(element_type(x))
 
 
-@functools.cache
 def _solve_transposes() -> bool:
     """Whether PyTorch solves with the factors of the transposed matrix where LAPACK takes that as it is.
 
-    PyTorch 2.9 does, 2.13 and 2.14 do not; the graph of the gradients relies on what the version does.
+    PyTorch 2.9 does, 2.13 and later do not; the graph of the gradients relies on what the version does.
     """
-    if "torch" not in sys.modules:
-        return False
+    return "torch" in sys.modules and _transposes_matrices()
+
+
+@functools.cache
+def _transposes_matrices() -> bool:
+    """What PyTorch does with a triangular matrix, whatever its defaults for new tensors are."""
     import torch
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     with unset_fake_temporarily(), torch.no_grad():
-        upper = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
+        upper = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float32, device="cpu")
         factors = torch.ops.aten._linalg_solve_ex.default(upper, upper)[1]
         return bool(factors[1, 0] != 0)
 

@@ -29,6 +29,8 @@ def _scalar(e: NodeEmitter, operand: Operand, like: Value) -> Value:
 def _inverse(e: NodeEmitter, scale: Operand) -> Operand:
     """1 / scale, in double precision."""
     if not isinstance(scale, Value):
+        if not scale:
+            raise unsupported("divides by a scale of 0, as PyTorch refuses to")
         return 1 / scale
     wide = e.convert(e.reshape(scale, ()), F64)
     return e.divide(e.like(wide, 1), wide)
@@ -168,7 +170,9 @@ def _fake_quantized(
     rounded = e.unary("stablehlo.round_nearest_even", e.multiply(x, e.divide(e.like(x, 1), scale)))
     steps = e.add(rounded, zero_point)
     low, high = e.like(x, quant_min), e.like(x, quant_max)
-    bounded = e.binary("stablehlo.minimum", e.binary("stablehlo.maximum", steps, low), high)
+    # PyTorch clamps by functions for which NaN is no number.
+    numbers = e.select(e.is_nan(steps), low, steps)
+    bounded = e.binary("stablehlo.minimum", e.binary("stablehlo.maximum", numbers, low), high)
     within = e.both(e.compare("GE", steps, low), e.compare("LE", steps, high))
     return [e.convert(e.multiply(e.subtract(bounded, zero_point), scale), e.element), within]
 
