@@ -36,7 +36,7 @@ from nimblehlo.errors import NimbleError
 from tests.program.frontend.torch.drawn_numbers import SameNumbers
 from tests.program.frontend.torch.judging import Judge, largest_error, relative_error
 from tests.program.frontend.torch.library_models import MODELS, Inputs
-from tests.program.frontend.torch.timing import OTHERS, OWN, agreement, cells, times_of
+from tests.program.frontend.torch.timing import OTHERS, OWN, agreement, cells, surroundings, times_of
 from tools.marked_text import replace_marked
 
 LEARNING_RATE: Final = 0.01
@@ -178,7 +178,8 @@ def table(outcomes: Sequence[Mapping[str, Any]]) -> str:
         row += [f"{each['training']:.1e}", f"{each['pytorch']:.1e}", *cells(times.get("training", {}))]
         rows.append(f"| {' | '.join(row)} |")
     all_times = [times for each in outcomes for times in each.get("times", {}).values()]
-    after = [textwrap.fill(agreement(all_times), 120), ""] if all_times else []
+    where = [each["surroundings"] for each in outcomes if "surroundings" in each]
+    after = [textwrap.fill(agreement(all_times, where), 120), ""] if all_times else []
     return "\n".join(["", *rows, "", *after, ""])
 
 
@@ -224,7 +225,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "passed" not in outcome:
                 outcome |= outcome_of(name, chosen.steps, chosen.judged)
             if unmeasured:
-                outcome |= {"times": times_of(*model_of(name), chosen.beside)}
+                times = times_of(*model_of(name), chosen.beside)
+                outcome |= {"times": times, "surroundings": surroundings()}
         except (NimbleError, RuntimeError) as error:
             outcome = {"model": name, "passed": False, "error": f"{type(error).__name__}: {error}"}
         outcomes[name] = outcome

@@ -63,7 +63,9 @@ def test_times_are_told_as_ratios() -> None:
     assert timing.cells(times) == ["1.5 ms", "0.50", ""]
     assert timing.cells({**times, "inductor": {}}) == ["1.5 ms", "0.50", "fails"]
     assert timing.cells({}) == ["", "", ""]
-    told = timing.agreement([times, {**times, "inductor": {"shortest": 1.0, "median": 1.2}}])
+    both = [times, {**times, "inductor": {"shortest": 1.0, "median": 1.2}}]
+    told = timing.agreement(both, ["PyTorch 2.15", "PyTorch 2.15"])
+    assert told.startswith("Times are of PyTorch 2.15. ")
     assert "1.00 to 1.20 times" in told
     assert "1 of 3 within a tenth" in told
 

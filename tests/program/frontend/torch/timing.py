@@ -6,11 +6,12 @@ import gc
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
+from nimblehlo.inspection.profiling.machine import processor_name
 from tests.program.frontend.torch.library_models import Inputs
 
 OWN: Final = "nimblehlo"
@@ -106,6 +107,11 @@ def times_of(model: Any, inputs: Inputs, others: Sequence[str]) -> dict[str, Tim
     }
 
 
+def surroundings() -> str:
+    """What the times of a process depend on apart from this project, in words."""
+    return f"PyTorch {torch.__version__.partition('+')[0]} on one thread of {processor_name()}"
+
+
 def cells(times: Times) -> list[str]:
     """This runtime's shortest time, and its ratio to the others'; nothing where nothing was measured."""
     if not times:
@@ -128,11 +134,17 @@ def _changes(times: Times) -> Iterator[float]:
             yield median / shortest
 
 
-def agreement(all_times: Sequence[Times]) -> str:
-    """How far ratios of medians are from ratios of the shortest times, in words."""
+def agreement(all_times: Sequence[Times], where: Iterable[str]) -> str:
+    """Where times were measured, and how far ratios of medians are from those of the shortest times.
+
+    Args:
+        all_times: the times of each model and kind.
+        where: the `surroundings` of each model's.
+    """
     changes = [change for times in all_times for change in _changes(times)]
     near = sum(0.9 <= change <= 1.1 for change in changes)
     return (
-        f"Ratios of medians are {min(changes):.2f} to {max(changes):.2f} times those of the shortest times "
-        f"in the table; {near} of {len(changes)} within a tenth."
+        f"Times are of {', and of '.join(sorted(set(where)))}. Ratios of medians are {min(changes):.2f} to "
+        f"{max(changes):.2f} times those of the shortest times in the table; {near} of {len(changes)} within "
+        f"a tenth."
     )
