@@ -98,6 +98,10 @@ BASELINE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP
 MIN_QUICK_OPERATIONS = 100
 """Minimum operations of a loop whose code LLVM optimizes while it is used. For 100 LLVM takes some 0.1 s, a
 tenth of that without optimization (Zen 4)."""
+MIN_QUICK_ARRAYS = 25
+"""Minimum arrays that an iteration of such a loop computes. The operations on an array are a loop each, which
+LLVM unrolls and vectorizes: for the 50 of a CTC loss it takes 0.47 s, without optimization 0.06 s (Sapphire
+Rapids)."""
 QUICK_FRACTION = 0.25
 """The time to generate LLVM IR, and code without optimization, as a fraction of the compile time. By
 processor time on Zen 5 it is 0.22 (40 fusions of a spline flow, a chess engine's loop), 0.27 (a loop of Hex)
@@ -207,14 +211,14 @@ def seconds_of_operations(block: Block) -> float:
     return max(seconds, _ARITHMETIC_SECONDS)
 
 
-def per_operation_seconds(seconds: float, operations: int) -> float:
-    """The seconds of an operation's share in compiling a loop: of optimized code, or of quick code for many.
+def is_quick_at_first(operations: int, arrays: int) -> bool:
+    """Whether LLVM optimizes the code of a loop while it is used.
 
     Args:
-        seconds: to compile and optimize, for each operation.
         operations: of the loop.
+        arrays: that an iteration computes.
     """
-    return seconds * QUICK_FRACTION if operations >= MIN_QUICK_OPERATIONS else seconds
+    return operations >= MIN_QUICK_OPERATIONS or arrays >= MIN_QUICK_ARRAYS
 
 
 def compiler_load_seconds() -> float:

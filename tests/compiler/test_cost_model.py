@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nimblehlo
-from nimblehlo.compiler.cost_model import (
-    MIN_QUICK_OPERATIONS,
-    QUICK_FRACTION,
-    estimate,
-    per_operation_seconds,
-)
+from nimblehlo.compiler.cost_model import estimate
 
 UNARY = """
 func.func @main(%x: tensor<{size}x{type}>) -> tensor<{size}x{result}> {{
@@ -66,8 +61,3 @@ def test_gathers_of_whole_rows_cost_less_for_each_element() -> None:
         baseline_seconds(gather.format(rows=(1 << 20) // columns, columns=columns)) for columns in (64, 1)
     )
     assert 3 * rows < elements
-
-
-def test_code_that_is_quick_at_first_is_expected_sooner() -> None:
-    assert per_operation_seconds(2.0, MIN_QUICK_OPERATIONS - 1) == 2.0
-    assert per_operation_seconds(2.0, MIN_QUICK_OPERATIONS) == 2.0 * QUICK_FRACTION < 1.0

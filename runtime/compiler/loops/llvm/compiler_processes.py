@@ -57,6 +57,11 @@ class Compilation:
         self._process = process
         self._code: bytes | None = None
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether its answer has not been read, and may come."""
+        return not self.has_ended and self._process.is_usable
+
     def end(self, code: bytes | None) -> None:
         """Note the machine code; None if there is none."""
         self._code = code
@@ -236,12 +241,16 @@ class CompilerProcesses:
             self._has_failed = True
         return bool(self)
 
-    @property
-    def wants_more(self) -> bool:
-        """Whether a process should get another text now."""
+    def read_available(self) -> None:
+        """Read the answers that are there."""
         for process in self._processes:
             process.read_available()
         self._remove_failed()
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether a process should get another text now."""
+        self.read_available()
         return any(process.waiting_bytes() < _WAITING_BYTES for process in self._processes)
 
     def submit(self, text: str, fast_compile: bool) -> Compilation | None:

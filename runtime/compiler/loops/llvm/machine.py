@@ -98,6 +98,12 @@ def optimize_ahead(key: str) -> None:
     _machine().optimize_ahead(key)
 
 
+def is_there(key: str) -> bool:
+    """Whether no other process compiles the code of a key, or its answer has been read."""
+    compilation = _machine().ahead.get(key)
+    return compilation is None or not compilation.is_pending
+
+
 def optimize(key: str) -> None:
     """Put optimized code in the place of quick code."""
     _machine().optimize(key)
@@ -131,6 +137,7 @@ class _Machine(CodeGenerator):
     """This process's compiler and the code that it has loaded.
 
     Attributes:
+        in_work: for each key, what the thread holds that compiles or loads its code.
         ahead: the compilations of other processes, by key, until they are loaded.
         quick: the loaded quick code, by key, until it is optimized.
         new_quick: the keys of those that `take_quick` has not returned.
@@ -141,6 +148,7 @@ class _Machine(CodeGenerator):
         library_pages.release()
         self.compiler = self.llvm.create_lljit_compiler(self.target_machine, use_jit_link=USES_JIT_LINK)
         self.loaded: dict[tuple[str, str], int] = {}
+        self.in_work: dict[str, threading.RLock] = {}
         self.keys: set[str] = set()
         self.libraries: list[Any] = []
         self.ahead: dict[str, Compilation] = {}
@@ -173,23 +181,42 @@ class _Machine(CodeGenerator):
         loaded = [self.loaded.get((key, name)) for name in names]
         if None not in loaded:
             return [address for address in loaded if address is not None]
-        code = self.code_compiled_ahead(key)
-        with _lock:
+        # Other threads compile other code meanwhile.
+        with self.in_work.setdefault(key, threading.RLock()):
             if any((key, name) not in self.loaded for name in names):
-                require_address_space()
-                code = code or self.cached_code(key)
-                if code is None and quickly:
-                    addresses = self.load_quickly(key, names, build, fast_compile, symbols)
-                else:
-                    code = code or self.compiled_code(key, build(), fast_compile)
-                    addresses = self.load(code, names, symbols)
+                addresses = self.loaded_addresses(key, names, build, fast_compile, symbols, quickly)
                 for name, address in zip(names, addresses, strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
-                self.release_pages()
+        return [self.loaded[key, name] for name in names]
+
+    def loaded_addresses(
+        self,
+        key: str,
+        names: Sequence[str],
+        build: Build,
+        fast_compile: bool,
+        symbols: Mapping[str, int],
+        quickly: bool,
+    ) -> Sequence[int]:
+        """Load code, and return the addresses of its functions; the arguments are those of `addresses`."""
+        code = self.code_compiled_ahead(key) or self.cached_code(key)
+        quick_code = self.cached_code(key, quick=True) if code is None and quickly else None
+        text = functools.cache(build)
+        if code is None and quick_code is None:
+            # LLVM may compile the text of another thread meanwhile.
+            text()
+        with _lock:
+            require_address_space()
+            if code is None and quickly:
+                addresses = self.load_quickly(key, names, text, quick_code, fast_compile, symbols)
+            else:
+                code = code or self.compiled_code(key, text(), fast_compile)
+                addresses = self.load(code, names, symbols)
+            self.release_pages()
             # It may have been submitted while this thread compiled.
             self.ahead.pop(key, None)
-            return [self.loaded[key, name] for name in names]
+        return addresses
 
     def release_pages(self) -> None:
         """Return the pages of LLVM's library, except where one module is loaded right after another."""
@@ -220,18 +247,25 @@ class _Machine(CodeGenerator):
         return code
 
     def load_quickly(
-        self, key: str, names: Sequence[str], build: Build, fast_compile: bool, symbols: Mapping[str, int]
+        self,
+        key: str,
+        names: Sequence[str],
+        text: Build,
+        code: bytes | None,
+        fast_compile: bool,
+        symbols: Mapping[str, int],
     ) -> Sequence[int]:
         """Load quick code, which is generated if it is not on disk; returns the addresses of its functions.
 
-        The code on disk is that of a process which ended before it had optimized it.
+        Args:
+            text: returns the text that the code is optimized from.
+            code: that on disk, of a process which ended before it had optimized it; None: there is none.
         """
-        path, text = self.path(key, quick=True), functools.cache(build)
-        code = read_entry(path) if path else None
         size = len(text() if code is None else code)
         if code is None:
             with span("compile", f"quick code {key}"):
                 code = self.compile_quickly(text(), names)
+            path = self.path(key, quick=True)
             if path:
                 write_entry(path, code)
         loaded = self.load(code, [*names, *map(target_symbol, names)], symbols)
@@ -276,9 +310,9 @@ class _Machine(CodeGenerator):
             del self.quick[key]
             self.release_pages()
 
-    def cached_code(self, key: str) -> bytes | None:
-        """The machine code on the disk; None if there is none."""
-        path = self.path(key)
+    def cached_code(self, key: str, quick: bool = False) -> bytes | None:
+        """The machine code on the disk, or quick code; None if there is none."""
+        path = self.path(key, quick)
         return read_entry(path) if path else None
 
     def compiled_code(self, key: str, text: str, fast_compile: bool) -> bytes:
@@ -342,10 +376,21 @@ def _folder(target: str) -> str | None:
 
 
 _lock = threading.RLock()
+_machines: list[_Machine] = []
+
+
+def _after_fork_in_child() -> None:
+    """Forget what the threads are doing that the child does not have."""
+    for machine in _machines:
+        machine.in_work.clear()
+    _lock.release()
+
+
 if hasattr(os, "register_at_fork"):
     # A child must find neither this lock nor LLVM's own held by a thread that it does not have.
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-_machines: list[_Machine] = []
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child
+    )
 
 
 def _machine() -> _Machine:

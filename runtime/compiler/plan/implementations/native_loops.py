@@ -276,15 +276,20 @@ def _compile_seconds(view: While, launches: int, quickly: bool = False) -> float
     Args:
         quickly: whether quick code will do.
     """
-    operations = [operation for region in view.operation.regions for operation in region.walk()]
-    result_types = [value.type for operation in operations for value in operation.results]
+    operations, arrays = _counts(view.operation)
+    seconds = cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays
+    seconds += cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH * launches
+    if quickly and cost_model.is_quick_at_first(operations, arrays):
+        seconds *= cost_model.QUICK_FRACTION
+    return cost_model.LOOP_COMPILE_SECONDS + seconds
+
+
+def _counts(operation: Operation) -> tuple[int, int]:
+    """The number of operations in the regions of a `while`, and of the arrays that they compute."""
+    operations = [inner for region in operation.regions for inner in region.walk()]
+    result_types = [value.type for inner in operations for value in inner.results]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
-    each = cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY
-    each_launch = cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH
-    if quickly:
-        each = cost_model.per_operation_seconds(each, len(operations))
-        each_launch = cost_model.per_operation_seconds(each_launch, len(operations))
-    return cost_model.LOOP_COMPILE_SECONDS + each * arrays + each_launch * launches
+    return len(operations), arrays
 
 
 class NativeLoop(ProfiledLoop):
@@ -452,9 +457,7 @@ class NativeLoop(ProfiledLoop):
     @functools.cached_property
     def _is_quick(self) -> bool:
         """Whether LLVM optimizes the code while it is used."""
-        from ...loops.while_function import operations_within
-
-        return operations_within(self.loop.operation) >= cost_model.MIN_QUICK_OPERATIONS
+        return cost_model.is_quick_at_first(*_counts(self.loop.operation))
 
     def compile_ahead(self) -> None:
         from ...loops.arrays import launched_operations

@@ -33,6 +33,11 @@ _IDLE_SECONDS, _MAIN_THREAD_CHECK_SECONDS = 1.0, 0.05
 """Seconds for which processes that have nothing to compile stay; and between two looks whether the main
 thread has ended, which waits for this one."""
 
+_POLL_SECONDS, _MAX_POLLING_SECONDS = 2e-3, 10.0
+"""Seconds between two looks whether a process has compiled what the jobs that wait load: the thread does not
+wait for one answer, as other answers, and jobs that need none, may come first. And after which it does wait,
+for a process that may have been stopped."""
+
 _ROUNDING_SECONDS = 5e-7
 """Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
 be too small by a rounding error."""
@@ -48,12 +53,13 @@ class Job:
         has_priority: whether it precedes the jobs that take seconds.
         ahead: has another process compile what the action then loads; None: no other process can.
         seconds: that the action is expected to take, if it has `ahead`.
+        is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
 
     Attributes:
         is_ahead: whether another process compiles what the action loads.
     """
 
-    __slots__ = ("action", "ahead", "ended", "has_priority", "is_ahead", "seconds")
+    __slots__ = ("action", "ahead", "ended", "has_priority", "is_ahead", "is_there", "seconds")
 
     def __init__(
         self,
@@ -61,11 +67,13 @@ class Job:
         has_priority: bool,
         ahead: Callable[[], object] | None = None,
         seconds: float = 0.0,
+        is_there: Callable[[], bool] | None = None,
     ) -> None:
         self.action = action
         self.has_priority = has_priority
         self.ahead = ahead
         self.seconds = seconds
+        self.is_there = is_there
         self.is_ahead = self.ended = False
 
     def run(self) -> None:
@@ -128,13 +136,43 @@ class Background:
     def finish(self, job: Job) -> None:
         """Wait for a job; the caller runs it if the thread has not begun it."""
         with self.changed:
-            if job in self.waiting:
-                self.waiting.remove(job)
-                self.run_by_callers[job] = threading.get_ident()
-            else:
+            if job not in self.waiting:
                 while not job.ended:
                     self.changed.wait()
                 return
+            self._take(job)
+        self._run_for_caller(job)
+
+    def wait_for(self, jobs: Sequence[Job]) -> None:
+        """Wait for jobs that the thread or other callers run, unless the thread is held.
+
+        The caller runs those that wait, beside the thread: one makes a text while LLVM compiles another.
+        """
+        while (job := self._taken_by_caller(jobs)) is not None:
+            self._run_for_caller(job)
+        with self.changed:
+            while not all(job.ended for job in jobs) and (self.running is not None or not self.holds):
+                if self.thread is None and self.run_by_callers.keys().isdisjoint(jobs):
+                    # The thread ends with the main thread, and leaves jobs in the queue.
+                    return
+                self.changed.wait()
+
+    def _taken_by_caller(self, jobs: Sequence[Job]) -> Job | None:
+        """The first of some jobs that waits, and not for another process; None if there is none."""
+        with self.changed:
+            for job in () if self.holds else jobs:
+                if job in self.waiting and not job.is_ahead:
+                    self._take(job)
+                    return job
+        return None
+
+    def _take(self, job: Job) -> None:
+        """Note that the caller, who has the lock, runs a job."""
+        self.waiting.remove(job)
+        self.run_by_callers[job] = threading.get_ident()
+
+    def _run_for_caller(self, job: Job) -> None:
+        """Run a job that the caller has taken."""
         try:
             job.run()
         finally:
@@ -142,15 +180,6 @@ class Background:
             with self.changed:
                 del self.run_by_callers[job]
                 self.changed.notify_all()
-
-    def wait_for(self, jobs: Sequence[Job]) -> None:
-        """Wait for jobs that the thread or other callers run, unless the thread is held."""
-        with self.changed:
-            while not all(job.ended for job in jobs) and (self.running is not None or not self.holds):
-                if self.thread is None and self.run_by_callers.keys().isdisjoint(jobs):
-                    # The thread ends with the main thread, and leaves jobs in the queue.
-                    return
-                self.changed.wait()
 
     @property
     def is_busy(self) -> bool:
@@ -167,6 +196,7 @@ class Background:
         """Run the thread: compile the jobs of the queue."""
         interval = sys.getswitchinterval()
         sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _ROUNDING_SECONDS)
+        last_run = time.monotonic()
         while True:
             with self.changed:
                 while self.holds:
@@ -179,24 +209,44 @@ class Background:
                     self.end_processes()
                     self.changed.notify_all()
                     return
-                # What other processes compile is waited for last.
-                order = sorted(self.waiting, key=lambda one: (not one.has_priority, one.is_ahead))
-                job, *upcoming = order
-                self.waiting.remove(job)
-                self.running = job
+                order = self._ordered()
+                # A fork waits for it, too.
+                self.running = order[0]
                 has_callers = bool(self.run_by_callers)
             if not has_callers and not any(one.has_priority or one.ahead or one.is_ahead for one in order):
                 # Neither a job nor a caller waits for code of processes, and this job takes seconds.
                 self.end_processes()
             try:
-                # While other processes compile for jobs, this thread runs another one.
-                self.compile_ahead([*upcoming, job] if job.has_priority else [job, *upcoming])
+                # While other processes compile for jobs, this thread runs the first one.
+                self.compile_ahead([*order[1:], *order[:1]] if order[0].has_priority else order)
             except Exception as error:  # this thread compiles what other processes do not
                 _log_debug("no other process compiles", error)
-            job.run()
+            with self.changed:
+                waits = time.monotonic() - last_run > _MAX_POLLING_SECONDS
+                ready = (one for one in self._ordered() if waits or self._may_run(one))
+                job = self.running = next(ready, None)
+                if job is not None:
+                    self.waiting.remove(job)
+            if job is not None:
+                job.run()
+                last_run = time.monotonic()
             with self.changed:
                 self.running = None
                 self.changed.notify_all()
+                if job is None and self.waiting:
+                    self.changed.wait(_POLL_SECONDS)
+
+    def _ordered(self) -> list[Job]:
+        """The jobs that wait, in the order in which the thread runs them: last those of other processes."""
+        return sorted(self.waiting, key=lambda one: (not one.has_priority, one.is_ahead))
+
+    def _may_run(self, job: Job) -> bool:
+        """Whether the thread should run a job now: not where it would wait for another process, or compile
+        in its place, while jobs may come that other code needs.
+        """
+        if job.is_ahead:
+            return job.is_there is None or job.is_there()
+        return job.has_priority or job.ahead is None or not self.has_processes
 
     def wait_for_a_job(self) -> None:
         """Wait for a short time for another job, for which the processes can go on."""
@@ -221,6 +271,7 @@ class Background:
         from ...loops.llvm.compiler_processes import PROCESSES
 
         self.has_processes = PROCESSES.start()
+        PROCESSES.read_available()
         for job in jobs:
             if not PROCESSES.wants_more:
                 return
@@ -307,4 +358,5 @@ def optimize_quick_code() -> None:
         action = functools.partial(machine.optimize, key)
         ahead = functools.partial(machine.optimize_ahead, key)
         seconds = OPTIMIZING_SECONDS_PER_BYTE * size
-        BACKGROUND.submit(Job(action, has_priority=False, ahead=ahead, seconds=seconds))
+        is_there = functools.partial(machine.is_there, key)
+        BACKGROUND.submit(Job(action, has_priority=False, ahead=ahead, seconds=seconds, is_there=is_there))

@@ -62,6 +62,10 @@ class ProfiledStep(Protocol):
     def is_superseded(self) -> bool:
         """Whether the code of a loop around the step will replace it."""
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the step has taken so long that its code should be compiled in the background."""
+
     def begin(self) -> None: ...
 
 
@@ -103,6 +107,11 @@ class ProfiledLoop(Replaceable):
         """Whether the loop has run by its plan, is likely to run again, and compiling it has not ended."""
         has_ended = self.job is not None and self.job.ended
         return self.runs + 1 >= _MIN_RUNS and self.native is None and not has_ended
+
+    @property
+    def is_due(self) -> bool:
+        """No: the loop begins by itself, with each run."""
+        return False
 
     def begin(self) -> None:
         """Begin to compile in the background."""
@@ -147,6 +156,12 @@ class ProgramProfile:
             if profile.job is None:
                 step.begin()
         BACKGROUND.wait_for([profile.job for profile in profiles if profile.job is not None])
+
+    def begin_due(self) -> None:
+        """Begin to compile the code that is due, for which later steps of a call would wait, too."""
+        for step in self.steps:
+            if step.profile.job is None and step.is_due:
+                step.begin()
 
     def _hottest(self) -> dict[StepProfile, ProfiledStep]:
         """The undecided steps for which a call would wait, by their profiles: those with the most time for

@@ -218,6 +218,12 @@ class Tiering(Replaceable):
         """Whether the baseline has been timed, but no native code."""
         return self.is_undecided and self.fastest < math.inf
 
+    @property
+    def is_due(self) -> bool:
+        """See `ProfiledStep`."""
+        spent, due = self.profile.seconds, self.thresholds.background_start * self.compile_seconds
+        return spent >= due and self.is_timed_but_undecided and not self.is_superseded
+
     def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
         if self.is_undecided:
             self.consider(operands)
@@ -313,9 +319,8 @@ class Tiering(Replaceable):
             return
         if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
             self.use_cached_or_compile(operands)
-        is_due = spent >= self.thresholds.background_start * self.compile_seconds and self.fastest < math.inf
         is_begun = self.job is not None or self.profile.job is not None
-        if is_due and self.candidate is None and not is_begun and not self.is_superseded:
+        if self.candidate is None and not is_begun and self.is_due:
             self.begin(operands)
 
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
@@ -355,6 +360,8 @@ class Tiering(Replaceable):
             return
         # If this fails, the baseline stays.
         self.job = Job(functools.partial(self.compile, operands), has_priority=True)
+        if self.program is not None and spent >= self.wait_threshold:
+            self.program.begin_due()
         self.job.run()
 
     def needs_no_compilation(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ import nimblehlo
 from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
+from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 from nimblehlo.kernels.launch.spans import Span, observed
+from nimblehlo.program.ops.control.control import While
+from nimblehlo.program.ops.framework.declaration import Op
 from tests.support.running import same_bits
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -167,20 +171,53 @@ func.func @main(%x: {TYPE}) -> {TYPE} {{
 """
 
 
-@pytest.mark.parametrize("program", [steps, loop])
-@pytest.mark.parametrize("offset", [-10, 10])
-def test_steps_and_loops_of_many_operations_are_quick_at_first(program: object, offset: int) -> None:
-    text = program(cost_model.MIN_QUICK_OPERATIONS + offset)  # type: ignore[operator]
-    x = np.arange(9, dtype=np.float32).reshape(3, 3)
+def loop_on_arrays(count: int) -> str:
+    """A program of a loop on matrices of 25 elements."""
+    return loop(count).replace("3x3", "5x5")
+
+
+def is_quick(text: str, size: int) -> bool:
+    """Whether code of a program runs before LLVM has optimized it, which changes no bit."""
+    x = np.arange(size * size, dtype=np.float32).reshape(size, size)
     executable, spans = nimblehlo.compile(text), list[Span]()
     with observed(spans.append):
-        results = [executable(x)[0] for _ in range(300 if program is steps else 3)]
+        results = [executable(x)[0] for _ in range(300 if "while" not in text else 3)]
         BACKGROUND.wait()
         results.append(executable(x)[0])
     keys = [span.name.removeprefix("quick code ") for span in spans if span.name.startswith("quick code ")]
-    assert len(keys) == (1 if offset > 0 or program is steps else 0)
     for key in keys:
         path = machine._machine().path(key)
         assert path is not None and path.exists() and key not in machine._machine().quick
     (expected,) = nimblehlo.execute(text, [x], options=nimblehlo.Options(compile="never"))
     assert all(same_bits(result, expected) for result in results)
+    return len(keys) == 1
+
+
+@pytest.mark.parametrize("program", [steps, loop])
+@pytest.mark.parametrize("offset", [-10, 10])
+def test_steps_and_loops_of_many_operations_are_quick_at_first(program: object, offset: int) -> None:
+    text = program(cost_model.MIN_QUICK_OPERATIONS + offset)  # type: ignore[operator]
+    assert is_quick(text, 3) == (offset > 0 or program is steps)
+
+
+@pytest.mark.parametrize("offset", [-10, 10])
+def test_loops_on_many_arrays_are_quick_at_first(offset: int) -> None:
+    assert is_quick(loop_on_arrays(cost_model.MIN_QUICK_ARRAYS + offset), 5) == (offset > 0)
+
+
+def test_code_that_is_quick_at_first_is_expected_sooner() -> None:
+    def seconds(count: int, quickly: bool) -> float:
+        (view,) = operations_of(loop_on_arrays(count), While)
+        return native_loops._compile_seconds(view, 0, quickly)
+
+    few, many = cost_model.MIN_QUICK_ARRAYS - 10, cost_model.MIN_QUICK_ARRAYS + 10
+    assert seconds(few, True) == seconds(few, False)
+    rest, least = cost_model.LOOP_COMPILE_SECONDS, cost_model.QUICK_FRACTION
+    assert seconds(many, True) - rest == pytest.approx(least * (seconds(many, False) - rest))
+
+
+def operations_of(text: str, kind: type[Op]) -> list[Any]:
+    """The operations of a kind in the function of a program."""
+    (function,) = nimblehlo.load(text).functions.values()
+    assert function.body is not None
+    return [kind(one) for one in function.body.walk() if one.name == kind.name]

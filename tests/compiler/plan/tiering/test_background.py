@@ -231,6 +231,9 @@ class Processes:
         self.texts -= 1
         return self.texts >= 0
 
+    def read_available(self) -> None:
+        pass
+
     def close(self) -> None:
         self.actions.append("close")
 
@@ -272,6 +275,7 @@ def test_processes_run_short_jobs_without_priority(monkeypatch: pytest.MonkeyPat
 
 def test_the_thread_waits_last_for_what_other_processes_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background, done = Processes(), Background(), list[str]()
+    processes.texts = 3
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
 
     def submit(name: str, has_priority: bool, ahead: bool) -> None:
@@ -285,8 +289,8 @@ def test_the_thread_waits_last_for_what_other_processes_compile(monkeypatch: pyt
             submit(name, has_priority=True, ahead=True)
         submit("quick", has_priority=True, ahead=False)
     background.wait()
-    assert done == ["a", "quick", "b", "optimized"]
-    assert [action for action in processes.actions if action != "start"] == ["b", "a"]
+    assert done == ["quick", "a", "b", "optimized"]
+    assert [action for action in processes.actions if action != "start"] == ["b", "a", "optimized"]
 
 
 def test_processes_end_before_jobs_that_they_cannot_serve(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,6 +370,54 @@ def test_callers_do_not_wait_for_jobs_that_a_thread_that_has_ended_leaves() -> N
     waiting.start()
     waiting.join(60)
     assert not waiting.is_alive()
+
+
+def test_callers_run_jobs_beside_the_thread() -> None:
+    """The thread cannot end its job before the caller has run the others."""
+    background, gate, by = Background(), threading.Event(), list[int]()
+    jobs = [background.submit(Job(gate.wait, has_priority=True))]
+    while background.running is not jobs[0]:
+        time.sleep(0.001)
+    for _ in range(2):
+        jobs.append(background.submit(Job(lambda: by.append(threading.get_ident()), has_priority=True)))
+    jobs.append(background.submit(Job(gate.set, has_priority=True)))
+    background.wait_for(jobs)
+    assert by == [threading.get_ident()] * 2 and not background.run_by_callers
+
+
+def test_the_thread_runs_other_jobs_while_a_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background, done = Processes(), Background(), list[str]()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 0.0)
+    is_there = threading.Event()
+    optimized = Job(
+        lambda: done.append("optimized"), False, lambda: None, seconds=1.0, is_there=is_there.is_set
+    )
+    background.submit(optimized)
+    while not optimized.is_ahead:
+        time.sleep(0.001)
+    background.submit(Job(lambda: (done.append("code"), is_there.set()), has_priority=True))
+    wait_for_the_end(background)
+    assert done == ["code", "optimized"]
+
+
+def test_the_thread_waits_at_last_for_a_process_that_may_have_been_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    background, done = Background(), list[int]()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", Processes())
+    monkeypatch.setattr(tiering_background, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(tiering_background, "_MAX_POLLING_SECONDS", 0.05)
+    background.submit(Job(lambda: done.append(1), False, lambda: None, seconds=1.0, is_there=lambda: False))
+    wait_for_the_end(background)
+    assert done == [1]
+
+
+def wait_for_the_end(background: Background) -> None:
+    """Wait until the thread has ended, and with it the processes of this test."""
+    background.wait()
+    while background.thread is not None:
+        time.sleep(0.001)
 
 
 def test_an_error_of_compiling_ahead_leaves_the_jobs_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
