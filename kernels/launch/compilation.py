@@ -84,6 +84,8 @@ def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., 
     return copy
 
 
+_COMPILE_BYTES = 1 << 27
+"""Bytes that Numba and LLVM take for a kernel, the first of a process: measured with Numba 0.68."""
 _TASK_SIGNATURE = "void(intp, intp)"
 """The signature of a task: its number, and the address of the closure that has its arguments."""
 
@@ -95,8 +97,8 @@ def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:
         name: of the code in the disk cache.
     """
     dispatcher = _cached_dispatcher(task, name, no_cpython_wrapper=True)
-    library_pages.release_before(library_pages.CODE_GENERATOR_BYTES)
-    dispatcher.compile(_TASK_SIGNATURE)
+    with library_pages.released_during(_COMPILE_BYTES):
+        dispatcher.compile(_TASK_SIGNATURE)
     library_pages.release()
     (compiled,) = dispatcher.overloads.values()
     _compiled_tasks.append(dispatcher)

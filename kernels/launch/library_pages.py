@@ -1,7 +1,7 @@
 """Returns the pages of LLVM's library to the system, which a process needs only while it compiles.
 
-The library has 150 MB. Loading it touches 40 MB, and each of LLVM's optimizer and code generator about as
-much again, because the kernel maps 16 pages where a process touches one. The kernel keeps these pages of the
+The library has 150 MB. Loading it touches 63 MB, and each of LLVM's optimizer and code generator more than
+40, because the kernel maps 16 pages where a process touches one. The kernel keeps these pages of the
 file anyway, but they count as memory of the process. A process that has returned them gets them again by page
 faults, without reading the file: 1 to 2 ms for all that compiling a module touches.
 """
@@ -13,18 +13,21 @@ import functools
 import os
 import struct
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 _LIBRARY: Final = "libllvmlite"
 _PROCESS: Final = Path("/proc/self")
-OPTIMIZER_BYTES: Final = 32 << 20
-CODE_GENERATOR_BYTES: Final = 40 << 20
-LINKER_BYTES: Final = 7 << 20
+OPTIMIZER_BYTES: Final = 42 << 20
+CODE_GENERATOR_BYTES: Final = 46 << 20
+LINKER_BYTES: Final = 12 << 20
 """Bytes of the library that a phase touches if none of its pages is mapped before: measured with llvmlite
-0.50 and Linux 6.18."""
+0.50 and Linux 6.18, all of the file being in the kernel's cache. Less of it is mapped otherwise."""
+_RELEASE_SECONDS: Final = 0.05
+"""Seconds between two releases in a phase."""
 _MADV_DONTNEED: Final = 4
 _SEGMENT_LOAD, _SEGMENT_WRITABLE = 1, 2
 
@@ -38,6 +41,18 @@ class _Mapping(NamedTuple):
     path: str
 
 
+def load() -> None:
+    """Load the library, and return the pages that only this touches: more than a phase of compiling does.
+
+    Raises:
+        ImportError: llvmlite cannot be imported.
+    """
+    if "llvmlite.binding" not in sys.modules:
+        import llvmlite.binding  # noqa: F401
+
+        release()
+
+
 def release() -> None:
     """Return all pages of the library that no one can write to."""
     for mapping in _unwritable():
@@ -46,6 +61,12 @@ def release() -> None:
 
 def release_before(bytes: int) -> None:
     """Return the pages if a phase that touches `bytes` would take the process beyond its peak so far."""
+    if _may_raise_peak(bytes):
+        release()
+
+
+def _may_raise_peak(bytes: int) -> bool:
+    """Whether a phase that touches `bytes` of the library may take the process beyond its peak so far."""
     with suppress(OSError, StopIteration, ValueError):
         # The name of the process may be any bytes.
         lines = (_PROCESS / "status").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -53,8 +74,37 @@ def release_before(bytes: int) -> None:
             next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
             for field in ("VmRSS:", "VmHWM:")
         ]
-        if resident + bytes > peak:
-            release()
+        return resident + bytes > peak
+    return False
+
+
+@contextmanager
+def released_during(bytes: int) -> Iterator[None]:
+    """Return the pages before a phase, and again and again in it, if it would raise the peak of the process.
+
+    Args:
+        bytes: what the phase touches at least.
+    """
+    if not _may_raise_peak(bytes):
+        yield
+        return
+    release()
+    has_ended = threading.Event()
+    thread = threading.Thread(target=_release_until, args=(has_ended,))
+    # A process may have as many threads as the system lets it have.
+    with suppress(RuntimeError):
+        thread.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        if thread.ident is not None:
+            thread.join()
+
+
+def _release_until(has_ended: threading.Event) -> None:
+    while not has_ended.wait(_RELEASE_SECONDS):
+        release()
 
 
 @functools.cache

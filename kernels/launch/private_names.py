@@ -116,7 +116,10 @@ def require_numba() -> Any:
         MissingName: it cannot be imported, such as with a NumPy that it does not support, or lacks a private
             name.
     """
+    from . import library_pages
+
     try:
+        library_pages.load()
         import numba
     except ImportError as error:
         raise MissingName(f"Numba cannot be imported: {error}") from error

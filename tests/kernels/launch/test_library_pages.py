@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -133,3 +134,41 @@ def test_a_process_may_have_any_name(tmp_path: pathlib.Path, monkeypatch: pytest
     assert not released
     library_pages.release_before(11 << 10)
     assert released
+
+
+@pytest.mark.parametrize(("bytes", "is_released"), [(10 << 10, False), (11 << 10, True)])
+def test_pages_are_returned_in_a_phase_that_may_raise_the_peak(
+    bytes: int, is_released: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nimblehlo.kernels.launch import library_pages
+
+    released = threading.Semaphore(0)
+    monkeypatch.setattr(library_pages, "release", released.release)
+    monkeypatch.setattr(library_pages, "_RELEASE_SECONDS", 0.0)
+    monkeypatch.setattr(library_pages, "_PROCESS", tmp_path)
+    (tmp_path / "status").write_text("VmHWM:\t  100 kB\nVmRSS:\t   90 kB\n")
+    before = threading.active_count()
+    with library_pages.released_during(bytes):
+        # Once before the phase, and then by another thread.
+        assert all(released.acquire(timeout=60 if is_released else 0) for _ in range(3)) == is_released
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_returns_pages_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nimblehlo.kernels.launch import library_pages
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError), library_pages.released_during(1 << 50):
+        raise ZeroDivisionError
+    assert threading.active_count() == before
+
+
+def test_a_process_that_may_start_no_thread_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nimblehlo.kernels.launch import library_pages
+
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with library_pages.released_during(1 << 50):
+        pass

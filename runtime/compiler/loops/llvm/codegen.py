@@ -104,6 +104,10 @@ class CodeGenerator:
         passes.run(module, builder)
         vector_variants.define(self.llvm, module, builder, context)
         quick_code.make_replaceable(self.llvm, module, names, context)
+        return self.emitted_quickly(module)
+
+    def emitted_quickly(self, module: Any) -> bytes:
+        """The machine code of a module that is not optimized."""
         code: bytes = self._quick_target_machine.emit_object(module)
         return code
 

@@ -144,6 +144,7 @@ class _Machine(CodeGenerator):
     """
 
     def __init__(self) -> None:
+        library_pages.load()
         super().__init__()
         library_pages.release()
         self.compiler = self.llvm.create_lljit_compiler(self.target_machine, use_jit_link=USES_JIT_LINK)
@@ -332,13 +333,23 @@ class _Machine(CodeGenerator):
 
     def optimised(self, text: str, fast_compile: bool = False) -> Any:
         """See `CodeGenerator.optimised`."""
-        library_pages.release_before(library_pages.OPTIMIZER_BYTES)
-        return super().optimised(text, fast_compile)
+        with library_pages.released_during(library_pages.OPTIMIZER_BYTES):
+            return super().optimised(text, fast_compile)
 
     def emitted(self, module: Any) -> bytes:
         """See `CodeGenerator.emitted`."""
-        library_pages.release_before(library_pages.CODE_GENERATOR_BYTES)
-        return super().emitted(module)
+        with library_pages.released_during(library_pages.CODE_GENERATOR_BYTES):
+            return super().emitted(module)
+
+    def compile_quickly(self, text: str, names: Sequence[str]) -> bytes:
+        """See `CodeGenerator.compile_quickly`."""
+        with library_pages.released_during(library_pages.OPTIMIZER_BYTES):
+            return super().compile_quickly(text, names)
+
+    def emitted_quickly(self, module: Any) -> bytes:
+        """See `CodeGenerator.emitted_quickly`."""
+        with library_pages.released_during(library_pages.CODE_GENERATOR_BYTES):
+            return super().emitted_quickly(module)
 
     def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
         """Load machine code; returns the addresses of its functions."""
