@@ -252,6 +252,25 @@ def test_reductions(name: str, dimensions: str, shape: str) -> None:
     check_body(body, "%n, %v, %y", x=floats(5, 7, 19), v=np.float32(0.5).reshape(()), k=kept)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [8, 15, 16, 17, 31, 33, 50, 64, 250, 257, 530])
+def test_reductions_of_rows(length: int, dtype: Any) -> None:
+    """Rows of fewer and more elements than vectors have, of which some begin at no multiple of a vector."""
+    rows, one_row = floats(3, length, dtype=dtype), RNG.standard_normal(length).astype(dtype)
+    # Numbers whose sums and products are numbers, in different orders different ones.
+    rows[1:] = 1 + 0.1 * RNG.standard_normal((2, length))
+    kept = {f"k{k}": floats(*shape, dtype=dtype) for k, shape in enumerate([(3,), (3,), (3,), ()])}
+    reduced = [("x", "add", "1"), ("x", "maximum", "1"), ("x", "multiply", "1"), ("z", "add", "0")]
+    lines = [
+        f"""%y{k} = stablehlo.reduce(%{name} init: %v) applies stablehlo.{by} across dimensions = [{d}]
+        : ({type_of(rows if name == "x" else one_row)}, {type_of(dtype(0))}) -> {type_of(kept[f"k{k}"])}"""
+        for k, (name, by, d) in enumerate(reduced)
+    ]
+    lines += [f"%n = stablehlo.negate %x : {type_of(rows)}", f"%m = stablehlo.negate %z : {type_of(one_row)}"]
+    carried = {"x": rows, "z": one_row, "v": np.array(0.5, dtype), **kept}
+    check_body("\n      ".join(lines), "%n, %m, %v, %y0, %y1, %y2, %y3", **carried)
+
+
 @pytest.mark.parametrize(
     ("dimensions", "is_native"), [("0", False), ("1", True), ("2", True), ("0, 2", False)]
 )

@@ -33,6 +33,7 @@ from ..scalars.movement import is_splat
 from .chains import chain, fused_into_users
 from .liveness import Liveness
 from .memory_schedule import order_by_memory
+from .row_totals import row_totals
 from .statements import Phase, Statements
 from .workspace import Workspace, scratch_bytes
 
@@ -468,6 +469,9 @@ class ArrayEmitter(Emitter):
         if not isinstance(owner, Operation) or not is_in_memory(value.type):
             return False
         return self.allocates(value.type) or declaration_of(owner) is Launched
+
+    def row_totals(self, reduction: Operation, values: Storage, rows: int, length: int) -> Target | None:
+        return row_totals(self, reduction, values, rows, length)
 
     def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
         return Emitter(self.builder).apply_scalar_body(block, items)

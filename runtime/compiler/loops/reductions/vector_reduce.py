@@ -44,7 +44,7 @@ def reduce_row(
         values: its addresses; of bf16, elements are widened to f32.
         scratch: two buffers for half of the values, rounded up; one may be that of the values.
     """
-    if not _can_vectorize(reducer, count):
+    if not is_vectorized(reducer, count):
         return emit_reduce(reducer, values, scratch, count)
     row = _Row(reducer.builder, reducer.types[0], values.pointers[0], count, values.types[0] is BF16)
     if reducer.is_min_or_max:
@@ -52,12 +52,18 @@ def reduce_row(
     return [(_Tree(row, reducer).total(scratch[0].pointers[0]),)]
 
 
-def _can_vectorize(reducer: Reducer, count: int) -> bool:
+def is_vectorized(reducer: Reducer, count: int) -> bool:
     """Whether a reduction of `count` values is by shuffles of vectors."""
     accumulator = reducer.types[0]
     if len(reducer.types) > 1 or not accumulator.category & FLOAT or accumulator.width < 32:
         return False
     return count >= _lane_count(accumulator) and (reducer.identity is not None or reducer.is_min_or_max)
+
+
+def scratch_elements(reducer: Reducer, count: int) -> int:
+    """The elements of each buffer that `reduce_row` needs for `count` values that vectors reduce."""
+    lanes = _lane_count(reducer.types[0])
+    return lanes * -(-count // lanes**2)
 
 
 class _Row:

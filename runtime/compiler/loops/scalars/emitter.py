@@ -249,6 +249,10 @@ class Emitter:
         results = self.emit_block(block, [Elements((item,)) for item in items])
         return [result.scalar for result in results if isinstance(result, Elements)]
 
+    def row_totals(self, reduction: Operation, values: Storage, rows: int, length: int) -> Target | None:
+        """The totals of contiguous rows, by the reduction's tree; None if there is no code for whole rows."""
+        return None
+
     def element(self, value: IrValue) -> Value:
         """The LLVM value of a tensor with one element."""
         return self.at(self.bindings[value], 0)

@@ -143,8 +143,12 @@ class _Tree:
         self.initial = initial
 
     def totals(self, columns: Sequence[Binding | Target], outer: int) -> Sequence[Binding | Target]:
-        """Combine adjacent pairs of `outer` rows, level by level."""
-        length = self.view.layout.sizes[1]
+        """Combine adjacent pairs of `outer` rows: level by level, or contiguous rows in registers."""
+        _, length, inner = self.view.layout.sizes
+        if inner == len(columns) == 1 and isinstance(columns[0], Storage):
+            rows = self.emitter.row_totals(self.view.operation, columns[0], outer, length)
+            if rows is not None:
+                return [rows]
         while length > 1:
             self.emitter.begin_statement(columns)
             columns = self.halved(columns, outer, length)
