@@ -716,7 +716,7 @@ typedef struct {
 CONV_INLINE void CONV_NAME(conv_scale_channels)(
     int windows, int vectors, const CONV_NAME(ConvScaled) *s, const CONV_ITEM *factors, int64_t window,
     int64_t channel, int64_t last_lanes) {
-    CONV_VECTOR totals[PLANES_WINDOWS][4], factor[4];
+    CONV_VECTOR totals[4][4], factor[4];
     CONV_ITEM *result = s->result + window * s->result_stride + channel;
     const CONV_ITEM *lhs = s->lhs + window * s->lhs_stride + channel;
 #pragma GCC unroll 8

@@ -113,7 +113,8 @@ cdef extern from "convolution_tasks.h" nogil:
         const char *rhs
         char *result
         int64_t channels, rows, columns, window_rows, window_columns, low_row, low_column, row_step, column_step
-        int64_t lhs_batch_stride, lhs_channel_stride, result_batch_stride, result_channel_stride
+        int64_t lhs_batch_stride, lhs_row_stride, lhs_column_stride, lhs_channel_stride
+        int64_t result_batch_stride, result_row_stride, result_column_stride, result_channel_stride, nontemporal
         int64_t block, blocks, copied_rows, pitch, positions, factor_output_stride
         const int64_t *copy_offsets
         const int64_t *factor_offsets
@@ -484,8 +485,10 @@ cdef class Planes(PackingLaunch):
         p.positions = len(tables["copy_offsets"])
         (batch, p.channels, p.rows, p.columns, p.window_rows, p.window_columns) = layout["sizes"]
         (p.low_row, p.low_column, p.row_step, p.column_step) = layout["windows"]
-        (p.lhs_batch_stride, p.lhs_channel_stride, p.result_batch_stride, p.result_channel_stride,
-            p.factor_output_stride) = layout["strides"]
+        p.lhs_batch_stride, p.lhs_row_stride, p.lhs_column_stride, p.lhs_channel_stride = layout["lhs_strides"]
+        (p.result_batch_stride, p.result_row_stride, p.result_column_stride,
+            p.result_channel_stride) = layout["result_strides"]
+        p.factor_output_stride, p.nontemporal = layout["stores"]
         (p.block, p.copied_rows, p.pitch) = layout["blocks"]
         conv_tile_shape(p.kind, level, &lanes, &vectors, &rows)
         p.blocks = (p.window_rows + p.block - 1) // p.block

@@ -18,6 +18,25 @@ CONV_CODE void CONV_NAME(planes_copy)(
     }
 }
 
+/* The same where channels are contiguous in lhs. */
+CONV_CODE void CONV_NAME(planes_copy_vectors)(
+    const ConvPlanes *p, const CONV_ITEM *lhs, int64_t first, int64_t channels, CONV_ITEM *copy) {
+    int64_t low = conv_min(p->low_column, p->pitch), used = conv_min(p->columns, p->pitch - low);
+    int64_t high = p->pitch - low - used;
+    for (int64_t row = first; row < first + p->copied_rows; row++, copy += p->pitch * CONV_LANES) {
+        const CONV_ITEM *from = lhs + row * p->lhs_row_stride;
+        CONV_ITEM *to = copy + low * CONV_LANES;
+        if (row < 0 || row >= p->rows) {
+            memset(copy, 0, p->pitch * CONV_LANES * sizeof(CONV_ITEM));
+            continue;
+        }
+        memset(copy, 0, low * CONV_LANES * sizeof(CONV_ITEM));
+        memset(to + used * CONV_LANES, 0, high * CONV_LANES * sizeof(CONV_ITEM));
+        for (int64_t column = 0; column < used; column++, from += p->lhs_column_stride, to += CONV_LANES)
+            CONV_STORE(to, channels == CONV_LANES ? CONV_LOAD(from) : CONV_NAME(conv_load)(from, 1, channels));
+    }
+}
+
 /* Copy the factors of some channels: a vector for each position. */
 CONV_CODE void CONV_NAME(planes_copy_factors)(
     const ConvPlanes *p, int64_t channel, int64_t channels, CONV_ITEM *to) {
@@ -40,31 +59,66 @@ CONV_CODE void CONV_NAME(planes_store)(
     }
 }
 
+/* Scale some windows of a row, `step` elements apart, of a vector of channels, of which `channels` are stored. */
+CONV_INLINE void CONV_NAME(planes_scale_windows)(
+    int windows, int64_t step, const ConvPlanes *p, const CONV_ITEM *copy, const CONV_ITEM *factors, int64_t channels,
+    CONV_ITEM *result, int64_t result_stride, int64_t nontemporal) {
+    CONV_VECTOR totals[PLANES_WINDOWS];
+#pragma GCC unroll 8
+    for (int w = 0; w < windows; w++) totals[w] = (CONV_VECTOR){0};
+    for (int64_t position = 0; position < p->positions; position++, factors += CONV_LANES) {
+        const CONV_ITEM *elements = copy + p->copy_offsets[position] * CONV_LANES;
+        CONV_VECTOR factor = CONV_LOAD(factors);
+#pragma GCC unroll 8
+        for (int w = 0; w < windows; w++)
+            totals[w] = totals[w] + factor * CONV_LOAD(elements + w * step * CONV_LANES);
+    }
+#pragma GCC unroll 8
+    for (int w = 0; w < windows; w++)
+        CONV_NAME(conv_store)(result + w * result_stride, 1, channels, totals[w], nontemporal);
+}
+
+/* Scale a row of windows, PLANES_WINDOWS at a time. */
+CONV_INLINE void CONV_NAME(planes_scale_row)(
+    int64_t step, const ConvPlanes *p, const CONV_ITEM *copy, const CONV_ITEM *factors, int64_t channels,
+    CONV_ITEM *result, int64_t result_stride, int64_t nontemporal) {
+    int64_t window = 0;
+#define PLANES_SCALE(windows)                                                                                    \
+    CONV_NAME(planes_scale_windows)(                                                                             \
+        windows, step, p, copy + window * step * CONV_LANES, factors, channels, result + window * result_stride, \
+        result_stride, nontemporal)
+    for (; window + PLANES_WINDOWS <= p->window_columns; window += PLANES_WINDOWS) PLANES_SCALE(PLANES_WINDOWS);
+    if (window + 4 <= p->window_columns) PLANES_SCALE(4), window += 4;
+    if (window + 2 <= p->window_columns) PLANES_SCALE(2), window += 2;
+    if (window < p->window_columns) PLANES_SCALE(1);
+#undef PLANES_SCALE
+}
+
 /* Do one work item: some rows of windows of a vector of channels. */
 CONV_CODE void CONV_NAME(planes_scale)(const ConvPlanes *p, int64_t work_item, char *memory) {
-    int64_t channel_blocks = (p->channels + CONV_LANES - 1) / CONV_LANES, outer = work_item / p->blocks;
-    int64_t first = work_item % p->blocks * p->block, rows = conv_min(p->block, p->window_rows - first);
-    int64_t channel = outer % channel_blocks * CONV_LANES, batch = outer / channel_blocks;
+    int64_t channel_blocks = (p->channels + CONV_LANES - 1) / CONV_LANES, is_interleaved = p->lhs_channel_stride == 1;
+    int64_t batch = work_item / (p->blocks * channel_blocks), outer = work_item % (p->blocks * channel_blocks);
+    /* Work items that follow each other read neighbouring memory. */
+    int64_t number = is_interleaved ? outer / channel_blocks : outer % p->blocks;
+    int64_t channel = (is_interleaved ? outer % channel_blocks : outer / p->blocks) * CONV_LANES;
+    int64_t first = number * p->block, rows = conv_min(p->block, p->window_rows - first);
     int64_t channels = conv_min(CONV_LANES, p->channels - channel), row_items = p->window_columns * CONV_LANES;
     CONV_ITEM *copy = (CONV_ITEM *)conv_aligned(memory), *sums = copy + p->copied_rows * p->pitch * CONV_LANES;
-    CONV_ITEM *factors = sums + p->block * row_items;
+    CONV_ITEM *factors = is_interleaved ? sums : sums + p->block * row_items;
     const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs + batch * p->lhs_batch_stride + channel * p->lhs_channel_stride;
     CONV_ITEM *result = (CONV_ITEM *)p->result + batch * p->result_batch_stride + channel * p->result_channel_stride;
-    CONV_NAME(planes_copy)(p, lhs, first * p->row_step - p->low_row, channels, copy);
+    if (is_interleaved) CONV_NAME(planes_copy_vectors)(p, lhs, first * p->row_step - p->low_row, channels, copy);
+    else CONV_NAME(planes_copy)(p, lhs, first * p->row_step - p->low_row, channels, copy);
     CONV_NAME(planes_copy_factors)(p, channel, channels, factors);
-    CONV_NAME(ConvScaled) s = {.entries = p->positions, .lhs_stride = p->column_step * CONV_LANES};
-    s.result_stride = CONV_LANES;
-    for (int64_t position = 0; position < p->positions; position++) {
-        s.lhs_offsets[position] = p->copy_offsets[position] * CONV_LANES;
-        s.factors[position] = position * CONV_LANES;
-    }
     for (int64_t row = 0; row < rows; row++) {
-        int64_t window = 0;
-        s.lhs = copy + row * p->row_step * p->pitch * CONV_LANES, s.result = sums + row * row_items;
-        for (; window + PLANES_WINDOWS <= p->window_columns; window += PLANES_WINDOWS)
-            CONV_NAME(conv_scale_channels)(PLANES_WINDOWS, 1, &s, factors, window, 0, CONV_LANES);
-        for (; window < p->window_columns; window++)
-            CONV_NAME(conv_scale_channels)(1, 1, &s, factors, window, 0, CONV_LANES);
+        const CONV_ITEM *copied = copy + row * p->row_step * p->pitch * CONV_LANES;
+        CONV_ITEM *to = is_interleaved ? result + (first + row) * p->result_row_stride : sums + row * row_items;
+        int64_t stride = is_interleaved ? p->result_column_stride : CONV_LANES;
+        int64_t nontemporal = is_interleaved && p->nontemporal, stored = is_interleaved ? channels : CONV_LANES;
+        if (p->column_step == 1 && stored == CONV_LANES)
+            CONV_NAME(planes_scale_row)(1, p, copied, factors, CONV_LANES, to, stride, nontemporal);
+        else CONV_NAME(planes_scale_row)(p->column_step, p, copied, factors, stored, to, stride, nontemporal);
     }
-    CONV_NAME(planes_store)(p, sums, rows * p->window_columns, channels, result + first * p->window_columns);
+    if (!is_interleaved)
+        CONV_NAME(planes_store)(p, sums, rows * p->window_columns, channels, result + first * p->window_columns);
 }

@@ -1,5 +1,6 @@
-"""Depthwise convolutions of planes: the order that is stated, for any sizes of planes and windows."""
+"""Depthwise convolutions by copies of rows: the order that is stated, for any sizes of planes and windows."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .test_convolution import axis, convolved, needs_floats, term_by_term
 
 LAST = (0, 1, 2, 3)
 FIRST = (0, 2, 3, 1)
+LAYOUTS = {"planes": FIRST, "contiguous channels": LAST}
 FACTORS = {"outputs first": (2, 3, 1, 0), "outputs last": LAST}
 AXES = {
     "7x7": [axis(9, 7, low=3, high=3), axis(20, 7, low=3, high=3)],
@@ -21,6 +23,7 @@ AXES = {
     "more padding than window": [axis(3, 2, low=5, high=4), axis(4, 3, low=6, high=7)],
     "columns behind the windows": [axis(5, 2), axis(19, 2, stride=7)],
     "one window": [axis(5, 5), axis(5, 5)],
+    "windows before the columns": [axis(6, 3, low=1, high=1), axis(6, 3, low=10, high=-8)],
 }
 
 
@@ -41,11 +44,13 @@ def operands(axes: Any, channels: int, dtype: str) -> tuple[np.ndarray, np.ndarr
 @needs_floats
 @pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
 @pytest.mark.parametrize("vectors", ["a quarter", "most of one", "one", "two and most"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("order", FACTORS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
-def test_planes_are_added_in_the_stated_order(
-    axes: Any, vectors: str, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+def test_copies_are_added_in_the_stated_order(
+    axes: Any, vectors: str, layout: str, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(depthwise, "_MIN_INTERLEAVED_POSITIONS", 1)
     full, most = lanes(dtype), lanes(dtype) - 1
     numbers = {"a quarter": full // 4, "most of one": most, "one": full, "two and most": 2 * full + most}
     channels = max(2, numbers[vectors])
@@ -53,7 +58,8 @@ def test_planes_are_added_in_the_stated_order(
     planes = depthwise.tasks.Planes
     monkeypatch.setattr(depthwise.tasks, "Planes", lambda *values: made.append(values) or planes(*values))
     lhs, rhs = operands(axes, channels, dtype)
-    result = convolved(lhs, rhs, axes, orders=(FIRST, FACTORS[order], FIRST), scales=True, threads=2)
+    orders = (LAYOUTS[layout], FACTORS[order], LAYOUTS[layout])
+    result = convolved(lhs, rhs, axes, orders=orders, scales=True, threads=2)
     # Lanes without a channel would be scaled and added as well.
     assert len(made) == (vectors != "a quarter" or 2 * channels > full)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -68,11 +74,44 @@ def test_planes_are_added_in_the_stated_order(
 def test_blocks_of_rows_keep_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     axes = [axis(40, 5, stride=2, low=2, high=2), axis(30, 5, low=2, high=2)]
     lhs, rhs = operands(axes, 20, "float32")
-    expected = convolved(lhs, rhs, axes, scales=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(depthwise, "_planes", lambda *_: None)
+        expected = convolved(lhs, rhs, axes, scales=True)
     monkeypatch.setattr(depthwise, "_MAX_COPIED_ELEMENTS", most)
-    orders = (FIRST, FACTORS["outputs first"], FIRST)
-    for threads in (1, 4):
+    for layout, threads in itertools.product(LAYOUTS.values(), (1, 4)):
+        orders = (layout, FACTORS["outputs first"], layout)
         assert same_bits(convolved(lhs, rhs, axes, orders=orders, scales=True, threads=threads), expected)
+
+
+@needs_floats
+@pytest.mark.parametrize(("window", "copies"), [(3, False), (4, True)])
+def test_contiguous_channels_are_copied_for_windows_of_many_positions(
+    window: int, copies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = [axis(9, window, low=1, high=2), axis(20, window, low=1, high=2)]
+    lhs, rhs = operands(axes, 3 * lanes("float32"), "float32")
+    launches = []
+    for name in ("Planes", "Scaling"):
+        launch = getattr(depthwise.tasks, name)
+        monkeypatch.setattr(
+            depthwise.tasks, name, lambda *values, n=name, f=launch: launches.append(n) or f(*values)
+        )
+    result = convolved(lhs, rhs, axes, scales=True)
+    assert launches == ["Planes" if copies else "Scaling"]
+    with np.errstate(invalid="ignore"):
+        channels = [
+            term_by_term(lhs[..., c : c + 1], rhs[..., c : c + 1], axes) for c in range(lhs.shape[-1])
+        ]
+    assert same_bits(result, np.concatenate(channels, -1))
+
+
+@needs_floats
+def test_large_results_of_copies_bypass_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = [axis(30, 4, low=1, high=2), axis(21, 4, low=1, high=2)]
+    lhs, rhs = operands(axes, 2 * lanes("float32") + 1, "float32")
+    expected = convolved(lhs, rhs, axes, scales=True)
+    monkeypatch.setattr(depthwise.tasks, "NONTEMPORAL_BYTES", 1)
+    assert same_bits(convolved(lhs, rhs, axes, scales=True), expected)
 
 
 @needs_floats
@@ -84,3 +123,12 @@ def test_rows_between_those_of_dilated_windows_are_not_copied(monkeypatch: pytes
     monkeypatch.delattr(depthwise.tasks, "Planes")
     orders = (FIRST, FACTORS["outputs first"], FIRST)
     assert same_bits(convolved(lhs, rhs, axes, orders=orders, scales=True), expected)
+
+
+@needs_floats
+def test_planes_of_one_element_are_contiguous_channels_in_lhs_alone() -> None:
+    axes = [axis(1, 5, low=4, high=4), axis(1, 5, low=4, high=4)]
+    lhs = np.arange(3 * lanes("float32"), dtype=np.float32).reshape(1, 1, 1, -1)
+    rhs = np.random.default_rng(0).standard_normal((5, 5, 1, lhs.size)).astype(np.float32)
+    result = convolved(lhs, rhs, axes, orders=(FIRST, LAST, FIRST), scales=True)
+    assert same_bits(result, rhs[::-1, ::-1, 0][np.newaxis] * lhs + np.float32(0))
