@@ -75,7 +75,10 @@ def with_local_scripts(page: str, local: Mapping[str, str]) -> str:
 
 
 def move_asv_page(pages: Path) -> None:
-    """Name asv's page `FIGURES`, give it `STYLE` and a link to the overview, and have its feed follow."""
+    """Name asv's page `FIGURES`, and have its feed follow.
+
+    The page gets `STYLE`, larger letters at its axes, and a link to the overview.
+    """
     page = (pages / "index.html").read_text()
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     page = page.replace("</head>", f"{viewport}<style>\n{STYLE.read_text()}</style></head>")
@@ -83,6 +86,9 @@ def move_asv_page(pages: Path) -> None:
     page = page.replace('<li id="nav-li-"', f'{overview}\n        <li id="nav-li-"')
     (pages / FIGURES).write_text(page)
     (pages / "index.html").unlink()
+    plots = pages / "graphdisplay.js"
+    if plots.exists():
+        plots.write_text(re.sub(r"(axisLabelFontSizePixels: )\d+", r"\g<1>15", plots.read_text()))
     feed = pages / "regressions.xml"
     if feed.exists():
         feed.write_text(feed.read_text().replace("index.html#", f"{FIGURES}#"))

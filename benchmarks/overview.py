@@ -5,15 +5,36 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from nimblehlo.inspection.profiling.profile import duration
 
 CHANGE: Final = 1.1
 """The factor from which figures of two commits count as different: asv's own limit for regressions."""
+
+MIN_REPEATS: Final = 5
+"""The measurements of a figure from which their quartiles say how far they spread."""
+
+MIN_STEPS: Final = 4
+"""The steps of a figure between runs from which their median says how far runs spread."""
+
+STEPS: Final = 4
+"""How many median steps a change must exceed: with normally distributed noise 2.7 standard deviations, which
+0.7 % of the unchanged figures exceed. The lower median is taken: two real changes among four steps do not
+count as noise."""
+
+RULE: Final = (
+    f"A figure is called better or worse if it differs by at least {CHANGE:g} times and by more than noise: "
+    "by a larger factor than lies between the quartiles of its repeated measurements at either commit, and "
+    f"by more than {STEPS} times the median step between its runs if it has at least {MIN_STEPS + 1}. "
+    "A figure without repeated measurements and with fewer runs is not judged but listed apart."
+)
+"""What the page says of noise."""
 
 COSTS: Final = ("seconds", "bytes", "MB")
 """The units of figures of which less is better; the others are speeds."""
@@ -37,6 +58,10 @@ h1, h2 { overflow-wrap: anywhere; }
 """
 
 
+Key = tuple[str, tuple[str, ...]]
+"""The name of a figure: a benchmark and its parameters."""
+
+
 class Change(NamedTuple):
     """A figure that is not what it was.
 
@@ -47,6 +72,7 @@ class Change(NamedTuple):
         factor: how many times as good it is now: less than 1 is worse.
         commit: the commit with the largest step in that direction.
         unit: of the figure; "" if asv has stored none.
+        is_judged: whether it is known to exceed noise; if not, it was measured once.
     """
 
     benchmark: str
@@ -56,6 +82,7 @@ class Change(NamedTuple):
     factor: float
     commit: str
     unit: str = ""
+    is_judged: bool = True
 
 
 class Section(NamedTuple):
@@ -65,7 +92,7 @@ class Section(NamedTuple):
         reference: the run with which the last one is compared.
         is_released: whether that is the run of a release.
         runs: in the order of their commits.
-        changes: the figures that differ, the worst first.
+        changes: the figures that differ by more than noise or were measured once, the worst first.
     """
 
     reference: Run
@@ -81,11 +108,13 @@ class Run(NamedTuple):
         commit: its hash.
         date: asv's date of the commit, in milliseconds.
         figures: by the benchmark and its parameters.
+        halves: the quartiles between which the middle half of a figure's repeated measurements lies.
     """
 
     commit: str
     date: float
-    figures: Mapping[tuple[str, tuple[str, ...]], float]
+    figures: Mapping[Key, float]
+    halves: Mapping[Key, tuple[float, float]] = MappingProxyType({})
 
 
 def stored_runs(results: Path) -> dict[str, list[Run]]:
@@ -102,7 +131,9 @@ def stored_runs(results: Path) -> dict[str, list[Run]]:
             continue
         stored = json.loads(path.read_text())
         setting = f"{path.parent.name}, {stored.get('env_name', '')}".rstrip(", ")
-        run = Run(stored["commit_hash"], stored.get("date", 0), dict(_figures(stored)))
+        figures = {key: one["result"] for key, one in _figures(stored)}
+        halves = {key: half for key, one in _figures(stored) if (half := _half(one))}
+        run = Run(stored["commit_hash"], stored.get("date", 0), figures, halves)
         runs.setdefault(setting, []).append(run)
     for listed in runs.values():
         listed.sort(key=lambda run: run.date)
@@ -120,14 +151,29 @@ def stored_units(results: Path) -> dict[str, str]:
     return {name: fields.get("unit", "") for name, fields in stored.items() if isinstance(fields, dict)}
 
 
-def _figures(stored: Mapping[str, Any]) -> Iterator[tuple[tuple[str, tuple[str, ...]], float]]:
+_FIELDS: Final = ("result", "stats_q_25", "stats_q_75", "stats_repeat")
+
+
+def _figures(stored: Mapping[str, Any]) -> Iterator[tuple[Key, dict[str, float]]]:
+    """The figures of a file by their names: each with the `_FIELDS` that the file has of it."""
     columns = stored["result_columns"]
     for benchmark, row in stored["results"].items():
         fields = dict(zip(columns, row, strict=False))
-        combinations = itertools.product(*fields.get("params") or [])
-        for parameters, value in zip(combinations, fields.get("result") or [], strict=False):
+        lists = [fields.get(name) or itertools.repeat(None) for name in _FIELDS]
+        # The results come first: they end the lists where asv has stored none of a kind.
+        for parameters, *values in zip(itertools.product(*fields.get("params") or []), *lists, strict=False):
+            found = dict(zip(_FIELDS, values, strict=True))
+            value = found["result"]
             if isinstance(value, (int, float)) and math.isfinite(value) and value > 0:
-                yield (benchmark, tuple(text.strip("'") for text in parameters)), float(value)
+                known = {name: float(one) for name, one in found.items() if one is not None}
+                yield (benchmark, tuple(text.strip("'") for text in parameters)), known
+
+
+def _half(figure: Mapping[str, float]) -> tuple[float, float] | None:
+    """The quartiles of a figure's measurements; None if there are too few."""
+    if figure.get("stats_repeat", 1) < MIN_REPEATS:
+        return None
+    return figure["stats_q_25"], figure["stats_q_75"]
 
 
 def reference_of(runs: Sequence[Run], releases: Sequence[str]) -> Run:
@@ -141,7 +187,7 @@ def reference_of(runs: Sequence[Run], releases: Sequence[str]) -> Run:
 
 
 def changes(runs: Sequence[Run], reference: Run, units: Mapping[str, str]) -> list[Change]:
-    """The figures of the last run that differ from the reference by `CHANGE`, the worst first.
+    """The figures of the last run that differ from the reference by `RULE`, the worst first.
 
     Args:
         runs: in the order of their commits, of which the last one is compared.
@@ -151,25 +197,45 @@ def changes(runs: Sequence[Run], reference: Run, units: Mapping[str, str]) -> li
     last, found = runs[-1], []
     for key, after in last.figures.items():
         before = reference.figures.get(key)
-        if before is None:
+        if before is None or max(before / after, after / before) < CHANGE:
+            continue
+        exceeds = _exceeds_noise(runs, reference, key)
+        if exceeds is False:
             continue
         unit = units.get(key[0], "")
         factor = before / after if not unit or unit in COSTS else after / before
-        if max(factor, 1 / factor) >= CHANGE:
-            between = runs[runs.index(reference) :]
-            commit = _largest_step(between, key, rises=after > before)
-            found.append(Change(key[0], key[1], before, after, factor, commit, unit))
+        between = runs[runs.index(reference) :]
+        commit = _largest_step(between, key, rises=after > before)
+        found.append(Change(key[0], key[1], before, after, factor, commit, unit, exceeds is not None))
     return sorted(found, key=lambda change: change.factor)
 
 
-def _largest_step(runs: Sequence[Run], key: tuple[str, tuple[str, ...]], rises: bool) -> str:
+def _exceeds_noise(runs: Sequence[Run], reference: Run, key: Key) -> bool | None:
+    """Whether a figure differs by more than its measurements spread; None if there is nothing to tell it."""
+    last = runs[-1]
+    change = abs(math.log(last.figures[key] / reference.figures[key]))
+    halves = [run.halves[key] for run in (reference, last) if key in run.halves]
+    are_repeated = len(halves) == 2
+    if are_repeated and change <= max(math.log(high / low) for low, high in halves):
+        return False
+    steps = [abs(math.log(factor)) for factor, _ in _steps(runs, key)]
+    if len(steps) < MIN_STEPS:
+        return True if are_repeated else None
+    return change > STEPS * statistics.median_low(steps)
+
+
+def _largest_step(runs: Sequence[Run], key: Key, rises: bool) -> str:
     """The commit at which a figure changed most in a direction."""
+    return (max if rises else min)(_steps(runs, key))[1]
+
+
+def _steps(runs: Sequence[Run], key: Key) -> list[tuple[float, str]]:
+    """By which factor a figure changed from each run to the next one that has it, and the commit of that."""
     measured = [run for run in runs if key in run.figures]
-    steps = [
+    return [
         (later.figures[key] / earlier.figures[key], later.commit)
         for earlier, later in itertools.pairwise(measured)
     ]
-    return (max if rises else min)(steps)[1]
 
 
 def overview_page(
@@ -191,7 +257,7 @@ def overview_page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>NimbleHLO: better or worse</title><style>{_STYLE}</style></head><body>"
         "<h1>Better or worse since the last release</h1>"
-        f'<p><a href="{figures}">All figures over the commits</a></p>'
+        f'<p><a href="{figures}">All figures over the commits</a></p><p>{RULE}</p>'
         f"{sections or '<p>There are no figures.</p>'}</body></html>\n"
     )
 
@@ -200,16 +266,28 @@ def _section(
     setting: str, section: Section, plans: Set[str], subjects: Mapping[str, str], figures: str
 ) -> str:
     reference, is_released, runs, found = section
-    worse = sum(change.factor < 1 for change in found)
+    if reference is runs[-1]:
+        commit = escape(reference.commit[:8])
+        return f"<h2>{escape(setting)}</h2><p>{commit} is the only commit with figures.</p>"
+    judged = [change for change in found if change.is_judged]
+    once = [change for change in found if not change.is_judged]
+    worse = sum(change.factor < 1 for change in judged)
     same = len(runs[-1].figures.keys() & reference.figures.keys()) - len(found)
-    rows = "".join(_row(change, plans, subjects, figures) for change in found)
-    heads = "".join(f"<th>{name}</th>" for name in ("", "benchmark", "before", "now", "since", "plan"))
-    table = f'<div class="table"><table><tr>{heads}</tr>{rows}</table></div>' if found else ""
+    table, apart = (_table(some, plans, subjects, figures) for some in (judged, once))
+    if once:
+        what = f"{len(once)} measured once differ by {CHANGE:g} times and more: noise, or changes"
+        apart = f"<details><summary>{what}</summary>{apart}</details>"
     role = "the last release" if is_released else "the first commit with figures: no release has any"
     return (
         f"<h2>{escape(setting)}</h2><p>{escape(runs[-1].commit[:8])} against {escape(reference.commit[:8])} "
-        f"({role}): {worse} worse, {len(found) - worse} better, {same} within {CHANGE:g} times.</p>{table}"
+        f"({role}): {worse} worse, {len(judged) - worse} better, {same} the same.</p>{table}{apart}"
     )
+
+
+def _table(found: Sequence[Change], plans: Set[str], subjects: Mapping[str, str], figures: str) -> str:
+    rows = "".join(_row(change, plans, subjects, figures) for change in found)
+    heads = "".join(f"<th>{name}</th>" for name in ("", "benchmark", "before", "now", "since", "plan"))
+    return f'<div class="table"><table><tr>{heads}</tr>{rows}</table></div>' if found else ""
 
 
 def _row(change: Change, plans: Set[str], subjects: Mapping[str, str], figures: str) -> str:

@@ -44,7 +44,7 @@ def main() -> int:
         stdout=subprocess.DEVNULL,
     )
     commit = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    command = [sys.executable, "-m", "asv", "run", *CONFIGURATION, "--python=same", "--quick"]
+    command = [sys.executable, "-m", "asv", "run", *CONFIGURATION, "--python=same", "--attribute", "rounds=1"]
     command += ["--set-commit-hash", commit.stdout.strip(), "--bench", expression()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
