@@ -182,6 +182,15 @@ def test_index_reduce_of_scalars(shapes: tuple[tuple[int, ...], ...]) -> None:
         np.testing.assert_array_equal(result, 5)
 
 
+@pytest.mark.parametrize("mask", [[[1, 0, 1], [0, 1, 1]], [[0, 1, 1]], [[0], [0]]])
+def test_gradients_of_a_masked_scatter(mask: list[list[int]]) -> None:
+    gradient, selects = np.arange(1.0, 7).reshape(2, 3), np.array(mask, bool)
+    used = gradient[np.broadcast_to(selects, gradient.shape)]
+    expected = np.concatenate([used, np.zeros(6 - used.size)]).reshape(3, 2)
+    (result,) = converted("aten.masked_scatter_backward.default", [gradient, selects, [3, 2]], [expected])
+    np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
 def test_scatter_reduce(reduce: str, include_self: bool) -> None:

@@ -229,16 +229,34 @@ def index_add(
     return index_put(e, x, [None] * dim + [indices], source, True)
 
 
+def ranks(e: Emitter, mask: Value) -> Value:
+    """The number of true elements before each element of a vector."""
+    counted = e.convert(mask, I64)
+    return e.subtract(cumulative(e, "stablehlo.add", counted, 0), counted)
+
+
 @converts("aten.masked_scatter.default")
 def masked_scatter(e: NodeEmitter, x: Value, mask: Value, source: Value) -> Value:
     """Elements of the source, in order, in place of those under the mask."""
     shape = e.type.shape
     x, mask = e.broadcast(x, shape), e.broadcast(mask, shape)
     count = math.prod(shape)
-    flat = e.convert(e.reshape(mask, (count,)), I64)
-    before = e.subtract(cumulative(e, "stablehlo.add", flat, 0), flat)
+    before = ranks(e, e.reshape(mask, (count,)))
     elements = e.reshape(source, (math.prod(shape_of(source)),))
     return e.select(mask, take(e, elements, e.reshape(before, (count, 1)), shape), x)
+
+
+@converts("aten.masked_scatter_backward.default")
+def masked_scatter_backward(e: NodeEmitter, gradient: Value, mask: Value, sizes: Sequence[int]) -> Value:
+    """The gradients under the mask, in order, and 0 for elements of the source that were not used."""
+    shape = shape_of(gradient)
+    count, size = math.prod(shape), math.prod(e.type.shape)
+    flat = e.reshape(e.broadcast(mask, shape), (count,))
+    # Indices that are out of bounds are dropped.
+    destination = e.select(flat, ranks(e, flat), e.full(size, (count,), I64))
+    zeros = e.full(0, (size,), element_type(gradient))
+    used = scatter_along(e, ASSIGN, zeros, 0, destination, e.reshape(gradient, (count,)))
+    return e.reshape(used, e.type.shape)
 
 
 @converts("aten.diagonal_scatter.default")

@@ -9,7 +9,7 @@ from ..emitter import I32, I64, Emitter, Number, element_type, positive, shape_o
 from ..table import NodeEmitter, Operand, converts, promoted, unsupported
 from .indexing import take_along
 from .reductions import cumulative, extreme_with_index
-from .scatters import ASSIGN, scatter_along
+from .scatters import ASSIGN, ranks, scatter_along
 from .sorting import sort_with_indices
 
 
@@ -122,9 +122,7 @@ def nonzero_static(e: NodeEmitter, x: Value, *, size: int, fill_value: int = -1)
     count = math.prod(shape)
     flat = e.reshape(x, (count,))
     is_nonzero = e.compare("NE", flat, e.like(flat, 0))
-    counted = e.convert(is_nonzero, I64)
-    rank_of = e.subtract(cumulative(e, "stablehlo.add", counted, 0), counted)
-    row = e.select(is_nonzero, rank_of, e.full(size, (count,), I64))
+    row = e.select(is_nonzero, ranks(e, is_nonzero), e.full(size, (count,), I64))
     numbers = scatter_along(e, ASSIGN, e.full(-1, (size,), I64), 0, row, e.iota((count,), 0))
     is_filled = e.compare("LT", numbers, e.like(numbers, 0))
     columns = []
