@@ -155,8 +155,10 @@ def _planes(problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarr
     lanes = tasks.tile_shape(problem.dtype.name, tasks.best_level())[0]
     vectors = -(-problem.outputs // lanes)
     pitch = _read_elements(columns, columns.windows)
-    copies_holes = rows.window_dilation > 1 and _read_elements(rows, 1) * pitch * lanes > _MAX_COPIED_ELEMENTS
-    if 2 * problem.outputs <= vectors * lanes or copies_holes:
+    # Without copies a row of contiguous channels is divided.
+    reads_long_rows = rows.window_dilation > 1 or lhs_strides[-1] == 1
+    copies_too_much = reads_long_rows and _read_elements(rows, 1) * pitch * lanes > _MAX_COPIED_ELEMENTS
+    if 2 * problem.outputs <= vectors * lanes or copies_too_much:
         return None
     channel_blocks = problem.batch * vectors
     wanted_blocks = max(1, MIN_WORK_ITEMS // channel_blocks)

@@ -91,10 +91,10 @@ def released_during(bytes: int) -> Iterator[None]:
     release()
     has_ended = threading.Event()
     thread = threading.Thread(target=_release_until, args=(has_ended,))
-    # A process may have as many threads as the system lets it have.
-    with suppress(RuntimeError):
-        thread.start()
     try:
+        # A process may have as many threads as the system lets it have.
+        with suppress(RuntimeError):
+            thread.start()
         yield
     finally:
         has_ended.set()

@@ -36,7 +36,7 @@ _CALLS, _BATCHES, _TASKS, _WAKES = 50, 40, 2000, 15
 _ASLEEP_SECONDS: Final = 0.004
 """Workers sleep after a pause of so long."""
 _PRODUCT_SIZE: Final = 512
-"""Rows and columns of a product by the matrix unit."""
+"""Rows and columns of a product of narrow elements."""
 
 
 def thread_counts(threads: int) -> tuple[int, ...]:

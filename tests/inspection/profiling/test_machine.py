@@ -189,7 +189,7 @@ NARROW_PRODUCTS = {"bf16": ("bfloat16", "bfloat16", "float32"), "i8": ("int8", "
 @pytest.mark.parametrize("element", NARROW_PRODUCTS)
 def test_products_of_narrow_elements_are_measured_where_instructions_multiply_them(element: str) -> None:
     is_multiplied = bool(low_precision_matmul.implementations(*NARROW_PRODUCTS[element]))
-    assert (measuring.product_rate(element, 1) > 1e8) == is_multiplied
+    assert (measuring.product_rate(element, 1) > 0) == is_multiplied
 
 
 @pytest.mark.parametrize("element", NARROW_PRODUCTS)

@@ -188,7 +188,7 @@ def _by_constant(view: Contraction | Convolution, make: Callable[[], Runnable]) 
         if entry is None:
             entry = rhs, make()
             # Calls take turns, so that a copy which is dropped for another one would be made at each call.
-            kept_bytes = sum([constant.nbytes for constant, _ in functions.values()])
+            kept_bytes = sum([constant.nbytes for constant, _ in functions.copy().values()])
             if kept_bytes + rhs.nbytes <= _MAX_CONSTANT_BYTES:
                 # The reference keeps the id from being given to another array.
                 functions[id(rhs)] = entry

@@ -133,6 +133,13 @@ class Background:
                 self.thread.start()
         return job
 
+    def run(self, job: Job) -> None:
+        """Run a job that is not in the queue; other callers may wait for it."""
+        self.prepare_for_forks()
+        with self.changed:
+            self.run_by_callers[job] = threading.get_ident()
+        self._run_for_caller(job)
+
     def finish(self, job: Job) -> None:
         """Wait for a job; the caller runs it if the thread has not begun it."""
         with self.changed:

@@ -157,10 +157,14 @@ class ProgramProfile:
                 step.begin()
         BACKGROUND.wait_for([profile.job for profile in profiles if profile.job is not None])
 
-    def begin_due(self) -> None:
-        """Begin to compile the code that is due, for which later steps of a call would wait, too."""
+    def begin_due(self, begun: StepProfile) -> None:
+        """Begin to compile the code that is due, for which later steps of a call would wait, too.
+
+        Args:
+            begun: of the step whose code the caller compiles.
+        """
         for step in self.steps:
-            if step.profile.job is None and step.is_due:
+            if step.profile is not begun and step.profile.job is None and step.is_due:
                 step.begin()
 
     def _hottest(self) -> dict[StepProfile, ProfiledStep]:

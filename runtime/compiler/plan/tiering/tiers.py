@@ -359,10 +359,10 @@ class Tiering(Replaceable):
             self.lookup_seconds = 2 * (spent + self.profile.expected)
             return
         # If this fails, the baseline stays.
-        self.job = Job(functools.partial(self.compile, operands), has_priority=True)
+        job = self.job = Job(functools.partial(self.compile, operands), has_priority=True)
         if self.program is not None and spent >= self.wait_threshold:
-            self.program.begin_due()
-        self.job.run()
+            self.program.begin_due(self.profile)
+        BACKGROUND.run(job)
 
     def needs_no_compilation(self) -> bool:
         """Whether the code is cached on the disk, or there can be none."""

@@ -53,7 +53,7 @@ function section(root, title, entries, entryOf) {
 
 function facts(plan, step, page) {
   const kind = plan.texts[plan.implementation[step]];
-  const words = plan.children[step].length && kind !== "tiered" ? "the steps of its regions run one by one" : page.words[kind];
+  const words = plan.children[step].length && !["tiered", "generated"].includes(kind) ? "the steps of its regions run one by one" : page.words[kind];
   const rows = [["how", `${kind}: ${words}`], ["why", plan.texts[plan.reason[step]]]];
   plan.runs.forEach((run) => {
     const own = run.own[step];

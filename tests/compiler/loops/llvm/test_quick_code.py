@@ -190,6 +190,7 @@ def is_quick(text: str, size: int) -> bool:
         assert path is not None and path.exists() and key not in machine._machine().quick
     (expected,) = nimblehlo.execute(text, [x], options=nimblehlo.Options(compile="never"))
     assert all(same_bits(result, expected) for result in results)
+    assert len(keys) <= 1
     return len(keys) == 1
 
 

@@ -315,7 +315,7 @@ def test_processes_stay_while_a_caller_waits_for_their_code(monkeypatch: pytest.
     with background.held():
         for job in (first, second):
             background.submit(job)
-    while background.running is not first:
+    while first in background.waiting:
         time.sleep(0.001)
     caller = threading.Thread(target=background.finish, args=(second,))
     caller.start()
@@ -372,11 +372,28 @@ def test_callers_do_not_wait_for_jobs_that_a_thread_that_has_ended_leaves() -> N
     assert not waiting.is_alive()
 
 
+def test_callers_wait_for_jobs_that_another_one_runs_without_the_queue() -> None:
+    background, gate = Background(), threading.Event()
+    job = Job(gate.wait, has_priority=True)
+    runs = threading.Thread(target=background.run, args=(job,))
+    runs.start()
+    while job not in background.run_by_callers:
+        time.sleep(0.001)
+    waits = threading.Thread(target=background.finish, args=(job,), daemon=True)
+    waits.start()
+    waits.join(0.1)
+    assert waits.is_alive()
+    gate.set()
+    waits.join(60)
+    assert job.ended and not waits.is_alive()
+    runs.join()
+
+
 def test_callers_run_jobs_beside_the_thread() -> None:
     """The thread cannot end its job before the caller has run the others."""
     background, gate, by = Background(), threading.Event(), list[int]()
     jobs = [background.submit(Job(gate.wait, has_priority=True))]
-    while background.running is not jobs[0]:
+    while jobs[0] in background.waiting:
         time.sleep(0.001)
     for _ in range(2):
         jobs.append(background.submit(Job(lambda: by.append(threading.get_ident()), has_priority=True)))

@@ -24,6 +24,7 @@ class Step:
         self.is_nested = is_nested
         self.is_timed_but_undecided = True
         self.is_superseded = False
+        self.is_due = True
         self.begun = 0
 
     def begin(self) -> None:
@@ -103,3 +104,12 @@ def test_a_program_looks_at_its_steps_seldom() -> None:
         step.profile.seconds = 1.0
     program.consider(4)
     assert not any(step.begun for step in steps)
+
+
+def test_what_is_due_begins_beside_what_the_caller_compiles() -> None:
+    due, later, sharing, compiled = (Step(1.0) for _ in range(4))
+    later.is_due = False
+    sharing.profile = compiled.profile
+    ProgramProfile([due, later, sharing, compiled]).begin_due(compiled.profile)
+    assert [step.begun for step in (due, later, sharing, compiled)] == [1, 0, 0, 0]
+    BACKGROUND.wait()

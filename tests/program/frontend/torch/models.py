@@ -177,8 +177,9 @@ def table(outcomes: Sequence[Mapping[str, Any]]) -> str:
         row = [each["model"], f"{each['inference']:.1e}", *cells(times.get("inference", {}))]
         row += [f"{each['training']:.1e}", f"{each['pytorch']:.1e}", *cells(times.get("training", {}))]
         rows.append(f"| {' | '.join(row)} |")
-    all_times = [times for each in outcomes for times in each.get("times", {}).values()]
-    where = [each["surroundings"] for each in outcomes if "surroundings" in each]
+    timed = [each for each in outcomes if each.get("times")]
+    all_times = [times for each in timed for times in each["times"].values()]
+    where = [each.get("surroundings", "a version and a machine that were not noted") for each in timed]
     after = [textwrap.fill(agreement(all_times, where), 120), ""] if all_times else []
     return "\n".join(["", *rows, "", *after, ""])
 
