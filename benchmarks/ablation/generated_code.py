@@ -83,7 +83,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
         ("softmax_100", "root_mean_square"),
     ),
     "vector reductions": (
-        replaced(vector_reduce, "_can_vectorize", _never),
+        replaced(vector_reduce, "is_vectorized", _never),
         ("softmax_100", "range_of_rows", "squared_error"),
     ),
     "minimum by one comparison": (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ....program.ir import Operation
 from ..llvm.values import I64
+from ..reductions import vector_reduce
 from ..reductions.reducers import Reducer
-from ..reductions.vector_reduce import is_vectorized, reduce_row, scratch_elements
 from ..scalars import Emitter, Storage
 from ..scalars.elements import element_pointer
 from ..scalars.emitter import Target
@@ -24,12 +24,12 @@ def row_totals(
     """
     builder = emitter.builder
     reducer = Reducer(builder, reduction, "declared")
-    if not is_vectorized(reducer, length):
+    if not vector_reduce.is_vectorized(reducer, length):
         return None
     totals = emitter.allocate_scratch(values.type.with_shape((rows,)))
-    scratch = reducer.allocate(scratch_elements(reducer, length))
+    scratch = reducer.allocate(vector_reduce.scratch_elements(reducer, length))
     for row in emitter.loop(rows):
         start = element_pointer(builder, values, emitter.builder.mul(row, I64(length)))
-        (total,) = reduce_row(reducer, reducer.arrays([start]), (scratch, scratch), length)
+        (total,) = vector_reduce.reduce_row(reducer, reducer.arrays([start]), (scratch, scratch), length)
         emitter.put(totals, row, total)
     return totals

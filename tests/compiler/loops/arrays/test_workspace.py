@@ -185,7 +185,7 @@ ORDERED = {
         %b = stablehlo.broadcast_in_dim %t, dims = [] : (tensor<f32>) -> {LARGE_ARRAY}
         %s = stablehlo.add %v, %b : {LARGE_ARRAY}""",
         "%s, %w",
-        2.5,
+        pytest.approx(2, abs=0.25),  # the totals of a sum's vectors take as much as these are long
     ),
     "a branch makes its result in place": (
         f"""%c = "stablehlo.case"(%i) ({{
