@@ -108,7 +108,7 @@ def test_small_changes_count_as_none(now: float, count: int) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "count"), [((0.9, 1.4), (1.4, 1.6), 0), ((0.9, 1.3), (1.4, 1.6), 1)]
 )
-def test_a_change_exceeds_the_spread_of_repeated_measurements(
+def test_a_change_exceeds_the_noise_of_repeated_measurements(
     before: tuple[float, float], after: tuple[float, float], count: int
 ) -> None:
     runs = [run("a", 1.0, before), run("b", 1.5, after)]

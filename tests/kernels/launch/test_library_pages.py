@@ -137,7 +137,7 @@ def test_a_process_may_have_any_name(tmp_path: pathlib.Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("bytes", "is_released"), [(10 << 10, False), (11 << 10, True)])
-def test_pages_are_returned_in_a_phase_that_may_raise_the_peak(
+def test_pages_are_released_while_a_phase_may_raise_the_peak(
     bytes: int, is_released: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from nimblehlo.kernels.launch import library_pages
