@@ -207,23 +207,23 @@ def compare_sample(
 
 
 def gradients_of(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
-    """The results, and the gradients of a weighted sum of those that have some."""
+    """The results, and the gradients of a weighted sum of those that have some.
+
+    Args:
+        function: gives the results, from tensors.
+        inputs: the tensors; gradients are of those that require them.
+    """
     import torch
 
-    leaves = [tensor.detach().clone() for tensor in inputs]
-    for tensor in leaves:
-        tensor.requires_grad_(tensor.is_floating_point())
+    leaves = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in inputs]
     results = [result for result in function(*leaves) if isinstance(result, torch.Tensor)]
     differentiable = [result for result in results if result.requires_grad]
     weights = [torch.linspace(0.5, 1.5, result.numel()).reshape(result.shape) for result in differentiable]
     # Every type of floats has these weights.
     weights = [weight.bfloat16() for weight in weights]
-    found = torch.autograd.grad(
-        differentiable,
-        [tensor for tensor in leaves if tensor.requires_grad],
-        [weight.to(result.dtype) for weight, result in zip(weights, differentiable, strict=True)],
-        allow_unused=True,
-    )
+    weights = [weight.to(result.dtype) for weight, result in zip(weights, differentiable, strict=True)]
+    of = [tensor for tensor in leaves if tensor.requires_grad]
+    found = torch.autograd.grad(differentiable, of, weights, allow_unused=True) if differentiable else ()
     return [*(result.detach() for result in results), *found]
 
 
@@ -234,7 +234,7 @@ def outcome_of(
     defined = not any(part in info.full_name for part in (*RANDOM, *UNINITIALIZED))
     limit = CHOICES.get(info.name)
     count, status, reason = 0, "passed", ""
-    for sample in itertools.islice(info.sample_inputs("cpu", dtype), samples):
+    for sample in itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=gradients), samples):
         count += 1
         known = defined and not has_random_results(info, sample)
         determined = DETERMINED.get(info.full_name)
@@ -290,15 +290,19 @@ def _nimble_cause(error: BaseException | None) -> NimbleError | None:
     return error
 
 
-def operators(names: Sequence[str], dtypes: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of an operator and an element type."""
+def operators(
+    names: Sequence[str], dtypes: Sequence[str], *, gradients: bool = False
+) -> Iterator[tuple[Any, Any]]:
+    """Pairs of an operator and an element type; of those with gradients, if these are asked for."""
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
 
     for info in op_db:
         if names and info.full_name not in names and info.name not in names:
             continue
-        supported = info.supported_dtypes("cpu")
+        if gradients and not info.supports_autograd:
+            continue
+        supported = (info.supported_backward_dtypes if gradients else info.supported_dtypes)("cpu")
         for dtype in (getattr(torch, name) for name in dtypes):
             if dtype in supported:
                 yield info, dtype
@@ -340,9 +344,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = nimblehlo.Options(compile="never", reference=chosen.reference)
     outcomes = _last_outcomes(chosen.journal) if chosen.journal else {}
     statuses: Counter[str] = Counter()
-    for info, dtype in operators(chosen.names, chosen.dtypes):
-        if chosen.gradients and not info.supports_autograd:
-            continue
+    for info, dtype in operators(chosen.names, chosen.dtypes, gradients=chosen.gradients):
         outcome = outcomes.get(name_of(info, dtype))
         if outcome is None or outcome.status == "failed":
             outcome = outcome_of(info, dtype, chosen.samples, options, gradients=chosen.gradients)
