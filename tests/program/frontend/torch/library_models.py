@@ -142,6 +142,15 @@ MODELS: dict[str, Callable[[], tuple[Any, Inputs]]] = {
         **SMALL,
         num_key_value_heads=2,
     ),
+    "mixtral": lambda: transformer(
+        "MixtralModel",
+        "MixtralConfig",
+        lambda: (tokens(2, 9),),
+        vocab_size=100,
+        **SMALL,
+        num_key_value_heads=2,
+        num_local_experts=4,
+    ),
     "t5": lambda: transformer(
         "T5Model",
         "T5Config",

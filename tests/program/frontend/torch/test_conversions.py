@@ -32,10 +32,9 @@ def test_the_table_names_overloads_and_lists_its_modules() -> None:
         if re.search(r"^ *converts\(|^@converts", path.read_text(), re.M)
     }
     assert declaring == set(table._MODULES)
+    namespaced = r"(aten|prims|quantized_decomposed|transformers)\.\w+\.\w+"
     for name in conversions():
-        assert re.fullmatch(r"(aten|prims|quantized_decomposed)\.\w+\.\w+", name) or name in HIGHER_ORDER, (
-            name
-        )
+        assert re.fullmatch(namespaced, name) or name in HIGHER_ORDER, name
 
 
 def test_a_second_conversion_of_an_operation_is_an_error() -> None:
@@ -182,6 +181,40 @@ def test_index_reduce_of_scalars(shapes: tuple[tuple[int, ...], ...]) -> None:
         np.testing.assert_array_equal(result, 5)
 
 
+@pytest.mark.parametrize("ends", [[2, 2, 5], [1, 3, 4], [0, 0, 0]])
+def test_grouped_products_and_their_gradients(ends: list[int]) -> None:
+    """Three groups of five rows; the second one may be empty, and the last rows may belong to none."""
+    rows, experts, gradient = (RANDOM.normal(size=size) for size in ((5, 2), (3, 2, 4), (5, 4)))
+    groups = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    expected, own_gradient = np.zeros((5, 4)), np.zeros((5, 2))
+    for group, expert in zip(groups, experts, strict=True):
+        expected[group] = rows[group] @ expert
+        own_gradient[group] = gradient[group] @ expert.T
+    experts_gradient = np.stack([rows[group].T @ gradient[group] for group in groups])
+    offsets = np.array(ends, np.int32)
+    for name, operands, results in (
+        ("aten._grouped_mm.default", [rows, experts, offsets], [expected]),
+        ("aten._grouped_mm.default", [experts.transpose(0, 2, 1), rows.T, offsets], [expected.T]),
+        ("aten._grouped_mm.default", [rows.T, gradient, offsets], [experts_gradient]),
+        ("transformers.grouped_mm_fallback.default", [rows, experts, offsets], [expected]),
+        (
+            "transformers.grouped_mm_fallback_backward.default",
+            [rows, experts, offsets, gradient],
+            [own_gradient, experts_gradient],
+        ),
+    ):
+        for result, right in zip(converted(name, operands, results), results, strict=True):
+            np.testing.assert_allclose(result, right, rtol=1e-14, atol=1e-14, err_msg=name)
+
+
+def test_grouped_products_without_groups_are_products_of_a_batch() -> None:
+    x, y = RANDOM.normal(size=(3, 2, 4)), RANDOM.normal(size=(3, 4, 5))
+    (result,) = converted("aten._grouped_mm.default", [x, y], [x @ y])
+    np.testing.assert_allclose(result, x @ y, rtol=1e-14)
+    with pytest.raises(UnsupportedError, match="a bias of grouped products"):
+        converted("aten._grouped_mm.default", [x, y, None, x], [x @ y])
+
+
 @pytest.mark.parametrize("mask", [[[1, 0, 1], [0, 1, 1]], [[0, 1, 1]], [[0], [0]]])
 def test_gradients_of_a_masked_scatter(mask: list[list[int]]) -> None:
     gradient, selects = np.arange(1.0, 7).reshape(2, 3), np.array(mask, bool)
@@ -302,6 +335,28 @@ def test_attention_of_a_query_that_sees_no_key_is_zero() -> None:
         attn_mask=mask,
     )
     assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_heads_of_queries_share_heads_of_keys_and_values(is_causal: bool) -> None:
+    """As attention with repeated heads of keys and values, whose gradients are summed over the copies."""
+    query, gradient = RANDOM.normal(size=(2, 6, 3, 4)), RANDOM.normal(size=(2, 6, 3, 5))
+    key, value = RANDOM.normal(size=(2, 2, 7, 4)), RANDOM.normal(size=(2, 2, 7, 5))
+    repeated = [key.repeat(3, 1), value.repeat(3, 1)]
+    name = "aten._scaled_dot_product_flash_attention_for_cpu"
+    results = [np.zeros((2, 6, 3, 5)), np.zeros((2, 6, 3))]
+    mask = RANDOM.normal(size=(2, 1, 3, 7))
+
+    def run(keys_and_values: list[Array]) -> tuple[list[Array], list[Array]]:
+        operands = [query, *keys_and_values]
+        attended = converted(f"{name}.default", [*operands, 0.0, is_causal], results, attn_mask=mask)
+        arguments = [gradient, *operands, *attended, 0.0, is_causal]
+        return attended, converted(f"{name}_backward.default", arguments, operands, attn_mask=mask)
+
+    (attended, gradients), (expected, repeated_gradients) = run([key, value]), run(repeated)
+    summed = [repeated_gradients[0], *(x.reshape(2, 2, 3, 7, -1).sum(2) for x in repeated_gradients[1:])]
+    for result, right in zip((*attended, *gradients), (*expected, *summed), strict=True):
+        np.testing.assert_allclose(result, right, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("padding", [[2, 1], [0, 3, 1, 0], [-1, 2, 2, -1], [3, 2]])

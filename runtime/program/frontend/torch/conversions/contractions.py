@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ....ir import Value
 from ..emitter import I1, Emitter, Number, element_type, positive, shape_of, wider
-from ..table import NodeEmitter, converts
+from ..table import NodeEmitter, converts, unsupported
 from .indexing import take_rows
 
 
@@ -73,6 +74,86 @@ def cross(e: NodeEmitter, x: Value, y: Value, *, dim: int = -1) -> Value:
 @converts("aten._int_mm.default")
 def int_mm(e: NodeEmitter, x: Value, y: Value) -> Value:
     return e.dot(x, y, ([1], [0]), type=e.element)
+
+
+@converts("aten._grouped_mm.default")
+def grouped_mm(
+    e: NodeEmitter,
+    x: Value,
+    y: Value,
+    offs: Value | None = None,
+    bias: Value | None = None,
+    out_dtype: Any = None,
+) -> Value:
+    """Products of groups of rows or columns, where `offs` has the end of each group.
+
+    Rows of x [rows, k] are multiplied by y [groups, k, n]; x [groups, m, k] by columns of y [k, columns]; or
+    columns of x [m, k] by rows of y [k, n], which gives [groups, m, n]. Rows and columns that belong to no
+    group have products of zero, which PyTorch leaves uninitialized.
+    """
+    if bias is not None:
+        raise unsupported("a bias of grouped products, which PyTorch does not compute either")
+    if offs is None:
+        return e.convert(product(e, x, y), e.element)
+    if len(shape_of(x)) == 3:
+        turned = _row_groups(e, e.transpose(y, [1, 0]), e.transpose(x, [0, 2, 1]), offs)
+        return e.transpose(turned, [1, 0])
+    return (_row_groups if len(shape_of(y)) == 3 else _column_groups)(e, x, y, offs)
+
+
+@converts("transformers.grouped_mm_fallback.default")
+def grouped_mm_of_experts(e: NodeEmitter, input: Value, weight: Value, offs: Value) -> Value:
+    """The product of mixtures of experts of the library transformers: rows are sorted by their expert."""
+    return _row_groups(e, input, weight, offs)
+
+
+@converts("transformers.grouped_mm_fallback_backward.default")
+def grouped_mm_of_experts_backward(
+    e: NodeEmitter, input: Value, weight: Value, offs: Value, grad_output: Value
+) -> list[Value]:
+    """The gradients of the rows and of the experts' weights."""
+    rows = _row_groups(e, grad_output, e.transpose(weight, [0, 2, 1]), offs)
+    return [rows, _column_groups(e, e.transpose(input, [1, 0]), grad_output, offs)]
+
+
+def _row_groups(e: NodeEmitter, x: Value, y: Value, ends: Value) -> Value:
+    """Each group of rows of x, [rows, k], times its matrix of y, [groups, k, n]."""
+    shape = (shape_of(x)[0], shape_of(y)[2])
+    return _ragged_dot(e, x, y, ends, shape, rhs_contracting=1, ragged=0, groups=(0,))
+
+
+def _column_groups(e: NodeEmitter, x: Value, y: Value, ends: Value) -> Value:
+    """For each group the product of its columns of x, [m, k], with its rows of y, [k, n]."""
+    shape = (shape_of(ends)[0], shape_of(x)[0], shape_of(y)[1])
+    return _ragged_dot(e, x, y, ends, shape, rhs_contracting=0, ragged=1, groups=())
+
+
+def _ragged_dot(
+    e: NodeEmitter,
+    x: Value,
+    y: Value,
+    ends: Value,
+    shape: Sequence[int],
+    *,
+    rhs_contracting: int,
+    ragged: int,
+    groups: tuple[int, ...],
+) -> Value:
+    """A product that contracts the second dimension of x, in the element type of the node's result."""
+    starts = e.concatenate([e.full(0, (1,), element_type(ends)), ends], 0)
+    sizes = e.subtract(ends, e.slice(starts, 0, 0, shape_of(ends)[0]))
+    return e.one(
+        "chlo.ragged_dot",
+        [x, y, sizes],
+        shape,
+        e.element,
+        lhs_batching_dimensions=(),
+        rhs_batching_dimensions=(),
+        lhs_contracting_dimensions=(1,),
+        rhs_contracting_dimensions=(rhs_contracting,),
+        lhs_ragged_dimensions=(ragged,),
+        rhs_group_dimensions=groups,
+    )
 
 
 @converts("aten.linear.default")
