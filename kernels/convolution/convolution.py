@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import gcd, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..launch.no_kernel import NoKernel
 from ..matmul.strided_copy import reshaped
+from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
 from .convolution_tasks import are_finite
 from .work_division import Product, divided_tiles, items_of_groups, packed_items, shared_items

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
 
 MIN_WORK_ITEMS = 16

@@ -3,9 +3,10 @@ Computed once for given shapes."""
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
+
+from ..named_tuples import NamedTuple
 
 UNSIGNED_BY_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 """Element types by item size, for kernels that only move items."""

@@ -15,13 +15,14 @@ So each element of the result receives its updates in the schedule's order, what
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..launch.compilation import flat
 from ..launch.no_kernel import NoKernel
 from ..launch.prepared import AddressTable, ArrayParam, prepare_launches
+from ..named_tuples import NamedTuple
 from ..simd.monoids import MONOIDS, OVERWRITE, Combination, normalized
 from ..simd.monoids import supports as _supports_monoid
 from .copy import copied

@@ -18,10 +18,10 @@ same row, in this order, and the last one is dropped.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from ..named_tuples import NamedTuple
 from .index_arithmetic import Dimension, index_vector_layout, merged, offsets, row_major_strides, total_size
 
 _MAX_RUNS = 1024

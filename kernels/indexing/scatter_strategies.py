@@ -10,7 +10,7 @@ tables private to each task.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..launch import threads as _threads
 from ..launch.compilation import Kernel
 from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCall, LaunchPlan
 from ..launch.threads import division
+from ..named_tuples import NamedTuple
 from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import OVERWRITE, Combination, is_exact, storage_dtype
 from .scatter_layout import (

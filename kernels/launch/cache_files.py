@@ -12,8 +12,8 @@ import os
 import pathlib
 import sys
 import threading
-from typing import NamedTuple
 
+from ..named_tuples import NamedTuple
 from .cache_limit import KINDS, UNFINISHED_PREFIX, entries, limit, note_written, remove
 from .cache_trust import refusal_of_file, refusal_of_folder, warn_once
 

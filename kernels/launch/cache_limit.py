@@ -15,8 +15,8 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from ..named_tuples import NamedTuple
 from .cache_trust import warn_once
 
 ENVIRONMENT_VARIABLE = "NIMBLEHLO_CACHE_BYTES"

@@ -8,7 +8,7 @@ import it at the first call of a kernel.
 import enum
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -17,6 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
+
+from ..named_tuples import NamedTuple
 
 _INT64 = ir.IntType(64)
 

@@ -13,7 +13,8 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from ..named_tuples import NamedTuple
 
 ROOT = Path("/")
 

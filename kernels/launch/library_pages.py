@@ -17,7 +17,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from ..named_tuples import NamedTuple
 
 _LIBRARY: Final = "libllvmlite"
 _PROCESS: Final = Path("/proc/self")

@@ -6,10 +6,11 @@ arrays, so native code reads its arguments from a closure, as generated code doe
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..named_tuples import NamedTuple
 from .compilation import Kernel
 from .native import Launch, NativeFunction
 

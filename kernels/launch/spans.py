@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+
+from ..named_tuples import NamedTuple
 
 
 class Span(NamedTuple):

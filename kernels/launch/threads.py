@@ -15,8 +15,8 @@ More is decided elsewhere:
 
 import functools
 import os
-from typing import NamedTuple
 
+from ..named_tuples import NamedTuple
 from .control_groups import processor_quota
 
 TASK_BYTES = 1 << 17

@@ -7,11 +7,12 @@ width of the result.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..launch.no_kernel import NoKernel
+from ..named_tuples import NamedTuple
 from . import gemv, low_precision_matmul, matmul
 
 __all__ = ["Implementation", "implementation_of", "prepare"]

@@ -6,7 +6,6 @@ reverse scan. All have `count` values, the last one `last`. Importing this modul
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
@@ -14,6 +13,7 @@ from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
+from ..named_tuples import NamedTuple
 from ..simd.block_sizes import CACHE_LINE_BYTES, SCAN_BLOCK, SCAN_GROUP, SCAN_LANES
 from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (

@@ -13,13 +13,14 @@ depend on the number of threads.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..launch.compilation import flat
 from ..launch.no_kernel import NoKernel
 from ..launch.threads import TASK_BYTES, division
+from ..named_tuples import NamedTuple
 from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import computing_dtype, is_exact, normalized, storage_dtype, supports_element
 from ..simd.monoids import supports as supports_monoid

@@ -5,10 +5,11 @@ A window's choice is the number of the position that it selects, NO_CHOICE if it
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import types
 
+from ..named_tuples import NamedTuple
 from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (

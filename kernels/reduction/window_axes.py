@@ -1,9 +1,10 @@
 """The dimensions of windowed operations."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+
+from ..named_tuples import NamedTuple
 
 SIZE, WINDOW, STRIDE, BASE_DILATION, WINDOW_DILATION, LOW, WINDOWS = range(7)
 """The columns of `axis_table`."""

@@ -11,11 +11,12 @@ add and multiply. Two extensions of the names:
 `normalized` maps combinations with the same results to one, so that fewer loops are compiled.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..launch.no_kernel import NoKernel
+from ..named_tuples import NamedTuple
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 ACCUMULATIONS = ("wide", "declared", "float64")

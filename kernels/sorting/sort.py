@@ -15,12 +15,13 @@ them.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..launch.compilation import flat
 from ..launch.no_kernel import NoKernel
+from ..named_tuples import NamedTuple
 from ..simd.monoids import supports_element
 from .native_sort import gather_rows, sort_address, sort_rows
 from .sort_encoding import Key, bits_dtype, encoding_of

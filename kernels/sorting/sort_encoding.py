@@ -1,8 +1,10 @@
 """Encodes the compared values as unsigned integers of the same order."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
+
+from ..named_tuples import NamedTuple
 
 UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
 _INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}

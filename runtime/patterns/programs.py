@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from ..api import Executable
 from ..compiler.lru_cache import LRUCache
 from ..errors import UnsupportedError
+from ..kernels.named_tuples import NamedTuple
 from ..options import Options
 from ..program.frontend import parse_type
 from ..program.ir import Module

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from ..kernels.named_tuples import NamedTuple
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, PLAIN, ElementType
 from . import compositions as do
 from . import operations as ops

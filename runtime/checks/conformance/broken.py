@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...errors import NimbleError, VerifyError
+from ...kernels.named_tuples import NamedTuple
 from ...program.loading import load
 from ...program.ops import lookup
 from ...types import ELEMENT_TYPES

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...kernels.exploration import grouped_updates, update_groups
 from ...kernels.launch.scratch import borrow_scratch
+from ...kernels.named_tuples import NamedTuple
 from ...options import Schedule as ScatterOrder
 from ...program.ir.record import IdentityRecord
 from ...program.ops.indexing.scatter import Scatter

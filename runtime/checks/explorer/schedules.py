@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import numpy as np
 
+from ...kernels.named_tuples import NamedTuple
 from ...options import Options, Tree
 from ...options import Schedule as ScatterOrder
 

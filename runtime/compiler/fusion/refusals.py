@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
+from ...kernels.named_tuples import NamedTuple
 from ...program.ir import Block, Operation, Value
 from ..specialize.framework.operation_classes import is_fusion
 

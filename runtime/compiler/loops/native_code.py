@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernels.named_tuples import NamedTuple
 from ...program.ir import Block, Operation
 from ...program.ir.record import Record
 from ...types import DType, TensorType, Type

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.named_tuples import NamedTuple
 from ...program.ir.sharding import AxisRef, Mesh, TensorSharding
 from ...types import TensorType, Type
 

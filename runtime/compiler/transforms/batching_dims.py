@@ -7,10 +7,11 @@ specification", section "Compatibility".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from ...kernels.named_tuples import NamedTuple
 from ...program.ir import (
     Attribute,
     BoolAttribute,

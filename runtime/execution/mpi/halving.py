@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from ...kernels.named_tuples import NamedTuple
 from ...types import Array
 
 Combine = Callable[[int, int, Sequence[Array], Sequence[Array]], Sequence[Array]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from ...kernels.named_tuples import NamedTuple
 
 FAN_OUT: Final = 16
 """Children of a rank in the tree: so few messages come to each rank, and 4,369 ranks are within three

@@ -7,10 +7,9 @@ operands may have: a gather may read one element again and again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...compiler.specialize.framework.rewriter import splat
 from ...compiler.specialize.rewrites.loops import trip_count
+from ...kernels.named_tuples import NamedTuple
 from ...program.ir import Block, Operation, Value
 from ...program.ops.elementwise.base import Elementwise
 from ...program.ops.framework.declaration import declaration_of

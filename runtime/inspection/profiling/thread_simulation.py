@@ -12,11 +12,12 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from ...kernels.launch.native import record_launches, waking_limits
+from ...kernels.named_tuples import NamedTuple
 from .machine import Machine
 from .profile import Profile
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ...compiler.plan import Step
 from ...compiler.specialize.framework.rewriter import splat
 from ...compiler.specialize.rewrites.loops import trip_count
+from ...kernels.named_tuples import NamedTuple
 from ...program.ir import Attribute, Block, Operation, StructAttribute
 from ...program.ops.framework.costs import FunctionClass, Work
 from ...program.ops.framework.declaration import Op, declaration_of, lookup

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.named_tuples import NamedTuple
 from ...types import Array
 
 Box = tuple[tuple[int, int], ...]

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from ...errors import counted
+from ...kernels.named_tuples import NamedTuple
 
 MAX_DEVICES: Final = 1 << 20
 """Devices of one sharding: texts of a few bytes name more than memory holds."""

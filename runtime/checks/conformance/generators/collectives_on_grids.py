@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Builder, Region, Value
 from ....program.ops import lookup
 from ....program.ops.collectives.process_grid import Grid, GroupMode

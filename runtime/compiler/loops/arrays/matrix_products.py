@@ -8,11 +8,11 @@ each row of rhs is followed by the same row times i, and a row of lhs has the co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from ....kernels.launch.processor import register_bytes
+from ....kernels.named_tuples import NamedTuple
 from ....program.ops.contraction.float_matmul import SummationOrder
 from ....program.ops.numerics.element_types import real_type
 from ..llvm.lanes import shuffle_lanes, splat

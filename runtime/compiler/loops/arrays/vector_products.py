@@ -7,11 +7,11 @@ accumulator, which starts at 0. Then the accumulators are added by halves, and 0
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from ....kernels.launch.processor import register_bytes
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir.affine import row_major_strides
 from ..llvm.lanes import halves, shuffle_lanes
 from ..llvm.values import I64, call, stored_type

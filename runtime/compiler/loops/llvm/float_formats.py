@@ -6,8 +6,9 @@ Source: specification, section "Types"; the formats are those of the OCP and FNU
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import ElementType
 
 

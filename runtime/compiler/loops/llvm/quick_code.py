@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from ....kernels.named_tuples import NamedTuple
 
 
 class QuickCode(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import ir
 
@@ -22,6 +22,7 @@ from ....kernels.launch.processor import (
     has_rsqrt14,
     has_two_register_permute,
 )
+from ....kernels.named_tuples import NamedTuple
 from .base import F32, F64, I8, I32, I64, POINTER, call, rarely
 from .lanes import shuffle_lanes, splat
 

@@ -6,11 +6,11 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from ....kernels.launch.processor import has_fast_gather, has_two_register_permute
+from ....kernels.named_tuples import NamedTuple
 from ..llvm.values import integer
 from ..llvm.vector_variants import ENTRIES
 from .coefficients import (

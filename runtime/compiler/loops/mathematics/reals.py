@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from ....kernels.launch.processor import has_fast_memory_operands, has_scalef, has_slow_subnormals
+from ....kernels.named_tuples import NamedTuple
 from ..llvm import vector_variants
 from ..llvm.values import F32, F64, I32, I64, call, floating, integer
 from ..llvm.vector_variants import ENTRIES, entry

@@ -7,9 +7,9 @@ that the code depends on.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ....kernels.launch.processor import nontemporal_store_bytes
+from ....kernels.named_tuples import NamedTuple
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ..element_costs import takes_longer_than_memory
 from .nest import MAX_CONSTANT_STRIDE, Access, Apply, Gather, Nest, is_copy

@@ -6,10 +6,10 @@ Offsets are computed in 32 bits where these suffice: twice as many fit a vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import SIGNED
 from ..llvm.values import I32, I64, Value, call
 from .nest import Gather, StartIndex, stride_class

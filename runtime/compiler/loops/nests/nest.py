@@ -9,10 +9,10 @@ that differ in nothing else share their code (`nest_description`). `loop_schedul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Operation
 from ....program.ir.affine import AffineExpr
 from ....types import ElementType

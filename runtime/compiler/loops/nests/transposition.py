@@ -6,10 +6,10 @@ An item of a tile may be several elements of an array, and is only aligned as th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from llvmlite import ir
 
+from ....kernels.named_tuples import NamedTuple
 from ....kernels.simd.prefetches import prefetch_address
 from ..llvm.functions import internal_function
 from ..llvm.lanes import shuffle_lanes

@@ -9,8 +9,8 @@ where these are finished.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Block, Operation, Value
 from ....program.ops.framework.declaration import declaration_of
 from ..element_costs import cost_of

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from ....kernels.launch.processor import prefetch_distance_bytes
+from ....kernels.named_tuples import NamedTuple
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ....kernels.simd.prefetches import prefetch_address
 from ....program.ir import Block, Operation, plain_element_type

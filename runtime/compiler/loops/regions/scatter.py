@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Value as IrValue
 from ....program.ir import plain_element_type
 from ....program.ir.affine import row_major_strides

@@ -14,10 +14,10 @@ Source: `nimblehlo.program.ops.sorting.sort.merge_sort`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Region, plain_element_type
 from ....program.ir import Value as IrValue
 from ..llvm.functions import Variable

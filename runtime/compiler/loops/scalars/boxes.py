@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from llvmlite import ir
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir.affine import row_major_strides
 from ....types import ElementType
 from ..llvm.values import BIT, I64, POINTER, stored_type

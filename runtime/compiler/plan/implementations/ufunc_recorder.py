@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ....kernels.launch import ufunc_loops, ufunc_program
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Block, Operation, Value, tensor_type
 from ....program.ops.framework.declaration import Op, declaration_of
 from ....types import DType

@@ -11,9 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from ....errors import counted
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir.hlo_sharding import TILED, HloSharding
 from ....program.ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, TensorSharding
 

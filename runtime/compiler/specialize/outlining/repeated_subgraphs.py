@@ -12,8 +12,9 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Operation, Value, captured_values, used_values
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory

@@ -5,10 +5,11 @@ JAX wraps negative indices (``select(i < 0, i + n, i)``) and concatenates indice
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Operation, Value, tensor_type
 from ....program.ops.elementwise.comparison import Compare
 from ....program.ops.shape.broadcasting import BroadcastInDim

@@ -7,10 +7,10 @@ constant to it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ....program.ir import Block, Builder, Operation, Region, Value, tensor_type
+from ....program.ir.record import Record
 from ....program.ops.elementwise.comparison import Compare
 from ....program.ops.framework.declaration import declaration_of
 from ....types import INTEGER, ElementType, storage_range
@@ -36,8 +36,7 @@ MAX_INDEX_OPERATIONS: Final = 4
 MIN_INDEX_BYTES: Final = 1 << 17
 """Bytes of a result from which such operations stay in a loop."""
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(Record):
     """The counter of a loop.
 
     Attributes:

@@ -6,8 +6,8 @@ The values of each result element stay in their order, or every order of combini
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
 
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Block, Operation, Region, Value, tensor_type, use_counts
 from ....program.ops.reduction.reduce import Reduce
 from ....program.ops.shape.layout import Transpose

@@ -9,12 +9,12 @@ Source: MLIR's document "Bytecode Format", section "MLIR Encoding".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ....errors import UnsupportedError
 from ....types import Array, Type
 from ...ir import Attribute
+from ...ir.record import Record
 from .container_format import (
     DIALECT_VERSIONS,
     MAGIC,
@@ -29,16 +29,14 @@ _BLOB: Final = 0
 """The kind of a resource that has bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Record):
     """A dialect of the bytecode, and the offsets (start, end) of its version if it states one."""
 
     name: str
     version: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class OperationName:
+class OperationName(Record):
     """The name of an operation with its dialect, and whether its properties are encoded natively."""
 
     name: str

@@ -8,8 +8,9 @@ Source: MLIR's document "Bytecode Format", section "MLIR Encoding".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
+from ....kernels.named_tuples import NamedTuple
 from .byte_writer import ByteWriter
 from .container_format import DIALECT_VERSIONS, MAGIC, NATIVE_PROPERTIES, OPTIONAL_ARGUMENT_LOCATIONS, Section
 

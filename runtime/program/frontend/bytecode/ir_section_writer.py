@@ -6,9 +6,10 @@ Source: MLIR's document "Bytecode Format", section "IR Section".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from ....errors import NimbleError, UnsupportedError
+from ....kernels.named_tuples import NamedTuple
 from ...ir import UNKNOWN, Attribute, Block, Location, Operation, Region, Value
 from .byte_writer import ByteWriter
 from .container_format import (

@@ -8,7 +8,6 @@ Source: StableHLO, ``VhloLegalizeToStablehlo.cpp`` and ``StablehloLegalizeToVhlo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 import numpy as np
@@ -27,6 +26,7 @@ from ...ir import (
     StringAttribute,
     StructAttribute,
 )
+from ...ir.record import Record
 from ..type_parser import MAX_RANK
 from .values import integers_field
 from .vhlo import ENUMS, NONE
@@ -81,8 +81,7 @@ FLAGS: Final = frozenset({"use_global_device_ids", "has_dynamic_root"})
 """The attributes whose presence is their value in StableHLO, where VHLO has booleans."""
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
+class Default(Record):
     """The value of an attribute that StableHLO leaves out, and that earlier versions of VHLO do not have.
 
     Attributes:

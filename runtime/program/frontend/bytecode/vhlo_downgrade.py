@@ -9,9 +9,10 @@ Source: StableHLO, ``StablehloLegalizeToVhlo.cpp``, ``VhloToVersion.cpp``, ``Vhl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from ....errors import UnsupportedError
+from ....kernels.named_tuples import NamedTuple
 from ....types import FutureType, TensorType, Type, UnrankedTensorType
 from ...ir import (
     ArrayAttribute,

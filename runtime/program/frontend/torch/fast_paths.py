@@ -8,7 +8,9 @@ Source: PyTorch, ``torch.nn.TransformerEncoderLayer`` and ``torch.nn.MultiheadAt
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from ....kernels.named_tuples import NamedTuple
 
 _SOURCE_MASK, _PADDING_MASK = 0, 1
 """PyTorch's numbers of the kinds of masks: by query and key, and by key; others have all dimensions."""

@@ -6,11 +6,12 @@ Source: specification, section "Collective ops".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ....errors import counted
+from ....kernels.named_tuples import NamedTuple
 from ....types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
 from ..framework import rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand

@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from ....kernels.named_tuples import NamedTuple
 
 
 class ProcessId(NamedTuple):

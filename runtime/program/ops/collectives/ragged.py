@@ -12,11 +12,12 @@ Source: JAX, `jax.lax.ragged_all_to_all`; XLA's operation of that name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ....errors import counted
+from ....kernels.named_tuples import NamedTuple
 from ....types import DYNAMIC, INTEGER, PLAIN, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import I64

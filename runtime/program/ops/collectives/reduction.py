@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import DYNAMIC, Array, TensorType, Type
 from ...ir import Region as IrRegion
 from ..framework import constraints, rules

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import ELEMENT_TYPES, TensorType
 from ...ir import Attribute, DenseElementsAttribute, OpaqueAttribute, StructAttribute, SymbolAttribute
 from ...ir.attributes import FieldValue

@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import (
     BOOLEAN,
     COMPLEX,

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import ELEMENT_TYPES, TF32, Array, ElementType
 from ..numerics.element_types import carrier, converter
 from .float_matmul import matmul

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import Array
 from ..numerics.broadcast_shapes import broadcast_shapes
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import BOOLEAN, COMPLEX, FLOAT, INTEGER, Array, ElementType, QuantizedType, TensorType
 from ...ir import Operation
 from ..framework.declaration import Op, Operand, Result

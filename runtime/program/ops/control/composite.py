@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ...ir import Operation
+from ...ir.record import Record
 from ..custom_calls.user_functions import Registry, call_user
 from ..framework.attribute_kinds import DICTIONARY, I32, STRING, SYMBOL, plain_value
 from ..framework.declaration import Attribute, Op, Operand, Region, Result, constraint
@@ -20,8 +20,7 @@ from .control import VALUE
 _NAMESPACED_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+")
 
 
-@dataclass(frozen=True)
-class Registered:
+class Registered(Record):
     """A user's function for composites of some name.
 
     Attributes:

@@ -3,19 +3,20 @@
 A call ``@all-gather-start`` has the attributes of the collective as JSON in its frontend attribute
 `async_collective_config`, and a result of the collective's type; ``@all-gather-done`` returns its operand.
 The collective runs where it starts, as the operation in the body of an `async_start` does.
+Every program with a custom call imports this module. So it imports what belongs to collectives only for them.
 
 Source: JAX since version 0.11, "jax/_src/lax/parallel.py"; XLA rewrites the calls to its own operations.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from ....errors import VerifyError
+from ....kernels.named_tuples import NamedTuple
 from ....types import ELEMENT_TYPES, TensorType
 from ...ir import (
     Attribute,
@@ -25,8 +26,6 @@ from ...ir import (
     Operation,
     StructAttribute,
 )
-from ..collectives.channels import ChannelType
-from ..collectives.replica_groups import dense_groups
 from .view import frontend_attribute
 
 _CONFIG: Final = "async_collective_config"
@@ -70,7 +69,15 @@ def _pairs(value: object) -> DenseElementsAttribute:
     return DenseElementsAttribute(TensorType(array.shape, _I64), array)
 
 
+def _groups(value: object) -> Attribute:
+    from ..collectives.replica_groups import dense_groups
+
+    return dense_groups(_rows(value))
+
+
 def _channel(value: object) -> StructAttribute:
+    from ..collectives.channels import ChannelType
+
     fields = {"handle": _integer(value), "type": int(ChannelType.DEVICE_TO_DEVICE)}
     return StructAttribute("stablehlo", "channel_handle", fields)
 
@@ -80,7 +87,7 @@ def _dimension(value: object) -> IntegerAttribute:
 
 
 _CHANNEL: Final = {"channel_id": _Field("channel_handle", _channel)}
-_GROUPS: Final = {"replica_groups": _Field("replica_groups", lambda value: dense_groups(_rows(value)))}
+_GROUPS: Final = {"replica_groups": _Field("replica_groups", _groups)}
 _GLOBAL: Final = {"use_global_device_ids": _Field("use_global_device_ids", _boolean)}
 
 
@@ -159,6 +166,8 @@ ASYNC_COLLECTIVES: Final = {
 
 def _configuration(call: Operation) -> dict[str, Any]:
     """The JSON object that says what a call starts; ValueError without one."""
+    import json
+
     text = frontend_attribute(call, _CONFIG)
     if text is None:
         raise ValueError(f"must have the frontend attribute {_CONFIG}")

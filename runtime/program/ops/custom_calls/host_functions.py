@@ -9,13 +9,13 @@ Source: JAX, `pure_callback`, `io_callback`, `debug.callback` and `buffer_callba
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ....types import TOKEN_VALUE, Array, TokenType
 from ...ir import DictionaryAttribute, FunctionAttribute, IntegerAttribute, Module, StringAttribute
+from ...ir.record import Record
 from .user_functions import call_user
 from .view import CustomCallView
 
@@ -83,8 +83,7 @@ class Buffer(Array):
         return bool(self.flags.writeable)
 
 
-@dataclass(frozen=True)
-class ExecutionContext:
+class ExecutionContext(Record):
     """The description of the call for JAX's buffer callbacks.
 
     Attributes:

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from ....errors import ExecutionError, NimbleError, counted
 from ....types import ELEMENT_TYPES, Array, DType, TensorType, Type
+from ...ir.record import Record
 from ..framework.rules import first, same_element_type, same_shape, shape_text, shapes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.fortran import Call, Procedure
@@ -53,16 +54,14 @@ Prepare = Callable[..., PreparedCall]
 shape of each operand."""
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Record):
     """An operand or a result in a signature: its element type and the letters of its last dimensions."""
 
     elements: str
     letters: str
 
 
-@dataclass(frozen=True)
-class Routine:
+class Routine(Record):
     """A LAPACK routine for one element type.
 
     Attributes:
@@ -78,7 +77,7 @@ class Routine:
     describe: Describe
     operands: tuple[Shape, ...]
     results: tuple[Shape, ...]
-    parameters: dict[str, str | None] = field(default_factory=dict)
+    parameters: Mapping[str, str | None] = MappingProxyType({})
     check: Callable[..., None] | None = None
     prepare: Prepare | None = None
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ....types import BOOLEAN, INTEGER, Array, TensorType, TokenType
 from ...ir import FunctionAttribute, Operation, StringAttribute
+from ...ir.record import Record
 from ..framework.rules import all_types_agree
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
@@ -49,8 +49,7 @@ HANDLER: Final = "nimblehlo.handler"
 """The attribute of a call that brings its target along: a FunctionAttribute of `Target.bind`."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Record):
     """The implementation of a custom call target.
 
     Attributes:

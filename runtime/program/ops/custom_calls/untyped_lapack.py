@@ -11,7 +11,6 @@ Source: the operands and results of JAX 0.4.7 to 0.4.38 (`jaxlib.lapack`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from ...ir import (
     Operation,
     StringAttribute,
 )
+from ...ir.record import Record
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from ..numerics.lapack_library import ELEMENTS
@@ -55,8 +55,7 @@ _FLAGS: Final[Mapping[str, Callable[[int], str]]] = {
 """For each operand that is a flag the character that LAPACK takes."""
 
 
-@dataclass(frozen=True)
-class UntypedRoutine:
+class UntypedRoutine(Record):
     """How a custom call without parameters passes them, and where its results are.
 
     Attributes:
@@ -168,8 +167,7 @@ def _zeros(type: Type) -> Array:
     return np.zeros(type.shape, type.dtype)
 
 
-@dataclass(frozen=True)
-class ScaledRoutine:
+class ScaledRoutine(Record):
     """TRSM, whose call may have the factor alpha of the right-hand side as its last operand.
 
     Attributes:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import Array, ElementType
 from ..framework import rules
 from ..framework.declaration import Evaluate

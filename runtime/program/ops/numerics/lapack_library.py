@@ -14,13 +14,13 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ....errors import UnsupportedError
 from ....types import ELEMENT_TYPES, Array, DType
+from ...ir.record import Record
 from .fortran import Call, Procedure, capsule_address, capsule_signature
 
 ELEMENTS: Final = {
@@ -49,8 +49,7 @@ _MAX_SERIAL_CALL_ELEMENTS: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""
 
 
-@dataclass(frozen=True)
-class Buffer:
+class Buffer(Record):
     """An array argument of a routine, for one problem.
 
     Attributes:
@@ -83,8 +82,7 @@ class Buffer:
     pairs: int | None = None
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Record):
     """Two arguments: an array of the size that the routine requests, and its size."""
 
     kind: str = "T"

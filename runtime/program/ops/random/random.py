@@ -12,10 +12,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import (
     BOOLEAN,
     ELEMENT_TYPES,

@@ -19,8 +19,9 @@ Source: specification, section "reduce_window".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from ....kernels.named_tuples import NamedTuple
 from .reduction_tree import BODY, INIT
 
 SCAN_GROUP: Final = 16

@@ -12,10 +12,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from ....kernels.named_tuples import NamedTuple
 from ....types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ...ir import Region as IrRegion
 from ..framework import constraints, costs, rules

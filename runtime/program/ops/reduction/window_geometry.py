@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ....kernels.launch.native import check_stop
+from ....kernels.named_tuples import NamedTuple
 from ....types import DYNAMIC, Array
 from ..framework import rules
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from .....kernels.named_tuples import NamedTuple
 from ..coefficients import FAST_ASIN, FAST_ATAN, NARROW_HALF_PI
 from ..reals import Condition, Real, by_horner, exact_sum_ordered, square_and_cube, where
 from ..trigonometry import half_angle

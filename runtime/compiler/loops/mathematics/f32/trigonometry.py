@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from llvmlite import ir
 
+from .....kernels.named_tuples import NamedTuple
 from ...llvm.values import F32, F64, I32, integer
 from ..coefficients import FAST_COS, FAST_SIN, FAST_TAN, HALF_PI
 from ..reals import Real, by_horner, exact_sum_ordered, rounded_to_integer, square_and_cube, where

@@ -7,8 +7,8 @@ takes p as a sum of two numbers.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from .....kernels.named_tuples import NamedTuple
 from ..coefficients import EXP, EXP_CUBE, INVERSE_LOG_OF_2, MINUS_THIRD, SHORT_LOG_OF_2, TANH
 from ..reals import (
     DoubleDouble,

@@ -9,10 +9,10 @@ times a polynomial in t^2 is the rest.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from llvmlite import ir
 
+from .....kernels.named_tuples import NamedTuple
 from ...llvm.values import I64, integer
 from ..coefficients import ATAN_OF_HALF, ATAN_OF_ONE, COS, HALF_PI, NEAR_ATAN, SIN
 from ..reals import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from .....kernels.named_tuples import NamedTuple
 from ....ir import Value
 from ..emitter import Emitter, element_type, shape_of, wider
 from ..table import NodeEmitter, converts

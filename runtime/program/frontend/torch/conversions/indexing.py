@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from .....kernels.named_tuples import NamedTuple
 from ....ir import Value
 from ....ops.numerics.broadcast_shapes import broadcast_shapes
 from ..emitter import I1, I64, Emitter, Shape, element_type, positive, shape_of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .....kernels.named_tuples import NamedTuple
 from .....types import Array, TensorType
 from ....ir import Value
 from ..emitter import I64, Emitter, Shape, element_type, shape_of, wider

@@ -9,10 +9,11 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from .....kernels.named_tuples import NamedTuple
 from .....types import Array
 from ....ir import Value
 from ..emitter import I1, I64, Emitter, element_type, shape_of, wider
