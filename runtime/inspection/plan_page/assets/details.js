@@ -1,9 +1,10 @@
 // The selected step in words.
-const MOST_ENTRIES = 200;
+const FIRST_ENTRIES = 30; // of a list are made at once: laying out hundreds takes longer than a frame
+const MORE_ENTRIES = 300; // a click adds
 
 function showDetails(root, plan, step, page) {
+  root.scrollTop = 0; // before the children change: it would lay them out
   root.replaceChildren();
-  root.scrollTop = 0;
   if (step === null) {
     root.append(
       element("h2", {}, "Select a step"),
@@ -43,12 +44,19 @@ function showDetails(root, plan, step, page) {
     `${formatBytes(bytes).padStart(9)} of `, ...named(producer), ` ${plan.results[producer].map((type) => texts[type]).join(", ")}`]);
 }
 
-// A list of entries, of which the first are made: `entryOf` gives the children of one.
+// A list of entries that a button makes longer: `entryOf` gives the children of one.
 function section(root, title, entries, entryOf) {
   if (!entries.length) return;
-  const shown = entries.slice(0, MOST_ENTRIES).map((entry, index) => element("li", {}, ...entryOf(entry, index)));
-  if (entries.length > MOST_ENTRIES) shown.push(element("li", {}, `and ${formatCount(entries.length - MOST_ENTRIES)} more`));
-  root.append(element("h2", {}, title), element("ul", { class: "entries" }, ...shown));
+  const list = element("ul", { class: "entries" });
+  const more = element("button", { onclick: () => add(MORE_ENTRIES) });
+  const add = (count) => {
+    const start = list.children.length, end = start + count;
+    list.append(...entries.slice(start, end).map((entry, index) => element("li", {}, ...entryOf(entry, start + index))));
+    more.textContent = `${formatCount(entries.length - end)} more`;
+    if (end >= entries.length) more.remove();
+  };
+  root.append(element("h2", {}, title), list, more);
+  add(FIRST_ENTRIES);
 }
 
 function facts(plan, step, page) {

@@ -234,7 +234,13 @@ class Graph {
 
 // A colour that a canvas knows, of one that may be light-dark().
 function resolvedColour(text) {
-  const probe = resolvedColour.probe ??= document.body.appendChild(element("span", { hidden: "" }));
-  probe.style.color = text;
-  return getComputedStyle(probe).color;
+  const known = resolvedColour.known ??= new Map();
+  const dark = resolvedColour.dark ??= matchMedia("(prefers-color-scheme: dark)");
+  const key = `${dark.matches} ${text}`;
+  if (!known.has(key)) {
+    const probe = resolvedColour.probe ??= document.body.appendChild(element("span", { hidden: "" }));
+    probe.style.color = text;
+    known.set(key, getComputedStyle(probe).color); // computing a style takes as long as drawing ten boxes
+  }
+  return known.get(key);
 }

@@ -1,6 +1,6 @@
 // A list of rows of equal height, of which those in view are elements.
 class VirtualList {
-  static MARGIN = 10;
+  static MARGIN = 4; // rows above and below those in view
 
   constructor(root, rowHeight, render) {
     this.root = root;

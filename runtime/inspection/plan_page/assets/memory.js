@@ -24,9 +24,12 @@ class MemoryTimeline {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!plan || !width) return;
     const ratio = devicePixelRatio || 1;
-    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
+    // A canvas that gets a size is laid out again, even if it had that size.
+    if (this.canvas.width !== size.width || this.canvas.height !== size.height) Object.assign(this.canvas, size);
     const context = this.canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
     const count = plan.peaks.length, most = Math.max(1, plan.peaks[plan.peak] ?? 0);
     const x = (step) => (step / Math.max(count, 1)) * width;
     context.fillStyle = resolvedColour("var(--accent)");
