@@ -18,6 +18,9 @@ Style = Literal["", "good", "bad", "quiet"]
 MIN_WIDTH: Final = 12
 """Characters that a shortened column keeps at least, where it states no other number."""
 
+MIN_WRAPPED: Final = 20
+"""Characters from which a cell of HTML may wrap: a shorter one is narrower than those that do."""
+
 _GAP: Final = "  "
 _ELLIPSIS: Final = "..."
 _ESCAPES: Final = {"good": "\x1b[32m", "bad": "\x1b[31m", "quiet": "\x1b[2m", "head": "\x1b[1m"}
@@ -27,10 +30,10 @@ _RESET: Final = "\x1b[0m"
 _STYLE: Final = """<style>
 .nimblehlo { font-size: 15px; line-height: 1.45; overflow-x: auto; }
 .nimblehlo table { border-collapse: collapse; font-size: 15px; margin: .4em 0; }
-.nimblehlo th, .nimblehlo td { text-align: left; padding: .1em .7em .1em 0; white-space: nowrap;
+.nimblehlo th, .nimblehlo td { text-align: left; padding: .1em .4em .1em 0; white-space: nowrap;
   background: none; border-bottom: 1px solid color-mix(in srgb, currentcolor 20%, transparent);
   vertical-align: top; }
-.nimblehlo td.wraps { white-space: normal; min-width: 14em; overflow-wrap: break-word; }
+.nimblehlo td.wraps { white-space: normal; min-width: 10em; overflow-wrap: break-word; }
 .nimblehlo .right { text-align: right; }
 .nimblehlo .bad { color: color-mix(in srgb, #d93025 70%, currentcolor); font-weight: 600; }
 .nimblehlo .good { color: color-mix(in srgb, #1e8e3e 70%, currentcolor); }
@@ -191,7 +194,8 @@ def _extent(numbers: Sequence[int], widths: Sequence[int]) -> int:
 
 
 def _cell(tag: str, column: Column, text: str) -> str:
-    kind = "right" if column.right else "wraps" if column.shrinks and column.wraps else ""
+    wraps = column.shrinks and column.wraps and len(text) >= MIN_WRAPPED
+    kind = "right" if column.right else "wraps" if wraps else ""
     shown = f' class="{kind}"' if kind else ""
     return f"<{tag}{shown}>{_escaped(text)}</{tag}>"
 

@@ -55,6 +55,19 @@ def test_nothing_is_cut_off(html: Path) -> None:
 
 
 @browser.needs_browser
+def test_a_screen_shows_tables_and_code_in_full(html: Path) -> None:
+    """At the widest of the widths nothing has to be scrolled sideways; pages with the widest tables."""
+    names = ("conformance", "conformance_backends", "custom_calls", "numerics", "tutorials/how_it_works")
+    scrolling = """[...view.document.querySelectorAll("article *")].filter((one) => {
+        const scrolls = ["auto", "scroll"].includes(view.getComputedStyle(one).overflowX);
+        return scrolls && one.scrollWidth > one.clientWidth + 1;
+      }).map((one) => one.textContent.trim().slice(0, 40))"""
+    paths = [html / f"{name}.html" for name in names]
+    figures = browser.measure(paths, browser.WIDTHS[-1:], expression=scrolling)
+    assert {name: one["script"] for name, one in zip(names, figures, strict=True) if one["script"]} == {}
+
+
+@browser.needs_browser
 def test_the_search_finds_pages_without_a_network(html: Path) -> None:
     page = browser.opened(html / "search.html", "q=scatter")
     assert not page.messages

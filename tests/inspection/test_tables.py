@@ -9,6 +9,7 @@ import pytest
 
 from nimblehlo.inspection.tables import (
     MIN_WIDTH,
+    MIN_WRAPPED,
     Column,
     Table,
     Terminal,
@@ -123,10 +124,16 @@ def test_the_terminal(
     assert terminal(wide) == expected
 
 
+def test_long_cells_of_html_wrap() -> None:
+    long, short = "x" * MIN_WRAPPED, "x" * (MIN_WRAPPED - 1)
+    columns = [Column("a", shrinks=True), Column("b", shrinks=True, wraps=False)]
+    words = Table(columns, [[long, long], [short, short]]).html()
+    assert f'<td class="wraps">{long}</td><td>{long}</td>' in words
+    assert f"<td>{short}</td><td>{short}</td>" in words
+
+
 def test_html_is_escaped() -> None:
     table = Table([Column("<a>", right=True)], [["<script>alert(1)</script>"]], ["bad"])
-    words = Table([Column("a", shrinks=True), Column("b", shrinks=True, wraps=False)], [["1", "2"]]).html()
-    assert '<td class="wraps">1</td><td>2</td>' in words
     shown = report_html("<b>title", ["<i>line"], table)
     assert "<script>" not in shown and "<i>" not in shown and "&lt;b&gt;title" in shown
     assert '<tr class="bad"><td class="right">&lt;script&gt;' in shown
