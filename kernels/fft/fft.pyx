@@ -189,24 +189,27 @@ cdef class _FiberTransform:
         self.plan.is_inverse = is_inverse
         self.plan.has_real_target = kind == FFT_TO_REAL and not packs_pairs
 
-    cdef int run(
-        self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_full_spectrum, bint is_last,
-        threads
-    ) except -1:
-        """Transform all fibers along a dimension of contiguous arrays.
+    cdef double describe(
+        self, Fft *plan, FftRun *run, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced,
+        bint is_full_spectrum, bint is_last
+    ) noexcept:
+        """Describe the transform of all fibers along a dimension of contiguous arrays, but for the workspaces.
 
         Args:
+            plan, run: receive the description.
             is_spaced: whether a real fiber is the real components of complex numbers.
             is_full_spectrum: whether all of a real fiber's transform is written, not only its first half.
             is_last: whether no other transform reads the target: the stores of a large one bypass the caches.
+
+        Returns:
+            Estimated seconds on one thread.
         """
-        cdef Fft plan = self.plan
-        cdef FftRun run
-        cdef int64_t rank = cnp.PyArray_NDIM(source), itemsize = self.itemsize, values, tasks
-        cdef bint packs_pairs = plan.length != plan.size
-        cdef double seconds
+        cdef int64_t rank = cnp.PyArray_NDIM(source), itemsize = self.itemsize, values
         cdef int position
-        run.plan = &plan
+        plan[0] = self.plan
+        cdef bint packs_pairs = plan.length != plan.size
+        memset(run, 0, sizeof(FftRun))
+        run.plan = plan
         run.source, run.target = <char *>cnp.PyArray_DATA(source), <char *>cnp.PyArray_DATA(target)
         run.itemsize, run.fibers, run.inner = itemsize, 1, 1
         for position in range(rank):
@@ -227,19 +230,28 @@ cdef class _FiberTransform:
         elif plan.kind == FFT_TO_REAL:
             plan.target_stride = itemsize * (2 if packs_pairs else 1)
         values = _vector_bytes // itemsize
-        run.blocks = (run.fibers + values - 1) // values
-        seconds = <double>run.fibers * plan.length * (plan.passes
-            + 3) * itemsize * _SECONDS_PER_BYTE / _vector_bytes
-        tasks = max(1, min(min(run.blocks, MAX_TASKS), <int64_t>(seconds / _MIN_TASK_SECONDS)))
+        run.blocks = run.blocks_per_task = (run.fibers + values - 1) // values
+        run.workspace_count = 1
+        run.workspace_bytes = 4 * (plan.buffer_length * _vector_bytes // 64 + 1) * 64
+        return <double>run.fibers * plan.length * (plan.passes + 3) * itemsize * _SECONDS_PER_BYTE / _vector_bytes
+
+    cdef int run(
+        self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_full_spectrum, bint is_last,
+        threads
+    ) except -1:
+        """Transform all fibers along a dimension of contiguous arrays; see `describe`."""
+        cdef Fft plan
+        cdef FftRun run
+        cdef double seconds = self.describe(
+            &plan, &run, source, target, axis, is_spaced, is_full_spectrum, is_last
+        )
+        cdef int64_t tasks = max(1, min(min(run.blocks, MAX_TASKS), <int64_t>(seconds / _MIN_TASK_SECONDS)))
         run.blocks_per_task = (run.blocks + tasks - 1) // tasks
         tasks = (run.blocks + run.blocks_per_task - 1) // run.blocks_per_task
-        run.workspace_count = 1
         if tasks > 1:
             run.workspace_count = min(tasks, min(<int64_t>FFT_MAX_WORKSPACES, <int64_t>thread_count(threads)))
-        run.workspace_bytes = 4 * (plan.buffer_length * _vector_bytes // 64 + 1) * 64
         cdef AlignedMemory memory = AlignedMemory(run.workspace_count * run.workspace_bytes)
         run.workspace = memory.memory
-        memset(run.workspace_busy, 0, sizeof(run.workspace_busy))
         if tasks > 1:
             run_in_order(<size_t>&fft_task, <size_t>&run, tasks, seconds, threads)
         else:
@@ -286,15 +298,30 @@ cdef class Transform:
             self.real_transform = _FiberTransform(FFT_TO_REAL, self.size, itemsize, True)
 
     def __call__(self, operand):
-        cdef cnp.ndarray source = operand if cnp.PyArray_ISCARRAY_RO(operand) else np.array(operand, order="C")
+        return self.transformed(operand if cnp.PyArray_ISCARRAY_RO(operand) else np.array(operand, order="C"), None)
+
+    cdef int apply(
+        self, _Stages stages, _FiberTransform fiber, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced,
+        bint is_full_spectrum, bint is_last
+    ) except -1:
+        """Transform fibers, or append that to the stages where these are not None; see `_FiberTransform.describe`."""
+        if stages is None:
+            return fiber.run(source, target, axis, is_spaced, is_full_spectrum, is_last, self.threads)
+        return stages.append(fiber, source, target, axis, is_spaced, is_full_spectrum, is_last)
+
+    cdef cnp.ndarray transformed(self, cnp.ndarray source, _Stages stages):
+        """The transform of a C-contiguous array. Where the stages are not None, they receive what it takes, and the
+        values of the result are undefined."""
         cdef cnp.ndarray target
         cdef int rank = cnp.PyArray_NDIM(source), last = rank - 1
         cdef bint is_complex = cnp.PyArray_ISCOMPLEX(source), owns_source = False, is_last
         cdef _FiberTransform fiber
-        if self.accepts_real and (not is_complex or (self.size % 2 == 0 and _is_real(source))):
+        if self.accepts_real and (not is_complex or (self.size % 2 == 0 and is_real_array(source))):
             target = self.empty(source, self.complex_type, self.size if self.is_full_spectrum else self.half)
             is_last = self.is_full_spectrum or not self.complex_transforms
-            self.real_transform.run(source, target, last, is_complex, self.is_full_spectrum, is_last, self.threads)
+            self.apply(
+                stages, self.real_transform, source, target, last, is_complex, self.is_full_spectrum, is_last
+            )
             if self.is_full_spectrum:
                 return target
             source, owns_source = target, True
@@ -303,11 +330,11 @@ cdef class Transform:
             if not owns_source:
                 target = self.empty(source, self.complex_type, cnp.PyArray_DIM(source, last))
             is_last = not owns_source and len(self.complex_transforms) == 1 and not self.is_to_real
-            fiber.run(source, target, rank + axis, False, False, is_last, self.threads)
+            self.apply(stages, fiber, source, target, rank + axis, False, False, is_last)
             source, owns_source = target, True
         if self.is_to_real:
             target = self.empty(source, self.real_type, self.size)
-            self.real_transform.run(source, target, last, False, False, True, self.threads)
+            self.apply(stages, self.real_transform, source, target, last, False, False, True)
             return target
         return source
 
@@ -322,14 +349,19 @@ cdef class Transform:
         return PyArray_Empty(rank, shape, dtype, 0)
 
 
-cdef bint _is_real(cnp.ndarray array):
+cdef bint is_real_array(cnp.ndarray array):
     """Whether all imaginary components are +0: transforming the real components alone is half the work."""
-    cdef Py_ssize_t index, count = cnp.PyArray_SIZE(array)
-    cdef const uint32_t *words32 = <const uint32_t *>cnp.PyArray_DATA(array)
-    cdef const uint64_t *words64 = <const uint64_t *>cnp.PyArray_DATA(array)
-    cdef bint is_wide = cnp.PyArray_ITEMSIZE(array) == 16
     with nogil:
-        for index in range(count):
-            if (words64[2 * index + 1] if is_wide else words32[2 * index + 1]) != 0:
-                return False
+        return has_real_values(cnp.PyArray_DATA(array), cnp.PyArray_SIZE(array), cnp.PyArray_ITEMSIZE(array) == 16)
+
+
+cdef bint has_real_values(const void *values, int64_t count, bint is_wide) noexcept nogil:
+    """Whether the imaginary components of complex numbers are +0; `is_wide`: of f64."""
+    cdef int64_t index
+    for index in range(count):
+        if ((<const uint64_t *>values)[2 * index + 1] if is_wide else (<const uint32_t *>values)[2 * index + 1]) != 0:
+            return False
     return True
+
+
+include "transform_call.pxi"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nimblehlo
 from tests.support.running import run_every_way
 
 from .test_while_function import counted, reason_of
@@ -113,3 +114,23 @@ def test_problems_that_threads_share_keep_their_plan(order: int, batch: str, is_
     if is_native:
         matrix = np.asarray(RNG.standard_normal((order, order)) + 2 * order * np.eye(order), np.float32)
         run_every_way(text, matrix @ matrix.T, matrix @ matrix.T, np.int32(1))
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("f32", np.float32), ("f64", np.float64)])
+@pytest.mark.parametrize("is_real", [True, False])
+def test_small_transforms(element: str, dtype: Any, is_real: bool) -> None:
+    """There and back in each way; numbers whose imaginary components are all +0 have fewer operations."""
+    real, half, whole = (
+        f"tensor<3x{sizes}>" for sizes in (f"16x{element}", f"9xcomplex<{element}>", f"16xcomplex<{element}>")
+    )
+    body = f"""%a = stablehlo.fft %x, type = RFFT, length = [3, 16] : ({real}) -> {half}
+      %b = stablehlo.fft %a, type = IRFFT, length = [3, 16] : ({half}) -> {real}
+      %c = stablehlo.fft %z, type = FFT, length = [16] : ({whole}) -> {whole}
+      %d = stablehlo.fft %c, type = IFFT, length = [16] : ({whole}) -> {whole}"""
+    text = counted(40, body, {"x": ("x0", real), "z": ("z0", whole), "s": ("s0", whole)}, "%b, %d, %c")
+    assert reason_of(text) is None and "launches" not in nimblehlo.compile(text).explain("plan")
+    x, y = RNG.standard_normal((2, 3, 16)).astype(dtype)
+    z = x + np.asarray(0 if is_real else 1j) * y
+    complex_type = np.result_type(dtype, np.complex64)
+    results = run_every_way(text, x, z.astype(complex_type), np.zeros_like(z, complex_type))
+    np.testing.assert_allclose(results[0], x, rtol=0, atol=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,41 @@ def test_sums_of_prime_radices_are_short(size: int, bound: float) -> None:
     exact = np.fft.rfft(lines.astype(np.float64))
     error = fft.Transform("RFFT", [size], 4)(lines) - exact
     assert np.linalg.norm(error) / np.linalg.norm(exact) < bound
+
+
+def solved(kind: str, sizes: tuple[int, ...], values: Array) -> Array:
+    """The transform as native code calls it, by addresses."""
+    transform = fft.Transform(kind, sizes, values.dtype.itemsize // (1 + (values.dtype.kind == "c")), 1)
+    call = fft.TransformCall(transform, values.shape, values.dtype.kind == "c")
+    (result,) = call(values)
+    result[...] = np.nan
+    assert call.solver is not None
+    solve = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(call.solver)
+    operands, results = np.array([values.ctypes.data]), np.array([result.ctypes.data])
+    solve(id(call), operands.ctypes.data, results.ctypes.data)
+    return np.asarray(result)
+
+
+@pytest.mark.parametrize("item", [4, 8])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("shape", "dimensions"),
+    [((1, 64), 1), ((40, 15), 1), ((7,), 1), ((3, 30), 1), ((4, 9, 64), 2), ((2, 3, 4, 5), 3),
+     ((30, 31, 2), 2), ((5, 1, 1), 3)],
+)
+def test_calls_by_addresses_have_the_same_bits(
+    kind: str, item: int, shape: tuple[int, ...], dimensions: int
+) -> None:
+    values, sizes = operand(kind, shape, item), shape[-dimensions:]
+    real = values.real + 0j if kind == "FFT" else values
+    for one in (values, real.astype(values.dtype)):
+        before, want = one.copy(), fft.Transform(kind, sizes, item)(one)
+        assert solved(kind, sizes, one).tobytes() == want.tobytes()
+        assert one.tobytes() == before.tobytes()
+
+
+def test_calls_by_addresses_whose_workspace_is_large() -> None:
+    """Few fibers are transformed one by one, with a fraction of the workspace."""
+    calls = [fft.TransformCall(fft.Transform("FFT", (size,), 4), (rows, size), True) for rows, size in
+             ((1, 1024), (1, 4096), (100, 64), (100, 1024))]  # fmt: skip
+    assert [call.solver is not None for call in calls] == [True, False, True, False]

@@ -19,6 +19,7 @@ from ..framework.accuracy import Rounding
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_shape, shape_text, shapes_agree, sizes_agree
+from ..numerics.decompositions import PreparedCall, native_call_by_kernel
 from ..numerics.element_types import complex_type, real_type
 
 SMALL_TRANSFORM: Final = 1 << 14
@@ -46,6 +47,7 @@ class Fft(
     """Fourier transforms over the last one to three dimensions."""
 
     kernel = "kernels.fft"
+    block_rule = "arrays.library_calls.LIBRARY_CALL"
     work = costs.Work.TRANSFORM
     rounding = Rounding.SUM
 
@@ -131,6 +133,10 @@ class Fft(
             return lambda operand: np.zeros(self._result_shape(operand.shape), self.result.dtype)
         return bind_fft(self.fft_type, shape, self.fft_length, self.operand.dtype, threads)
 
+    def native_call(self) -> Callable[[], PreparedCall] | None:
+        """A function that prepares the native call which replaces the reference; None without one."""
+        return native_transform(self.fft_type, self.operand, self.fft_length)
+
     def _result_element_type(self) -> ElementType:
         element_type = self.operand.plain_element_type
         if self.fft_type == FftType.RFFT:
@@ -156,6 +162,7 @@ class FftOfReal(Op, name=FFT_OF_REAL):
     """
 
     kernel = "kernels.fft"
+    block_rule = "arrays.library_calls.LIBRARY_CALL"
 
     is_internal = True
 
@@ -174,6 +181,10 @@ class FftOfReal(Op, name=FFT_OF_REAL):
         """See `Fft.bind_fft`."""
         return bind_fft(FftType.FFT, shape, shape[-1:], self.operand.dtype, threads)
 
+    def native_call(self) -> Callable[[], PreparedCall] | None:
+        """See `Fft.native_call`."""
+        return native_transform(FftType.FFT, self.operand, self.operand.shape[-1:])
+
 
 def bind_fft(
     fft_type: FftType, shape: tuple[int, ...], fft_length: Sequence[int], dtype: DType, threads: int | None
@@ -181,14 +192,37 @@ def bind_fft(
     """A function that transforms arrays of the given shape and element type. No size may be 0."""
     from ....kernels.fft import fft
 
-    sizes = list(shape[-len(fft_length) :])
-    if fft_type == FftType.IRFFT:
-        sizes[-1] = fft_length[-1]
+    sizes = _real_sizes(fft_type, shape, fft_length)
     if fft.supports(sizes):
         return fft.Transform(str(fft_type), sizes, np.finfo(dtype).dtype.itemsize, threads)
     if math.prod(shape) <= SMALL_TRANSFORM:
         return lambda operand: _transform_with(np.fft, fft_type, sizes, operand)
     return lambda operand: _by_scipy(fft_type, sizes, operand, threads)
+
+
+def _real_sizes(fft_type: FftType, shape: tuple[int, ...], fft_length: Sequence[int]) -> list[int]:
+    """The sizes of the transformed dimensions, of the result where that is real; `shape` is the operand's."""
+    return [*shape[-len(fft_length) : -1], (fft_length if fft_type == FftType.IRFFT else shape)[-1]]
+
+
+def native_transform(
+    fft_type: FftType, operand: TensorType, fft_length: Sequence[int]
+) -> Callable[[], PreparedCall] | None:
+    """A function that prepares the native call of a small transform; None without one."""
+    from ....kernels.fft import fft
+
+    shape = operand.shape
+    if DYNAMIC in shape or not 0 < operand.size <= SMALL_TRANSFORM:
+        return None
+    sizes, dtype = _real_sizes(fft_type, shape, fft_length), operand.dtype
+    if not fft.supports(sizes):
+        return None
+
+    def make() -> PreparedCall:
+        transform = fft.Transform(str(fft_type), sizes, np.finfo(dtype).dtype.itemsize, 1)
+        return fft.TransformCall(transform, shape, dtype.kind == "c")
+
+    return native_call_by_kernel(make)
 
 
 def _by_scipy(fft_type: FftType, sizes: Sequence[int], operand: Array, threads: int | None) -> Array:
