@@ -42,6 +42,7 @@ class Judge:
 
     def _compile(self, graph: Any) -> Run:
         draws = lift(graph)
+        stabilize(graph)
         executable = GraphExecutable(graph, compile_module)
         calls = itertools.count()
 
@@ -72,6 +73,22 @@ class Judge:
         accuracy = nimblehlo.accuracy(load(converted.module), arrays, draws=4)
         self.violations += map(str, accuracy.violations(expected))
         self.judged += 1
+
+
+def stabilize(graph: Any) -> None:
+    """Let sorts of a graph keep the order of equal elements, as this runtime's do.
+
+    PyTorch's may give them in any other order, and whatever is computed from their positions differs.
+    """
+    import torch
+
+    for node in graph.graph.find_nodes(op="call_function", target=torch.ops.aten.sort.default):
+        operand, *settings = node.args
+        named = dict(zip(("dim", "descending"), settings, strict=False))
+        node.target = torch.ops.aten.sort.stable
+        node.kwargs = {**named, **node.kwargs, "stable": True}
+        node.args = (operand,)
+    graph.recompile()
 
 
 def _strided(argument: Any, traced: Any) -> Any:

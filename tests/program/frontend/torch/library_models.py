@@ -48,7 +48,13 @@ def mobilenet_v3() -> tuple[torch.nn.Module, Inputs]:
     return torchvision_model("MobileNetV3", inverted_residual_setting=blocks, last_channel=64)
 
 
-def transformer(name: str, config: str, inputs: Callable[[], Inputs], **settings: Any) -> tuple[Any, Inputs]:
+def transformer(
+    name: str,
+    config: str,
+    inputs: Callable[[], Inputs],
+    wrapper: type[small_models.FirstOutput] = small_models.FirstOutput,
+    **settings: Any,
+) -> tuple[Any, Inputs]:
     """A small model of transformers that returns its first output."""
     small_models.import_torchvision()
     import transformers
@@ -56,7 +62,7 @@ def transformer(name: str, config: str, inputs: Callable[[], Inputs], **settings
     settings = {"use_cache": False, **settings} if "use_cache" not in settings else settings
     configuration = getattr(transformers, config)(**settings)
     model = getattr(transformers, name)(configuration)
-    return small_models.FirstOutput(model), inputs()
+    return wrapper(model), inputs()
 
 
 def frozen_features(*args: Any, **settings: Any) -> tuple[Any, Inputs]:
@@ -146,6 +152,7 @@ MODELS: dict[str, Callable[[], tuple[Any, Inputs]]] = {
         "MixtralModel",
         "MixtralConfig",
         lambda: (tokens(2, 9),),
+        small_models.MixtureOfExperts,
         vocab_size=100,
         **SMALL,
         num_key_value_heads=2,

@@ -44,6 +44,17 @@ class FirstOutput(nn.Module):
         return self.model(first, **settings)[0]  # type: ignore[no-any-return]
 
 
+class MixtureOfExperts(FirstOutput):
+    """A model whose experts' products PyTorch computes in groups, in single precision at most.
+
+    In double precision each row is multiplied by its expert's matrix.
+    """
+
+    def double(self) -> MixtureOfExperts:
+        self.model.set_experts_implementation("batched_mm")
+        return super().double()
+
+
 class UNet(nn.Module):
     """Two levels with skip connections, transposed convolutions and group normalization."""
 
