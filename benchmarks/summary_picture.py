@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ RIVALS: Final[tuple[tuple[str, str, Colour], ...]] = (
 """The figures that are drawn, what they compare with, and their colours."""
 
 _BOUND: Final = "bound large"
+_ORIGIN_LETTERS: Final = 42
+"""Letters of a line that says when and on what machine the figures were measured."""
 _LEFT, _RIGHT, _TOP, _ROW = 178, WIDTH - 20, 164, 46
 
 
@@ -27,12 +30,13 @@ def summary_picture(found: Mapping[str, Any], family_of: Mapping[str, str]) -> P
         found: what docs/performance.json holds.
         family_of: the family of each program.
     """
+    origin = textwrap.wrap(f"{found['date']}: {found['machine']}", _ORIGIN_LETTERS)
     families: dict[str, list[Mapping[str, float | None]]] = {}
     for name, row in found["programs"].items():
         families.setdefault(family_of.get(name, "others"), []).append(row)
     picture = Picture(
         "How many times as fast as others NimbleHLO is, by families of programs",
-        _TOP + _ROW * len(families) + 64,
+        _TOP + _ROW * len(families) + 34 + (FONT + 6) * (len(origin) + 1),
     )
     high = max(value for rows in families.values() for key, _, _ in RIVALS for value in _values(rows, key))
     low = min(0.3, *[min(_values(rows, "xla large"), default=1.0) for rows in families.values()])
@@ -40,7 +44,8 @@ def summary_picture(found: Mapping[str, Any], family_of: Mapping[str, str]) -> P
     _draw_head(picture, scale, _TOP + _ROW * len(families))
     for index, (family, rows) in enumerate(families.items()):
         _draw_family(picture, scale, _TOP + _ROW * index, family, rows)
-    picture.text(14, _TOP + _ROW * len(families) + 54, f"Measured on {found['date']}: see below.", "quiet")
+    for index, line in enumerate(origin):
+        picture.text(14, _TOP + _ROW * len(families) + 54 + (FONT + 6) * index, line, "quiet")
     return picture
 
 

@@ -37,6 +37,7 @@ def test_pictures_are_readable_on_a_phone(project_root: Path, name: str) -> None
 def test_the_summary_has_medians_and_ranges() -> None:
     found = {
         "date": "2026-01-01",
+        "machine": "a machine, " + "NimbleHLO 0.1.0, " * 4,
         "programs": {
             "a": {"xla large": 1.0, "interpreter small": 1000.0, "bound large": 0.5},
             "b": {"xla large": 100.0, "interpreter small": 1000.0, "bound large": 0.7},
@@ -45,6 +46,7 @@ def test_the_summary_has_medians_and_ranges() -> None:
     }
     text = summary_picture(found, {"a": "one", "b": "one", "c": "<two>"}).svg()
     ElementTree.fromstring(text)
+    assert ">2026-01-01: a machine, NimbleHLO 0.1.0,<" in text
     assert "60 % of bound" in text and "&lt;two&gt;" in text and "NumPy" in text
     lines = re.findall(r'<polyline class="ours-line" points="([\d.]+),[\d.]+ ([\d.]+),', text)
     (first, last), (left, right) = [tuple(map(float, line)) for line in lines]

@@ -334,16 +334,20 @@ def test_the_table_shows_programs_and_the_picture_families(
         "gather_rows": {"xla large": 2.0, "xla small": 0.5},
         "top_k_rows": {"xla large": 8.0, "xla small": None},
     }
-    plot.write_table({"date": "2026-11-22", "machine": "a machine", "programs": rows})
+    found = {"date": "2026-11-22", "machine": "a machine", "programs": rows}
+    plot.write_table(found)
     text = document.read_text()
     assert text.startswith(f"before\n{plot.BEGIN}Measured on 2026-11-22: a machine.") and text.endswith(
         f"{plot.END}after\n"
     )
     assert "| `gather_rows` | 2.0 | 0.50 | - |" in text and "| **4.0** | **0.50** |" in text
     assert "2 of 2 programs when large, 0 when small" in text
+    assert "bounds" not in text
+    rows["gather_rows"]["bound large"] = 0.96
+    assert "won: 1 of 1 when large" in plot.table(found)
 
     monkeypatch.setattr(plot, "PLOT", tmp_path / "images" / "performance.svg")
-    plot.draw({"date": "2026-11-22", "machine": "a machine", "programs": rows})
+    plot.draw(found)
     drawn = plot.PLOT.read_text()
     assert ">gather<" in drawn and ">top_k<" in drawn and ">sort<" not in drawn
 
