@@ -30,7 +30,7 @@ MIN_ELEMENTS = 1 << 6
 """Elements of a space below which native code costs more than it saves."""
 
 MAX_LONE_REDUCTION_COLUMNS = 1 << 8
-"""Columns up to which generated code reduces rows faster than the kernel, which reduces row by row."""
+"""Columns up to which generated code reduces rows as a fusion of one reduction, several at a time."""
 
 
 def form_row_fusions(

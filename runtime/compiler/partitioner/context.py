@@ -25,7 +25,7 @@ from ...program.ir import (
 )
 from ...program.ir.builder import binary_region, copy_region
 from ...program.ir.location import UNKNOWN, Location
-from ...program.ops.reduction.bodies import identity
+from ...program.ops.reduction.bodies import neutral
 from ...program.ops.sharding.scope import Scope
 from ...types import Array, ElementType, TensorType, Type, element_type, element_type_of
 from ..specialize.inline import without_shardings
@@ -263,7 +263,7 @@ class Context:
         ).result
 
     def _padded_shard(self, value: Value, dimension: int, axes: Axes, reduction: str) -> Value:
-        """A device's shard along axes as a partial result: the shard padded with the reduction's identity."""
+        """A device's shard as a partial result along axes, padded with what it ignores."""
         size = static_tensor_type(value).shape[dimension]
         type = self._resized(value, dimension, self.devices.size(axes))
         starts = self._starts(value, dimension, axes, size)
@@ -272,16 +272,16 @@ class Context:
         ).result
 
     def _identities(self, type: TensorType, reduction: str) -> Value:
-        """A tensor of the identity element of a reduction."""
+        """A tensor of the element that a reduction ignores."""
         element = type.element_type
         monoid = COMBINATION[reduction].removeprefix("stablehlo.")
-        value = identity(monoid, element) if isinstance(element, ElementType) else None
+        value = neutral(monoid, element) if isinstance(element, ElementType) else None
         if value is None:
             raise CannotPartition(f"{element} has no element that a {reduction} ignores")
         return self.constant(np.broadcast_to(value, type.shape))
 
     def _on_first_device(self, value: Value, axes: Sequence[str]) -> Value:
-        """The value as partial sums along axes: the value on the first device, zeros on the others."""
+        """The value as partial sums along axes: the value on the first device, -0 on the others."""
         is_first = self.device_entry(self.devices.positions(axes) == 0)
         zeros = self._identities(static_tensor_type(value), "sum")
         return self.create("stablehlo.select", [is_first, value, zeros], [value.type]).result

@@ -475,6 +475,20 @@ def test_devices_compute_their_shards(name: str, order: str) -> None:
     assert np.array_equal(program.results[0].assembled(results), expected)
 
 
+@pytest.mark.parametrize("of_argument", [ROWS, WHOLE], ids=["divided", "whole"])
+def test_terms_of_a_value_add_up_to_its_bits(of_argument: str) -> None:
+    """Devices without a term hold -0, since 0 would make 0 of -0."""
+    body = f"""%1 = sdy.reshard %a <@mesh, [{{}}, {{}}], unreduced={{"x"}}> : {T}
+        %0 = sdy.reshard %1 <@mesh, {WHOLE}> : {T}"""
+    module = module_of(Case(of_argument, body, T, WHOLE))
+    local = device_program(module, DEVICES)
+    assert local is not None and REDUCE in [operation.name for operation in local.walk()]
+    values = np.full((8, 4), -0.0, np.float32)
+    program = on_devices(module, local)
+    results = program([(shard,) for shard in program.arguments[0].cut(values)])
+    assert all(np.array_equal(result.view(np.int32), values.view(np.int32)) for (result,) in results)
+
+
 def test_devices_hold_the_terms_that_they_have_computed() -> None:
     case = CASES["terms of a sum"]
     module = module_of(case)

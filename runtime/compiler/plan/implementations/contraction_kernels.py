@@ -77,7 +77,7 @@ def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -
 
 
 def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch:
-    """Match a product of bf16 or small integers with the reference's kernel, on threads."""
+    """Match a product of bf16 or a narrower float with the reference's kernel, on threads."""
 
     def prepare() -> Runnable:
         multiply: Callable[..., Array] | None = view.multiply

@@ -147,5 +147,5 @@ OTHER_PLATFORMS: Final = frozenset({GPU, TPU})
 
 
 def unsupported_reason(target: str) -> str | None:
-    """Why a target of JAX is not served; None if it is not known."""
+    """Why a target is not served; None if it is not known."""
     return next((reason for pattern, reason in UNSUPPORTED.items() if fnmatchcase(target, pattern)), None)

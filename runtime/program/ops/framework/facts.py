@@ -55,8 +55,8 @@ class Facts:
     A declaration states a fact in its class or as a keyword of it, and hands it down to derived classes.
 
     Class attributes:
-        accuracy: how accurate its function is; None: it is no function of elements, or correctly rounded
-            (`accuracy.py`).
+        accuracy: how far results of other correct implementations of its function may be from its values
+            (`accuracy.py`); None: it is no function of elements, or correctly rounded.
         any_order_on: the categories of real elements on which a reduction by it gives the same bits in every
             order.
         block_rule: the module and the rule in `compiler/loops/` by which blocks on scalars and on small
@@ -84,8 +84,7 @@ class Facts:
         loop_sharding: the rule that gives the shards of its operands for a shard of its results
             (`compiler/specialize/loop_sharding/operand_sharding.py`); empty: its operands are needed whole.
         may_be_folded: whether it may run before the program does, on constants.
-        may_be_hoisted: whether it may run where the program would not have run it: it does not fail, and
-            takes no longer than its results are large.
+        may_be_hoisted: whether it may run where the program would not have run it: it does not fail.
         memory: the memory of its results.
         moved_operands: the operands of whose elements all results consist; None: it computes elements.
         movement: how its result moves the elements of operands; None: it does not, or not by static indices.
@@ -95,7 +94,8 @@ class Facts:
             order.
         partition: the rule that makes operations of one device of it (`compiler/partitioner/rules.py`).
         product: which sums of products it computes, if it does.
-        reduces: whether its region combines the elements of its inputs along some of their dimensions.
+        reduces: whether it is a `reduce`: its region combines the elements of its inputs along some of their
+            dimensions.
         region_loop: the module and the class in `compiler/loops/` of the generated loops around its regions;
             empty: it has none.
         region_role: what its regions are for.

@@ -57,6 +57,24 @@ def identity(monoid: str, element_type: ElementType) -> Array | None:
     return element if element == value else None
 
 
+def neutral(monoid: str, element_type: ElementType) -> Array | None:
+    """The element that a monoid ignores to the bit; None if the type does not have it.
+
+    It differs from `identity`, which programs start their reductions with, in a sum of floats: 0 added to -0
+    is 0, and -0 added to it is -0.
+
+    Args:
+        monoid: one of MONOIDS, which has to accept the type.
+        element_type: the type.
+    """
+    element = identity(monoid, element_type)
+    if monoid != "add" or element is None or not element_type.category & (FLOAT | COMPLEX):
+        return element
+    negative = -element
+    # Formats without -0 have a NaN, or nothing, in its place.
+    return negative if negative == element else element
+
+
 def extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
     """The smallest or the largest value of a type, an infinity if it has one, as an array of rank 0."""
     dtype = element_type.dtype
