@@ -215,6 +215,22 @@ def test_grouped_products_without_groups_are_products_of_a_batch() -> None:
         converted("aten._grouped_mm.default", [x, y, None, x], [x @ y])
 
 
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])
+def test_gradients_of_distances_of_pairs_are_difference_quotients(p: float) -> None:
+    x, gradient = RANDOM.normal(size=(4, 3)), RANDOM.normal(size=6)
+
+    def distances(x: Array) -> Array:
+        return np.array([np.linalg.norm(a - b, p) for a, b in itertools.combinations(x, 2)])
+
+    expected = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        change = np.zeros_like(x)
+        change[index] = 1e-6
+        expected[index] = gradient @ (distances(x + change) - distances(x - change)) / 2e-6
+    (result,) = converted("aten._pdist_backward.default", [gradient, x, p, distances(x)], [x])
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("mask", [[[1, 0, 1], [0, 1, 1]], [[0, 1, 1]], [[0], [0]]])
 def test_gradients_of_a_masked_scatter(mask: list[list[int]]) -> None:
     gradient, selects = np.arange(1.0, 7).reshape(2, 3), np.array(mask, bool)

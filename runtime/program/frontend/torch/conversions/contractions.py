@@ -11,6 +11,7 @@ from ....ir import Value
 from ..emitter import I1, Emitter, Number, element_type, positive, shape_of, wider
 from ..table import NodeEmitter, converts, unsupported
 from .indexing import take_rows
+from .scatters import scatter_rows
 
 
 def product(e: Emitter, x: Value, y: Value) -> Value:
@@ -216,9 +217,24 @@ def _norm_gradient(e: Emitter, gradient: Value, x: Value, p: float, norms: Value
 @converts("aten._pdist_forward.default")
 def pdist(e: NodeEmitter, x: Value, p: float = 2.0) -> Value:
     """The distance of each row from those after it."""
-    rows, columns = np.triu_indices(shape_of(x)[0], 1)
-    pairs = [take_rows(e, x, e.dense(index.astype(np.int64))) for index in (rows, columns)]
-    return e.finish(_norm(e, e.unary("stablehlo.abs", e.subtract(*pairs)), 1, p))
+    differences = e.subtract(*[take_rows(e, x, index) for index in _pairs(e, x)])
+    return e.finish(_norm(e, e.unary("stablehlo.abs", differences), 1, p))
+
+
+def _pairs(e: Emitter, x: Value) -> list[Value]:
+    """The positions of the first and of the second row of each pair."""
+    return [e.dense(index.astype(np.int64)) for index in np.triu_indices(shape_of(x)[0], 1)]
+
+
+@converts("aten._pdist_backward.default")
+def pdist_backward(e: NodeEmitter, gradient: Value, x: Value, p: float, distances: Value) -> Value:
+    """The gradient of the rows: each pair's is added to the first row and subtracted from the second."""
+    first, second = _pairs(e, x)
+    differences = e.subtract(take_rows(e, x, first), take_rows(e, x, second))
+    changes = _norm_gradient(e, gradient, differences, p, distances)
+    added = scatter_rows(e, "stablehlo.add", e.like(x, 0), first, changes)
+    taken = e.unary("stablehlo.negate", changes)
+    return e.finish(scatter_rows(e, "stablehlo.add", added, second, taken))
 
 
 def _norm(e: Emitter, magnitudes: Value, dim: int, p: float) -> Value:
