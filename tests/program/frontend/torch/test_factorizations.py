@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -133,6 +134,14 @@ def test_exponentials_of_matrices_of_all_sizes() -> None:
     (result,) = converted("aten.linalg_matrix_exp.default", [x], [x])
     np.testing.assert_allclose(result[:, 0, 0], np.cos(angles), rtol=1e-10)
     np.testing.assert_allclose(result[:, 1, 0], np.sin(angles), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_exponentials_of_matrices_of_narrow_floats_are_rounded_once(dtype: type) -> None:
+    x = RANDOM.normal(size=(2, 4, 4)).astype(dtype)
+    (wide,) = converted("aten.linalg_matrix_exp.default", [x.astype(np.float32)], [x.astype(np.float32)])
+    (result,) = converted("aten.linalg_matrix_exp.default", [x], [x])
+    np.testing.assert_array_equal(result, wide.astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from ....ir import Value
-from ..emitter import F32, F64, I64, Emitter, real_type, shape_of
+from ..emitter import F32, F64, I64, Emitter, element_type, real_type, shape_of, wider
 from ..table import NodeEmitter, converts
 from .contractions import product
 from .factorizations import checked, eigh, lu, solve_lu, svd
@@ -70,13 +70,14 @@ def pinv(
 
 @converts("aten.linalg_matrix_exp.default")
 def matrix_exp(e: NodeEmitter, x: Value) -> Value:
-    """Scaling and squaring with the Pade approximant of order 13.
+    """Scaling and squaring with the Pade approximant of order 13; of narrow floats in f32, rounded once.
 
     Source: Higham, "The Scaling and Squaring Method for the Matrix Exponential Revisited", algorithm 2.3.
     """
+    x = e.convert(x, wider(element_type(x)))
     batch, n, _, type = checked(x)
     if not n:
-        return x
+        return e.finish(x)
     real, last = real_type(type), len(batch)
     magnitudes = e.one("stablehlo.abs", [x], shape_of(x), real)
     norm = e.reduce("stablehlo.maximum", e.reduce("stablehlo.add", magnitudes, [last]), [last])
@@ -89,7 +90,7 @@ def matrix_exp(e: NodeEmitter, x: Value) -> Value:
     scale = e.binary("stablehlo.power", e.like(squarings, 0.5), squarings)
     scaled = e.multiply(x, e.broadcast_in_dim(e.convert(scale, type), shape_of(x), range(last)))
     rational = _pade(e, scaled)
-    return _squared(e, rational, e.convert(squarings, I64))
+    return e.finish(_squared(e, rational, e.convert(squarings, I64)))
 
 
 def _pade(e: Emitter, x: Value) -> Value:
