@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,13 @@ def test_grouped_products_without_groups_are_products_of_a_batch() -> None:
     np.testing.assert_allclose(result, x @ y, rtol=1e-14)
     with pytest.raises(UnsupportedError, match="a bias of grouped products"):
         converted("aten._grouped_mm.default", [x, y, None, x], [x @ y])
+
+
+def test_sums_of_products_of_three_narrow_floats_are_rounded_once() -> None:
+    operands = [RANDOM.normal(size=(5, 40)).astype(np.float16) for _ in range(3)]
+    expected = math.prod(x.astype(np.float64) for x in operands).sum(1).astype(np.float16)
+    (result,) = converted("aten._trilinear.default", [*operands, [], [], [], [1]], [expected])
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])

@@ -264,11 +264,12 @@ def trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """The sum, along some dimensions, of products of three operands that get new dimensions."""
+    """The sum, along some dimensions, of products of three operands that get new dimensions, rounded once."""
     operands = []
     for x, added in zip((i1, i2, i3), (expand1, expand2, expand3), strict=True):
         sizes = iter(shape_of(x))
         rank = len(shape_of(x)) + len(added)
+        x = e.convert(x, wider(element_type(x)))
         operands.append(e.reshape(x, [1 if d in added else next(sizes) for d in range(rank)]))
     shape = [max(sizes) if min(sizes) else 0 for sizes in zip(*map(shape_of, operands), strict=True)]
     first, second, third = (e.broadcast_in_dim(x, shape, range(len(shape))) for x in operands)
