@@ -106,10 +106,13 @@ QUICK_FRACTION = 0.25
 """The time to generate LLVM IR, and code without optimization, as a fraction of the compile time. By
 processor time on Zen 5 it is 0.22 (40 fusions of a spline flow, a chess engine's loop), 0.27 (a loop of Hex)
 and 0.36 (24 fusions of a network of e3nn)."""
-OPTIMIZING_SECONDS_PER_BYTE = 2e-6
-"""Seconds to optimize the code of a text, for each byte of it. By processor time on Zen 5 it takes 1.3e-6 for
-small steps, 1.6e-6 to 2.5e-6 for loops, 3.6e-6 for fusions over rows, 7e-6 for loop nests, whose texts are
-short."""
+OPTIMIZING_SECONDS = 0.02
+"""Seconds to optimize the code of any text."""
+OPTIMIZING_SECONDS_PER_BYTE, OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS = 5e-6, 2e-6
+"""Seconds to add for each byte of the text; and where LLVM unrolls no loop of it. By processor time on Zen 5
+it takes 1.3e-6 for small steps, 1.6e-6 to 2.5e-6 for loops, 3.6e-6 for fusions over rows, 7e-6 for loop
+nests, whose texts are short; on Sapphire Rapids 1.3e-6 to 2.4e-6 for large steps, 2.8e-6 to 5.7e-6 for
+fusions over rows, 5e-6 to 1e-5 for loop nests."""
 REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
 """Seconds to compile the loops around a region, and to add for each operation of the region."""
 REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6

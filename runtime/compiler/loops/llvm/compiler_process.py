@@ -1,8 +1,9 @@
 """A process that compiles LLVM IR for another one, which `compiler_processes` starts.
 
 Requests come on the standard input: `REQUEST`, then the text in UTF-8. Answers go to the standard output, in
-the order of the requests: `ANSWER`, then the machine code, which is empty where compiling failed. The process
-ends with its standard input, which is with its parent at the latest.
+the order of the requests: `ANSWER`, then the machine code, which is empty where compiling failed. Before them
+the process says by an empty answer that it has loaded LLVM. It ends with its standard input, which is with
+its parent at the latest.
 """
 
 from __future__ import annotations
@@ -71,17 +72,18 @@ def serve() -> None:
     # The parent never waits for a place in the pipe while this process compiles.
     threading.Thread(target=_read, args=(requests, texts), daemon=True).start()
     generator = CodeGenerator()
+    code = b""
     while True:
+        try:
+            write_all(answers, ANSWER.pack(len(code)) + code)
+        except OSError:
+            os._exit(0)
         text, fast_compile = texts.get()
         try:
             code = generator.compile(text, fast_compile)
         except Exception:
             # The parent compiles it again, and has the error.
             code = b""
-        try:
-            write_all(answers, ANSWER.pack(len(code)) + code)
-        except OSError:
-            os._exit(0)
 
 
 def _read(requests: FileIO, texts: queue.SimpleQueue[tuple[str, bool]]) -> None:

@@ -104,7 +104,8 @@ class _CompilerProcess:
         )
         # A process that is stopped takes no more bytes, for which nobody may wait without limit.
         os.set_blocking(self._pipes[0].fileno(), False)
-        self.submitted: deque[Compilation] = deque()
+        self._start = Compilation(0, self)
+        self.submitted = deque([self._start])
         self.is_usable = True
         self._lock = threading.Lock()
 
@@ -122,6 +123,16 @@ class _CompilerProcess:
         except (OSError, ValueError):
             self.end()
         return compilation
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it can begin to compile at once."""
+        return self._start.has_ended
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer, or the end of the process, can be read, unless another thread reads it."""
+        return not self._lock.locked() and (not self.is_usable or self._can_read(0.0))
 
     def waiting_bytes(self) -> int:
         """The bytes of the texts of which no answer has been read."""
@@ -248,17 +259,27 @@ class CompilerProcesses:
         self._remove_failed()
 
     @property
-    def wants_more(self) -> bool:
-        """Whether a process should get another text now."""
+    def have_answers(self) -> bool:
+        """Whether the answer of a process can be read, or a process has ended."""
+        return any(process.has_answer for process in self._processes)
+
+    def want_more(self, is_urgent: bool = True) -> bool:
+        """Whether a process should get another text now.
+
+        Args:
+            is_urgent: whether a process that has not started yet will do. If not, it is decided then what it
+                compiles first.
+        """
         self.read_available()
-        return any(process.waiting_bytes() < _WAITING_BYTES for process in self._processes)
+        processes = [process for process in self._processes if is_urgent or process.has_started]
+        return any(process.waiting_bytes() < _WAITING_BYTES for process in processes)
 
     def submit(self, text: str, fast_compile: bool) -> Compilation | None:
         """Have a text compiled by the process with the least to do; None if there is no process."""
         self._remove_failed()
         if not self._processes:
             return None
-        process = min(self._processes, key=_CompilerProcess.waiting_bytes)
+        process = min(self._processes, key=lambda one: (one.waiting_bytes(), not one.has_started))
         return process.submit(text, fast_compile)
 
     def close(self) -> None:

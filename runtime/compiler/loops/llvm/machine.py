@@ -88,8 +88,8 @@ def function_addresses(
     return _machine().addresses(key, names, build, fast_compile, symbols or {}, quickly)
 
 
-def quick_codes() -> dict[str, int]:
-    """The keys of quick code that has been loaded since the last call, and the bytes of its text."""
+def quick_codes() -> dict[str, QuickCode]:
+    """The quick code that this thread has loaded since its last call, by the keys."""
     return _machines[0].take_quick() if _machines else {}
 
 
@@ -140,7 +140,7 @@ class _Machine(CodeGenerator):
         in_work: for each key, what the thread holds that compiles or loads its code.
         ahead: the compilations of other processes, by key, until they are loaded.
         quick: the loaded quick code, by key, until it is optimized.
-        new_quick: the keys of those that `take_quick` has not returned.
+        new_quick: the keys of those that `take_quick` has not returned, and the threads that loaded them.
     """
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ class _Machine(CodeGenerator):
         self.ahead: dict[str, Compilation] = {}
         self.released = time.monotonic()
         self.quick: dict[str, QuickCode] = {}
-        self.new_quick: list[str] = []
+        self.new_quick: dict[str, int] = {}
         self.folder = _folder(self.description)
 
     def has(self, key: str, counts_quick: bool) -> bool:
@@ -272,18 +272,18 @@ class _Machine(CodeGenerator):
         loaded = self.load(code, [*names, *map(target_symbol, names)], symbols)
         if key not in self.quick:
             self.quick[key] = QuickCode(text, size, fast_compile, symbols, {})
-            self.new_quick.append(key)
+            self.new_quick[key] = threading.get_ident()
         self.quick[key].targets.update(zip(names, loaded[len(names) :], strict=True))
         return loaded[: len(names)]
 
-    def take_quick(self) -> dict[str, int]:
+    def take_quick(self) -> dict[str, QuickCode]:
         """See `quick_codes`."""
-        if not self.new_quick:
-            # The lock may be held for seconds by a thread that optimizes.
-            return {}
-        with _lock:
-            keys, self.new_quick = self.new_quick, []
-            return {key: self.quick[key].size for key in keys if key in self.quick}
+        # Without the lock, which may be held for seconds by a thread that optimizes.
+        keys = [key for key, thread in tuple(self.new_quick.items()) if thread == threading.get_ident()]
+        for key in keys:
+            del self.new_quick[key]
+        quick = [(key, self.quick.get(key)) for key in keys]
+        return {key: code for key, code in quick if code is not None}
 
     def optimize_ahead(self, key: str) -> None:
         """See `optimize_ahead`."""

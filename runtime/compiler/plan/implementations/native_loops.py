@@ -19,7 +19,7 @@ from ...loops.native_code import workspace_bytes
 from ...specialize.framework.operation_classes import has_no_effect
 from ...specialize.loop_sharding.ended_rows import row_flags
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
-from ..tiering.background import BACKGROUND, Job, optimize_quick_code
+from ..tiering.background import BACKGROUND, Job
 from ..tiering.profiles import ProfiledLoop
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ class NativeLoop(ProfiledLoop):
 
     def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> Any:
         if self.native is not None:
-            return self.native(operands, self._captures(body.captures), body.count_steps, out)
+            return self._run_native(self.native, operands, body, out)
         values, finished = self._run_plans(operands, cond, body)
         if finished:
             self.runs += 1
@@ -354,6 +354,16 @@ class NativeLoop(ProfiledLoop):
             BACKGROUND.finish(self.job)
         native = self.native or self._compile()
         return native(values, self._captures(body.captures), body.count_steps)
+
+    def _run_native(self, native: Runnable, operands: Sequence[Any], body: Any, out: Any) -> Any:
+        """Run all iterations in native code, which is timed once."""
+        captured = self._captures(body.captures)
+        if self.profile.seconds_of_calls:
+            return native(operands, captured, body.count_steps, out)
+        start = perf_counter()
+        result = native(operands, captured, body.count_steps, out)
+        self.profile.seconds_of_calls = (perf_counter() - start) * max(1, self.runs)
+        return result
 
     def _captures(self, captures: Sequence[Any]) -> Sequence[Any]:
         """The captured values that the native code uses, in its order."""
@@ -376,7 +386,7 @@ class NativeLoop(ProfiledLoop):
 
     def _compile(self) -> Runnable:
         native = self.native = self.prepare(quickly=self._is_quick and not self.is_native_at_once)
-        optimize_quick_code()
+        self.profile.optimize()
         return native
 
     def _run_plans(self, operands: Sequence[Any], cond: Any, body: Any) -> tuple[list[Any], bool]:

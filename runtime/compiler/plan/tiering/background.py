@@ -18,7 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ....kernels.launch.free_memory import as_memory_error
-from ...cost_model import OPTIMIZING_SECONDS_PER_BYTE
+from ...cost_model import (
+    OPTIMIZING_SECONDS,
+    OPTIMIZING_SECONDS_PER_BYTE,
+    OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS,
+)
 from ...float_errors import ignoring_float_errors
 
 _SWITCH_SECONDS = 2e-4
@@ -54,12 +58,14 @@ class Job:
         ahead: has another process compile what the action then loads; None: no other process can.
         seconds: that the action is expected to take, if it has `ahead`.
         is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
+        benefit: tells what calls save by the action, in relation to its time, as far as that is known by now;
+            jobs with equal priority are begun in its descending order.
 
     Attributes:
         is_ahead: whether another process compiles what the action loads.
     """
 
-    __slots__ = ("action", "ahead", "ended", "has_priority", "is_ahead", "is_there", "seconds")
+    __slots__ = ("action", "ahead", "benefit", "ended", "has_priority", "is_ahead", "is_there", "seconds")
 
     def __init__(
         self,
@@ -68,12 +74,14 @@ class Job:
         ahead: Callable[[], object] | None = None,
         seconds: float = 0.0,
         is_there: Callable[[], bool] | None = None,
+        benefit: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.action = action
         self.has_priority = has_priority
         self.ahead = ahead
         self.seconds = seconds
         self.is_there = is_there
+        self.benefit = benefit
         self.is_ahead = self.ended = False
 
     def run(self) -> None:
@@ -241,11 +249,11 @@ class Background:
                 self.running = None
                 self.changed.notify_all()
                 if job is None and self.waiting:
-                    self.changed.wait(_POLL_SECONDS)
+                    self.wait_for_an_answer()
 
     def _ordered(self) -> list[Job]:
         """The jobs that wait, in the order in which the thread runs them: last those of other processes."""
-        return sorted(self.waiting, key=lambda one: (not one.has_priority, one.is_ahead))
+        return sorted(self.waiting, key=lambda one: (not one.has_priority, one.is_ahead, -one.benefit()))
 
     def _may_run(self, job: Job) -> bool:
         """Whether the thread should run a job now: not where it would wait for another process, or compile
@@ -254,6 +262,16 @@ class Background:
         if job.is_ahead:
             return job.is_there is None or job.is_there()
         return job.has_priority or job.ahead is None or not self.has_processes
+
+    def wait_for_an_answer(self) -> None:
+        """Wait for another job, or for a short time until a process answers or a job may run."""
+        from ...loops.llvm.compiler_processes import PROCESSES
+
+        end = time.monotonic() + _MAIN_THREAD_CHECK_SECONDS
+        while not self.changed.wait(_POLL_SECONDS) and time.monotonic() < end:
+            # No more than that, as calls wait for the GIL meanwhile. Callers may have read an answer, too.
+            if PROCESSES.have_answers or any(one.is_ahead and self._may_run(one) for one in self.waiting):
+                return
 
     def wait_for_a_job(self) -> None:
         """Wait for a short time for another job, for which the processes can go on."""
@@ -280,7 +298,7 @@ class Background:
         self.has_processes = PROCESSES.start()
         PROCESSES.read_available()
         for job in jobs:
-            if not PROCESSES.wants_more:
+            if not PROCESSES.want_more(is_urgent=has_priority):
                 return
             ahead, job.ahead, job.is_ahead = job.ahead, None, True
             assert ahead is not None
@@ -354,16 +372,26 @@ BACKGROUND = Background()
 """The background compiler of this process."""
 
 
-def optimize_quick_code() -> None:
-    """Have quick code (`loops/llvm/quick_code.py`) optimized once the code of other jobs is there.
+def optimize_quick_code(seconds_of_calls: Callable[[], float]) -> None:
+    """Have the quick code that this thread has loaded optimized once the code of other jobs is there.
 
-    What takes longest comes first, so that no process is left with it at the end.
+    First comes what takes calls the most time for each second of optimizing it: LLVM takes up to 30 times as
+    long for code of which calls spend as much time.
+
+    Args:
+        seconds_of_calls: the time of the code in a call of the program; 0.0 before that is known.
     """
     from ...loops.llvm import machine
 
-    for key, size in sorted(machine.quick_codes().items(), key=lambda item: -item[1]):
-        action = functools.partial(machine.optimize, key)
-        ahead = functools.partial(machine.optimize_ahead, key)
-        seconds = OPTIMIZING_SECONDS_PER_BYTE * size
-        is_there = functools.partial(machine.is_there, key)
-        BACKGROUND.submit(Job(action, has_priority=False, ahead=ahead, seconds=seconds, is_there=is_there))
+    for key, code in machine.quick_codes().items():
+        per_byte = OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS if code.fast_compile else OPTIMIZING_SECONDS_PER_BYTE
+        seconds = OPTIMIZING_SECONDS + per_byte * code.size
+        job = Job(
+            functools.partial(machine.optimize, key),
+            has_priority=False,
+            ahead=functools.partial(machine.optimize_ahead, key),
+            seconds=seconds,
+            is_there=functools.partial(machine.is_there, key),
+            benefit=lambda seconds=seconds: seconds_of_calls() / seconds,  # type: ignore[misc]
+        )
+        BACKGROUND.submit(job)

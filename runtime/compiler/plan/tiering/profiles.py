@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ...cost_model import PROGRAM_SHARE, PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS
 from ...implementation import Implementation, Replaceable
-from .background import BACKGROUND, Job
+from .background import BACKGROUND, Job, optimize_quick_code
 
 _MIN_RUNS = 3
 """Runs of a step from which on its program is likely to be called again."""
@@ -31,14 +31,21 @@ class StepProfile:
         seconds: spent in their baselines so far.
         expected: of one call of the baseline of each step.
         job: compiles their code in the background.
+        seconds_of_calls: that they take in a call of the program with code that is not optimized yet; 0.0
+            before that has been timed.
     """
 
-    __slots__ = ("expected", "job", "seconds")
+    __slots__ = ("expected", "job", "seconds", "seconds_of_calls")
 
     def __init__(self, expected: float = 0.0) -> None:
         self.seconds = 0.0
         self.expected = expected
         self.job: Job | None = None
+        self.seconds_of_calls = 0.0
+
+    def optimize(self) -> None:
+        """Have the code that this thread has prepared for them optimized, if it is not."""
+        optimize_quick_code(lambda: self.seconds_of_calls)
 
 
 class ProfiledStep(Protocol):
@@ -127,13 +134,14 @@ class ProgramProfile:
     Attributes:
         seconds: of all baselines so far.
         next_look: the value of `seconds` at which a call looks at all steps again.
+        calls: of the program, about: the most runs of a step outside of regions.
     """
 
-    __slots__ = ("next_look", "seconds", "steps")
+    __slots__ = ("calls", "next_look", "seconds", "steps")
 
     def __init__(self, steps: Sequence[ProfiledStep]) -> None:
         self.steps = steps
-        self.seconds = 0.0
+        self.seconds, self.calls = 0.0, 1
         estimates = [step.compile_seconds for step in self.steps if not step.is_superseded]
         self.next_look = _MIN_SHARE * sum(estimates) if len(estimates) > 1 else math.inf
 

@@ -34,7 +34,7 @@ from ...cost_model import (
     compiler_load_seconds,
 )
 from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
-from .background import BACKGROUND, Job, optimize_quick_code
+from .background import BACKGROUND, Job
 from .profiles import ProfiledStep, ProgramProfile, StepProfile
 
 _waiting_for_numba = StepProfile()
@@ -107,6 +107,7 @@ class Tiering(Replaceable):
     Attributes:
         candidate: the native code that is being tried.
         set_aside: the native code that will be tried again after `pause` more calls of the baseline.
+        is_code_timed: whether the step's time with native code is part of the profile.
     """
 
     kind = ImplementationKind.TIERED
@@ -133,7 +134,7 @@ class Tiering(Replaceable):
         self.fastest = math.inf
         self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
         self.job: Job | None = None
-        self.is_abandoned = self.is_nested = False
+        self.is_abandoned = self.is_nested = self.is_code_timed = False
         self.enclosing: list[Implementation] = []
         self.program: ProgramProfile | None = None
         self.runs = 0
@@ -263,12 +264,19 @@ class Tiering(Replaceable):
             self.runs += 1
             if self.program is not None:
                 self.program.seconds += seconds
+                if not self.is_nested:
+                    self.program.calls = max(self.program.calls, self.runs)
             if self.code.compiles_when_called:
                 _waiting_for_numba.seconds += seconds
             self.fastest = min(self.fastest, seconds)
             if self.set_aside is not None:
                 self.count_pause(self.set_aside)
-        elif seconds < self.fastest:
+            return
+        if not self.is_code_timed:
+            self.is_code_timed = True
+            runs_per_call = self.runs / self.program.calls if self.program is not None else 1.0
+            self.profile.seconds_of_calls += min(seconds, self.fastest) * max(1.0, runs_per_call)
+        if seconds < self.fastest:
             self.use(candidate)
         else:
             self.attempts += 1
@@ -375,7 +383,7 @@ class Tiering(Replaceable):
         """Prepare the code, if there can be any, and call it once if the first call compiles it."""
         with suppress(NoCode):
             function = self.code.prepare_soon() if self.is_quick_at_first else self.code.prepare()
-            optimize_quick_code()
+            self.profile.optimize()
             if self.code.compiles_when_called:
                 function(*operands)
             self.candidate = function

@@ -74,22 +74,53 @@ def test_a_process_gets_no_text_while_many_wait(
     processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = text(7, compiler_processes._WAITING_BYTES // 24 + 100)
-    assert len(long) > compiler_processes._WAITING_BYTES and processes.wants_more
+    assert len(long) > compiler_processes._WAITING_BYTES and processes.want_more()
     with monkeypatch.context() as patch:
         # However fast the processes are.
         patch.setattr(compiler_processes._CompilerProcess, "_can_read", lambda process, seconds: False)
         first = processes.submit(long, True)
-        assert processes.wants_more
+        assert processes.want_more()
         second = processes.submit(long, True)
-        assert not processes.wants_more
+        assert not processes.want_more()
     assert first is not None and second is not None
     # Nobody asks for the results.
     deadline = time.monotonic() + 60
-    while not processes.wants_more:
+    while not processes.want_more():
         assert time.monotonic() < deadline
         time.sleep(0.001)
     assert first.has_ended or second.has_ended
     assert first.result() == second.result()
+
+
+def test_what_is_not_urgent_waits_until_a_process_can_begin(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        # However fast the processes start.
+        patch.setattr(compiler_processes._CompilerProcess, "_can_read", lambda process, seconds: False)
+        assert processes.want_more() and not processes.want_more(is_urgent=False)
+    deadline = time.monotonic() + 60
+    while not processes.want_more(is_urgent=False):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_an_answer_and_the_end_of_a_process_are_noticed(processes: CompilerProcesses) -> None:
+    deadline = time.monotonic() + 60
+    while not processes.want_more(is_urgent=False) or processes.have_answers:
+        assert time.monotonic() < deadline
+        processes.read_available()
+    compilation = processes.submit(text(3), False)
+    while not processes.have_answers:
+        assert time.monotonic() < deadline
+    assert compilation is not None and not compilation.has_ended
+    assert compilation.result() is not None
+    while processes.have_answers:
+        # The other process may have started now.
+        processes.read_available()
+    compilation._process._process.kill()
+    while not processes.have_answers:
+        assert time.monotonic() < deadline
 
 
 def test_what_no_process_compiles_has_no_result(processes: CompilerProcesses) -> None:
@@ -126,13 +157,15 @@ def test_a_process_that_is_stopped_takes_no_long_text(
     processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pipe to it is full after 64 KB."""
+    short = [processes.submit(text(3), False) for _ in range(2)]
+    assert all(one is not None and one.result() for one in short)
     for process in processes._processes:
         process._process.send_signal(signal.SIGSTOP)
     monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
     submitting = threading.Thread(target=processes.submit, args=(text(5, 1 << 14), False), daemon=True)
     submitting.start()
     submitting.join(120)
-    assert not submitting.is_alive() and len(processes) == 2 and processes.wants_more
+    assert not submitting.is_alive() and len(processes) == 2 and processes.want_more()
     assert len(processes) == 1
 
 

@@ -66,12 +66,22 @@ def targets(quick: machine.QuickCode) -> list[int | None]:
 def test_who_has_loaded_no_quick_code_does_not_wait_for_a_compilation() -> None:
     loaded()
     machine.quick_codes()
-    listed: list[dict[str, int]] = []
+    listed: list[dict[str, machine.QuickCode]] = []
     with machine._lock:
         asking = threading.Thread(target=lambda: listed.append(machine.quick_codes()), daemon=True)
         asking.start()
         asking.join(60)
         assert listed == [{}]
+
+
+def test_a_thread_is_told_of_the_quick_code_that_it_has_loaded() -> None:
+    """It knows for which steps: how much that code takes decides when it is optimized."""
+    machine.quick_codes()
+    others = threading.Thread(target=loaded)
+    others.start()
+    others.join()
+    key, quick, _ = loaded()
+    assert machine.quick_codes() == {key: quick}
 
 
 @pytest.mark.parametrize("has_processes", [False, True])
@@ -85,7 +95,8 @@ def test_optimized_code_takes_the_place_of_quick_code(
     key, quick, addresses = loaded()
     first, path = targets(quick), machine._machine().path(key)
     check(addresses)
-    assert machine.quick_codes() == {key: len(TEXT)} and machine.quick_codes() == {}
+    assert quick.size == len(TEXT)
+    assert machine.quick_codes() == {key: quick} and machine.quick_codes() == {}
     assert path is not None and not path.exists(), "code is cached that is not optimized"
     machine.optimize_ahead(key)
     assert (key in machine._machine().ahead) == has_processes
@@ -119,7 +130,8 @@ def test_quick_code_that_was_not_optimized_is_loaded_by_the_next_process() -> No
 
     addresses = list(machine.function_addresses(key, ("f", "g"), build, fast_compile=True, quickly=True))
     check(addresses)
-    assert not built and machine.quick_codes() == {key: path.stat().st_size - 32}
+    (quick,) = machine.quick_codes().values()
+    assert not built and quick.size == path.stat().st_size - 32
     assert targets(own.quick[key]) != targets(first)
     machine.optimize(key)
     check(addresses)

@@ -14,8 +14,13 @@ import weakref
 import numpy as np
 import pytest
 
-from nimblehlo.compiler.cost_model import OPTIMIZING_SECONDS_PER_BYTE
+from nimblehlo.compiler.cost_model import (
+    OPTIMIZING_SECONDS,
+    OPTIMIZING_SECONDS_PER_BYTE,
+    OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS,
+)
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
+from nimblehlo.compiler.loops.llvm.quick_code import QuickCode
 from nimblehlo.compiler.plan.tiering import background as tiering_background
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job, optimize_quick_code
 from tests.support.forks import holds_in_child, needs_fork
@@ -226,10 +231,13 @@ class Processes:
         self.actions.append("start")
         return True
 
-    @property
-    def wants_more(self) -> bool:
+    def want_more(self, is_urgent: bool = True) -> bool:
         self.texts -= 1
         return self.texts >= 0
+
+    @property
+    def have_answers(self) -> bool:
+        return True
 
     def read_available(self) -> None:
         pass
@@ -449,13 +457,51 @@ def test_an_error_of_compiling_ahead_leaves_the_jobs_to_the_thread(monkeypatch: 
 
 
 def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First what takes calls the most time for each second of optimizing it."""
     done: list[str] = []
-    monkeypatch.setattr(machine, "quick_codes", lambda: {"a": 1000, "b": 2000})
+    times = {"a": 1.0, "b": 0.0, "c": 0.0}
     monkeypatch.setattr(machine, "optimize", done.append)
     with BACKGROUND.held():
-        optimize_quick_code()
+        for key, size, fast_compile in (("a", 80_000, False), ("b", 80_000, True), ("c", 20_000, False)):
+            code = QuickCode(lambda: "", size, fast_compile, {}, {})
+            monkeypatch.setattr(machine, "quick_codes", lambda key=key, code=code: {key: code})
+            optimize_quick_code(lambda key=key: times[key])  # type: ignore[misc]
         seconds = [job.seconds for job in BACKGROUND.waiting]
         BACKGROUND.submit(Job(lambda: done.append("code"), has_priority=True))
+        # They are known once calls have tried the code.
+        times["b"], times["c"] = 1.0, 0.7
     BACKGROUND.wait()
-    assert done == ["code", "b", "a"], "not the largest first"
-    assert seconds == [2000 * OPTIMIZING_SECONDS_PER_BYTE, 1000 * OPTIMIZING_SECONDS_PER_BYTE]
+    assert done == ["code", "c", "b", "a"]
+    rates = OPTIMIZING_SECONDS_PER_BYTE, OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS, OPTIMIZING_SECONDS_PER_BYTE
+    sizes = 80_000, 80_000, 20_000
+    expected = [OPTIMIZING_SECONDS + rate * size for rate, size in zip(rates, sizes, strict=True)]
+    assert seconds == pytest.approx(expected)
+
+
+def test_jobs_come_in_the_order_of_what_they_save() -> None:
+    background, done, saved = Background(), [], {"a": 1.0, "b": 3.0, "c": 2.0}
+    with background.held():
+        for name in saved:
+            action, benefit = functools.partial(done.append, name), functools.partial(saved.get, name)
+            background.submit(Job(action, has_priority=True, benefit=benefit))  # type: ignore[arg-type]
+        saved["c"] = 4.0
+    background.wait()
+    assert done == ["c", "b", "a"]
+
+
+def test_answers_that_callers_have_read_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(Processes):
+        have_answers = False
+
+    processes, background, is_there = Silent(), Background(), threading.Event()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(tiering_background, "_MAIN_THREAD_CHECK_SECONDS", 3600.0)
+    job = Job(lambda: None, False, lambda: None, 1.0, is_there=is_there.is_set)
+    background.submit(job)
+    while not job.is_ahead:
+        time.sleep(0.001)
+    threading.Timer(0.05, is_there.set).start()
+    deadline = time.monotonic() + 60
+    while not job.ended:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)

@@ -143,6 +143,27 @@ def test_code_is_not_given_up_while_other_code_is_compiled(monkeypatch: pytest.M
     assert chosen[-1] == "kernel" and step.step.native is not None
 
 
+@pytest.mark.parametrize("code_seconds", [0.002, 0.03])
+def test_the_time_of_code_in_a_call_of_the_program_is_recorded(
+    monkeypatch: pytest.MonkeyPatch, code_seconds: float
+) -> None:
+    """By it code is optimized first that takes long; where the baseline stays, that time counts."""
+    _set_thresholds(monkeypatch, "kernel", early=1e-3)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    steps = [_Step(0.01, code_seconds) for _ in range(3)]
+    tiers.share_profiles(step.step for step in steps)
+    steps[1].step.profile = steps[0].step.profile
+    steps[2].step.is_nested = True
+    for _ in range(tiers.MAX_ATTEMPTS):
+        for number in (0, 1, 2, 2, 2):
+            steps[number].step.run(ONE)
+            BACKGROUND.wait()
+    one = min(code_seconds, 0.01)
+    assert steps[0].step.profile.seconds_of_calls == pytest.approx(2 * one)
+    # It runs the baseline twice in the first call.
+    assert steps[2].step.profile.seconds_of_calls == pytest.approx(2 * one)
+
+
 @pytest.mark.parametrize("has_vectors", [False, True])
 @pytest.mark.parametrize("kind", [ImplementationKind.NUMPY, ImplementationKind.UFUNC_PROGRAM])
 @pytest.mark.parametrize("expected", [0.0, 0.2])
