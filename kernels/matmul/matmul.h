@@ -35,7 +35,7 @@
 enum { MATMUL_K_BLOCK = 256, MATMUL_DIRECT_ROWS = 48, MATMUL_COPY_COLUMNS = 192, MATMUL_WAY_BYTES = 4096 };
 
 /* Low tiles have at most LOW_ROWS rows and are wider; so are all tiles if k is at most LOW_K: wide panels then fit
-   the L1 cache too. */
+   the L1 cache too. Tiles of a last panel of fewer vectors have more rows. */
 enum { MATMUL_LOW_ROWS = 6, MATMUL_LOW_K = 128 };
 
 /* Elements of the panel's k block, at most. */

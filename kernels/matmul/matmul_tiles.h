@@ -6,16 +6,19 @@
 #define ROWS 14
 #define VECTORS 2
 #define LOW_VECTORS 4
+#define MIDDLE_ROWS 9
 #define KEEP(sum, one, columns) __asm__("" : "+v"(sum) : "v"(one), "v"(columns))
 #elif VECTOR_BYTES == 32
 #define ROWS 6
 #define VECTORS 2
 #define LOW_VECTORS 2
+#define MIDDLE_ROWS 6
 #define KEEP(sum, one, columns) __asm__("" : "+x"(sum) : "x"(one), "x"(columns))
 #else
 #define ROWS 6
 #define VECTORS 4
 #define LOW_VECTORS 4
+#define MIDDLE_ROWS 6
 #define KEEP(sum, one, columns)
 #endif
 
@@ -104,6 +107,7 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Mat
 #define HIGH_TILES(vectors)                                                  \
     TILE(7, vectors); TILE(8, vectors); TILE(9, vectors); TILE(10, vectors); \
     TILE(11, vectors); TILE(12, vectors); TILE(13, vectors); TILE(14, vectors);
+#define MIDDLE_TILES TILE(7, 3); TILE(8, 3); TILE(9, 3);
 
 /* Dispatch to the tile of this size. */
 static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
@@ -111,7 +115,7 @@ static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, MatmulTile *
     switch (vectors * 16 + rows) {
         ALL_LOW_TILES
 #if ROWS == 14
-        HIGH_TILES(1) HIGH_TILES(2)
+        HIGH_TILES(1) HIGH_TILES(2) MIDDLE_TILES
 #endif
     }
 }
@@ -259,9 +263,10 @@ INLINE void NAME(pack)(
                 outer < outer_size ? *(const NAME(Item) *)(from + outer * outer_stride + k * k_stride) : 0;
 }
 
-/* The number of strips of equal height that rows are divided into. */
-INLINE int64_t NAME(strips)(const Matmul *p, int64_t rows) {
-    int64_t height = rows <= MATMUL_LOW_ROWS || p->k_size <= MATMUL_LOW_K ? MATMUL_LOW_ROWS : ROWS;
+/* The number of strips of equal height that rows are divided into: with fewer vectors of columns, more rows have their
+   sums in registers. */
+INLINE int64_t NAME(strips)(int64_t rows, int64_t vectors) {
+    int64_t height = vectors <= VECTORS ? ROWS : vectors == 3 ? MIDDLE_ROWS : MATMUL_LOW_ROWS;
     return (rows + height - 1) / height;
 }
 
@@ -286,7 +291,7 @@ static CODE void NAME(multiply_block)(
     int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
     int64_t is_direct = column_stride == itemsize && right_stride && rows <= MATMUL_DIRECT_ROWS;
     int64_t is_low = !p->panels && (rows <= MATMUL_LOW_ROWS || p->k_size <= MATMUL_LOW_K);
-    int64_t strips = NAME(strips)(p, rows), first_panel = columns < VECTORS * LANES ? columns : VECTORS * LANES;
+    int64_t first_panel = columns < VECTORS * LANES ? columns : VECTORS * LANES;
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int copies_rows = matmul_copies_rows(p, rows, p->copy_bytes ? p->columns : columns);
     int copies_strips = copies_rows && !is_copied && p->left.k_stride == itemsize;
@@ -314,6 +319,7 @@ static CODE void NAME(multiply_block)(
             int64_t panel_columns = columns - column < width ? columns - column : width;
             int64_t padded_columns = (panel_columns + LANES - 1) / LANES * LANES, remaining_columns =
                 columns - column - panel_columns;
+            int64_t strips = NAME(strips)(rows, padded_columns / LANES);
             t.right = from + column * column_stride, t.right_stride = right_stride;
             if (p->panels) {
                 int64_t next_k = remaining_columns ? first : first + MATMUL_K_BLOCK;
@@ -375,7 +381,9 @@ static CODE void NAME(multiply_block)(
 #undef LOW_TILES
 #undef ALL_LOW_TILES
 #undef HIGH_TILES
+#undef MIDDLE_TILES
 #undef ROWS
 #undef VECTORS
 #undef LOW_VECTORS
+#undef MIDDLE_ROWS
 #undef KEEP

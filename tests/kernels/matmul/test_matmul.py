@@ -85,6 +85,18 @@ def test_terms_are_added_in_the_stated_order(batch, rows, terms, columns, dtype)
     assert_in_order(matmul.multiply, in_order, batch, rows, terms, columns, dtype)
 
 
+@pytest.mark.parametrize("columns", [1, 16, 20, 32, 33, 45, 48, 60, 80, 100, 112])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("terms", [5, 128])
+def test_tiles_of_any_height_do_not_change_bits(columns, dtype, terms):
+    """Each row has the bits that it has alone, for as many rows as tiles have, and more."""
+    generator = np.random.default_rng(2)
+    lhs, rhs = (generator.standard_normal(size).astype(dtype) for size in ((63, terms), (terms, columns)))
+    alone = np.concatenate([matmul.multiply(lhs[row : row + 1], rhs) for row in range(63)])
+    for rows in range(1, 64):
+        assert matmul.multiply(lhs[:rows], rhs).tobytes() == alone[:rows].tobytes()
+
+
 @pytest.mark.parametrize("terms", [5, K_BLOCK, 2 * K_BLOCK + 3])
 def test_each_term_is_rounded_once(terms):
     generator = np.random.default_rng(1)
