@@ -16,7 +16,9 @@ from ..launch.no_kernel import NoKernel
 from ..matmul.strided_copy import reshaped
 from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
+from .axis import Axis
 from .convolution_tasks import are_finite
+from .sliding import Layout, may_slide, sliding
 from .work_division import Product, divided_tiles, items_of_groups, packed_items, shared_items
 
 __all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "supports"]
@@ -41,27 +43,6 @@ _MIN_ROW_POSITIONS = 8
 """Minimum positions along the last spatial dimension for which windows are packed by transposing."""
 _MIN_FACTOR_RUN = 8
 """Minimum number of contiguous factors of an output feature that are transposed together."""
-
-
-class Axis(NamedTuple):
-    """One spatial dimension of lhs and its windows; `windows` is their number."""
-
-    size: int
-    window: int
-    windows: int
-    stride: int = 1
-    low: int = 0
-    base_dilation: int = 1
-    window_dilation: int = 1
-    is_reversed: bool = False
-
-    def offsets(self, stride: int) -> np.ndarray:
-        """Offsets into lhs, whose elements are `stride` apart: [window, position]; OUTSIDE in the padding."""
-        starts = np.arange(self.windows)[:, np.newaxis] * self.stride - self.low
-        positions = np.arange(self.window) * self.window_dilation
-        elements, remainders = np.divmod(starts + positions, self.base_dilation)
-        inside = (remainders == 0) & (elements >= 0) & (elements < self.size)
-        return np.where(inside, elements * stride, tasks.OUTSIDE)
 
 
 class DimensionNumbers(NamedTuple):
@@ -217,6 +198,8 @@ def _prefers_contiguous_features(problem: Problem, shapes: Sequence[Sequence[int
     consecutive = prod(result[numbers.result[-1] + 1 :])
     if consecutive == 1 or problem.axes == ():
         return False
+    if max(problem.groups) == 1 and may_slide(problem.axes, problem.outputs, problem.dtype):
+        return False
     lanes = tasks.tile_shape(problem.dtype.name, tasks.best_level())[0]
     groups = max(problem.groups)
     columns, windows = problem.outputs // groups, prod(result) // problem.outputs
@@ -336,7 +319,9 @@ def _writer(
             views = (rhs, rhs[subproblem.rhs]), (result, result[subproblem.result])
             offsets = [view.ctypes.data - base.ctypes.data for base, view in views]
             writers.append(
-                _products(subproblem.problem, lhs, rhs[subproblem.rhs], result[subproblem.result], offsets)
+                _sliding_or_products(
+                    subproblem.problem, lhs, rhs[subproblem.rhs], result[subproblem.result], offsets
+                )
             )
         else:
             empty.append(subproblem)
@@ -350,6 +335,22 @@ def _writer(
             multiply(lhs, rhs, result)
 
     return write
+
+
+def _sliding_or_products(
+    problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray, offsets: Sequence[int]
+) -> Writer:
+    """The writer of a subproblem; `offsets`: byte offsets of its slices of rhs and of the result."""
+    axes, numbers = problem.axes, problem.numbers
+    if max(problem.groups) == 1:
+        lhs_strides, rhs_strides = strides_of(lhs, numbers.lhs), strides_of(rhs, numbers.rhs)
+        result_strides, factor_offsets = strides_of(result, numbers.result), rhs_offsets(axes, rhs_strides)
+        arrays = Layout(problem.dtype, lhs_strides, rhs_strides, result_strides, factor_offsets, offsets)
+        features = problem.features, problem.outputs
+        slide = sliding(problem.batch, axes, features, arrays, problem.threads)
+        if slide is not None:
+            return slide
+    return _products(problem, lhs, rhs, result, offsets)
 
 
 def _products(

@@ -20,6 +20,13 @@
 typedef CONV_ITEM CONV_VECTOR __attribute__((vector_size(CONV_VECTOR_BYTES)));
 typedef CONV_ITEM CONV_AT __attribute__((vector_size(CONV_VECTOR_BYTES), aligned(sizeof(CONV_ITEM)), may_alias));
 
+/* The elements of even lanes of two vectors. */
+#if CONV_LANES == 16
+#define CONV_EVEN(low, high) \
+    __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#else
+#define CONV_EVEN(low, high) __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14)
+#endif
 #ifndef CONV_FMA
 #define CONV_FMA(a, b, c) ((a) * (b) + (c))
 #endif
@@ -437,10 +444,24 @@ CONV_INLINE void CONV_NAME(conv_copy)(CONV_ITEM *to, const CONV_ITEM *from, int6
             CONV_NAME(conv_store)(to + i, 1, count - i, CONV_NAME(conv_load)(from + i, 1, count - i), 0);
         return;
     }
+    if (stride == 2) {
+        for (; count > 0; count -= CONV_LANES, to += CONV_LANES, from += 2 * CONV_LANES) {
+            int64_t read = 2 * count - 1;
+            CONV_VECTOR low = CONV_NAME(conv_load)(from, 1, read), high = {0};
+            if (read > CONV_LANES) high = CONV_NAME(conv_load)(from + CONV_LANES, 1, read - CONV_LANES);
+            CONV_NAME(conv_store)(to, 1, count, CONV_EVEN(low, high), 0);
+        }
+        return;
+    }
 #endif
     if (stride == 1) for (int64_t i = 0; i < count; i++) to[i] = from[i];
     else if (stride == 2) for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
-    else for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+    else {
+        /* Four at a time: the loop's own instructions take as long as a copy. */
+        for (; count >= 4; count -= 4, to += 4, from += 4 * stride)
+            to[0] = from[0], to[1] = from[stride], to[2] = from[2 * stride], to[3] = from[3 * stride];
+        for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+    }
 }
 
 /* The elements of a window along the last spatial dimension, for fixed positions along the others: `from` is the one of
@@ -867,6 +888,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
 }
 
 #include "planes_loops.h"
+#include "sliding_loops.h"
 
 #ifdef CONV_WINOGRAD
 #include "winograd_loops.h"
@@ -878,6 +900,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
 #undef CONV_AT
 #undef CONV_TILE
 #undef CONV_LANES
+#undef CONV_EVEN
 #undef CONV_FMA
 #undef CONV_LOAD
 #undef CONV_STORE

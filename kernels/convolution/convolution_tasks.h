@@ -117,6 +117,7 @@ typedef struct {
 } ConvBlock;
 
 #include "planes_tasks.h"
+#include "sliding_tasks.h"
 #include "winograd_tasks.h"
 
 /* Windows along the innermost axis with the same positions inside lhs: each `stride`th from `first` on. */
@@ -343,13 +344,14 @@ typedef struct {
     void (*multiply_groups)(const ConvProduct *, int64_t, char *);
     void (*scale)(const ConvScaling *, int64_t);
     void (*scale_planes)(const ConvPlanes *, int64_t, char *);
+    void (*slide)(const ConvSliding *, int64_t, char *);
     int64_t vector_bytes, vectors, full_rows;
 } ConvLoops;
 
 #define CONV_LOOPS(item, level, bytes, vectors, full_rows)                        \
     { CONV_NAMED(conv_pack, item, level), CONV_NAMED(conv_multiply, item, level), \
       CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), \
-      CONV_NAMED(planes_scale, item, level), bytes, vectors, full_rows }
+      CONV_NAMED(planes_scale, item, level), CONV_NAMED(sliding_slide, item, level), bytes, vectors, full_rows }
 
 static const ConvLoops conv_loops[][CONV_KINDS] = {
 #if defined(__aarch64__)
@@ -454,6 +456,14 @@ static void conv_planes_task(int64_t task, void *planes) {
     conv_end_task(&p->launch, slot);
 }
 
+static void conv_sliding_task(int64_t task, void *sliding) {
+    ConvSliding *p = sliding;
+    int64_t item, end, slot = conv_begin_task(&p->launch, task, &item, &end);
+    for (; item < end; item++)
+        conv_loops[p->level][p->kind].slide(p, item, p->launch.memory + slot * p->launch.slot_bytes);
+    conv_end_task(&p->launch, slot);
+}
+
 static void conv_scaling_task(int64_t task, void *scaling) {
     const ConvScaling *p = scaling;
     for (int64_t work_item = task * p->items_per_task;
@@ -471,6 +481,7 @@ static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t
 static void conv_product_task(int64_t task, void *product) { (void)task, (void)product; }
 static void conv_scaling_task(int64_t task, void *scaling) { (void)task, (void)scaling; }
 static void conv_planes_task(int64_t task, void *planes) { (void)task, (void)planes; }
+static void conv_sliding_task(int64_t task, void *sliding) { (void)task, (void)sliding; }
 static void winograd_task(int64_t task, void *convolution) { (void)task, (void)convolution; }
 
 #endif

@@ -82,3 +82,16 @@ class Planes:
         threads: int | None = None,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...
+
+class Sliding:
+    def __init__(
+        self,
+        name: str,
+        level: int,
+        tables: Mapping[str, np.ndarray],
+        layout: Mapping[str, Sequence[int]],
+        offsets: Sequence[int],
+        seconds: float,
+        threads: int | None = None,
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...

@@ -505,6 +505,9 @@ cdef class Planes(PackingLaunch):
         self.run(<size_t>conv_planes_task, <size_t>&plan, &plan.launch)
 
 
+include "sliding.pxi"
+
+
 cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:
     """The number of tasks for these work items, at most `wanted_tasks`; sets `items_per_task`."""
     cdef int64_t tasks = max(1, min(work_items, min(wanted_tasks, MAX_TASKS)))
