@@ -2,6 +2,9 @@
 
 `typing.NamedTuple` compiles the annotation of each field, and a constructor for each class. The modules that
 a process imports for its first program create some dozens of these classes, before its first result.
+
+A module with such classes needs ``from __future__ import annotations``, so that Python 3.14, too, has their
+annotations when it creates them.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ else:
             if any(getattr(base, "_fields", ()) for base in bases):  # a class with methods only
                 return super().__new__(cls, name, bases, namespace)
             fields = tuple(namespace.get("__annotations__", ()))
+            if bases and bases != (tuple,) and not fields:
+                raise TypeError(f"{name} has no fields, or its module lacks the import of annotations")
             defaults = {field: namespace.pop(field) for field in fields if field in namespace}
             if tuple(defaults) != fields[len(fields) - len(defaults) :]:
                 raise TypeError(f"{name}: a field without a default follows one with a default")

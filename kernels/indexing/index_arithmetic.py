@@ -1,6 +1,8 @@
 """Index arithmetic of scatter: dimensions as strided loops, collapsed where possible.
 Computed once for given shapes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 

@@ -12,6 +12,8 @@ So each element of the result receives its updates in the schedule's order, what
 `scatter_strategies` has further strategies, which keep this order.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -63,7 +65,7 @@ class PreparedScatter:
     """A scatter for given shapes; `prepare` makes it."""
 
     def __init__(
-        self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: "_Indices",
+        self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: _Indices,
         strategies: Sequence[ScatterStrategy], schedule: np.ndarray, threads: int | None,
     ) -> None:  # fmt: skip
         self._shapes = shapes

@@ -16,6 +16,8 @@ With the indices 2, 0, 2, 3, 9 the slices have the destinations 2, 0, 2, 3 and n
 same row, in this order, and the last one is dropped.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -8,6 +8,8 @@ each task applies those in its range of the input. Reorderable updates to few de
 tables private to each task.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

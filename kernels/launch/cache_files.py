@@ -7,6 +7,8 @@ folder cannot be written, nothing is cached, and that is no error. `cache_trust`
 files are used, `cache_limit` how many bytes they may take.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import pathlib

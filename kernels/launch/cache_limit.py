@@ -7,6 +7,8 @@ has written another 1/32 of the limit. Above the limit, it evicts the least rece
 another process reads or has removed does no harm.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import os

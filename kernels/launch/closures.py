@@ -5,6 +5,8 @@ task loads the arguments from the closure. Importing this module imports Numba; 
 import it at the first call of a kernel.
 """
 
+from __future__ import annotations
+
 import enum
 import itertools
 from collections.abc import Callable

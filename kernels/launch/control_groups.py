@@ -9,6 +9,8 @@ Every function takes the folder `root` that has `proc` and the mounted hierarchi
 missing, unreadable or malformed sets no limit.
 """
 
+from __future__ import annotations
+
 import contextlib
 import re
 from collections.abc import Iterator

@@ -4,6 +4,8 @@ A kernel called from Python inspects the type of each argument. A prepared launc
 arrays, so native code reads its arguments from a closure, as generated code does (`native`).
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -140,7 +142,7 @@ class _Closure:
             return tuple([self._add(member) for member in value])
         return self._add(value)
 
-    def _add(self, value: Any) -> "Argument":
+    def _add(self, value: Any) -> Argument:
         from numba import types
 
         from .closures import Argument, Encoding, array_type

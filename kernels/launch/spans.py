@@ -3,6 +3,8 @@
 Nothing is recorded while nobody observes.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterator

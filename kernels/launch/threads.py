@@ -13,6 +13,8 @@ More is decided elsewhere:
   the one below, except in `fft.pyx`.
 """
 
+from __future__ import annotations
+
 import functools
 import os
 

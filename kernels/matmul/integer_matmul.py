@@ -5,6 +5,8 @@ where the processor has them, others in the width of the sums (`matmul`, `gemv`)
 width of the result.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

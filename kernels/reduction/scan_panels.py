@@ -5,6 +5,8 @@ neighbouring blocks of one row: fiber r begins at `first + r * fiber_stride`, an
 reverse scan. All have `count` values, the last one `last`. Importing this module imports Numba.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 
 from llvmlite import ir

@@ -11,6 +11,8 @@ element from the values of the windows that chose it. So each element is written
 depend on the number of threads.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -167,7 +169,7 @@ class _Blocks(NamedTuple):
     task_bytes: int
 
     @classmethod
-    def of(cls, axes: Sequence[Axis], itemsize: int, wanted: int) -> "_Blocks":
+    def of(cls, axes: Sequence[Axis], itemsize: int, wanted: int) -> _Blocks:
         """The blocks of an operand whose values are computed in `itemsize` bytes; at least `wanted` ones
         where these are not too small for the windows."""
         *outer, row_axis = merged(axes)

@@ -4,6 +4,8 @@ Numba.
 A window's choice is the number of the position that it selects, NO_CHOICE if it has no element.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The dimensions of windowed operations."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

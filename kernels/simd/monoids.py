@@ -11,6 +11,8 @@ add and multiply. Two extensions of the names:
 `normalized` maps combinations with the same results to one, so that fewer loops are compiled.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -13,6 +13,8 @@ several operands the positions are sorted, by 32 bits of a key at a time, and th
 them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -1,5 +1,7 @@
 """Encodes the compared values as unsigned integers of the same order."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

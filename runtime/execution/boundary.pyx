@@ -67,9 +67,20 @@ def with_donations(tuple inputs, numbers):
         value = passed[index]
         if type(value) is not cnp.ndarray or not cnp.PyArray_ISCARRAY(<cnp.ndarray>value):
             continue
-        if all([roots[index].isdisjoint(roots[other]) for other in range(len(passed)) if other != index]):
+        others = [other for other in range(len(passed)) if other != index]
+        # Two objects may own one memory: views of it by the buffer protocol.
+        if all([roots[index].isdisjoint(roots[other]) for other in others]) and not any(
+            [_may_overlap(value, inputs[other]) for other in others]
+        ):
             passed[index] = donated(value)
     return passed
+
+
+cdef bint _may_overlap(object array, object value):
+    """Whether an array may have memory in common with a value, or with an element of a tuple."""
+    if isinstance(value, TupleValue):
+        return any([_may_overlap(array, one) for one in value])
+    return isinstance(value, cnp.ndarray) and np.may_share_memory(array, value)
 
 
 cdef bint _is_immutable(object value):

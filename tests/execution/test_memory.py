@@ -691,6 +691,17 @@ def test_inputs_that_cannot_be_donated_are_left_alone() -> None:
     assert (executable(full(0, 2 * COUNT)[::2], frozen)[0] == 2).all() and (frozen == 2).all()
 
 
+def test_inputs_in_one_memory_of_two_owners_are_not_donated() -> None:
+    """Each array of a buffer has a memoryview of its own."""
+    executable = nimblehlo.compile(UPDATE, options=Options(compile="never", donate="all"))
+    memory = bytearray(np.arange(COUNT, dtype=np.float32).tobytes())
+    a, b = (np.frombuffer(memory, np.float32) for _ in range(2))
+    (expected,) = executable(a.copy(), b.copy())
+    (result,) = executable(a, b)
+    assert np.array_equal(result, expected)
+    assert a.tolist() == list(range(COUNT))
+
+
 def test_a_donated_input_that_is_returned() -> None:
     text = """
     func.func @main(%a: tensor<100000xf32>) -> (tensor<100000xf32>, tensor<100000xf32>) {

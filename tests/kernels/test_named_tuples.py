@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import typing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +87,19 @@ def test_fields_with_defaults_come_last() -> None:
         class Wrong(NamedTuple):
             step: int = 2
             name: str  # type: ignore[misc]
+
+
+def test_a_class_without_fields_is_an_error() -> None:
+    with pytest.raises(TypeError, match="no fields"):
+
+        class Empty(NamedTuple):
+            pass
+
+
+def test_modules_with_named_tuples_have_annotations_as_strings(project_root: Path) -> None:
+    """Python 3.14 creates other annotations after the class."""
+    for folder in ("kernels", "runtime"):
+        for path in (project_root / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            if re.search(r"^class \w+\((NamedTuple|Record|IdentityRecord)\)", text, re.MULTILINE):
+                assert "\nfrom __future__ import annotations\n" in text, path

@@ -14,7 +14,7 @@ from ....program.ops.control.control import While
 from ....program.ops.framework.memory_limit import bytes_of
 from ....types import TensorType, Type
 from ... import cost_model
-from ...implementation import Implementation, ImplementationKind, Runnable
+from ...implementation import Implementation, ImplementationKind, NoCode, Runnable
 from ...loops.native_code import workspace_bytes
 from ...specialize.framework.operation_classes import has_no_effect
 from ...specialize.loop_sharding.ended_rows import row_flags
@@ -346,14 +346,27 @@ class NativeLoop(ProfiledLoop):
         if self.native is not None:
             return self._run_native(self.native, operands, body, out)
         values, finished = self._run_plans(operands, cond, body)
-        if finished:
-            self.runs += 1
-            self._compile_early(self.background_start)
-            return tuple(values)
-        if self.native is None and self.job is not None:
-            BACKGROUND.finish(self.job)
-        native = self.native or self._compile()
-        return native(values, self._captures(body.captures), body.count_steps)
+        if not finished:
+            if self.native is None and self.job is not None:
+                BACKGROUND.finish(self.job)
+            native = self.native or self._compile_or_give_up()
+            if native is not None:
+                return native(values, self._captures(body.captures), body.count_steps)
+            values, _ = self._run_plans(values, cond, body)
+        self.runs += 1
+        self._compile_early(self.background_start)
+        return tuple(values)
+
+    def _compile_or_give_up(self) -> Runnable | None:
+        """The native code; None if there can be none, and the regions run by their plans from now on."""
+        try:
+            return self._compile()
+        except (NoCode, MemoryError) as error:
+            import logging
+
+            self.seconds_left = float("inf")
+            logging.getLogger(__name__).warning("a loop runs step by step: %s", error)
+            return None
 
     def _run_native(self, native: Runnable, operands: Sequence[Any], body: Any, out: Any) -> Any:
         """Run all iterations in native code, which is timed once."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ....kernels.launch.free_memory import as_memory_error
+from ....kernels.launch.native import LaunchStopped
 from ...cost_model import (
     OPTIMIZING_SECONDS,
     OPTIMIZING_SECONDS_PER_BYTE,
@@ -85,22 +86,32 @@ class Job:
         self.is_ahead = self.ended = False
 
     def run(self) -> None:
+        """Do it, and log why it failed.
+
+        Raises:
+            LaunchStopped, KeyboardInterrupt: the call that runs it was stopped; it has not ended.
+        """
         try:
             ignoring_float_errors(self.action)
+        except LaunchStopped:
+            raise
         except Exception as error:
             # `Options(compile="eager")` prepares code without a job and raises.
             _warn(error)
-        finally:
-            # Steps keep their jobs, and the action refers to the operands of a call.
-            self.action = _nothing
-            self.ended = True
+        self.end()
+
+    def end(self) -> None:
+        """Note that it has ended."""
+        # Steps keep their jobs, and the action refers to the operands of a call.
+        self.action = _nothing
+        self.ended = True
 
 
 def _nothing() -> None:
     """The action of a job that has ended."""
 
 
-def _warn(error: Exception) -> None:
+def _warn(error: BaseException) -> None:
     """Log why a job failed."""
     import logging
 
@@ -137,9 +148,18 @@ class Background:
             self.waiting.append(job)
             self.changed.notify_all()
             if self.thread is None:
-                self.thread = threading.Thread(target=self.work, name="nimblehlo compiling")
-                self.thread.start()
+                self._start()
         return job
+
+    def _start(self) -> None:
+        """Start the thread, where the system and the state of the interpreter allow it; or calls compile."""
+        thread = threading.Thread(target=self.work, name="nimblehlo compiling")
+        self.thread = thread
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self.thread = None
+            _log_debug("no thread compiles", error)
 
     def run(self, job: Job) -> None:
         """Run a job that is not in the queue; other callers may wait for it."""
@@ -151,10 +171,10 @@ class Background:
     def finish(self, job: Job) -> None:
         """Wait for a job; the caller runs it if the thread has not begun it."""
         with self.changed:
-            if job not in self.waiting:
-                while not job.ended:
-                    self.changed.wait()
-                return
+            while job not in self.waiting:
+                if job.ended:
+                    return
+                self.changed.wait()
             self._take(job)
         self._run_for_caller(job)
 
@@ -194,6 +214,10 @@ class Background:
             # Other callers may wait for the job by now.
             with self.changed:
                 del self.run_by_callers[job]
+                if not job.ended:
+                    self.waiting.append(job)
+                    if self.thread is None:
+                        self._start()
                 self.changed.notify_all()
 
     @property
@@ -243,7 +267,11 @@ class Background:
                 if job is not None:
                     self.waiting.remove(job)
             if job is not None:
-                job.run()
+                try:
+                    job.run()
+                except BaseException as error:  # no call was stopped here
+                    _warn(error)
+                    job.end()
                 last_run = time.monotonic()
             with self.changed:
                 self.running = None

@@ -167,6 +167,20 @@ def test_code_is_not_made_for_a_function_that_was_registered_later(registered: s
         launch_symbols(copy, lambda _: pytest.fail("nothing is prepared"))
 
 
+@pytest.mark.parametrize("mode", ["auto", "eager"])
+def test_a_loop_without_code_runs_step_by_step(
+    registered: str, mode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of a loop is not made once another function has been registered; see the test before."""
+    monkeypatch.setattr(native_loops, "blocking_wait_seconds", lambda view, launches: 0.0)
+    register_custom_call(registered, lambda x: x + np.float32(1), pure=True)
+    executable = nimblehlo.compile(loop_around_call(registered), options=Options(compile=mode))
+    register_custom_call(registered, lambda x: x + np.float32(2), pure=True)
+    for _ in range(2):
+        (result,) = executable(np.zeros(4, np.float32))
+        assert result.tolist() in ([40.0] * 4, [80.0] * 4)
+
+
 def test_operations_without_generated_code_are_called_by_the_loop() -> None:
     """A sort of many elements, a transform and a convolution."""
     body = """%s = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({

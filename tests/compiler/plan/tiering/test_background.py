@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.quick_code import QuickCode
 from nimblehlo.compiler.plan.tiering import background as tiering_background
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Background, Job, optimize_quick_code
+from nimblehlo.kernels.launch.native import LaunchStopped
 from tests.support.forks import holds_in_child, needs_fork
 
 
@@ -46,6 +48,41 @@ def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
         while background.is_busy:
             time.sleep(0.001)
         assert job.ended and sys.getswitchinterval() == interval
+
+
+def test_callers_run_the_jobs_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    background, done = Background(), []
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", raises(RuntimeError("can't start new thread")))
+        first = background.submit(Job(lambda: done.append(1), has_priority=True))
+    assert not background.is_busy
+    background.finish(first)
+    background.submit(Job(lambda: done.append(2), has_priority=True))
+    background.wait()
+    assert done == [1, 2]
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, LaunchStopped])
+def test_a_job_is_done_after_the_call_that_began_it_was_stopped(reason: type[BaseException]) -> None:
+    background, reasons, done = Background(), [reason()], []
+
+    def action() -> None:
+        if reasons:
+            raise reasons.pop()
+        done.append(1)
+
+    job = Job(action, has_priority=True)
+    with pytest.raises(reason):
+        background.run(job)
+    background.finish(job)
+    assert job.ended and done == [1]
+
+
+def raises(error: Exception) -> Callable[..., None]:
+    def function(*arguments: object) -> None:
+        raise error
+
+    return function
 
 
 @pytest.mark.parametrize("microseconds", [1, 199, 200, 201, 5000, 123_457])
@@ -97,7 +134,7 @@ def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseE
 
     def action() -> None:
         changed.second_waits.wait()
-        if error is not None:
+        if error is not None and threading.current_thread() is not background.thread:
             raise error
 
     def finish() -> None:
@@ -115,6 +152,7 @@ def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseE
         for thread in (first, second):
             thread.join(60)
             assert not thread.is_alive()
+    background.wait()
     assert job.ended
 
 
