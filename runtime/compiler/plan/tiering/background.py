@@ -115,7 +115,8 @@ def _warn(error: BaseException) -> None:
     """Log why a job failed."""
     import logging
 
-    error = as_memory_error(error)
+    if isinstance(error, Exception):
+        error = as_memory_error(error)
     reason = "compiling failed, so NumPy continues to run: %s: %s"
     # Where memory is short, no trace says more.
     trace = None if isinstance(error, MemoryError) else error
