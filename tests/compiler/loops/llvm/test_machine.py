@@ -100,6 +100,7 @@ _NO_GENERATORS = (
     "nimblehlo.kernels.launch.spans",
     "nimblehlo.kernels.launch.threads",
     "nimblehlo.kernels.math.real_functions",
+    "nimblehlo.kernels.named_tuples",
 )
 """What the loops import although no code depends on it beyond its key: keys contain a description of the
 nest that is built from index maps, and the work items of a task. The addresses of functions of

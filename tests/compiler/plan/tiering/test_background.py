@@ -39,7 +39,7 @@ def test_jobs_are_done_in_order_quick_ones_first() -> None:
 
 
 def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
-    while BACKGROUND.is_busy:
+    while BACKGROUND.thread is not None:
         time.sleep(0.001)
     background, interval = Background(), sys.getswitchinterval()
     for _ in range(2):
@@ -87,7 +87,7 @@ def raises(error: Exception) -> Callable[..., None]:
 
 @pytest.mark.parametrize("microseconds", [1, 199, 200, 201, 5000, 123_457])
 def test_the_switch_interval_of_python_is_restored(microseconds: int) -> None:
-    while BACKGROUND.is_busy:
+    while BACKGROUND.thread is not None:
         time.sleep(0.001)
     before = sys.getswitchinterval()
     try:
