@@ -362,6 +362,11 @@ cdef inline bint _is_uniquely_referenced_result(PyObject *value):
     )
 
 
+cdef inline bint _is_small_part(cnp.ndarray value, cnp.ndarray root):
+    """Whether an array is less than half of the memory that it would keep alive."""
+    return 2 * cnp.PyArray_NBYTES(value) < cnp.PyArray_NBYTES(root)
+
+
 cdef object _owned(object value, object value_type, set shared, set constants):
     """A result that the caller may keep and write to.
 
@@ -379,7 +384,8 @@ cdef object _owned(object value, object value_type, set shared, set constants):
         root = _root(value)
         key = <size_t><PyObject*>root
         is_unshared = key not in shared and key not in constants
-        if is_unshared and (isinstance(root, cnp.ndarray) or type(root) is Donated):
+        is_whole = isinstance(root, cnp.ndarray) and not _is_small_part(<cnp.ndarray>value, <cnp.ndarray>root)
+        if is_unshared and (is_whole or type(root) is Donated):
             shared.add(key)
             return value
         return cnp.PyArray_NewCopy(<cnp.ndarray>value, cnp.NPY_CORDER)

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, Options, api
+from nimblehlo import ExecutionError, Options, api, register_custom_call
 from nimblehlo.compiler.plan import MemoryEstimate, Plan, Prepared, Step
 from nimblehlo.execution import memory
 from nimblehlo.execution.executor import Runner, donated
 from nimblehlo.kernels.launch import free_memory
 from nimblehlo.kernels.launch.control_groups import MemoryLimit
 from nimblehlo.kernels.launch.free_memory import MIN_CHECKED_BYTES
+from nimblehlo.program.ops.custom_calls.custom_call import unregister_custom_call
 from tests.support.forks import holds_in_child, needs_fork
 from tests.support.running import run_every_way
 from tests.support.threads import on_threads
@@ -689,6 +690,26 @@ def test_inputs_that_cannot_be_donated_are_left_alone() -> None:
     assert (executable(a, a)[0] == 2).all() and (a == 1).all()
     assert (executable(a[:], a)[0] == 2).all() and (a == 1).all()
     assert (executable(full(0, 2 * COUNT)[::2], frozen)[0] == 2).all() and (frozen == 2).all()
+
+
+@pytest.mark.parametrize(("rows", "is_kept"), [(1, False), (49, False), (50, True), (100, True)])
+def test_a_small_part_of_an_array_does_not_keep_it_alive(rows: int, is_kept: bool) -> None:
+    text = f"""
+    func.func @main(%a: tensor<100x1000xf32>) -> tensor<{rows}x1000xf32> {{
+      %0 = stablehlo.add %a, %a : tensor<100x1000xf32>
+      %1 = stablehlo.custom_call @tests.opaque(%0) : (tensor<100x1000xf32>) -> tensor<100x1000xf32>
+      %2 = stablehlo.slice %1 [0:{rows}, 0:1000] : (tensor<100x1000xf32>) -> tensor<{rows}x1000xf32>
+      return %2 : tensor<{rows}x1000xf32>
+    }}
+    """
+    register_custom_call("tests.opaque", np.copy)
+    try:
+        (result,) = nimblehlo.execute(text, [full(1, 100_000).reshape(100, 1000)])
+    finally:
+        unregister_custom_call("tests.opaque")
+    assert (result == 2).all()
+    root = result if result.base is None else result.base
+    assert (root.nbytes == 400_000) == is_kept
 
 
 def test_inputs_in_one_memory_of_two_owners_are_not_donated() -> None:
