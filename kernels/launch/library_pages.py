@@ -3,7 +3,8 @@
 The library has 150 MB. Loading it touches 63 MB, and each of LLVM's optimizer and code generator more than
 40, because the kernel maps 16 pages where a process touches one. The kernel keeps these pages of the
 file anyway, but they count as memory of the process. A process that has returned them gets them again by page
-faults, without reading the file: 1 to 2 ms for all that compiling a module touches.
+faults, without reading the file: 1 to 2 ms for all that compiling a module touches, up to 8 on a virtual
+machine. So a process that compiles one module after another soon keeps them, until it has compiled all.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import struct
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +32,9 @@ LINKER_BYTES: Final = 12 << 20
 0.50 and Linux 6.18, all of the file being in the kernel's cache. Less of it is mapped otherwise."""
 _RELEASE_SECONDS: Final = 0.05
 """Seconds between two releases in a phase."""
+_PROMPT_RELEASES: Final = 24
+"""Releases after which `_LATER_SECONDS` must be between two: compiling a module takes up to three."""
+_LATER_SECONDS: Final = 0.5
 _MADV_DONTNEED: Final = 4
 _SEGMENT_LOAD, _SEGMENT_WRITABLE = 1, 2
 
@@ -55,8 +60,22 @@ def load() -> None:
         release()
 
 
+class _Releases:
+    """How many releases there have been, and when the last one was."""
+
+    count = 0
+    last = 0.0
+
+
+def is_due() -> bool:
+    """Whether a release may pay: there have been few, or none for some time."""
+    return _Releases.count < _PROMPT_RELEASES or time.monotonic() - _Releases.last > _LATER_SECONDS
+
+
 def release() -> None:
     """Return all pages of the library that no one can write to."""
+    _Releases.count += 1
+    _Releases.last = time.monotonic()
     for mapping in _unwritable():
         _madvise()(mapping.start, mapping.end - mapping.start, _MADV_DONTNEED)
 
@@ -68,7 +87,11 @@ def release_before(bytes: int) -> None:
 
 
 def _may_raise_peak(bytes: int) -> bool:
-    """Whether a phase that touches `bytes` of the library may take the process beyond its peak so far."""
+    """Whether a phase that touches `bytes` of the library may take the process beyond its peak so far, and a
+    release is due.
+    """
+    if not is_due():
+        return False
     with suppress(OSError, StopIteration, ValueError):
         # The name of the process may be any bytes.
         lines = (_PROCESS / "status").read_text(encoding="utf-8", errors="replace").splitlines()

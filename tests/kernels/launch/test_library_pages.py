@@ -136,6 +136,23 @@ def test_a_process_may_have_any_name(tmp_path: pathlib.Path, monkeypatch: pytest
     assert released
 
 
+def test_releases_become_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`_PROMPT_RELEASES`, and `_LATER_SECONDS` after them."""
+    from nimblehlo.kernels.launch import library_pages
+
+    now = 1000.0
+    monkeypatch.setattr(library_pages, "_Releases", type("_Releases", (), {"count": 0, "last": 0.0}))
+    monkeypatch.setattr(library_pages, "_unwritable", lambda: ())
+    monkeypatch.setattr(library_pages.time, "monotonic", lambda: now)
+    for _ in range(library_pages._PROMPT_RELEASES):
+        assert library_pages.is_due()
+        library_pages.release()
+    now += library_pages._LATER_SECONDS
+    assert not library_pages.is_due() and not library_pages._may_raise_peak(1 << 50)
+    now += 0.01
+    assert library_pages.is_due()
+
+
 @pytest.mark.parametrize(("bytes", "is_released"), [(10 << 10, False), (11 << 10, True)])
 def test_pages_are_released_while_a_phase_may_raise_the_peak(
     bytes: int, is_released: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch

@@ -220,8 +220,8 @@ class _Machine(CodeGenerator):
         return addresses
 
     def release_pages(self) -> None:
-        """Return the pages of LLVM's library, except where one module is loaded right after another."""
-        if time.monotonic() - self.released > _MIN_RELEASE_SECONDS:
+        """Return the pages of LLVM's library, except where another module may need them at once."""
+        if time.monotonic() - self.released > _MIN_RELEASE_SECONDS and library_pages.is_due():
             library_pages.release()
             self.released = time.monotonic()
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from ....kernels.launch import library_pages
 from ....kernels.launch.free_memory import as_memory_error
 from ....kernels.launch.native import LaunchStopped
 from ...cost_model import (
@@ -241,10 +242,11 @@ class Background:
             with self.changed:
                 while self.holds:
                     self.changed.wait()
-                if self.has_processes:
+                if self.has_processes or not library_pages.is_due():
                     self.wait_for_a_job()
                 if not self.waiting or not threading.main_thread().is_alive():
                     self.thread = None
+                    library_pages.release()
                     sys.setswitchinterval(interval + _ROUNDING_SECONDS)
                     self.end_processes()
                     self.changed.notify_all()
@@ -303,7 +305,7 @@ class Background:
                 return
 
     def wait_for_a_job(self) -> None:
-        """Wait for a short time for another job, for which the processes can go on."""
+        """Wait for a short time for another job, for which processes can go on and LLVM's pages stay."""
         end = time.monotonic() + _IDLE_SECONDS
         self.is_idle = True
         while not self.waiting and time.monotonic() < end and threading.main_thread().is_alive():
