@@ -45,7 +45,7 @@ def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
     for _ in range(2):
         job = background.submit(Job(lambda: time.sleep(0.01), has_priority=True))
         background.wait()
-        while background.is_busy:
+        while background.thread is not None:
             time.sleep(0.001)
         assert job.ended and sys.getswitchinterval() == interval
 
@@ -95,7 +95,7 @@ def test_the_switch_interval_of_python_is_restored(microseconds: int) -> None:
         background, interval = Background(), sys.getswitchinterval()
         for _ in range(3):
             background.submit(Job(lambda: None, has_priority=True))
-            while background.is_busy:
+            while background.thread is not None:
                 time.sleep(0.001)
         assert sys.getswitchinterval() == interval
     finally:
