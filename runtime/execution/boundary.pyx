@@ -61,26 +61,59 @@ def with_donations(tuple inputs, numbers):
             writeable array, is not donated.
     """
     cdef list passed = list(inputs)
-    cdef list roots = [base_addresses((value,)) for value in inputs]
-    cdef Py_ssize_t index, other
+    cdef set shared = _sharing(inputs)
+    cdef Py_ssize_t index
     for index in numbers:
         value = passed[index]
-        if type(value) is not cnp.ndarray or not cnp.PyArray_ISCARRAY(<cnp.ndarray>value):
-            continue
-        others = [other for other in range(len(passed)) if other != index]
-        # Two objects may own one memory: views of it by the buffer protocol.
-        if all([roots[index].isdisjoint(roots[other]) for other in others]) and not any(
-            [_may_overlap(value, inputs[other]) for other in others]
-        ):
+        if type(value) is cnp.ndarray and cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and index not in shared:
             passed[index] = donated(value)
     return passed
 
 
-cdef bint _may_overlap(object array, object value):
-    """Whether an array may have memory in common with a value, or with an element of a tuple."""
+cdef set _sharing(tuple inputs):
+    """The numbers of the inputs that have an owner or bytes of memory in common with another one.
+
+    Two objects may own one memory, which they have by the buffer protocol. A program may have hundreds of inputs, so
+    they are not compared in pairs.
+    """
+    cdef set shared = set()
+    cdef dict first = {}
+    cdef list ranges = []
+    cdef Py_ssize_t index
+    for index, value in enumerate(inputs):
+        for root in base_addresses((value,)):
+            if first.setdefault(root, index) != index:
+                shared.update((index, first[root]))
+        _add_ranges(value, index, ranges)
+    ranges.sort()
+    end, last = 0, -1
+    for low, high, index in ranges:
+        if low < end and index != last:
+            shared.update((index, last))
+        if high > end:
+            end, last = high, index
+    return shared
+
+
+cdef int _add_ranges(object value, Py_ssize_t index, list ranges) except -1:
+    """Add the addresses that bound each array of a value, with the number of its input."""
+    cdef cnp.ndarray array
+    cdef size_t low, high
+    cdef Py_ssize_t axis, extent
     if isinstance(value, TupleValue):
-        return any([_may_overlap(array, one) for one in value])
-    return isinstance(value, cnp.ndarray) and np.may_share_memory(array, value)
+        for one in value:
+            _add_ranges(one, index, ranges)
+    elif isinstance(value, cnp.ndarray) and cnp.PyArray_SIZE(<cnp.ndarray>value):
+        array = value
+        low = high = <size_t>cnp.PyArray_DATA(array)
+        for axis in range(cnp.PyArray_NDIM(array)):
+            extent = (cnp.PyArray_DIM(array, axis) - 1) * cnp.PyArray_STRIDE(array, axis)
+            if extent > 0:
+                high += extent
+            else:
+                low += extent
+        ranges.append((low, high + cnp.PyArray_ITEMSIZE(array), index))
+    return 0
 
 
 cdef bint _is_immutable(object value):

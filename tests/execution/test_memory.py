@@ -18,6 +18,7 @@ import nimblehlo
 from nimblehlo import ExecutionError, Options, api, register_custom_call
 from nimblehlo.compiler.plan import MemoryEstimate, Plan, Prepared, Step
 from nimblehlo.execution import memory
+from nimblehlo.execution.boundary import with_donations
 from nimblehlo.execution.executor import Runner, donated
 from nimblehlo.kernels.launch import free_memory
 from nimblehlo.kernels.launch.control_groups import MemoryLimit
@@ -721,6 +722,18 @@ def test_inputs_in_one_memory_of_two_owners_are_not_donated() -> None:
     (result,) = executable(a, b)
     assert np.array_equal(result, expected)
     assert a.tolist() == list(range(COUNT))
+
+
+def test_inputs_side_by_side_in_one_memory_of_two_owners_are_donated() -> None:
+    executable = nimblehlo.compile(UPDATE, options=Options(compile="never", donate=(0,)))
+    memory = bytearray(8 * COUNT)
+    a, b = (np.frombuffer(memory, np.float32, COUNT, offset) for offset in (0, 4 * COUNT))
+    a[:], b[:] = 1, 2
+    (result,) = executable(a, b)
+    assert (result == 3).all() and (b == 2).all()
+    assert np.shares_memory(result, a) and not np.shares_memory(result, b)
+    backwards = np.frombuffer(memory, np.float32)[:COUNT][::-1]
+    assert with_donations((a, backwards), (0,))[0] is a
 
 
 def test_a_donated_input_that_is_returned() -> None:

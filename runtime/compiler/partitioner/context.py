@@ -263,7 +263,7 @@ class Context:
         ).result
 
     def _padded_shard(self, value: Value, dimension: int, axes: Axes, reduction: str) -> Value:
-        """A device's shard as a partial result along axes, padded with what it ignores."""
+        """A device's shard along axes as a partial result: with what the reduction ignores around it."""
         size = static_tensor_type(value).shape[dimension]
         type = self._resized(value, dimension, self.devices.size(axes))
         starts = self._starts(value, dimension, axes, size)

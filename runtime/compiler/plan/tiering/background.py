@@ -147,11 +147,15 @@ class Background:
         """Add a job to the queue, and return it."""
         self.prepare_for_forks()
         with self.changed:
-            self.waiting.append(job)
-            self.changed.notify_all()
-            if self.thread is None:
-                self._start()
+            self._add(job)
         return job
+
+    def _add(self, job: Job) -> None:
+        """Add a job to the queue for whoever takes it first; the caller has the lock."""
+        self.waiting.append(job)
+        if self.thread is None:
+            self._start()
+        self.changed.notify_all()
 
     def _start(self) -> None:
         """Start the thread, where the system and the state of the interpreter allow it; or calls compile."""
@@ -217,9 +221,7 @@ class Background:
             with self.changed:
                 del self.run_by_callers[job]
                 if not job.ended:
-                    self.waiting.append(job)
-                    if self.thread is None:
-                        self._start()
+                    self._add(job)
                 self.changed.notify_all()
 
     @property
