@@ -9,14 +9,51 @@ annotations when it creates them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+Body = Callable[[Sequence[str]], str]
+
+
+def constructor(
+    name: str,
+    receiver: str,
+    fields: Sequence[str],
+    defaults: tuple[Any, ...],
+    body: Body,
+    names: Mapping[str, Any],
+) -> FunctionType:
+    """A function of a receiver and a class's fields, which records (`program/ir/record.py`) have as well.
+
+    Args:
+        name: its name.
+        receiver: the name of its first argument.
+        fields: the names of the others.
+        defaults: the values of the last ones.
+        body: gives the text of its statements, on one line, for the names of its arguments.
+        names: what else the statements name.
+    """
+    # Renaming the arguments of compiled code takes a tenth of the time of compiling it.
+    code = _code(name, receiver, len(fields), body).replace(co_varnames=(receiver, *fields))
+    return FunctionType(code, {**names}, name, defaults)
+
+
+@functools.cache
+def _code(name: str, receiver: str, count: int, body: Body) -> CodeType:
+    """The code of a constructor with this number of fields."""
+    arguments = [f"field_{position}" for position in range(count)]
+    defined: dict[str, Any] = {}
+    exec(f"def {name}({', '.join([receiver, *arguments])}): {body(arguments)}", defined)
+    code: CodeType = defined[name].__code__
+    return code
+
 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
-    import functools
     from _collections import _tuplegetter
-    from types import FunctionType
 
     class _NamedTupleType(type):
         """Turns the annotated fields of a class into positions of a tuple, and generates `__new__`."""
@@ -34,22 +71,14 @@ else:
             namespace |= {"__slots__": (), "__match_args__": fields, "_fields": fields}
             namespace["_field_defaults"] = defaults
             if fields:
-                namespace["__new__"] = _constructor(fields, tuple(defaults.values()))
+                values = tuple(defaults.values())
+                names = {"new_tuple": tuple.__new__}
+                namespace["__new__"] = constructor("__new__", "_cls", fields, values, _tuple_of, names)
             return super().__new__(cls, name, bases, namespace)
 
-    def _constructor(fields, defaults):
-        """The `__new__` of a class with these fields."""
-        # Renaming the arguments of compiled code takes a tenth of the time of compiling it.
-        code = _constructor_code(len(fields)).replace(co_varnames=("_cls", *fields))
-        return FunctionType(code, {"new_tuple": tuple.__new__}, "__new__", defaults)
-
-    @functools.cache
-    def _constructor_code(count):
-        """The code of a `__new__` with this number of fields."""
-        arguments = "".join(f"field_{position}, " for position in range(count))
-        defined = {}
-        exec(f"def __new__(_cls, {arguments}): return new_tuple(_cls, ({arguments}))", defined)
-        return defined["__new__"].__code__
+    def _tuple_of(arguments):
+        """The body of `__new__`."""
+        return f"return new_tuple(_cls, ({', '.join(arguments)},))"
 
     class NamedTuple(tuple, metaclass=_NamedTupleType):
         """Base of tuples whose positions have the names of the annotated fields; those with defaults last.

@@ -5,10 +5,11 @@ Importing the package creates all of them, and that delays a program's first res
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from operator import attrgetter
-from types import CodeType, FunctionType
 from typing import Any, dataclass_transform
+
+from ...kernels.named_tuples import constructor
 
 
 @dataclass_transform(frozen_default=True)
@@ -33,22 +34,13 @@ class _RecordType(type):
 
 def _initializer(record_type: type, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
     """The `__init__` that stores the fields through their slots, because `__setattr__` always raises."""
-    # Renaming the arguments of compiled code takes a tenth of the time of compiling it.
-    code = _setting_code(len(fields)).replace(co_varnames=("self", *fields))
     setters = {f"set_{position}": vars(record_type)[field].__set__ for position, field in enumerate(fields)}
-    return FunctionType(code, setters, "__init__", defaults)
+    return constructor("__init__", "self", fields, defaults, _settings, setters)
 
 
-@functools.cache
-def _setting_code(count: int) -> CodeType:
-    """The code of a method that calls ``set_0``, ``set_1``, ... with its arguments."""
-    arguments = [f"field_{position}" for position in range(count)]
-    lines = [f"def __init__(self, {', '.join(arguments)}):"]
-    lines += [f" set_{position}(self, {argument})" for position, argument in enumerate(arguments)]
-    defined: dict[str, Any] = {}
-    exec("\n".join(lines), defined)
-    code: CodeType = defined["__init__"].__code__
-    return code
+def _settings(arguments: Sequence[str]) -> str:
+    """Statements that call ``set_0``, ``set_1``, ... with the arguments."""
+    return "; ".join([f"set_{position}(self, {argument})" for position, argument in enumerate(arguments)])
 
 
 class Record(metaclass=_RecordType):
