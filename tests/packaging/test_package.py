@@ -22,7 +22,8 @@ HEAVY = ("jax", "jaxlib", "llvmlite", "numba", "scipy")
 OFFLINE = ("-qq", "--no-deps", "--no-index", "--disable-pip-version-check")
 """Options of pip: a test uses no network."""
 
-MAX_IMPORT_SECONDS = 0.1
+MAX_IMPORT_RATIO = 1.0
+"""The accepted time of the import without NumPy's, divided by that of NumPy's; it is 0.4 to 0.6."""
 REPETITIONS = 7
 
 PROGRAM = """
@@ -32,12 +33,21 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
 }
 """
 
-# Processor time: an import waits for nothing else, and other tests that run beside this one do not count.
-TIMED_IMPORT = """
-import json, sys, time
-started = time.process_time()
+LOADED_MODULES = """
+import json, sys
 import {module}
-print(json.dumps([time.process_time() - started, sorted(sys.modules)]))
+print(json.dumps(sorted(sys.modules)))
+"""
+
+# Processor time: an import waits for nothing else. Both in one process, so that a slow moment of the machine,
+# or other tests that share its caches, count for both.
+TIMED_IMPORTS = """
+import json, time
+started = time.process_time()
+import numpy
+between = time.process_time()
+import nimblehlo
+print(json.dumps([between - started, time.process_time() - between]))
 """
 
 
@@ -58,18 +68,12 @@ def child(code: str, **environment: str) -> str:
     ).stdout
 
 
-def timed_import(module: str) -> tuple[float, list[str]]:
-    """The processor seconds that an import takes in a new process, and the modules loaded then."""
-    seconds, modules = json.loads(child(TIMED_IMPORT.format(module=module)))
-    return seconds, modules
-
-
 def test_import_is_quick() -> None:
-    numpy_seconds, seconds = [], []
+    ratios = []
     for _ in range(REPETITIONS):
-        numpy_seconds.append(timed_import("numpy")[0])
-        seconds.append(timed_import("nimblehlo")[0])
-    assert min(seconds) - min(numpy_seconds) <= MAX_IMPORT_SECONDS
+        numpy_seconds, own_seconds = json.loads(child(TIMED_IMPORTS))
+        ratios.append(own_seconds / numpy_seconds)
+    assert min(ratios) <= MAX_IMPORT_RATIO
 
 
 def test_import_moves_its_objects_to_the_oldest_generation() -> None:
@@ -94,7 +98,7 @@ def test_a_free_threaded_python_without_its_lock_is_refused() -> None:
 
 @pytest.mark.parametrize("module", ["nimblehlo", "nimblehlo.api", "nimblehlo.cli"])
 def test_import_loads_no_compiler(module: str) -> None:
-    _, modules = timed_import(module)
+    modules = json.loads(child(LOADED_MODULES.format(module=module)))
     assert module in modules
     assert not {module.split(".")[0] for module in modules}.intersection(HEAVY)
 
