@@ -1,10 +1,12 @@
-"""Prints which source files compiling and calling three programs enter, as JSON by the program's name."""
+"""Prints which source files running programs enters, as JSON by the headings of ARCHITECTURE.md."""
 
 from __future__ import annotations
 
 import json
 import random
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -13,7 +15,7 @@ import numpy as np
 
 import nimblehlo
 import nimblehlo.kernels
-from nimblehlo import Options
+from nimblehlo import Module, Options
 
 PACKAGES: Final = {"runtime": nimblehlo, "kernels": nimblehlo.kernels}
 """The packages by the folders of their sources."""
@@ -52,12 +54,22 @@ func.func @main(%a: tensor<256x512xf32>, %b: tensor<512x384xf32>) -> tensor<256x
   return %r : tensor<256x384xf32>
 }
 """
+CALLED: Final = """
+func.func @main(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
+  %c = stablehlo.constant dense<LOWEST> : tensor<1000x1000xf32>
+  %m = stablehlo.maximum %x, %c : tensor<1000x1000xf32>
+  %r = stablehlo.multiply %m, %x : tensor<1000x1000xf32>
+  return %r : tensor<1000x1000xf32>
+}
+"""
+CALLS: Final = 1000
+"""Maximum calls until native code has replaced the steps of a program."""
 PROGRAMS: Final = {"A softmax": SOFTMAX, "A scatter": SCATTER, "A matrix product": PRODUCT}
-"""The programs by the headings of ARCHITECTURE.md that tell of them."""
+"""The programs by the headings of ARCHITECTURE.md that follow how they are compiled."""
 
 
-def files_entered(text: str) -> list[str]:
-    """The Python files of which compiling a program, or its first call, calls a function."""
+def files_entered(run: Callable[[Module], None], text: str) -> list[str]:
+    """The Python files of which running a program calls a function, on any thread."""
     folders = {str(Path(module.__path__[0])): name for name, module in PACKAGES.items()}
     entered: dict[str, None] = {}
 
@@ -69,16 +81,36 @@ def files_entered(text: str) -> list[str]:
 
     # Another constant than ever before, of which no code is cached.
     module = nimblehlo.load(text.replace("LOWEST", str(-1e30 * (1 + random.random()))))
+    threading.setprofile(note)
     sys.setprofile(note)
-    executable = nimblehlo.compile(module, options=Options(compile="eager", threads=2))
-    executable(*[np.zeros(type.shape, type.dtype) for type in executable.input_types])
+    run(module)
     sys.setprofile(None)
+    threading.setprofile(None)
     return [
         file.replace(folder, name)
         for file in entered
         for folder, name in folders.items()
         if file.startswith(folder + "/")
     ]
+
+
+def compile_and_call(module: Module) -> None:
+    """Compile all code of a program, and call it."""
+    executable = nimblehlo.compile(module, options=Options(compile="eager", threads=2))
+    executable(*zeros(executable))
+
+
+def call_until_native(module: Module) -> None:
+    """Call a program until native code has replaced its steps."""
+    executable = nimblehlo.compile(module)
+    inputs = zeros(executable)
+    for _ in range(CALLS):
+        executable(*inputs)
+
+
+def zeros(executable: nimblehlo.Executable) -> list[Any]:
+    """Its inputs."""
+    return [np.zeros(type.shape, type.dtype) for type in executable.input_types]
 
 
 def _is_imported(frame: FrameType | None) -> bool:
@@ -91,4 +123,5 @@ def _is_imported(frame: FrameType | None) -> bool:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: files_entered(text) for name, text in PROGRAMS.items()}))
+    followed = {name: files_entered(compile_and_call, text) for name, text in PROGRAMS.items()}
+    print(json.dumps(followed | {"A call": files_entered(call_until_native, CALLED)}))

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md follows three programs file by file: each file exists and is entered, and they are few."""
+"""ARCHITECTURE.md follows programs and a call file by file: each file exists and is entered; they are few."""
 
 from __future__ import annotations
 
@@ -46,7 +46,22 @@ def test_a_program_is_followed_through_few_files(
     files = told(project_root, heading)
     assert files[0] == "runtime/compiler/passes.py"
     assert 1 < len(set(files)) == len(files) <= MAX_FILES
+    assert_entered(files, project_root, entered[heading])
+
+
+@pytest.mark.usefixtures("unverified")
+def test_a_call_is_followed_until_native_code_has_replaced_its_steps(
+    project_root: Path, entered: dict[str, list[str]]
+) -> None:
+    files = told(project_root, "A call")
+    assert files[0] == "runtime/api.py"
+    assert len(set(files)) <= MAX_FILES
+    assert_entered(files, project_root, entered["A call"])
+
+
+def assert_entered(files: list[str], root: Path, entered: list[str]) -> None:
+    """Fail unless all files exist, and the program came to those of them that are Python."""
     for file in files:
-        assert (project_root / file).is_file(), file
-    sources = [file for file in files if file.endswith(".py")]
-    assert set(sources) - set(entered[heading]) == set(), "the program does not come there"
+        assert (root / file).is_file(), file
+    sources = {file for file in files if file.endswith(".py")}
+    assert sources - set(entered) == set(), "the program does not come there"
