@@ -55,9 +55,10 @@ class Options:
     docs/numerics.md says for each operation what they decide.
 
     Attributes:
-        compile: ``"auto"``: a step is compiled once the time that it has taken exceeds the estimated time to
-            compile it; ``"eager"``: at the first call; ``"never"``: steps run NumPy and functions that
-            need no compilation.
+        compile: when steps are compiled to native code. ``"auto"``: in the background once a step has taken a
+            part of the estimated time to compile it, and a call waits for the code once it has taken about as
+            long; ``"eager"``: with the program, but for kernels, which Numba compiles at their first call;
+            ``"never"``: steps run NumPy and functions that need no compilation.
         threads: maximum number of threads that a kernel may use; None: one for each processor that
             the process may use, by its affinity and its quota of processor time. References, and steps with
             ``compile="never"``, take one, except where NumPy multiplies integers by BLAS.

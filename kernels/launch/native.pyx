@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Calls of generated native code on arrays, at the cost of a microsecond.
+"""Calls of native code on arrays, at the cost of a microsecond.
 
-A generated function is a task, `void (int64 task, void *closure)`. The closure is an array of 64-bit arguments: a
-pointer for each access to an operand or a result, then integers that are fixed at compile time.
+A native function is a task, `void (int64 task, void *closure)`. The closure of a generated one is an array of 64-bit
+arguments: a pointer for each access to an operand or a result, then integers that are fixed at compile time. Kernels
+of Numba and C have closures of their own (`prepared.py`).
 """
 
 cimport numpy as cnp

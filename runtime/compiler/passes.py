@@ -25,8 +25,8 @@ class Pass(Record):
         name: its name.
         stage: ``"bind"``: from the module to one function with known sizes; ``"simplify"``: what makes that
             function smaller; ``"fuse"``: what becomes one loop; ``"join"``: steps that become one step.
-        function: the module below this one and the function there that runs it, which takes the state of the
-            stage; empty for a pattern that lowering looks for.
+        module: the module below this one with the function that runs it, which has the pass's name and takes
+            the state of the stage; empty for a pattern that lowering looks for.
         needs: what has to hold before it.
         promises: what holds afterwards. Every pass keeps the bits of all results.
         is_required: whether programs cannot run without it.
@@ -35,7 +35,7 @@ class Pass(Record):
 
     name: str
     stage: Stage
-    function: str
+    module: str
     needs: str
     promises: str
     is_required: bool = False
@@ -44,8 +44,8 @@ class Pass(Record):
     def run(self, state: Any) -> None:
         """Run it if the function has its operation; `state` is that of its stage."""
         if not self.operation or _has(state.function, self.operation):
-            module, _, name = self.function.rpartition(".")
-            getattr(importlib.import_module(f".{module}", __package__), name)(state)
+            module = importlib.import_module(f".{self.module}", __package__)
+            getattr(module, self.name.replace("-", "_"))(state)
 
 
 def _has(function: Function, name: str) -> bool:
@@ -56,7 +56,7 @@ PASSES: Final = (
     Pass(
         "convert-shardings",
         "bind",
-        "specialize.stages.convert_shardings",
+        "specialize.stages",
         needs="a verified module",
         promises="GSPMD's shardings are operations and attributes of the sdy dialect",
         is_required=True,
@@ -64,7 +64,7 @@ PASSES: Final = (
     Pass(
         "inline",
         "bind",
-        "specialize.stages.inline",
+        "specialize.stages",
         needs="calls form no circle",
         promises="one function without calls, composites that are not registered, or shardings",
         is_required=True,
@@ -72,7 +72,7 @@ PASSES: Final = (
     Pass(
         "round-correctly",
         "bind",
-        "specialize.stages.round_correctly",
+        "specialize.stages",
         needs="one function",
         promises="functions of f32 are rounded correctly, if the options ask for that",
         is_required=True,
@@ -80,7 +80,7 @@ PASSES: Final = (
     Pass(
         "convert-explicitly",
         "bind",
-        "specialize.stages.convert_explicitly",
+        "specialize.stages",
         needs="one function",
         promises="operands have the element types in which regions compute",
         is_required=True,
@@ -88,7 +88,7 @@ PASSES: Final = (
     Pass(
         "propagate",
         "bind",
-        "specialize.stages.propagate_sizes",
+        "specialize.stages",
         needs="the types of the arguments",
         promises="what follows from sizes and constants is constant, and every constraint holds for it",
         is_required=True,
@@ -96,7 +96,7 @@ PASSES: Final = (
     Pass(
         "bind-process-ids",
         "simplify",
-        "specialize.stages.bind_ids",
+        "specialize.stages",
         needs="one function",
         promises="the ids of a process are arguments, so that all processes share one plan",
         is_required=True,
@@ -104,7 +104,7 @@ PASSES: Final = (
     Pass(
         "exclude-partial-windows",
         "simplify",
-        "specialize.stages.exclude_windows",
+        "specialize.stages",
         needs="start indices as operands",
         promises="scatters drop windows that are partly out of bounds, if the program asks for that",
         is_required=True,
@@ -113,14 +113,14 @@ PASSES: Final = (
     Pass(
         "remove-unused",
         "simplify",
-        "specialize.stages.remove_unused",
+        "specialize.stages",
         needs="one function",
-        promises="equal operations run once; no operation is without effect",
+        promises="equal operations run once; no operation without effects has unused results",
     ),
     Pass(
         "gather-early",
         "simplify",
-        "fusion.early_gathers.gather_before_computing",
+        "fusion.early_gathers",
         needs="gathers that read the results of elementwise operations",
         promises="elements that no gather reads are not computed",
         operation="stablehlo.gather",
@@ -128,49 +128,49 @@ PASSES: Final = (
     Pass(
         "outline",
         "simplify",
-        "specialize.stages.outline",
+        "specialize.stages",
         needs="a large function",
         promises="subgraphs that occur several times are compiled once, as callees",
     ),
     Pass(
         "simplify",
         "simplify",
-        "specialize.stages.simplify_functions",
+        "specialize.stages",
         needs="static types",
-        promises="no rewrite of the registry applies",
+        promises="no rewrite of the registry applies, unless six visits of the program are too few",
     ),
     Pass(
         "reduce-before-transposing",
         "simplify",
-        "specialize.stages.reduce_before_transposes",
+        "specialize.stages",
         needs="simplified reductions",
         promises="reductions read rows where their operand is a transpose",
     ),
     Pass(
         "require-targets",
         "simplify",
-        "specialize.stages.require_all_targets",
+        "specialize.stages",
         needs="no unused custom calls",
         promises="the custom calls that run for all arguments have targets",
     ),
     Pass(
         "update-late",
         "fuse",
-        "plan.fusion_passes.update_as_late_as_possible",
+        "plan.fusion_passes",
         needs="no fusions",
         promises="updates of arrays follow the other readers of these arrays, so that nothing is copied",
     ),
     Pass(
         "split-scatter-indices",
         "fuse",
-        "plan.fusion_passes.split_indices",
+        "plan.fusion_passes",
         needs="simplified scatters",
-        promises="scatters read the components of their index vectors, which need no array",
+        promises="large scatters read the components of concatenated index vectors, which need no array",
     ),
     Pass(
         "combine-pairs",
         "fuse",
-        "plan.fusion_passes.combine_pairs",
+        "plan.fusion_passes",
         needs="reductions in the default order",
         promises="reductions over a short last dimension and others combine pairs first, elementwise",
         operation="stablehlo.reduce",
@@ -178,42 +178,42 @@ PASSES: Final = (
     Pass(
         "fuse-rows",
         "fuse",
-        "plan.fusion_passes.fuse_rows",
+        "plan.fusion_passes",
         needs="reductions of rows in the default order",
         promises="reductions and the operations on their rows are one row fusion",
     ),
     Pass(
         "fuse-reductions",
         "fuse",
-        "plan.fusion_passes.fuse_reductions",
+        "plan.fusion_passes",
         needs="reductions that no row fusion has",
         promises="reductions of one operand, and what computes it, are one reduction fusion",
     ),
     Pass(
         "fuse-elementwise",
         "fuse",
-        "plan.fusion_passes.fuse_elementwise",
+        "plan.fusion_passes",
         needs="the other fusions of a block",
         promises="elementwise operations, moves and gathers are loops without intermediate arrays",
     ),
     Pass(
         "rematerialize",
         "fuse",
-        "plan.fusion_passes.rematerialize_values",
+        "plan.fusion_passes",
         needs="fusions",
         promises="cheap values are computed again where keeping them raises the peak of memory",
     ),
     Pass(
         "fuse-small-steps",
         "fuse",
-        "plan.fusion_passes.fuse_small_steps",
+        "plan.fusion_passes",
         needs="operations that no loop has",
         promises="sequences of operations on few elements are one native function",
     ),
     Pass(
         "reduce-early",
         "fuse",
-        "plan.fusion_passes.reduce_as_early_as_possible",
+        "plan.fusion_passes",
         needs="fusions",
         promises="reductions that free their operands run as soon as these are computed",
     ),
@@ -253,7 +253,7 @@ def run(stage: Stage, state: Any, last_pass: str | None, observe: Observe | None
         observe: is told each pass that has run.
     """
     for each in PASSES:
-        if each.stage == stage and each.function and is_enabled(each.name, last_pass):
+        if each.stage == stage and each.module and is_enabled(each.name, last_pass):
             each.run(state)
             if observe is not None:
                 observe(each, state.function)

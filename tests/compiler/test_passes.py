@@ -65,9 +65,9 @@ def test_every_pass_is_named_once_and_can_be_found() -> None:
     stages = [each.stage for each in passes.PASSES]
     assert stages == sorted(stages, key=["bind", "simplify", "fuse", "join"].index)
     for each in passes.PASSES:
-        if each.function:
-            module, _, name = each.function.rpartition(".")
-            assert callable(getattr(importlib.import_module(f"nimblehlo.compiler.{module}"), name))
+        if each.module:
+            module = importlib.import_module(f"nimblehlo.compiler.{each.module}")
+            assert callable(getattr(module, each.name.replace("-", "_")))
         else:
             assert each.stage == "join"
 

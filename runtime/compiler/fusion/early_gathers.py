@@ -28,13 +28,13 @@ _MIN_SIZE_RATIO: Final = 4
 _MAX_OPERATIONS: Final = 24
 
 
-def gather_before_computing(state: Specialization) -> None:
+def gather_early(state: Specialization) -> None:
     """Gather from the operands of elementwise operations in place of their results."""
-    gather_early(state.body)
+    gather_from_operands(state.body)
     remove_dead_code(state.body)
 
 
-def gather_early(region: Region) -> None:
+def gather_from_operands(region: Region) -> None:
     """Make gathers of few elements read the operands of elementwise operations instead of their results.
 
     Changes the region in place. Operations whose results become unused stay.

@@ -32,7 +32,7 @@ from .movement_index_map import is_movement_op
 if TYPE_CHECKING:
     from .refusals import Refusal, Refusals
 
-MAX_FUSION_OPERATIONS: Final = 200
+MAX_MEMBERS: Final = 200
 """Operations of a fusion, which bounds the time to compile it."""
 MAX_ARRAYS: Final = 40
 """Operands and results of a fusion together."""
@@ -119,7 +119,7 @@ class _ElementwiseGrouping(LevelGrouping):
     """Finds the fusions of one block."""
 
     def __init__(self, block: Block, has_emitter: OperationPredicate, pays_alone: OperationPredicate) -> None:
-        super().__init__(block, MAX_FUSION_OPERATIONS)
+        super().__init__(block, MAX_MEMBERS)
         self.pays_alone = pays_alone
         self.users = users_of(block)
         self.kinds = [self.kind(operation, has_emitter) for operation in self.operations]
@@ -433,7 +433,7 @@ class _ElementwiseGrouping(LevelGrouping):
             return self.is_view(operation.result)
         if kind == _REMATERIALIZABLE:
             return True
-        if len(members) >= MAX_FUSION_OPERATIONS:
+        if len(members) >= MAX_MEMBERS:
             return False
         if kind == _MOVEMENT:
             return is_sole_user or is_view(operation)

@@ -107,7 +107,7 @@ def _kernel_or_region_loop(
     is generated, and there is a kernel, the kernel. Without a loop, the kernel:
 
     - if its first call compiles nothing, from the start, or NumPy if it cannot be prepared;
-    - with ``compile="eager"``, compiled before the first call;
+    - with ``compile="eager"``, compiled by the first call;
     - else, once compiling it pays.
 
     With neither, NumPy, or the ufunc program of an elementwise operation, with the reasons of both.

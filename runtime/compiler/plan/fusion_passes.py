@@ -13,17 +13,16 @@ from ...program.ops.elementwise.base import is_elementwise
 from ...program.ops.framework.declaration import Op
 from ...program.ops.intermediate.fusion import REDUCTION_FUSION, ROW_FUSION
 from .. import passes
+from ..fusion import rematerialization, scheduling
 from ..fusion.elementwise import MIN_SMALL_OPERATIONS, form_fusions, fusible_blocks
 from ..fusion.reductions import form_reduction_fusions, note_unfused_reductions
-from ..fusion.rematerialization import rematerialize
 from ..fusion.rows import form_row_fusions
-from ..fusion.scheduling import reduce_early, update_late
 from ..fusion.small_steps import form_step_fusions
 from ..loops.native_code import has_small_arrays
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.framework.cleanup import remove_dead_code
-from ..specialize.rewrites.registry import combine_pairs_first, split_scatter_indices
+from ..specialize.rewrites import registry
 from .choice import may_launch
 
 if TYPE_CHECKING:
@@ -78,21 +77,32 @@ class Fusing:
         """
         cached = self._stay_unfused.get(operation)
         if cached is None:
-            cached = self._stay_unfused[operation] = self._is_native_loop(operation, None)
+            cached = self._stay_unfused[operation] = self._decide_native_loop(operation, None)
         return cached
 
-    def has_native_loop(self, operation: Operation) -> bool:
-        """Whether a control flow operation is a native loop, which may launch fused operations."""
-        return operation in self.native_loops or self._is_native_loop(operation, may_launch)
+    def becomes_native_loop(self, operation: Operation) -> bool:
+        """Whether a control flow operation becomes a native loop, which may launch fused operations.
 
-    def _is_native_loop(self, operation: Operation, may_launch: Callable[[Operation], bool] | None) -> bool:
+        From then on that is decided.
+        """
+        return operation in self.native_loops or self._decide_native_loop(operation, may_launch)
+
+    def _decide_native_loop(
+        self, operation: Operation, launches: Callable[[Operation], bool] | None
+    ) -> bool:
+        """Note what is compiled of a loop if it becomes a native one; returns whether it does.
+
+        Args:
+            operation: a control flow operation.
+            launches: which operations the loop launches; None: none.
+        """
         if operation.name != While.name:
             return False
         from .implementations.native_loops import DecidedLoop, loop_to_compile
 
         view = While(operation)
         view.ordering = self.options.ordering
-        loop = loop_to_compile(view, self.options.threads, may_launch)
+        loop = loop_to_compile(view, self.options.threads, launches)
         if isinstance(loop, str):
             return False
         self.native_loops[operation] = DecidedLoop(operation, loop)
@@ -125,24 +135,24 @@ def fuse_operations(
     return state.native_loops
 
 
-def update_as_late_as_possible(state: Fusing) -> None:
+def update_late(state: Fusing) -> None:
     """Move updates of arrays to where nothing else reads the arrays as they were."""
     for body in state.function.bodies:
-        update_late(body)
+        scheduling.update_late(body)
 
 
-def split_indices(state: Fusing) -> None:
+def split_scatter_indices(state: Fusing) -> None:
     """Make scatters read the components of their index vectors."""
     if state.has_default_ordering:
         for body in state.function.bodies:
-            split_scatter_indices(body, _is_small_scatter)
+            registry.split_scatter_indices(body, _is_small_scatter)
 
 
 def combine_pairs(state: Fusing) -> None:
     """Combine pairs along short last dimensions elementwise, before reductions over other dimensions."""
     if state.has_default_ordering:
         for body in state.function.bodies:
-            combine_pairs_first(body)
+            registry.combine_pairs_first(body)
 
 
 def fuse_rows(state: Fusing) -> None:
@@ -189,23 +199,23 @@ def _note_little_work(state: Fusing, refusals: Refusals) -> None:
                 refusals.note_around(block, computing, Refusal(Gate.WORK, reason))
 
 
-def rematerialize_values(state: Fusing) -> None:
+def rematerialize(state: Fusing) -> None:
     """Compute cheap values again where keeping them raises the peak of memory."""
     for body in state.function.bodies:
-        rematerialize(body, has_emitter, _HAS_TILING, state.stays_unfused)
+        rematerialization.rematerialize(body, has_emitter, _HAS_TILING, state.stays_unfused)
 
 
 def fuse_small_steps(state: Fusing) -> None:
     """Form the fusions of operations on few elements."""
     if state.options.ordering == Ordering():
         for body in state.function.bodies:
-            form_step_fusions(body, is_small_step, state.has_native_loop, state.refusals)
+            form_step_fusions(body, is_small_step, state.becomes_native_loop, state.refusals)
 
 
-def reduce_as_early_as_possible(state: Fusing) -> None:
+def reduce_early(state: Fusing) -> None:
     """Move reductions to where their operands have been computed."""
     for body in state.function.bodies:
-        reduce_early(body, state.stays_unfused)
+        scheduling.reduce_early(body, state.stays_unfused)
 
 
 def _is_small_scatter(view: Op) -> bool:

@@ -12,14 +12,14 @@ from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ...program.ops.framework.rules import call_target
 from ...program.ops.framework.traits import Movement, RegionRole
 from ...types import BOOLEAN, FunctionType, TensorType, Type
+from . import size_propagation
 from .framework.cleanup import remove_common_subexpressions, remove_dead_code
 from .framework.constants import Budget
 from .framework.operation_classes import is_reduction
 from .gspmd.annotations import uses_gspmd
 from .inline import inline_calls
+from .rewrites import registry
 from .rewrites.implicit_conversions import make_conversions_explicit
-from .rewrites.registry import simplify
-from .size_propagation import propagate
 
 MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few
@@ -91,14 +91,14 @@ def convert_explicitly(state: Specialization) -> None:
     make_conversions_explicit(state.body)
 
 
-def propagate_sizes(state: Specialization) -> None:
+def propagate(state: Specialization) -> None:
     """Bind the argument types, infer sizes and fold constants."""
     function, types = state.function, state.argument_types
     bound = types is not None and tuple(types) != function.type.inputs
     arguments = state.body.block.arguments
     for argument, type in zip(arguments, types or function.type.inputs, strict=True):
         argument.type = type
-    propagate(state.body, state.budget, sizes_bound=bound or _has_unknown_sizes(state.body))
+    size_propagation.propagate(state.body, state.budget, sizes_bound=bound or _has_unknown_sizes(state.body))
     function.type = FunctionType([argument.type for argument in arguments], state.body.type.results)
 
 
@@ -108,28 +108,28 @@ def _has_unknown_sizes(body: Region) -> bool:
     return any(isinstance(type, TensorType) and not type.is_static for type in types)
 
 
-def bind_ids(state: Specialization) -> None:
+def bind_process_ids(state: Specialization) -> None:
     """Make the ids of a process arguments."""
     if not PROGRAM_PER_PROCESS.isdisjoint(operation.name for operation in state.body.walk()):
-        from .process_ids import bind_process_ids
+        from . import process_ids
 
-        bind_process_ids(state.function)
+        process_ids.bind_process_ids(state.function)
 
 
-def exclude_windows(state: Specialization) -> None:
+def exclude_partial_windows(state: Specialization) -> None:
     """Move windows of scatters that are partly out of bounds out of bounds, if the program drops them."""
     if state.drops_windows:
         from ...program.ops.indexing.scatter import Scatter
 
         scatters = [one for one in state.body.walk() if declaration_of(one) is Scatter]
         if any(Scatter.of(one).moves_long_windows for one in scatters):
-            from .rewrites.partial_windows import exclude_partial_windows
+            from .rewrites import partial_windows
 
-            exclude_partial_windows(state.body)
+            partial_windows.exclude_partial_windows(state.body)
 
 
 def remove_unused(state: Specialization) -> None:
-    """Merge equal operations and remove those without effect."""
+    """Merge equal operations, and remove those without effects whose results are unused."""
     remove_common_subexpressions(state.body)
     remove_dead_code(state.body)
 
@@ -142,20 +142,20 @@ def outline(state: Specialization) -> None:
         state.function.callees = outline_repeated_subgraphs(state.body)
 
 
-def simplify_functions(state: Specialization) -> None:
+def simplify(state: Specialization) -> None:
     """Apply the rewrites."""
     for body in state.function.bodies:
-        simplify(body, state.budget)
+        registry.simplify(body, state.budget)
         remove_dead_code(body)
 
 
-def reduce_before_transposes(state: Specialization) -> None:
+def reduce_before_transposing(state: Specialization) -> None:
     """Reduce the operands of transposes."""
     for body in state.function.bodies:
         if any(map(_reduces_transpose, body.walk())):
-            from .rewrites.transposed_reductions import reduce_before_transposing
+            from .rewrites import transposed_reductions
 
-            if reduce_before_transposing(body):
+            if transposed_reductions.reduce_before_transposing(body):
                 remove_dead_code(body)
 
 
@@ -170,13 +170,13 @@ def _reduces_transpose(operation: Operation) -> bool:
     )
 
 
-def require_all_targets(state: Specialization) -> None:
+def require_targets(state: Specialization) -> None:
     """Check that custom calls have targets."""
     for body in state.function.bodies:
-        require_targets(body)
+        _require_targets_in(body)
 
 
-def require_targets(region: Region) -> None:
+def _require_targets_in(region: Region) -> None:
     """Check that the custom calls which run for all arguments have targets.
 
     A custom call in a branch that an index selects is checked when it runs: a program that JAX exported for
@@ -192,4 +192,4 @@ def require_targets(region: Region) -> None:
         is_branch = declaration_of(operation).region_role is RegionRole.BRANCHES
         if not is_branch or tensor_type(operation.operands[0]).category == BOOLEAN:
             for inner in operation.regions:
-                require_targets(inner)
+                _require_targets_in(inner)

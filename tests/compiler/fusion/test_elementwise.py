@@ -290,7 +290,7 @@ def test_programs_of_many_operations_are_fused() -> None:
       }}
     """
     found = formed(text)
-    assert all(len(names) <= elementwise.MAX_FUSION_OPERATIONS for names in found)
+    assert all(len(names) <= elementwise.MAX_MEMBERS for names in found)
     assert sum(map(len, found)) == 2000 and len(found) < 30
 
 

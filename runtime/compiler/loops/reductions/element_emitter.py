@@ -53,7 +53,7 @@ class ElementEmitter:
             return self.load(value, indices)
         if operation.is_constant:
             return constant_element(operation)
-        if declaration_of(operation).counts:
+        if declaration_of(operation).is_iota:
             axis = self.iota_axis(operation)
             index = I64(0) if axis is None else self.index(axis, indices)
             return _index_to_element(self.builder, index, plain_element_type(value))

@@ -121,7 +121,7 @@ class ShortRows(RowEmitter):
                 columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
                 self._clear(scratch, plain_element_type(value).dtype.itemsize, columns * self.group)
                 self._copy(value, pointer, scratch, is_load=True)
-        counted = [operation for operation in self.block.operations if declaration_of(operation).counts]
+        counted = [operation for operation in self.block.operations if declaration_of(operation).is_iota]
         for axis in dict.fromkeys(map(self.iota_axis, counted)):
             if axis is not None and axis < rank and rank > 1:
                 self.row_index_buffers[axis] = scratch = aligned_scratch(self.builder, I64, self.group)

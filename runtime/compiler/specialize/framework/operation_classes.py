@@ -53,7 +53,7 @@ def is_gather(operation: Operation) -> bool:
 
 def is_iota(operation: Operation) -> bool:
     """Whether an operation is an `iota`."""
-    return declaration_of(operation).counts
+    return declaration_of(operation).is_iota
 
 
 def is_reduction(operation: Operation) -> bool:

@@ -14,8 +14,8 @@ from ..framework.constants import Budget
 from ..framework.operation_classes import is_control_flow
 from ..framework.rewriter import Preparation, Rewrite, Rewriter
 
-MAX_PASSES: Final = 6
-"""Maximum passes over a program, which bounds the time: some 300 programs of the tests, the benchmarks and
+MAX_VISITS: Final = 6
+"""Maximum visits of a program, which bounds the time: some 300 programs of the tests, the benchmarks and
 public libraries took one or two."""
 
 
@@ -226,8 +226,8 @@ def _run(
     budget: Budget,
     only: str | None = None,
 ) -> None:
-    """Pass over a region until nothing changes; for `only` see `Rewriter`."""
-    for _ in range(MAX_PASSES):
+    """Visit a region until nothing changes, `MAX_VISITS` times at most; for `only` see `Rewriter`."""
+    for _ in range(MAX_VISITS):
         rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget, only)
         rewriter.visit(region)
         if not rewriter.rewrite_count:

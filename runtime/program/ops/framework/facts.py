@@ -64,7 +64,6 @@ class Facts:
         copies_strided_operands: whether implementations begin with a copy, on one thread and with long
             strides, of an operand that is not contiguous.
         cost: what it costs on one element (`costs.py`).
-        counts: whether each element of its result is its own index in a dimension.
         depends_on_digits: whether its meaning depends on the digits of its types, so that it has none in
             wider types.
         emit: the code of an element of its result (`emitters.py`).
@@ -74,6 +73,7 @@ class Facts:
         gathers: whether its result consists of slices of the first operand at index vectors.
         interval: the rule by which bounds of integer operands imply bounds of its result
             (`compiler/specialize/framework/intervals.py`); empty: they imply none, unless it moves elements.
+        is_iota: whether each element of its result is its own index in a dimension.
         is_slow_on_few: whether NumPy and kernels take long for few elements, so that native code pays for it
             alone.
         is_specified: whether the specification has a section on it, if it is StableHLO's. The constraints of
@@ -123,13 +123,13 @@ class Facts:
     block_rule: ClassVar[str] = "scalars.elementwise.ELEMENTWISE"
     copies_strided_operands: ClassVar[bool] = False
     cost: ClassVar[Cost] = costs.UNKNOWN
-    counts: ClassVar[bool] = False
     depends_on_digits: ClassVar[bool] = False
     emit: ClassVar[Emit] = NO_CODE
     finiteness: ClassVar[Finiteness] = Finiteness.COMPUTED
     float_identity: ClassVar[float | None] = None
     gathers: ClassVar[bool] = False
     interval: ClassVar[str] = ""
+    is_iota: ClassVar[bool] = False
     is_slow_on_few: ClassVar[bool] = False
     is_specified: ClassVar[bool] = True
     is_terminator: ClassVar[bool] = False

@@ -70,7 +70,7 @@ class Constant(ConstantOp, name="stablehlo.constant", assembly="custom(constant)
 class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict : type($output)"):
     """Each element's index in one dimension."""
 
-    counts = True
+    is_iota = True
     partition = "iota"
     cost = costs.VIEW
     rounding = Rounding.EXACT
