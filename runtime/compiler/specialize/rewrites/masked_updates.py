@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 
-import numpy as np
-
-from ....program.ir import Block, Builder, Operation, Value, tensor_type
+from ....program.ir import Block, Builder, Operation, Value, plain_element_type, tensor_type
 from ....program.ops.shape.broadcasting import BroadcastInDim
+from ....types import storage_range
 from ..framework.rewriter import Rewriter, defined_by, dimensions
 
 
@@ -44,7 +43,8 @@ def _masked_scatter(scatter: Operation, pred: Value, is_updated: bool, rewriter:
     batch_dims = dict(zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True))
     beyond = max([shape[d] for d in view.scatter_dims_to_operand_dims], default=0)
     source = _varying_only_along(pred, shape, batch_dims)
-    if source is None or not 0 < beyond <= np.iinfo(type.dtype).max or view.results != view.inputs:
+    _, largest = storage_range(plain_element_type(indices))
+    if source is None or not 0 < beyond <= largest or view.results != view.inputs:
         return None
     mask, dims = source
     if tensor_type(pred).rank:

@@ -86,6 +86,30 @@ def test_an_index_type_that_holds_no_index_beyond() -> None:
     assert body is not None and "stablehlo.select" in {one.name for one in body.walk()}
 
 
+@pytest.mark.parametrize("element_type", ["i2", "ui2", "i4", "ui4"])
+def test_indices_narrower_than_a_byte(element_type: str) -> None:
+    overwrite = "^bb0(%x: tensor<f32>, %y: tensor<f32>): stablehlo.return %y : tensor<f32>"
+    text = f"""func.func @main(%go: tensor<i1>, %a: tensor<3xf32>, %i: tensor<i32>) -> tensor<3xf32> {{
+      %at = stablehlo.convert %i : (tensor<i32>) -> tensor<{element_type}>
+      %index = stablehlo.reshape %at : (tensor<{element_type}>) -> tensor<1x{element_type}>
+      %new = stablehlo.constant dense<7.0> : tensor<f32>
+      %updated = "stablehlo.scatter"(%a, %index, %new) ({{ {overwrite} }}) {{
+        scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+          scatter_dims_to_operand_dims = [0], index_vector_dim = 0>
+      }} : (tensor<3xf32>, tensor<1x{element_type}>, tensor<f32>) -> tensor<3xf32>
+      %chosen = stablehlo.select %go, %updated, %a : tensor<i1>, tensor<3xf32>
+      return %chosen : tensor<3xf32>
+    }}"""
+    a = np.arange(3, dtype=np.float32)
+    for go in (True, False):
+        assert_same_bits(text, np.array(go), a, np.int32(1))
+    body = simplified(text).body
+    assert body is not None
+    selected = [str(one.result.type.element_type) for one in body.walk() if one.name == "stablehlo.select"]  # type: ignore[union-attr]
+    # The largest i2 is 1, which lies within the array.
+    assert selected == (["f32"] if element_type == "i2" else [element_type])
+
+
 @pytest.mark.parametrize("go", [True, False])
 def test_slices_of_one_predicate(go: bool) -> None:
     def function(go: Any, x: Any, at: Any, new: Any) -> Any:
