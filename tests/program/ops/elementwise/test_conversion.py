@@ -11,8 +11,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from nimblehlo.program.ir import Operation
 from nimblehlo.program.ops.elementwise import conversion
-from nimblehlo.types import ELEMENT_TYPES, UNSIGNED
+from nimblehlo.types import ELEMENT_TYPES, UNSIGNED, TensorType
 from tests.program.ops.oracles import FLOATS, float_values, same
 from tests.program.ops.references import evaluate
 from tests.program.ops.rejections import (
@@ -44,6 +45,30 @@ def test_convert_small_numbers(source: str, target: str) -> None:
     values = np.array([1, 1]).astype(ELEMENT_TYPES[source].dtype)
     (array,) = evaluate(convert(tensor([2], source), tensor([2], target)), values)
     assert array.tolist() == np.array([1, 1]).astype(ELEMENT_TYPES[target].dtype).tolist()
+
+
+def values_of(name: str) -> set[str]:
+    """All values of a float type narrower than f32; zeros of both signs are one, and so are NaNs."""
+    dtype = ELEMENT_TYPES[name].dtype
+    codes = np.arange(1 << ELEMENT_TYPES[name].width).astype(f"u{dtype.itemsize}").view(dtype)
+    with np.errstate(invalid="ignore"):
+        numbers = codes.astype(np.float64).tolist()
+    return {"nan" if math.isnan(number) else str(number + 0.0) for number in numbers}
+
+
+@pytest.mark.parametrize("source", FLOATS)
+def test_exact_conversions_are_to_types_with_all_values(source: str) -> None:
+    def is_exact(target: str) -> bool:
+        types = [TensorType((), ELEMENT_TYPES[name]) for name in (source, target)]
+        operand = Operation("", (), types[:1])
+        convert = Operation("stablehlo.convert", operand.results, types[1:])
+        return conversion.Convert(convert).is_exact_between_floats
+
+    narrow = [name for name in FLOATS if ELEMENT_TYPES[name].width < 32]
+    exact = {"f64"} if source == "f64" else {"f32", "f64"}
+    if source in narrow:
+        exact |= {name for name in narrow if values_of(source) <= values_of(name)}
+    assert {name for name in FLOATS if is_exact(name)} == exact
 
 
 def reduced(exact: float, exponent_bits: int, mantissa_bits: int, element_type: str) -> float:
