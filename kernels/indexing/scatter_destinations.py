@@ -9,6 +9,7 @@ from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
 from ..simd.vectors import I64, TypedCode, Values, cgutils, intrinsic, literal, splat
+from .scatter_layout import ADDEND, BOUND, COMPONENT_INPUT_STRIDE
 
 _LANES = 16
 
@@ -43,7 +44,8 @@ def accumulate_destinations(
         destinations_data = builder.gep(context.make_array(destinations)(context, builder, array).data, [at])
         destination_bytes = destinations_data.type.pointee.width // 8
         row = context.make_array(component)(context, builder, component_row).data
-        bound, stride, addend = [builder.load(builder.gep(row, [I64(number)])) for number in (1, 2, 3)]
+        columns = BOUND, COMPONENT_INPUT_STRIDE, ADDEND
+        bound, stride, addend = [builder.load(builder.gep(row, [I64(column)])) for column in columns]
         numbers = [
             _cut(builder, value, computed)
             for value in (bound, stride, addend, min_index, window_offset, base)
