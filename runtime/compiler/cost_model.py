@@ -132,8 +132,6 @@ f16, 2.4 for gathered elements, 2.4 (exponential) to 34 (power) for functions of
 ten million elements, which do not fit its caches, 1.8 for a sum and 49 for gathered elements."""
 _BFLOAT16_SECONDS = 1.4e-9
 """Seconds an element of bf16 in NumPy, for arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
-_SCIPY_IMPORT_SECONDS = 0.1
-"""Seconds to import SciPy's functions."""
 NATIVE_FRACTION = 0.15
 """The time of native code on one thread, as a fraction of NumPy's."""
 
@@ -149,7 +147,7 @@ _TRANSCENDENTAL_COMPILE_SECONDS, _SCIPY_COMPILE_SECONDS = 0.012, 0.06
 
 def estimate(block: Block) -> Cost:
     """Estimates for a block of elementwise operations, moves and reductions."""
-    call_seconds = work = baseline_work = slowest = 0.0
+    call_seconds = work = baseline_work = 0.0
     total_compile_seconds = _NEST_COMPILE_SECONDS
     for operation in block.operations[:-1]:
         declaration = declaration_of(operation)
@@ -159,7 +157,6 @@ def estimate(block: Block) -> Cost:
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
             baseline_work += size * _baseline_seconds_an_element(operation, seconds)
-            slowest = max(slowest, seconds)
             total_compile_seconds += _compile_seconds(seconds)
         elif numpy_work is NumPyWork.GATHER:
             gather: Any = Op.of(operation)
@@ -175,8 +172,6 @@ def estimate(block: Block) -> Cost:
     elements = result_type.size if isinstance(result_type, TensorType) else 1
     native = max(work, elements * _ARITHMETIC_SECONDS) * NATIVE_FRACTION / max(elements, 1)
     total_compile_seconds += compiler_load_seconds()
-    if slowest >= _SCIPY_SECONDS and "scipy.special" not in sys.modules:
-        call_seconds += _SCIPY_IMPORT_SECONDS
     return Cost(call_seconds + baseline_work, native, total_compile_seconds)
 
 

@@ -2,7 +2,7 @@
 
 They compute in the NumPy type of their arguments, accept and return NumPy scalars too, and broadcast. Complex
 arguments are complex128; complex64 is widened to it by the caller, so that no intermediate value overflows.
-SciPy is imported when a program first needs it.
+SciPy's functions are imported when a program first needs them (`scipy_functions.py`).
 
 Source: specification, section "Ops"; C99, annex G, for complex values that are not finite.
 """
@@ -12,13 +12,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ....types import Array, DType
 from . import complex_functions, real_functions
 from .broadcast_shapes import broadcast_shape
+from .scipy_functions import scipy_functions
 
 _MAX_ZETA_EXPONENT = 1e12
 """The exponent from which zeta equals its first term; SciPy returns NaN for much larger ones."""
@@ -301,7 +301,7 @@ def square_complex(operand: Array) -> Array:
 
 def lgamma(operand: Array) -> Array:
     """The logarithm of the gamma function's absolute value."""
-    special = _scipy_special()
+    special = scipy_functions()
     operand = np.asarray(operand)
     value = np.asarray(special.gammaln(operand))
     if np.count_nonzero(np.isfinite(value)) < value.size:
@@ -356,7 +356,7 @@ def _lgamma_above_two(distance: Array) -> Array:
 @functools.cache
 def _lgamma_coefficients() -> Array:
     """The coefficients of z^2 to z^33 in `_lgamma_above_two`; later terms are below 2^-53 of the sum."""
-    special = _scipy_special()
+    special = scipy_functions()
     order = np.arange(2, 34)
     column: Array = np.where(order % 2, -1, 1) * special.zetac(order) / order
     return column[:, np.newaxis]
@@ -364,9 +364,9 @@ def _lgamma_coefficients() -> Array:
 
 def digamma(operand: Array) -> Array:
     """The derivative of lgamma; NaN at its poles, except for 0 and -0: the limit from above, -infinity."""
-    special = _scipy_special()
+    special = scipy_functions()
     operand = np.asarray(operand)
-    value = np.asarray(special.digamma(operand))
+    value = np.asarray(special.psi(operand))
     if not np.count_nonzero(operand <= 0):
         return value
     pole = (operand < 0) & (operand == np.floor(operand))
@@ -374,28 +374,28 @@ def digamma(operand: Array) -> Array:
     # Near a pole the result depends on the distance from it, which must not be rounded.
     distance = operand - np.rint(operand)
     beside = (operand < -0.5) & (np.abs(distance) < 0.05) & ~pole
-    reflected = special.digamma(1 - operand) - np.pi / np.tan(np.pi * np.where(beside, distance, 0.05))
+    reflected = special.psi(1 - operand) - np.pi / np.tan(np.pi * np.where(beside, distance, 0.05))
     return np.where(pole, np.nan, np.where(beside, reflected, value))
 
 
 def bessel_i1e(operand: Array) -> Array:
     """The exponentially scaled modified Bessel function of order 1."""
-    special = _scipy_special()
+    special = scipy_functions()
     value: Array = np.copysign(special.i1e(operand), operand)
     return value
 
 
 def bessel_i1e_complex(operand: Array) -> Array:
     """exp(-|real(operand)|) times the modified Bessel function of order 1."""
-    special = _scipy_special()
+    special = scipy_functions()
     value: Array = special.ive(1, operand)
     return value
 
 
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, for 1 <= x."""
-    special = _scipy_special()
-    value = np.asarray(special.zeta(x, q))
+    special = scipy_functions()
+    value = np.asarray(special._zeta(x, q))
     # Where SciPy's result is missing or wrong, it is not finite.
     if np.count_nonzero(np.isfinite(value)) == value.size:
         return value
@@ -410,7 +410,7 @@ def polygamma(n: Array, x: Array) -> Array:
     """The n-th derivative of digamma; NaN unless n is an integer that is not negative."""
     following = n + 1
     parity = np.fmod(n, 2)
-    special = _scipy_special()
+    special = scipy_functions()
     factor = special.gamma(following) * (parity + parity - 1)
     value: Array = factor * zeta(following, x)
     is_integer = n == np.floor(n)
@@ -418,11 +418,3 @@ def polygamma(n: Array, x: Array) -> Array:
         return value
     value = np.where(n == 0, digamma(x), value)
     return np.where((n >= 0) & is_integer, value, np.nan)
-
-
-@functools.cache
-def _scipy_special() -> Any:
-    """SciPy's module of special functions, once it is needed."""
-    from scipy import special
-
-    return special
