@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.no_kernel import NoKernel
-from ..matmul.strided_copy import reshaped
 from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
 from .axis import Axis
 from .convolution_tasks import are_finite
-from .sliding import Layout, may_slide, sliding
+from .copies import copies_lhs, in_order, prefers_contiguous_features, prefers_contiguous_groups
+from .problem import DimensionNumbers, Problem, problem_of, supports
+from .sliding import Layout, sliding
 from .work_division import Product, divided_tiles, items_of_groups, packed_items, shared_items
 
 __all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "supports"]
@@ -30,35 +30,10 @@ _MAX_WINDOWS_OF_ITEMS = 128
 """Maximum number of windows for which each work item packs its own part of rhs: that is read once or twice,
 and packed parts stay in the cache of the thread that uses them."""
 _FMAS_PER_SECOND = 3e10
-_COPIED_FMAS = 10
-"""Vectors of multiply-adds that take as long as copying an element to or from contiguous features. This and
-the next three were measured on one thread of a Zen 5."""
-_SHORT_ROW_FMAS = 8
-"""Those that take as long as packing an element of windows whose rows are shorter than a vector."""
-_STEP_FMAS = 4
-"""The same for windows in longer rows with steps; 1 without steps."""
-_SEGMENT_FMAS = 20
-"""Those that take as long as finding a contiguous run of a window that is read where it is."""
 _MIN_ROW_POSITIONS = 8
 """Minimum positions along the last spatial dimension for which windows are packed by transposing."""
 _MIN_FACTOR_RUN = 8
 """Minimum number of contiguous factors of an output feature that are transposed together."""
-
-
-class DimensionNumbers(NamedTuple):
-    """Dimensions of lhs and the result as (batch, spatial..., feature), of rhs as (spatial..., input feature,
-    output feature)."""
-
-    lhs: Sequence[int]
-    rhs: Sequence[int]
-    result: Sequence[int]
-
-
-def supports(shapes: Sequence[Sequence[int]], dtype: Any) -> bool:
-    """Whether loops exist for lhs, rhs and the result of these shapes, all of this element type."""
-    has_elements = all(0 not in shape for shape in shapes)
-    fits_axes = len(shapes[0]) - 2 < tasks.MAX_AXES
-    return has_elements and fits_axes and bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
 
 
 def strides_of(array: np.ndarray, dimensions: Sequence[int]) -> list[int]:
@@ -115,20 +90,6 @@ def geometry_of(
     return _Geometry(order, [record[3] for record in records], along)
 
 
-class Problem(NamedTuple):
-    """A convolution without the layouts of its arrays; `groups`: (feature groups, batch groups)."""
-
-    batch: int
-    axes: tuple[Axis, ...]
-    features: int
-    outputs: int
-    numbers: DimensionNumbers
-    groups: tuple[int, int]
-    dtype: np.dtype[Any]
-    threads: int | None
-    is_rhs_constant: bool = False
-
-
 class _Subproblem(NamedTuple):
     """A convolution of a slice of rhs that writes a slice of the result."""
 
@@ -165,7 +126,9 @@ def prepare(
     groups = (feature_group_count, batch_group_count)
     problem = problem_of(shapes, axes, numbers, np.dtype(dtype), groups, threads)
     problem = problem._replace(is_rhs_constant=is_rhs_constant)
-    if _prefers_contiguous_features(problem, shapes):
+    if prefers_contiguous_groups(problem):
+        return _by_copies_of_groups(problem, shapes)
+    if prefers_contiguous_features(problem, shapes):
         return _by_copies(problem, shapes)
     everything = (slice(None),) * len(numbers.lhs)
     full_problem = _Subproblem(problem, everything, everything)
@@ -188,42 +151,34 @@ def prepare(
     return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
 
 
-def _prefers_contiguous_features(problem: Problem, shapes: Sequence[Sequence[int]]) -> bool:
-    """Whether copies of lhs and of the result whose features are contiguous pay.
+def _by_copies_of_groups(problem: Problem, shapes: Sequence[Sequence[int]]) -> Convolution:
+    """The convolution of copies of lhs and rhs with batch groups last, whose result is copied."""
+    lhs_dims, rhs_dims, result_dims = problem.numbers
+    lhs_dims = (*lhs_dims[1:], lhs_dims[0])
+    order, orders = tuple(range(len(lhs_dims))), (lhs_dims, rhs_dims, result_dims)
+    convolve = prepare(
+        [[shape[d] for d in dims] for shape, dims in zip(shapes, orders, strict=True)],
+        problem.axes,
+        DimensionNumbers((order[-1], *order[:-1]), order, order),
+        problem.dtype,
+        batch_group_count=problem.groups[1],
+        threads=problem.threads,
+    )
+    order_of_result = np.argsort(result_dims).tolist()
 
-    Vectors then run along output features, and windows are read where they are. Few consecutive windows do
-    not fill vectors, and windows with steps or in short rows take long to pack.
-    """
-    numbers, result = problem.numbers, shapes[2]
-    consecutive = prod(result[numbers.result[-1] + 1 :])
-    if consecutive == 1 or problem.axes == ():
-        return False
-    if max(problem.groups) == 1 and may_slide(problem.axes, problem.outputs, problem.dtype):
-        return False
-    lanes = tasks.tile_shape(problem.dtype.name, tasks.best_level())[0]
-    groups = max(problem.groups)
-    columns, windows = problem.outputs // groups, prod(result) // problem.outputs
-    row = problem.axes[-1]
-    fmas_of_steps = _STEP_FMAS if row.stride * row.base_dilation > 1 else 1
-    vectors_of_windows = windows // consecutive * -(-consecutive // lanes) * columns
-    vectors_of_columns = windows * -(-columns // lanes)
-    packed_fmas = windows * (_SHORT_ROW_FMAS if row.windows < lanes else fmas_of_steps)
-    saved_fmas = (vectors_of_windows - vectors_of_columns + packed_fmas) * groups * problem.features
-    saved_fmas *= prod(axis.window for axis in problem.axes)
-    positions = 1 if row.base_dilation > 1 or row.window_dilation > 1 else row.window
-    saved_fmas -= _SEGMENT_FMAS * windows * groups * prod(axis.window for axis in problem.axes) // positions
-    return saved_fmas > _COPIED_FMAS * (prod(shapes[0]) + prod(result))
+    def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        lhs, rhs = in_order(lhs, lhs_dims, problem.threads), in_order(rhs, rhs_dims, problem.threads)
+        return in_order(convolve(lhs, rhs), order_of_result, problem.threads)
+
+    return run
 
 
 def _by_copies(problem: Problem, shapes: Sequence[Sequence[int]]) -> Convolution:
-    """The convolution of a copy of lhs with features last, whose result is copied."""
+    """The convolution of lhs with features last, which is copied if that pays. The result is a view."""
     lhs_dims, rhs_dims, result_dims = problem.numbers
     order = tuple(range(len(lhs_dims)))
-    lhs_shape, result_shape = (
-        tuple([shape[d] for d in dims]) for shape, dims in ((shapes[0], lhs_dims), (shapes[2], result_dims))
-    )
     convolve = prepare(
-        (lhs_shape, shapes[1], result_shape),
+        ([shapes[0][d] for d in lhs_dims], shapes[1], [shapes[2][d] for d in result_dims]),
         problem.axes,
         DimensionNumbers(order, rhs_dims, order),
         problem.dtype,
@@ -232,30 +187,13 @@ def _by_copies(problem: Problem, shapes: Sequence[Sequence[int]]) -> Convolution
         threads=problem.threads,
         is_rhs_constant=problem.is_rhs_constant,
     )
-    order_of_result = np.argsort(result_dims)
+    order_of_result, is_copied = np.argsort(result_dims).tolist(), copies_lhs(problem)
 
     def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        copy = reshaped(lhs.transpose(lhs_dims), lhs_shape, problem.threads)
-        result = convolve(copy, rhs).transpose(order_of_result)
-        return reshaped(result, tuple(shapes[2]), problem.threads)
+        lhs = in_order(lhs, lhs_dims, problem.threads) if is_copied else lhs.transpose(lhs_dims)
+        return convolve(lhs, rhs).transpose(order_of_result)
 
     return run
-
-
-def problem_of(
-    shapes: Sequence[Sequence[int]],
-    axes: Sequence[Axis],
-    numbers: DimensionNumbers,
-    dtype: np.dtype[Any],
-    groups: tuple[int, int],
-    threads: int | None,
-) -> Problem:
-    lhs, rhs, result = shapes
-    if not supports(shapes, dtype):
-        raise NoKernel(f"no loops convolve {dtype}{list(lhs)} with {list(rhs)}")
-    features, outputs = (rhs[d] for d in numbers.rhs[-2:])
-    batch = result[numbers.result[0]]
-    return Problem(batch, tuple(axes), features, outputs, numbers, groups, dtype, threads)
 
 
 def _undilated(full_problem: _Subproblem) -> list[_Subproblem]:

@@ -14,17 +14,9 @@ from typing import Any
 import numpy as np
 
 from . import convolution_tasks as tasks
-from .convolution import (
-    Axis,
-    Convolution,
-    DimensionNumbers,
-    Problem,
-    Writer,
-    geometry_of,
-    problem_of,
-    rhs_offsets,
-    strides_of,
-)
+from .axis import Axis
+from .convolution import Convolution, Writer, geometry_of, rhs_offsets, strides_of
+from .problem import DimensionNumbers, Problem, problem_of
 from .work_division import MIN_WORK_ITEMS
 
 __all__ = ["prepare"]
@@ -138,17 +130,20 @@ def _runs(axis: Axis, stride: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _planes(problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> tasks.Planes | None:
-    """The launch where channels of lhs and of the result are planes, or are contiguous; None elsewhere."""
+    """The launch where channels of lhs are planes or contiguous, and so are the result's; None elsewhere."""
     lhs_strides, rhs_strides, result_strides = map(
         strides_of, (lhs, rhs, result), (problem.numbers.lhs, problem.numbers.rhs, problem.numbers.result)
     )
     if len(problem.axes) != 2 or problem.outputs == 1:
         return None
     rows, columns = problem.axes
-    are_planes = lhs_strides[1:3] == [columns.size, 1] and result_strides[1:3] == [columns.windows, 1]
     positions = rows.window * columns.window
-    if lhs_strides[-1] == 1:
-        are_planes = result_strides[-1] == 1 and positions >= _MIN_INTERLEAVED_POSITIONS
+    reads_vectors, stores_vectors = lhs_strides[-1] == 1, result_strides[-1] == 1
+    are_planes = reads_vectors or lhs_strides[1:3] == [columns.size, 1]
+    are_planes = are_planes and (stores_vectors or result_strides[1:3] == [columns.windows, 1])
+    is_interleaved = reads_vectors and stores_vectors
+    if is_interleaved:
+        are_planes = positions >= _MIN_INTERLEAVED_POSITIONS
     has_windows = all(axis.base_dilation == 1 and axis.low >= 0 for axis in problem.axes)
     if not (are_planes and has_windows and positions <= tasks.MAX_ENTRIES):
         return None
@@ -156,9 +151,11 @@ def _planes(problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarr
     vectors = -(-problem.outputs // lanes)
     pitch = _read_elements(columns, columns.windows)
     # Without copies a row of contiguous channels is divided.
-    reads_long_rows = rows.window_dilation > 1 or lhs_strides[-1] == 1
+    reads_long_rows = rows.window_dilation > 1 or is_interleaved
     copies_too_much = reads_long_rows and _read_elements(rows, 1) * pitch * lanes > _MAX_COPIED_ELEMENTS
-    if 2 * problem.outputs <= vectors * lanes or copies_too_much:
+    # Where one array has planes and the other one contiguous channels, no other loop has vectors.
+    fills_few_lanes = reads_vectors == stores_vectors and 2 * problem.outputs <= vectors * lanes
+    if fills_few_lanes or copies_too_much:
         return None
     channel_blocks = problem.batch * vectors
     wanted_blocks = max(1, MIN_WORK_ITEMS // channel_blocks)

@@ -96,29 +96,30 @@ CONV_INLINE void CONV_NAME(planes_scale_row)(
 
 /* Do one work item: some rows of windows of a vector of channels. */
 CONV_CODE void CONV_NAME(planes_scale)(const ConvPlanes *p, int64_t work_item, char *memory) {
-    int64_t channel_blocks = (p->channels + CONV_LANES - 1) / CONV_LANES, is_interleaved = p->lhs_channel_stride == 1;
+    int64_t channel_blocks = (p->channels + CONV_LANES - 1) / CONV_LANES;
+    int64_t reads_vectors = p->lhs_channel_stride == 1, stores_vectors = p->result_channel_stride == 1;
     int64_t batch = work_item / (p->blocks * channel_blocks), outer = work_item % (p->blocks * channel_blocks);
     /* Work items that follow each other read neighbouring memory. */
-    int64_t number = is_interleaved ? outer / channel_blocks : outer % p->blocks;
-    int64_t channel = (is_interleaved ? outer % channel_blocks : outer / p->blocks) * CONV_LANES;
+    int64_t number = reads_vectors ? outer / channel_blocks : outer % p->blocks;
+    int64_t channel = (reads_vectors ? outer % channel_blocks : outer / p->blocks) * CONV_LANES;
     int64_t first = number * p->block, rows = conv_min(p->block, p->window_rows - first);
     int64_t channels = conv_min(CONV_LANES, p->channels - channel), row_items = p->window_columns * CONV_LANES;
     CONV_ITEM *copy = (CONV_ITEM *)conv_aligned(memory), *sums = copy + p->copied_rows * p->pitch * CONV_LANES;
-    CONV_ITEM *factors = is_interleaved ? sums : sums + p->block * row_items;
+    CONV_ITEM *factors = stores_vectors ? sums : sums + p->block * row_items;
     const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs + batch * p->lhs_batch_stride + channel * p->lhs_channel_stride;
     CONV_ITEM *result = (CONV_ITEM *)p->result + batch * p->result_batch_stride + channel * p->result_channel_stride;
-    if (is_interleaved) CONV_NAME(planes_copy_vectors)(p, lhs, first * p->row_step - p->low_row, channels, copy);
+    if (reads_vectors) CONV_NAME(planes_copy_vectors)(p, lhs, first * p->row_step - p->low_row, channels, copy);
     else CONV_NAME(planes_copy)(p, lhs, first * p->row_step - p->low_row, channels, copy);
     CONV_NAME(planes_copy_factors)(p, channel, channels, factors);
     for (int64_t row = 0; row < rows; row++) {
         const CONV_ITEM *copied = copy + row * p->row_step * p->pitch * CONV_LANES;
-        CONV_ITEM *to = is_interleaved ? result + (first + row) * p->result_row_stride : sums + row * row_items;
-        int64_t stride = is_interleaved ? p->result_column_stride : CONV_LANES;
-        int64_t nontemporal = is_interleaved && p->nontemporal, stored = is_interleaved ? channels : CONV_LANES;
+        CONV_ITEM *to = stores_vectors ? result + (first + row) * p->result_row_stride : sums + row * row_items;
+        int64_t stride = stores_vectors ? p->result_column_stride : CONV_LANES;
+        int64_t nontemporal = stores_vectors && p->nontemporal, stored = stores_vectors ? channels : CONV_LANES;
         if (p->column_step == 1 && stored == CONV_LANES)
             CONV_NAME(planes_scale_row)(1, p, copied, factors, CONV_LANES, to, stride, nontemporal);
         else CONV_NAME(planes_scale_row)(p->column_step, p, copied, factors, stored, to, stride, nontemporal);
     }
-    if (!is_interleaved)
+    if (!stores_vectors)
         CONV_NAME(planes_store)(p, sums, rows * p->window_columns, channels, result + first * p->window_columns);
 }

@@ -1,5 +1,5 @@
-/* Depthwise convolutions of planes: in lhs and the result either the elements of a channel are contiguous, row by row,
-   or the channels of an element are.
+/* Depthwise convolutions of planes: in lhs either the elements of a channel are contiguous, row by row, or the channels
+   of an element are. The same holds for the result, whose layout may be the other one.
 
    A work item copies some rows of a vector of channels, so that its channels are contiguous and zeros surround them,
    scales the copies with the channels in vectors, and writes the sums to the result. The order of additions is that of
@@ -16,7 +16,8 @@ enum { PLANES_WINDOWS = 8 /* scaled together */ };
    `rows`, `columns`: of a plane of lhs; `window_rows`, `window_columns`: of a plane of the result. `low_row`,
    `low_column`: the padding before them. `row_step`, `column_step`: strides of windows. A work item is `block` rows of
    windows, which read `copied_rows` of `pitch` elements, and a vector of channels; `blocks` are those of a plane.
-   Strides of rows and columns, and `nontemporal`, are used where the channels of an element are contiguous.
+   Strides of rows and columns, and `nontemporal`, are used for an array in which the channels of an element are
+   contiguous.
    `copy_offsets`: of each position in a copy of planes, in vectors; `factor_offsets`: into rhs. */
 typedef struct {
     const char *lhs, *rhs;

@@ -60,13 +60,31 @@ def test_copies_are_added_in_the_stated_order(
     lhs, rhs = operands(axes, channels, dtype)
     orders = (LAYOUTS[layout], FACTORS[order], LAYOUTS[layout])
     result = convolved(lhs, rhs, axes, orders=orders, scales=True, threads=2)
-    # Lanes without a channel would be scaled and added as well.
-    assert len(made) == (vectors != "a quarter" or 2 * channels > full)
+    # Lanes without a channel would be scaled and added as well; planes of one window have no rows to scale.
+    is_one_window = layout == "planes" and all(a.windows == 1 for a in axes)
+    assert len(made) == (vectors != "a quarter" or 2 * channels > full or is_one_window)
     with np.errstate(invalid="ignore", over="ignore"):
         groups_of_one = np.concatenate(
             [term_by_term(lhs[..., c : c + 1], rhs[..., c : c + 1], axes) for c in range(channels)], -1
         )
     assert same_bits(result, groups_of_one)
+
+
+@needs_floats
+@pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
+@pytest.mark.parametrize("channels", [2, 19])
+@pytest.mark.parametrize(("lhs_order", "result_order"), [(LAST, FIRST), (FIRST, LAST)])
+def test_lhs_and_result_may_differ_in_layout(
+    axes: Any, channels: int, lhs_order: Any, result_order: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lhs, rhs = operands(axes, channels, "float32")
+    with monkeypatch.context() as patched:
+        patched.setattr(depthwise, "_planes", lambda *_: None)
+        expected = convolved(lhs, rhs, axes, scales=True)
+    if any(a.windows > 1 for a in axes):  # One window has both layouts.
+        monkeypatch.delattr(depthwise.tasks, "Scaling")
+    orders = (lhs_order, FACTORS["outputs first"], result_order)
+    assert same_bits(convolved(lhs, rhs, axes, orders=orders, scales=True, threads=2), expected)
 
 
 @needs_floats

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.kernels.convolution import convolution, winograd
+from nimblehlo.kernels.convolution import convolution, copies, winograd
 from nimblehlo.kernels.convolution import convolution_tasks as tasks
-from nimblehlo.kernels.convolution.convolution import DimensionNumbers
+from nimblehlo.kernels.convolution.problem import DimensionNumbers, problem_of
 from tests.support.running import same_bits
 
 from .test_convolution import axis, convolved, needs_floats
@@ -96,10 +96,37 @@ def test_copies_with_contiguous_features_keep_bits(
     _, rhs = operands(6 // groups[0], 10, axes, 4, dtype)
     orders = (FIRST, OUTPUTS_FIRST, FIRST)
     results = []
-    for copied in (0, 1 << 40):
-        monkeypatch.setattr(convolution, "_COPIED_FMAS", copied)
+    for copied, features in ((0, 1), (0, 1 << 40), (1 << 40, 1)):
+        monkeypatch.setattr(copies, "_COPIED_FMAS", copied)
+        monkeypatch.setattr(copies, "_MIN_COPIED_FEATURES", features)
         results.append(convolved(lhs, rhs, axes, groups, orders))
-    assert same_bits(*results)
+    assert same_bits(*results[:2]) and same_bits(*results[1:])
+
+
+@needs_floats
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(("batch", "size"), [(1, 30), (3, 9)])
+def test_gradients_of_depthwise_filters_run_along_groups(
+    dtype: str, batch: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups, axes = 37, [axis(size, size, low=2, high=2), axis(size, 4, stride=1, low=1, high=1, dilation=2)]
+    generator = np.random.default_rng(0)
+    lhs = (generator.standard_normal((groups, size, size, batch)) * 100).astype(dtype)
+    rhs = (generator.standard_normal((size, 4, batch, groups)) * 100).astype(dtype)
+    launches = []
+    products = tasks.Products
+
+    def spy(*values: Any, **named: Any) -> Any:
+        launches.append(values[4]["tiles"][1])
+        return products(*values, **named)
+
+    monkeypatch.setattr(tasks, "Products", spy)
+    orders = (SWAPPED, INPUTS_FIRST, SWAPPED)
+    by_groups = convolved(lhs, rhs, axes, (1, groups), orders, threads=2)
+    assert launches == [True]
+    monkeypatch.setattr(copies, "_MIN_WINDOWS_OF_GROUPS", 1 << 40)
+    assert same_bits(by_groups, convolved(lhs, rhs, axes, (1, groups), orders))
+    assert launches == [True, False]
 
 
 @pytest.mark.parametrize(("size", "stride", "is_copied"), [(8, 2, True), (112, 1, False), (14, 1, True)])
@@ -108,11 +135,11 @@ def test_short_rows_and_steps_are_copied(size: int, stride: int, is_copied: bool
     count = axes[0].windows
     shapes = (1, 64, size, size), (64, 64, 3, 3), (1, 64, count, count)
     numbers = DimensionNumbers(FIRST, OUTPUTS_FIRST, FIRST)
-    problem = convolution.problem_of(shapes, axes, numbers, np.dtype(np.float32), (1, 1), None)
+    problem = problem_of(shapes, axes, numbers, np.dtype(np.float32), (1, 1), None)
     if tasks.tile_shape("float32", tasks.best_level())[0] == 16:
-        assert convolution._prefers_contiguous_features(problem, shapes) == is_copied
+        assert copies.prefers_contiguous_features(problem, shapes) == is_copied
     last = shapes[0], shapes[1], (1, count, count, 64)
-    assert not convolution._prefers_contiguous_features(
+    assert not copies.prefers_contiguous_features(
         problem._replace(numbers=numbers._replace(result=LAST)), last
     )
 
