@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...types import Array, ElementType, TensorType, Type
+from ...types import FLOAT, Array, ElementType, TensorType, Type
 from .location import Location
 from .record import Record
+
+
+def _have_equal_signs(numbers: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether equal floats have equal bits: zeros of both signs are equal."""
+    pairs = zip(numbers, others, strict=True)
+    return all(math.copysign(1, number) == math.copysign(1, other) for number, other in pairs)
 
 
 class BoolAttribute(Record):
@@ -24,10 +31,17 @@ class IntegerAttribute(Record):
 
 
 class FloatAttribute(Record):
-    """``1.0 : f32``; the value has the precision of f64."""
+    """``1.0 : f32``; the value has the precision of f64. 0.0 and -0.0 differ."""
 
     value: float
     type: ElementType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FloatAttribute) or not Record.__eq__(self, other):
+            return False
+        return _have_equal_signs([self.value], [other.value])
+
+    __hash__ = Record.__hash__
 
 
 class StringAttribute(Record):
@@ -69,10 +83,17 @@ class ArrayAttribute(Record):
 
 
 class DenseArrayAttribute(Record):
-    """``array<i64: 1, 2>``."""
+    """``array<i64: 1, 2>``; 0.0 and -0.0 differ."""
 
     element_type: ElementType
     values: tuple[bool | int | float, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DenseArrayAttribute) or not Record.__eq__(self, other):
+            return False
+        return self.element_type.category != FLOAT or _have_equal_signs(self.values, other.values)
+
+    __hash__ = Record.__hash__
 
 
 class DictionaryAttribute(Record):

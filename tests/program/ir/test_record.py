@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from nimblehlo.program.ir import BoolAttribute, IntegerAttribute, SymbolAttribute, UnitAttribute
+from nimblehlo.program.ir import (
+    BoolAttribute,
+    DenseArrayAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+    SymbolAttribute,
+    UnitAttribute,
+)
 from nimblehlo.program.ir.location import FileLocation, NameLocation
 from nimblehlo.program.ir.record import IdentityRecord
 from nimblehlo.types import ELEMENT_TYPES
@@ -33,6 +40,15 @@ def test_records_are_equal_where_class_and_fields_are() -> None:
     assert BoolAttribute(True) != True  # noqa: E712
     assert UnitAttribute() == UnitAttribute()
     assert len({IntegerAttribute(1, I64), IntegerAttribute(1, I64), UnitAttribute(), UnitAttribute()}) == 2
+
+
+def test_floats_are_equal_where_their_signs_are() -> None:
+    f32, zeros = ELEMENT_TYPES["f32"], (0.0, -0.0)
+    for one in (FloatAttribute, lambda zero, type: DenseArrayAttribute(type, (1.0, zero))):
+        assert one(0.0, f32) == one(0.0, f32) and one(-0.0, f32) == one(-0.0, f32)
+        assert len({one(zero, f32) for zero in zeros * 2}) == 2
+    assert DenseArrayAttribute(I64, (0, 1)) == DenseArrayAttribute(I64, (0, 1))
+    assert DenseArrayAttribute(I64, (0, 1)) != DenseArrayAttribute(I64, (0,))
 
 
 def test_records_do_not_change() -> None:

@@ -187,6 +187,17 @@ def test_constants() -> None:
     assert value.tolist() == [[1.5] * 3] * 2
 
 
+@pytest.mark.parametrize("options", [Options(reference=True), Options(compile="eager")])
+def test_constants_of_both_zeros_differ(options: Options) -> None:
+    text = f"""func.func @main(%x: {tensor([2])}) -> ({tensor([2])}, {tensor([2])}) {{
+      %0 = "chlo.constant_like"(%x) {{value = 0.0 : f32}} : ({tensor([2])}) -> {tensor([2])}
+      %1 = "chlo.constant_like"(%x) {{value = -0.0 : f32}} : ({tensor([2])}) -> {tensor([2])}
+      return %0, %1 : {tensor([2])}, {tensor([2])}
+    }}"""
+    results = nimblehlo.compile(text, options=options)(np.ones(2, np.float32))
+    assert [np.signbit(zeros).tolist() for zeros in results] == [[False, False], [True, True]]
+
+
 def test_pretty_forms() -> None:
     text = """func.func @main(%x: tensor<4xf32>, %n: tensor<4xi32>) -> tensor<2xf32> {
       %0 = chlo.constant dense<1.0> : tensor<4xf32>
