@@ -33,7 +33,7 @@ LINKER_BYTES: Final = 12 << 20
 _RELEASE_SECONDS: Final = 0.05
 """Seconds between two releases in a phase."""
 _PROMPT_RELEASES: Final = 24
-"""Releases after which `_LATER_SECONDS` must be between two: compiling a module takes up to three."""
+"""Prompt releases after which `_LATER_SECONDS` must be between two: compiling a module takes up to three."""
 _LATER_SECONDS: Final = 0.5
 _MADV_DONTNEED: Final = 4
 _SEGMENT_LOAD, _SEGMENT_WRITABLE = 1, 2
@@ -61,34 +61,76 @@ def load() -> None:
 
 
 class _Releases:
-    """How many releases there have been, and when the last one was."""
+    """How many prompt releases there have been, and when the last release and the last idle one were."""
 
     count = 0
     last = 0.0
+    last_idle = 0.0
+
+
+class _Beside:
+    """The bytes that the processes take which compile for this one."""
+
+    bytes = 0
+
+
+def count_beside(bytes: int) -> None:
+    """Note what the processes take which compile for this one: their memory has its peak with this one's."""
+    _Beside.bytes = bytes
 
 
 def is_due() -> bool:
-    """Whether a release may pay: there have been few, or none for some time."""
+    """Whether a prompt release may pay: there have been few, or none for some time."""
     return _Releases.count < _PROMPT_RELEASES or time.monotonic() - _Releases.last > _LATER_SECONDS
 
 
 def release() -> None:
     """Return all pages of the library that no one can write to."""
-    _Releases.count += 1
     _Releases.last = time.monotonic()
+    _return_pages()
+
+
+def _return_pages() -> None:
     for mapping in _unwritable():
         _madvise()(mapping.start, mapping.end - mapping.start, _MADV_DONTNEED)
 
 
+def release_promptly() -> None:
+    """Return the pages between phases of compiling, which soon touch them again: see `is_due`."""
+    _Releases.count += 1
+    release()
+
+
+def release_after_loading() -> None:
+    """Return the pages that only loading code has touched, 9 MB, if other processes compile: they will not be
+    touched again before the next answer.
+    """
+    if _Beside.bytes:
+        _return_pages()
+
+
+def release_while_idle() -> None:
+    """Return the pages that were touched since the last release, unless that was just now.
+
+    A thread calls it again and again while it waits for other processes that compile.
+    """
+    now = time.monotonic()
+    if now - max(_Releases.last, _Releases.last_idle) > _LATER_SECONDS:
+        _Releases.last_idle = now
+        _return_pages()
+
+
 def release_before(bytes: int) -> None:
-    """Return the pages if a phase that touches `bytes` would take the process beyond its peak so far."""
+    """Return the pages if a phase that touches `bytes` would raise the peak of the process, or that of it and
+    the processes beside it.
+    """
     if _may_raise_peak(bytes):
-        release()
+        release_promptly()
 
 
 def _may_raise_peak(bytes: int) -> bool:
-    """Whether a phase that touches `bytes` of the library may take the process beyond its peak so far, and a
-    release is due.
+    """Whether a phase that touches `bytes` of the library may take the process, with those beside it, beyond
+    its peak so far, and a release is due.
     """
     if not is_due():
         return False
@@ -99,7 +141,7 @@ def _may_raise_peak(bytes: int) -> bool:
             next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
             for field in ("VmRSS:", "VmHWM:")
         ]
-        return resident + bytes > peak
+        return resident + bytes + _Beside.bytes > peak
     return False
 
 
@@ -113,7 +155,7 @@ def released_during(bytes: int) -> Iterator[None]:
     if not _may_raise_peak(bytes):
         yield
         return
-    release()
+    release_promptly()
     has_ended = threading.Event()
     thread = threading.Thread(target=_release_until, args=(has_ended,))
     try:
@@ -132,9 +174,21 @@ def _release_until(has_ended: threading.Event) -> None:
         release()
 
 
-@functools.cache
+class _Library:
+    """The mappings of the library that can be returned, once it is loaded."""
+
+    mappings: tuple[_Mapping, ...] = ()
+
+
 def _unwritable() -> tuple[_Mapping, ...]:
     """The mappings of the library, once it is loaded, that have the bytes of the file: no relocated pages."""
+    # The package has this name once its library is loaded, which another thread may be doing now.
+    if not _Library.mappings and hasattr(sys.modules.get("llvmlite.binding"), "initialize_native_target"):
+        _Library.mappings = _unwritable_of_process()
+    return _Library.mappings
+
+
+def _unwritable_of_process() -> tuple[_Mapping, ...]:
     if sys.platform != "linux":
         return ()
     with suppress(OSError, ValueError, struct.error):

@@ -92,6 +92,20 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return figures_of(KEPT + CODE, tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture
+def library_pages(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module as it is at the start of a process, once no thread of other tests compiles."""
+    from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+    from nimblehlo.kernels.launch import library_pages
+
+    while (thread := BACKGROUND.thread) is not None:
+        thread.join(0.01)
+    releases = type("_Releases", (), {"count": 0, "last": 0.0, "last_idle": 0.0})
+    monkeypatch.setattr(library_pages, "_Releases", releases)
+    monkeypatch.setattr(library_pages, "_Beside", type("_Beside", (), {"bytes": 0}))
+    return library_pages
+
+
 def test_pages_of_the_library_go_when_code_is_compiled(
     figures: dict[str, Any], kept: dict[str, Any]
 ) -> None:
@@ -113,18 +127,16 @@ def test_relocated_pages_stay(figures: dict[str, Any]) -> None:
     assert not any(one["Anonymous:"] for one in figures["mappings"] if one["range"] in released)
 
 
-def test_files_that_are_no_libraries_are_not_read(tmp_path: pathlib.Path) -> None:
-    from nimblehlo.kernels.launch import library_pages
-
+def test_files_that_are_no_libraries_are_not_read(library_pages: Any, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "libllvmlite.so"
     path.write_bytes(b"MZ" + bytes(100))
     with pytest.raises(ValueError, match="no ELF file"):
         library_pages._writable_ranges(path)
 
 
-def test_a_process_may_have_any_name(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nimblehlo.kernels.launch import library_pages
-
+def test_a_process_may_have_any_name(
+    library_pages: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     released: list[bool] = []
     monkeypatch.setattr(library_pages, "release", lambda: released.append(True))
     monkeypatch.setattr(library_pages, "_PROCESS", tmp_path)
@@ -136,29 +148,78 @@ def test_a_process_may_have_any_name(tmp_path: pathlib.Path, monkeypatch: pytest
     assert released
 
 
-def test_releases_become_rare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`_PROMPT_RELEASES`, and `_LATER_SECONDS` after them."""
-    from nimblehlo.kernels.launch import library_pages
+def test_the_peak_is_that_of_all_processes(
+    library_pages: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A phase that would not raise the peak of this process raises that of it and those beside it."""
+    monkeypatch.setattr(library_pages, "_PROCESS", tmp_path)
+    (tmp_path / "status").write_text("VmHWM:\t  100 kB\nVmRSS:\t   50 kB\n")
+    assert not library_pages._may_raise_peak(20 << 10)
+    library_pages.count_beside(30 << 10)
+    assert not library_pages._may_raise_peak(20 << 10)
+    library_pages.count_beside(31 << 10)
+    assert library_pages._may_raise_peak(20 << 10)
 
+
+def test_releases_become_rare(library_pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`_PROMPT_RELEASES`, and `_LATER_SECONDS` after them."""
     now = 1000.0
-    monkeypatch.setattr(library_pages, "_Releases", type("_Releases", (), {"count": 0, "last": 0.0}))
     monkeypatch.setattr(library_pages, "_unwritable", lambda: ())
     monkeypatch.setattr(library_pages.time, "monotonic", lambda: now)
     for _ in range(library_pages._PROMPT_RELEASES):
         assert library_pages.is_due()
+        # Those of a thread that looks into a long phase do not count.
         library_pages.release()
+        library_pages.release_promptly()
     now += library_pages._LATER_SECONDS
     assert not library_pages.is_due() and not library_pages._may_raise_peak(1 << 50)
     now += 0.01
+    library_pages.release_while_idle()
     assert library_pages.is_due()
+
+
+def test_pages_are_returned_while_other_processes_compile(
+    library_pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the last module that was compiled or loaded, too, if no other release followed it."""
+    now, returned = 1000.0, []
+    monkeypatch.setattr(library_pages, "_return_pages", lambda: returned.append(now))
+    monkeypatch.setattr(library_pages.time, "monotonic", lambda: now)
+    library_pages.release()
+    for after in (library_pages._LATER_SECONDS, 0.01, library_pages._LATER_SECONDS, 0.01):
+        now += after
+        library_pages.release_while_idle()
+    assert returned == [1000.0, 1000.51, 1001.02]
+    library_pages.release_after_loading()
+    assert len(returned) == 3
+    library_pages.count_beside(1)
+    library_pages.release_after_loading()
+    assert len(returned) == 4
+
+
+def test_pages_are_found_once_the_library_is_loaded(
+    library_pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release before, or while another thread loads it, finds none and does not keep later ones from it."""
+    library_pages.load()
+    binding = sys.modules["llvmlite.binding"]
+    monkeypatch.setattr(library_pages._Library, "mappings", ())
+    monkeypatch.delitem(sys.modules, "llvmlite.binding")
+    assert library_pages._unwritable() == ()
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", type(sys)("llvmlite.binding"))
+    assert library_pages._unwritable() == ()
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", binding)
+    assert library_pages._unwritable()
 
 
 @pytest.mark.parametrize(("bytes", "is_released"), [(10 << 10, False), (11 << 10, True)])
 def test_pages_are_released_while_a_phase_may_raise_the_peak(
-    bytes: int, is_released: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    library_pages: Any,
+    bytes: int,
+    is_released: bool,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from nimblehlo.kernels.launch import library_pages
-
     released = threading.Semaphore(0)
     monkeypatch.setattr(library_pages, "release", released.release)
     monkeypatch.setattr(library_pages, "_RELEASE_SECONDS", 0.0)
@@ -171,18 +232,18 @@ def test_pages_are_released_while_a_phase_may_raise_the_peak(
     assert set(threading.enumerate()) <= before
 
 
-def test_a_thread_that_returns_pages_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nimblehlo.kernels.launch import library_pages
-
+def test_a_thread_that_returns_pages_ends_with_an_error(
+    library_pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError), library_pages.released_during(1 << 50):
         raise ZeroDivisionError
     assert set(threading.enumerate()) <= before
 
 
-def test_a_process_that_may_start_no_thread_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nimblehlo.kernels.launch import library_pages
-
+def test_a_process_that_may_start_no_thread_compiles(
+    library_pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def start(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

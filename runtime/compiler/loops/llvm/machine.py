@@ -222,8 +222,10 @@ class _Machine(CodeGenerator):
     def release_pages(self) -> None:
         """Return the pages of LLVM's library, except where another module may need them at once."""
         if time.monotonic() - self.released > _MIN_RELEASE_SECONDS and library_pages.is_due():
-            library_pages.release()
+            library_pages.release_promptly()
             self.released = time.monotonic()
+        else:
+            library_pages.release_after_loading()
 
     def compile_ahead(self, key: str, build: Build, fast_compile: bool) -> None:
         """See `compile_ahead`."""

@@ -300,6 +300,7 @@ class Background:
         """Wait for another job, or for a short time until a process answers or a job may run."""
         from ...loops.llvm.compiler_processes import PROCESSES
 
+        library_pages.release_while_idle()
         end = time.monotonic() + _MAIN_THREAD_CHECK_SECONDS
         while not self.changed.wait(_POLL_SECONDS) and time.monotonic() < end:
             # No more than that, as calls wait for the GIL meanwhile. Callers may have read an answer, too.

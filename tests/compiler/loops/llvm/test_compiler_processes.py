@@ -18,6 +18,7 @@ import pytest
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
+from nimblehlo.kernels.launch import library_pages
 from nimblehlo.kernels.launch.cache_files import write_entry
 from tests.support.forks import holds_in_child, needs_fork
 
@@ -49,6 +50,17 @@ def test_processes_give_the_machine_code_of_this_one(processes: CompilerProcesse
         compilation = compilations[value]
         assert compilation is not None
         assert compilation.result() == own.compile(text(value), value % 2 == 0)
+
+
+def test_memory_of_the_processes_counts_while_there_are_some(processes: CompilerProcesses) -> None:
+    """Those that failed do not."""
+    each = compiler_processes._COMPILING_BYTES
+    assert library_pages._Beside.bytes == 2 * each
+    processes._processes[0].end()
+    assert processes.submit(text(1), False) is not None
+    assert library_pages._Beside.bytes == each
+    processes.close()
+    assert library_pages._Beside.bytes == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "getpriority"), reason="the system has no niceness")
