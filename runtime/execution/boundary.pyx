@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ExecutionError
 from .executor import Donated, Runner, donated
 from ..compiler.float_errors import ERRSTATE, ignoring_float_errors
+from ..compiler.plan.tiering.time_limit import RUNS_UNTIL_DEADLINE
 from ..kernels.launch.free_memory import MIN_CHECKED_BYTES as _MIN_CHECKED_BYTES, shortage_of
 from .memory import idle_bytes, limited, run_with
 from ..types import TokenType, TupleType, TupleValue
@@ -189,6 +190,7 @@ cdef class ProgramCall:
     # that call.
     cdef bint is_direct, needs_no_setup, may_be_abandoned
     cdef object runner, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
+    cdef object compile_until
     cdef Py_ssize_t needed_bytes
     cdef tuple types
     cdef set constants
@@ -229,8 +231,10 @@ cdef class ProgramCall:
         if self.is_direct:
             return self._results(arguments, None)
         limits = None if self.new_limits is None else self.new_limits()
-        if self.may_be_abandoned and limits.deadline:
-            return self._results_until(limits, arguments)
+        if limits is not None and limits.deadline:
+            if self.may_be_abandoned:
+                return self._results_until(limits, arguments)
+            return self._results_of_bounded_compilations(arguments, limits)
         return self._results_without_float_errors(arguments, limits)
 
     cdef list _results_until(self, object limits, tuple arguments):
@@ -241,6 +245,18 @@ cdef class ProgramCall:
             return call_until(limits.deadline, partial(self._results_from_copies, arguments, limits))
         except Abandoned:
             raise limits.late_in_running_step() from None
+
+    cdef list _results_of_bounded_compilations(self, tuple arguments, object limits):
+        """The results of a run on this thread, which waits for code until the deadline."""
+        if self.compile_until is None:
+            from .timed_calls import compile_until
+
+            self.compile_until = compile_until
+        before = PyContextVar_Set(RUNS_UNTIL_DEADLINE, partial(self.compile_until, limits.deadline))
+        try:
+            return self._results_without_float_errors(arguments, limits)
+        finally:
+            PyContextVar_Reset(RUNS_UNTIL_DEADLINE, before)
 
     cpdef list _results_from_copies(self, tuple arguments, object limits):
         """The results from inputs to which no other thread writes: the caller may, once it has its error."""

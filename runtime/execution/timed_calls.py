@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any, Final
 
-from ..kernels.launch.native import request_stop, withdraw_stop
+from ..kernels.launch.native import LaunchStopped, request_stop, withdraw_stop
 
 GRACE: Final = 0.3
 """Seconds for which a call may go on after its deadline: launches check between tasks, every 0.05 s."""
@@ -185,6 +185,18 @@ def call_until(deadline: float, function: Callable[[], Any]) -> Any:
         finally:
             del error
     return value
+
+
+def compile_until(deadline: float, function: Callable[[], Any]) -> Any:
+    """Like `call_until`, for code that a call waits for.
+
+    Raises:
+        LaunchStopped: it goes on `GRACE` seconds after the deadline.
+    """
+    try:
+        return call_until(deadline, function)
+    except Abandoned:
+        raise LaunchStopped from None
 
 
 def _outcome(thread: _Thread, call: _Call, deadline: float) -> Outcome:

@@ -17,6 +17,9 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, Options
+from nimblehlo.compiler.plan.implementations.native_loops import NativeLoop
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+from nimblehlo.compiler.plan.tiering.tiers import Tiering
 from nimblehlo.execution import timed_calls
 from nimblehlo.execution.program import MAX_UNGUARDED_ELEMENTS
 from nimblehlo.program.ops.custom_calls.custom_call import unregister_custom_call
@@ -183,6 +186,67 @@ def test_calls_that_compile_kernels_may_be_abandoned(
     options = Options(compile=mode, timeout=600)
     (result,) = nimblehlo.execute(text, [np.ones((2, 3), np.float16), np.float16(0)], options=options)
     assert (result == 2).all() and len(timed_calls._threads.idle) == threads
+
+
+LOOP = """
+func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r = stablehlo.while(%i = %zero) : tensor<i32>
+  cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j : tensor<i32>
+  }
+  return %r : tensor<i32>
+}
+"""
+
+
+def test_a_loop_that_takes_long_to_compile_goes_on_beside_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call stays on its thread, and a later one finds the code."""
+    may_end, prepare = threading.Event(), NativeLoop.prepare
+
+    def prepare_slowly(loop: NativeLoop, quickly: bool = False) -> Any:
+        may_end.wait(LONG)
+        return prepare(loop, quickly)
+
+    monkeypatch.setattr(NativeLoop, "prepare", prepare_slowly)
+    executable = nimblehlo.compile(LOOP, options=Options(compile="eager", timeout=0.5))
+    exceed(lambda: executable(np.int32(7)))
+    assert not may_end.is_set()
+    may_end.set()
+    while timed_calls._threads.busy:
+        time.sleep(_POLL)
+    assert executable(np.int32(7)) == [7]
+
+
+def test_a_step_that_takes_long_to_compile_goes_on_beside_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end, compile = threading.Event(), Tiering.compile
+
+    def compile_slowly(step: Tiering, operands: Any) -> None:
+        may_end.wait(LONG)
+        compile(step, operands)
+
+    monkeypatch.setattr(Tiering, "compile", compile_slowly)
+    monkeypatch.setattr(Tiering, "wait_threshold", 0.0)
+    text = """
+    func.func @main(%a: tensor<8x8xf32>) -> tensor<8xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [1]
+        : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+      return %r : tensor<8xf32>
+    }
+    """
+    executable = nimblehlo.compile(text, options=Options(timeout=0.5))
+    exceed(lambda: executable(np.ones((8, 8), np.float32)))
+    may_end.set()
+    BACKGROUND.wait()
+    while timed_calls._threads.busy:
+        time.sleep(_POLL)
+    assert (executable(np.ones((8, 8), np.float32))[0] == 8).all()
 
 
 def test_threads_that_wait_for_calls_are_few() -> None:

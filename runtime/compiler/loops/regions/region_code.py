@@ -27,7 +27,7 @@ from ...cost_model import (
     compiler_load_seconds,
     seconds_of_operations,
 )
-from ...implementation import Cost, Implementation, NoCode, Prepared, Runnable
+from ...implementation import Cost, Implementation, NoCode, Runnable
 from ..native_code import LoweredLoop, NativeCode, has_small_arrays, names_of, seconds_of, tensor
 
 if TYPE_CHECKING:
@@ -150,18 +150,7 @@ class RegionCode(NativeCode):
         if not self.captured or not self.captured_operands:
             return implementation
         positions = [self.captured.index(value) for value in self.captured_operands]
-        function, takes_regions = implementation.function, implementation.takes_regions
-
-        def run(*operands: Any, out: Any = None, **regions: Any) -> Any:
-            captured = next(iter(regions.values())).captures
-            keywords = regions if takes_regions else {}
-            if out is not None:
-                keywords["out"] = out
-            return function(*operands, *[captured[k] for k in positions], **keywords)
-
-        return Prepared(
-            run, implementation.kind, implementation.reason, may_overwrite=implementation.may_overwrite
-        )
+        return _WithCaptures(implementation, positions)
 
     @functools.cached_property
     def captured_operands(self) -> list[Value]:
@@ -230,6 +219,50 @@ class RegionCode(NativeCode):
         """The estimated seconds of one thread."""
         work = self.native_calls() * self.cost().native_seconds_per_element
         return seconds_of(work, (*self.operands, *self.results))
+
+
+class _WithCaptures(Implementation):
+    """Passes values that the regions capture to an implementation that takes them after the operands.
+
+    Args:
+        implementation: what runs.
+        positions: of these values among all that the regions capture.
+    """
+
+    def __init__(self, implementation: Implementation, positions: Sequence[int]) -> None:
+        self.implementation = implementation
+        self.called = implementation.function
+        self.positions = positions
+        self.kind = implementation.kind
+        self.reason = implementation.reason
+        self.may_overwrite = implementation.may_overwrite
+        self.baseline_overwrites = implementation.baseline_overwrites
+
+    def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        """See `function`."""
+        captured = next(iter(regions.values())).captures
+        keywords = regions if self.implementation.takes_regions else {}
+        if out is not None:
+            keywords["out"] = out
+        return self.called(*operands, *[captured[k] for k in self.positions], **keywords)
+
+    @property
+    def function(self) -> Runnable:
+        return self.run
+
+    @property
+    def scratch_bytes(self) -> int:
+        return self.implementation.scratch_bytes
+
+    @property
+    def is_settled(self) -> bool:
+        return self.implementation.is_settled
+
+    def set_enclosing(self, enclosing: Implementation) -> None:
+        self.implementation.set_enclosing(enclosing)
+
+    def constituents(self) -> tuple[Implementation, ...]:
+        return self.implementation.constituents()
 
 
 def check_reducer(analysis: Body, accumulate: str, results: Sequence[TensorType]) -> str | None:

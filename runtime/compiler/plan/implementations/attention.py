@@ -21,6 +21,7 @@ from ....types import Array
 from ...implementation import Implementation, Replaceable, Runnable
 from ...loops.reductions.reduction_code import RowCode
 from ...specialize.framework.operation_classes import contraction, is_matmul
+from ..tiering.time_limit import within_time_limit
 
 if TYPE_CHECKING:
     from ...loops.reductions.row_tiling import RowTilePlan
@@ -201,7 +202,7 @@ class AttentionFusion(Replaceable):
 
     def run(self, query: Array, key: Array, *others: Array) -> Any:
         if self.native is None and self.implementations[1].is_settled:
-            self.use(self.prepare())
+            self.use(within_time_limit(self.prepare))
         if self.native is not None:
             return self.native(query, key, *others)
         multiply, compute_rows, multiply_weights = self.functions

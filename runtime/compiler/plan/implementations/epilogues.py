@@ -19,6 +19,7 @@ from ...cost_model import estimate
 from ...implementation import Implementation, Replaceable, Runnable
 from ...loops.nests.nest_code import NestCode, may_overwrite
 from ...specialize.framework.operation_classes import contraction, is_matmul
+from ..tiering.time_limit import within_time_limit
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""
@@ -127,7 +128,7 @@ class EpilogueFusion(Replaceable):
         multiply, apply_epilogue = self.functions
         result = apply_epilogue(*others[: self.position], multiply(lhs, rhs), *others[self.position :])
         if self.epilogue.is_settled:
-            self.use(self.prepare())
+            self.use(within_time_limit(self.prepare))
         return result
 
     def prepare(self) -> Runnable:

@@ -21,6 +21,7 @@ from ...specialize.loop_sharding.ended_rows import row_flags
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
 from ..tiering.background import BACKGROUND, Job
 from ..tiering.profiles import ProfiledLoop
+from ..tiering.time_limit import within_time_limit
 
 if TYPE_CHECKING:
     from ....kernels.launch.while_loop import LoopShards, NativeWhile
@@ -360,7 +361,7 @@ class NativeLoop(ProfiledLoop):
     def _compile_or_give_up(self) -> Runnable | None:
         """The native code; None if there can be none, and the regions run by their plans from now on."""
         try:
-            return self._compile()
+            return within_time_limit(self._compile)
         except (NoCode, MemoryError) as error:
             import logging
 

@@ -26,6 +26,7 @@ from ...cost_model import (
     OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS,
 )
 from ...float_errors import ignoring_float_errors
+from .time_limit import within_time_limit
 
 _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
@@ -48,7 +49,12 @@ _ROUNDING_SECONDS = 5e-7
 """Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
 be too small by a rounding error."""
 
-_MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.compiler.loops.llvm.machine")
+_MODULES_WITH_FORK_HOOKS = (
+    "concurrent.futures.thread",
+    "logging",
+    "nimblehlo.compiler.loops.llvm.machine",
+    "nimblehlo.kernels.launch.compilation",
+)
 
 
 class Job:
@@ -140,6 +146,7 @@ class Background:
         self.run_by_callers: dict[Job, int] = {}
         self.thread: threading.Thread | None = None
         self.holds = 0
+        self.switch_interval: float | None = None
         self.is_ready_for_forks = False
         self.has_processes = self.is_idle = False
 
@@ -168,14 +175,28 @@ class Background:
             _log_debug("no thread compiles", error)
 
     def run(self, job: Job) -> None:
-        """Run a job that is not in the queue; other callers may wait for it."""
+        """Run a job that is not in the queue; other callers may wait for it.
+
+        Raises:
+            LaunchStopped: the time of the present call is over (`time_limit`).
+        """
         self.prepare_for_forks()
+        within_time_limit(functools.partial(self._run_new, job))
+
+    def _run_new(self, job: Job) -> None:
         with self.changed:
             self.run_by_callers[job] = threading.get_ident()
         self._run_for_caller(job)
 
     def finish(self, job: Job) -> None:
-        """Wait for a job; the caller runs it if the thread has not begun it."""
+        """Wait for a job; the caller runs it if the thread has not begun it.
+
+        Raises:
+            LaunchStopped: the time of the present call is over (`time_limit`).
+        """
+        within_time_limit(functools.partial(self._finish, job))
+
+    def _finish(self, job: Job) -> None:
         with self.changed:
             while job not in self.waiting:
                 if job.ended:
@@ -188,7 +209,13 @@ class Background:
         """Wait for jobs that the thread or other callers run, unless the thread is held.
 
         The caller runs those that wait, beside the thread: one makes a text while LLVM compiles another.
+
+        Raises:
+            LaunchStopped: the time of the present call is over (`time_limit`).
         """
+        within_time_limit(functools.partial(self._wait_for, jobs))
+
+    def _wait_for(self, jobs: Sequence[Job]) -> None:
         while (job := self._taken_by_caller(jobs)) is not None:
             self._run_for_caller(job)
         with self.changed:
@@ -237,8 +264,8 @@ class Background:
 
     def work(self) -> None:
         """Run the thread: compile the jobs of the queue."""
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _ROUNDING_SECONDS)
+        self.switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(self.switch_interval, _SWITCH_SECONDS) + _ROUNDING_SECONDS)
         last_run = time.monotonic()
         while True:
             with self.changed:
@@ -247,10 +274,10 @@ class Background:
                 if self.has_processes or not library_pages.is_due():
                     self.wait_for_a_job()
                 if not self.waiting or not threading.main_thread().is_alive():
-                    self.thread = None
                     library_pages.release()
-                    sys.setswitchinterval(interval + _ROUNDING_SECONDS)
                     self.end_processes()
+                    self._restore_switch_interval()
+                    self.thread = None
                     self.changed.notify_all()
                     return
                 order = self._ordered()
@@ -284,6 +311,12 @@ class Background:
                 if job is None and self.waiting:
                     self.wait_for_an_answer()
 
+    def _restore_switch_interval(self) -> None:
+        """Let threads hold the GIL for as long as before the thread began, if it has begun."""
+        if self.switch_interval is not None:
+            sys.setswitchinterval(self.switch_interval + _ROUNDING_SECONDS)
+            self.switch_interval = None
+
     def _ordered(self) -> list[Job]:
         """The jobs that wait, in the order in which the thread runs them: last those of other processes."""
         return sorted(self.waiting, key=lambda one: (not one.has_priority, one.is_ahead, -one.benefit()))
@@ -311,8 +344,11 @@ class Background:
         """Wait for a short time for another job, for which processes can go on and LLVM's pages stay."""
         end = time.monotonic() + _IDLE_SECONDS
         self.is_idle = True
-        while not self.waiting and time.monotonic() < end and threading.main_thread().is_alive():
-            self.changed.wait(_MAIN_THREAD_CHECK_SECONDS)
+        while not self.waiting and threading.main_thread().is_alive():
+            left = end - time.monotonic()
+            if left <= 0.0:
+                break
+            self.changed.wait(min(left, _MAIN_THREAD_CHECK_SECONDS))
         self.is_idle = False
 
     def compile_ahead(self, jobs: Sequence[Job]) -> None:
@@ -398,6 +434,7 @@ class Background:
             del self.run_by_callers[job]
         self.waiting.extend(interrupted)
         self.running = self.thread = None
+        self._restore_switch_interval()
         self.holds = 0
         self.has_processes = self.is_idle = False
 

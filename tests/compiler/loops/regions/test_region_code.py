@@ -13,6 +13,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.compiler.plan.tiering.tiers import tierings
 from nimblehlo.program.ops.reduction.window_geometry import Window
 from tests.support.running import Array, run_every_way, same_bits
 
@@ -641,3 +642,19 @@ def test_expensive_operations_on_scalars_are_applied_to_whole_arrays() -> None:
     executable(*inputs)
     steps = [line for line in executable.explain().splitlines() if "  stablehlo.reduce_precision (" in line]
     assert len(steps) == 3 and all("[numpy" in line for line in steps)
+
+
+def test_steps_that_get_captured_values_are_steps_of_their_program() -> None:
+    """The program's profile knows them, so that their code is compiled with that of other steps."""
+    less = """
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %r = stablehlo.remainder %p, %outside : tensor<f32>
+      %s = stablehlo.remainder %q, %outside : tensor<f32>
+      %c = stablehlo.compare LT, %r, %s : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>"""
+    sort = f'"stablehlo.sort"(%x) ({{{less}\n}}) {{dimension = 0 : i64}}'
+    text = function({"x": "tensor<64xf32>", "outside": "tensor<f32>"}, sort, ["tensor<64xf32>"])
+    (program,) = nimblehlo.compile(text)._cached_programs()
+    (step,) = program.plan.steps
+    (tiering,) = tierings([step.implementation])
+    assert tiering.program is not None and step.implementation.is_settled == tiering.is_settled
