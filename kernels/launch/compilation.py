@@ -20,8 +20,11 @@ Keep signatures narrow: one-dimensional contiguous arrays and integers. `flat` m
 """
 
 import functools
+import os
+import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -108,6 +111,9 @@ def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:
 _compiled_tasks: list[Any] = []
 
 
+_kernels: weakref.WeakSet["Kernel"] = weakref.WeakSet()
+
+
 class Kernel:
     """A function that Numba compiles at its first call. The module's docstring says how to call it."""
 
@@ -117,6 +123,7 @@ class Kernel:
         self._parallel = parallel
         self._inline = inline
         self._lock = threading.RLock()
+        _kernels.add(self)
         self._body: Any = None
         self._entry: Any = None
         self.addresses: dict[Any, int] = {}
@@ -180,6 +187,45 @@ class Kernel:
             return (self._entry or self._entry_point())(*arguments)
         tasks, *others = arguments
         return native.run_kernel(self, tasks, others, threads)
+
+
+def _compiler_lock() -> Any:
+    """Numba's lock, which a thread holds while it compiles; None where Numba is not loaded."""
+    module = sys.modules.get("numba.core.compiler_lock")
+    return getattr(module, "global_compiler_lock", None)
+
+
+class _Fork:
+    """Lets a fork wait until no other thread compiles, so that a child can.
+
+    Attributes:
+        lock: Numba's, which the thread that forks holds meanwhile.
+    """
+
+    lock: Any = None
+
+    def before(self) -> None:
+        self.lock = _compiler_lock()
+        if self.lock is not None:
+            self.lock.acquire()
+
+    def after_in_parent(self) -> None:
+        if self.lock is not None:
+            self.lock.release()
+            self.lock = None
+
+    def after_in_child(self) -> None:
+        # Other threads may have waited for Numba's lock while they held that of a kernel.
+        for one in _kernels:
+            one._lock = threading.RLock()
+        self.after_in_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    _fork = _Fork()
+    os.register_at_fork(
+        before=_fork.before, after_in_parent=_fork.after_in_parent, after_in_child=_fork.after_in_child
+    )
 
 
 def _serial_entry(body: Any) -> Callable[..., Any]:

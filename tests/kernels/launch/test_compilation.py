@@ -4,11 +4,15 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from nimblehlo.kernels.launch import cache_files, compilation, threads
+from nimblehlo.kernels.launch.private_names import require_numba
+from tests.support.forks import holds_in_child, needs_fork
 from tests.support.interrupts import interrupt
 
 PRELUDE = """
@@ -128,6 +132,42 @@ FORK = """
 )
 def test_forked_children(kept, call):
     run(FORK.format(call=call), NIMBLEHLO_CACHE_DIR=str(kept), NUMBA_NUM_THREADS="2")
+
+
+@needs_fork
+def test_a_fork_waits_until_no_other_thread_compiles():
+    lock, has_lock = require_numba().core.compiler_lock.global_compiler_lock, threading.Event()
+
+    def compile():
+        with lock:
+            has_lock.set()
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=compile)
+    thread.start()
+    assert has_lock.wait(60)
+    assert holds_in_child(lambda: lock.__enter__() is None)
+    thread.join()
+
+
+@needs_fork
+def test_a_child_compiles_a_kernel_for_which_another_thread_waits(monkeypatch):
+    """That thread has the kernel's lock and waits for Numba's, which the thread that forks has."""
+    lock, has_begun = require_numba().core.compiler_lock.global_compiler_lock, threading.Event()
+
+    def compile_task(task, name):
+        has_begun.set()
+        with lock:
+            return 1
+
+    monkeypatch.setattr(compilation, "_compiled_task_address", compile_task)
+    kernel = compilation.kernel(parallel=True)(lambda task: None)
+    thread = threading.Thread(target=kernel.task_address, args=[()])
+    with lock:
+        thread.start()
+        assert has_begun.wait(60)
+        assert holds_in_child(lambda: kernel.task_address(()) == 1)
+    thread.join()
 
 
 @compilation.kernel
