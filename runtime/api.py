@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -208,7 +207,6 @@ class Executable(DirectCall):
         tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
         self._module = module
         self._entry = entry
-        self._lock = threading.Lock()
         self._out_of_bounds = scatter_granularity(module, options)
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
@@ -257,12 +255,9 @@ class Executable(DirectCall):
         if self._static_program is not None:
             return self._static_program
         key = self._types_of(arguments)
-        with self._lock:
-            program = self._programs.get(key)
-            if program is None:
-                program = self._specialize(key)
-                self._programs.put(key, program)
-            return program
+        return self._programs.get(key) or self._programs.computed(
+            key, functools.partial(self._specialize, key)
+        )
 
     def _types_of(self, arguments: tuple[Any, ...]) -> tuple[Type, ...]:
         """The types of the inputs with the sizes of these arguments."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from ..compiler.lru_cache import LRUCache
 from ..errors import ExecutionError, UnsupportedError, counted
 from ..program.frontend.torch.conversion import (
     ConvertedGraph,
@@ -28,8 +28,17 @@ Compile = Callable[[Module], Callable[..., Sequence[Any]]]
 """Makes the function of arrays that runs a module."""
 
 
+_Converted = tuple[ConvertedGraph, Callable[..., Sequence[Any]]]
+"""A graph for some sizes, and the function of arrays that runs it."""
+
+MAX_CONVERSIONS: Final = 64
+"""Maximum number of combinations of sizes for which a graph keeps its program."""
+
+
 class GraphExecutable:
     """A graph that is ready to run; one with symbolic sizes is converted for each combination of sizes.
+
+    The MAX_CONVERSIONS that were used last are kept.
 
     Args:
         graph_module: a graph of functional ATen operations.
@@ -39,8 +48,7 @@ class GraphExecutable:
     def __init__(self, graph_module: Any, compile: Compile) -> None:
         self._graph_module = graph_module
         self._compile = compile
-        self._lock = threading.Lock()
-        self._programs: dict[tuple[Any, ...], tuple[ConvertedGraph, Callable[..., Sequence[Any]]]] = {}
+        self._programs: LRUCache[tuple[Any, ...], _Converted] = LRUCache(MAX_CONVERSIONS)
         values = [node.meta.get("val") for node in graph_module.graph.find_nodes(op="placeholder")]
         self._symbols = [
             (position, dim, symbol)
@@ -63,14 +71,15 @@ class GraphExecutable:
             }
         )
 
-    def program(self, sizes: Sizes) -> tuple[ConvertedGraph, Callable[..., Sequence[Any]]]:
+    def program(self, sizes: Sizes) -> _Converted:
         """The converted graph for some sizes, and the function that runs it."""
         key = tuple(sizes.values.values())
-        with self._lock:
-            if key not in self._programs:
-                converted = GraphConversion(self._graph_module, sizes).convert()
-                self._programs[key] = converted, self._compile(converted.module)
-            return self._programs[key]
+
+        def convert() -> _Converted:
+            converted = GraphConversion(self._graph_module, sizes).convert()
+            return converted, self._compile(converted.module)
+
+        return self._programs.get(key) or self._programs.computed(key, convert)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Run the graph.

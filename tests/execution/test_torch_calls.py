@@ -176,3 +176,17 @@ def test_inputs_that_a_model_returns_are_results_of_its_module() -> None:
     assert nimblehlo.compile(exported)(x)[0] is x
     results = nimblehlo.execute(nimblehlo.load(exported), [x.numpy()])
     np.testing.assert_array_equal(results, [[0, 0], [1, 1]])
+
+
+def test_programs_of_the_sizes_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_calls, "MAX_CONVERSIONS", 2)
+
+    class Doubled(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x + x
+
+    sizes = {"x": {0: torch.export.Dim("n", min=2, max=99)}}
+    model = nimblehlo.compile(torch.export.export(Doubled(), (torch.ones(4),), dynamic_shapes=sizes))
+    for size in (3, 4, 5, 4):
+        assert model(torch.ones(size)).tolist() == [2.0] * size
+    assert list(model.graph._programs._values) == [(5,), (4,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -145,6 +146,31 @@ def test_each_size_is_specialized_once() -> None:
     for size in range(MAX_SPECIALIZATIONS + 10):
         executable(np.zeros(size, np.float32))
     assert executable.explain("plan").count("@main") == MAX_SPECIALIZATIONS
+
+
+def test_calls_wait_for_the_specialization_of_their_own_sizes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }"
+    executable = nimblehlo.compile(text)
+    has_begun, may_end, specialize = threading.Event(), threading.Event(), nimblehlo.Executable._specialize
+    specialized = list[int]()
+
+    def specialize_slowly(executable: nimblehlo.Executable, types: Any) -> Any:
+        specialized.append(types[0].shape[0])
+        if types[0].shape == (3,):
+            has_begun.set()
+            assert may_end.wait(60)
+        return specialize(executable, types)
+
+    monkeypatch.setattr(nimblehlo.Executable, "_specialize", specialize_slowly)
+    threads = [threading.Thread(target=executable, args=[np.zeros(3, np.float32)]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert has_begun.wait(60)
+    assert executable(np.zeros(5, np.float32))[0].shape == (5,)
+    may_end.set()
+    for thread in threads:
+        thread.join()
+    assert specialized == [3, 5]
 
 
 DATA_DEPENDENT = """
