@@ -80,6 +80,9 @@ PAUSE_CALLS = (20, 100, 500)
 """Calls before compiled code that was slower is tried again; after the last pause it is discarded."""
 MAX_COPIED_BYTES = 1 << 26
 """Bytes of operands that are copied to compile a kernel in the background; larger operands are zeros."""
+MAX_RESULT_BYTES = 1 << 28
+"""Bytes of operands up to which a kernel that is called to be compiled allocates results; it writes to its
+operands, which are zeros, where these are larger and that is possible."""
 LOOP_COMPILE_SECONDS, LOOP_COMPILE_SECONDS_PER_ARRAY = 0.02, 0.003
 """Seconds to compile a loop, and to add for each array that an iteration computes."""
 LOOP_COMPILE_SECONDS_PER_LAUNCH = 0.025

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import mmap
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -25,6 +26,7 @@ from ...cost_model import (
     CACHE_LOAD_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
+    MAX_RESULT_BYTES,
     MIN_NUMBA_BASELINE_SECONDS,
     MIN_SHARED_SECONDS,
     PAUSE_CALLS,
@@ -385,8 +387,17 @@ class Tiering(Replaceable):
             function = self.code.prepare_soon() if self.is_quick_at_first else self.code.prepare()
             self.profile.optimize()
             if self.code.compiles_when_called:
-                function(*operands)
+                self.call_once(function, operands)
             self.candidate = function
+
+    def call_once(self, function: Runnable, operands: tuple[Any, ...]) -> None:
+        """Call a kernel to have it compiled; for large operands on zeros, which take no memory, in place."""
+        if not self.may_overwrite or _bytes(operands) <= MAX_RESULT_BYTES:
+            function(*operands)
+            return
+        zeros = _zeros(operands)
+        overwritten = {result: zeros[operand] for operand, result in self.may_overwrite}
+        function(*zeros, out=tuple([overwritten[result] for result in sorted(overwritten)]))
 
 
 def _is_worth_numba() -> bool:
@@ -399,13 +410,27 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Their memory does not count against the limits of a run.
     """
-    copies = [
-        np.ndarray(operand.shape, operand.dtype, bytearray(max(operand.nbytes, 1))) for operand in operands
-    ]
-    if sum([copy.nbytes for copy in copies]) <= MAX_COPIED_BYTES:
+    copies = _zeros(operands)
+    if _bytes(operands) <= MAX_COPIED_BYTES:
         for copy, operand in zip(copies, operands, strict=True):
             copy[...] = operand
-    return tuple(copies)
+    return copies
+
+
+def _zeros(operands: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Zeros in the place of operands. The system maps their pages once something writes to them."""
+    # Python maps shared memory by default, which is in the memory of all pages that are read.
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+    return tuple(
+        [
+            np.ndarray(operand.shape, operand.dtype, mmap.mmap(-1, max(operand.nbytes, 1), **private))
+            for operand in operands
+        ]
+    )
+
+
+def _bytes(operands: tuple[Any, ...]) -> int:
+    return sum([operand.nbytes for operand in operands])
 
 
 def _has_compiled_code() -> bool:

@@ -218,6 +218,31 @@ def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.
     assert zeros.shape == operands.shape and not zeros.any()
 
 
+@pytest.mark.parametrize("pairs", [((1, 0),), ()])
+def test_kernels_of_large_operands_are_compiled_in_place(pairs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On zeros, of which the system maps no pages; without pairs, on the operands of the call."""
+    calls: list[Any] = []
+
+    def function(*operands: Any, **out: Any) -> None:
+        calls.append((operands, out))
+
+    code = kernel.KernelImplementation(lambda: function, "a kernel", may_overwrite=pairs)
+    step, operands = tiers.Tiering(Prepared(lambda *_: None), code), (np.ones(3), np.ones((2, 2), np.int8))
+    step.compile(operands)
+    monkeypatch.setattr(tiers, "MAX_RESULT_BYTES", 27)
+    step.compile(operands)
+    monkeypatch.setattr(tiers, "MAX_RESULT_BYTES", 28)
+    step.compile(operands)
+    large = calls.pop(1)
+    assert all(not out and used[0] is operands[0] and used[1] is operands[1] for used, out in calls)
+    if not pairs:
+        assert large[0][0] is operands[0] and not large[1]
+        return
+    (first, second), out = large
+    assert (first.shape, second.dtype) == ((3,), np.int8) and not first.any() and not second.any()
+    assert len(out["out"]) == 1 and out["out"][0] is second
+
+
 def test_a_cold_step_is_not_compiled() -> None:
     def prepare() -> Any:
         raise AssertionError("compiled")
