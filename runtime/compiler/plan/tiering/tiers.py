@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import mmap
+import os
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -420,7 +421,7 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 def _zeros(operands: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
     """Zeros in the place of operands. The system maps their pages once something writes to them."""
     # Python maps shared memory by default, which is in the memory of all pages that are read.
-    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
     return tuple(
         [
             np.ndarray(operand.shape, operand.dtype, mmap.mmap(-1, max(operand.nbytes, 1), **private))
