@@ -812,6 +812,27 @@ def test_views_take_no_memory() -> None:
     assert figures(text).temporaries <= 40_000 + 2 * 200
 
 
+@pytest.mark.parametrize(("mode", "kept"), [("never", 800_000), ("eager", 400_000)])
+def test_a_real_part_that_native_code_computes_keeps_no_complex_array(mode: str, kept: int) -> None:
+    """NumPy's is a view, which keeps all of the array."""
+    text = """
+    func.func @main(%a: tensor<100000xcomplex<f32>>) -> (tensor<400000xf32>, tensor<100000xf32>) {
+      %0 = stablehlo.fft %a, type = FFT, length = [100000]
+        : (tensor<100000xcomplex<f32>>) -> tensor<100000xcomplex<f32>>
+      %1 = stablehlo.real %0 : (tensor<100000xcomplex<f32>>) -> tensor<100000xf32>
+      %2 = "stablehlo.sort"(%1) ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %c = stablehlo.compare LT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }) : (tensor<100000xf32>) -> tensor<100000xf32>
+      %3 = stablehlo.concatenate %2, %2, %2, %2, dim = 0 : (tensor<100000xf32>, tensor<100000xf32>,
+        tensor<100000xf32>, tensor<100000xf32>) -> tensor<400000xf32>
+      return %3, %1 : tensor<400000xf32>, tensor<100000xf32>
+    }
+    """
+    assert figures(text, compile=mode).temporaries == kept
+
+
 def test_a_result_takes_the_memory_of_values_that_are_gone() -> None:
     """The squares are gone before the result is made, so that a call never holds more than the result."""
     text = """

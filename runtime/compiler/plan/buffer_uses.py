@@ -9,7 +9,6 @@ the same facts what the executor does.
 from __future__ import annotations
 
 from ...program.ir.record import Record
-from ...program.ops.framework.declaration import Op, lookup
 from ...program.ops.framework.traits import Memory
 from .plan import Step
 
@@ -34,7 +33,7 @@ class BufferUses(Record):
 
 def buffer_uses(step: Step) -> BufferUses:
     reads = (*step.operands, *step.captures)
-    memory = (lookup(step.operation) or Op).memory if step.implementation.may_alias else Memory.COPY
+    memory = step.memory
     if memory.keeps_order or memory is Memory.MAY_FORWARD:
         may_alias = frozenset(reads)
     else:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from ...program.ir.record import IdentityRecord, Record
-from ...program.ops.framework.declaration import Op, lookup
 from ...program.ops.framework.traits import Memory
 from ...types import Array
 from .plan import Plan, Step, all_steps
@@ -346,7 +345,7 @@ class _LivenessSimulation:
     def _source(self, step: Step, index: int) -> int | None:
         """The operand whose memory a result shares; None if the result has its own."""
         result = step.results[index]
-        memory = (lookup(step.operation) or Op).memory
+        memory = step.memory
         if memory.keeps_order and index < len(step.operands):
             operand = step.operands[index]
             is_copied = memory is Memory.FLAT_VIEW and operand in self.strided

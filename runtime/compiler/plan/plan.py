@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ...program.ir import Attribute, Operation
+from ...program.ops.framework.declaration import Op, lookup
+from ...program.ops.framework.traits import Memory
 from ...types import Type
 from ..implementation import Implementation, OverwritePairs, Runnable
 
@@ -80,6 +82,11 @@ class Step:
     def function(self) -> Runnable:
         """The function that the executor calls; see `Implementation.function`."""
         return self.implementation.function
+
+    @property
+    def memory(self) -> Memory:
+        """Where the results may be: what the operation declares, unless its code never returns views."""
+        return (lookup(self.operation) or Op).memory if self.implementation.may_alias else Memory.COPY
 
     def remapped(self, slot_map: Mapping[int, int]) -> Step:
         """The step on the slots to which `slot_map` maps its own, without releases."""
