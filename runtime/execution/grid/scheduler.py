@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import ExecutionError, NimbleError
+from ...errors import ExecutionError, NimbleError, failure_reason
 from ...kernels.launch.free_memory import shortage_of
 from ...program.ir import Operation
 from ...program.ops.collectives.process_grid import Grid, ProcessId
@@ -152,22 +152,23 @@ class Scheduler:
             ExecutionError: there are too many processes for the memory that is left, a process failed, or no
                 process can go on; names each with its operation.
         """
-        shortage = shortage_of(self.grid.size * PROCESS_BYTES)
-        if shortage:
-            raise ExecutionError(f"{self.grid.size} processes take {shortage}")
         processes = []
-        for id, program, arguments in programs:
-            if self.limits is not None:
-                self.limits.check_time()
-            process = ScheduledProcess(id, self)
-            process.start(program, arguments)
-            processes.append(process)
-        self.ready.extend(processes)
         try:
+            shortage = shortage_of(self.grid.size * PROCESS_BYTES)
+            if shortage:
+                raise ExecutionError(f"{self.grid.size} processes take {shortage}")
+            for id, program, arguments in programs:
+                if self.limits is not None:
+                    self.limits.check_time()
+                process = ScheduledProcess(id, self)
+                process.start(program, arguments)
+                processes.append(process)
+            self.ready.extend(processes)
             self._run(processes)
             self.transport.close()
-        except NimbleError as error:
-            self.transport.fail(error)
+        except BaseException as error:
+            # Others would wait for ever after an interrupt, too.
+            self.transport.fail(_as_failure(error))
             raise
         return [process.results or [] for process in processes]
 
@@ -233,6 +234,15 @@ def waits_text(processes: Sequence[ScheduledProcess]) -> list[str]:
             where = f"{pending.operation.name} at {pending.operation.location}"
             texts.append(f"process {process.id} waits in {where} for {pending.missing()}")
     return texts
+
+
+def _as_failure(error: BaseException) -> NimbleError:
+    """What the other processes raise for an error or an interrupt of a run."""
+    if isinstance(error, NimbleError):
+        return error
+    if isinstance(error, Exception):
+        return ExecutionError(failure_reason(error))
+    return ExecutionError(f"the run was stopped by {type(error).__name__}")
 
 
 def _deadlock(processes: Sequence[ScheduledProcess]) -> ExecutionError:

@@ -109,6 +109,31 @@ def _fail(name: str) -> None:
     mpi.execute(text, inputs, host=HostQueues(outfeed=_FullDisk()))
 
 
+def interrupted() -> Any:
+    """Interrupts one rank while the other waits for it: what each raises, and what they compute then."""
+    from tests.execution.mpi.programs import FAILING
+
+    text, inputs = FAILING["full disk"], [[np.ones(5, np.float32)]]
+    told: list[Any] = []
+    for queues in (HostQueues(outfeed=_Interrupt()), HostQueues(outfeed=queue.Queue())):
+        try:
+            told.append(mpi.execute(text, inputs, host=queues)[0][0].tolist())
+        except (KeyboardInterrupt, NimbleError) as error:
+            told.append(f"{type(error).__name__}: {error}")
+    return told
+
+
+class _Interrupt:
+    """An outfeed during which a user interrupts one rank."""
+
+    def put(self, item: Any, /) -> None:
+        if rank() == 1:
+            raise KeyboardInterrupt
+
+    def get_nowait(self) -> Any:
+        raise queue.Empty
+
+
 class _FullDisk:
     """An outfeed that writes to a disk without space; one rank's is enough."""
 
@@ -182,7 +207,8 @@ def speed() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
-    case.__name__: case for case in (every_program, models, halving, failures, killed, left_alone, speed)
+    case.__name__: case
+    for case in (every_program, models, halving, failures, interrupted, killed, left_alone, speed)
 }
 
 if __name__ == "__main__":

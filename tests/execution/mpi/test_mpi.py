@@ -120,6 +120,12 @@ def test_an_error_ends_the_run_on_every_rank(tmp_path: Path, on_one_rank: Mappin
         assert told["afterwards"][0] == on_one_rank["all_reduce"][4 * rank][0][1]
 
 
+def test_an_interrupt_of_one_rank_ends_the_run_on_every_rank(tmp_path: Path) -> None:
+    other, interrupted = run_case(2, "interrupted", tmp_path)
+    assert other == ["ExecutionError: the run was stopped by KeyboardInterrupt", [2.0] * 5]
+    assert interrupted == ["KeyboardInterrupt: ", [2.0] * 5]
+
+
 def test_a_rank_that_is_killed_ends_the_run(tmp_path: Path) -> None:
     done = launch(2, "-m", "tests.execution.mpi.on_ranks", "killed", str(tmp_path / "told"))
     assert done.returncode != 0
