@@ -10,9 +10,10 @@ import numpy as np
 
 from ....kernels.launch import ufunc_loops, ufunc_program
 from ....kernels.named_tuples import NamedTuple
-from ....program.ir import Block, Operation, Value, tensor_type
+from ....program.ir import Block, Operation, Value, plain_element_type, tensor_type
 from ....program.ops.framework.declaration import Op, declaration_of
-from ....types import DType
+from ....program.ops.reduction.bodies import identity
+from ....types import DType, ElementType
 from ...implementation import OverwritePairs
 from ...loops.reductions.row_tiling import RowTilePlan
 from .block_baseline import EXACT_UFUNCS
@@ -25,8 +26,8 @@ MAX_OPERANDS = 3
 """Maximum operands of an instruction."""
 
 _EXTREMES = {
-    "maximum": (ufunc_program.MAXIMUM, np.maximum, -np.inf),
-    "minimum": (ufunc_program.MINIMUM, np.minimum, np.inf),
+    "maximum": (ufunc_program.MAXIMUM, np.maximum),
+    "minimum": (ufunc_program.MINIMUM, np.minimum),
 }
 
 
@@ -192,7 +193,8 @@ class UfuncProgramRecorder:
         ):
             raise Untraceable("reduces elements that are equal in all columns, or to another type")
         if analysis.is_float_minmax:
-            return self._extreme(str(analysis.monoid), operand, init_value)
+            element_type = plain_element_type(view.operation.result)
+            return self._extreme(str(analysis.monoid), element_type, operand, init_value)
         if reducer is None or reducer.ufunc is None or reducer.dtypes[0] != dtype:
             raise Untraceable("reduces by a function that is not a NumPy ufunc")
         scratch = self._add(UfuncValue(ufunc_program.SCRATCH, dtype.itemsize, True))
@@ -200,11 +202,11 @@ class UfuncProgramRecorder:
         reduced = self._emit_reduction(kind, reducer.ufunc, operand, scratch)
         return trace(reducer.ufunc, (init_value, reduced))
 
-    def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
+    def _extreme(self, name: str, element_type: ElementType, operand: Traced, init_value: Traced) -> Traced:
         """The maximum or minimum float of each row, where the init value is the identity."""
-        kind, function, identity = _EXTREMES[name]
+        kind, function = _EXTREMES[name]
         initial = self.values[init_value.number]
-        identity_bits = _bits(operand.dtype.type(identity))
+        identity_bits = _bits(operand.dtype.type(identity(name, element_type)))
         if initial.source != ufunc_program.CONSTANT or initial.offset_or_bits != identity_bits:
             raise Untraceable("starts a maximum or minimum with a value other than its identity")
         return self._emit_reduction(kind, function, operand, operand.number)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Final
 
 from ....program.ir import Operation, Value, plain_element_type, tensor_type
-from ....program.ops.reduction.bodies import monoid
+from ....program.ops.reduction.bodies import monoid, neutral
 from ....program.ops.reduction.reduce import Reduce
-from ....types import BOOLEAN, FLOAT, INTEGER, SIGNED, storage_range
+from ....types import BOOLEAN, FLOAT, INTEGER
 from ..framework.rewriter import Rewriter, has_static_unquantized_types, is_splat_of, splat
 from .reshaping import broadcast, reshaped
-
-_NEUTRAL: Final = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
-_NEUTRAL_OF_FLOATS: Final = {"add": -0.0, "multiply": 1.0, "minimum": math.inf, "maximum": -math.inf}
 
 
 def reduce_over_unit_dimensions(operation: Operation, rewriter: Rewriter) -> tuple[Value] | None:
@@ -52,19 +47,9 @@ def reduce_of_empty(operation: Operation, rewriter: Rewriter) -> Sequence[Value]
 
 
 def _is_neutral(initial: Value, name: str) -> bool:
-    """Whether an initial value changes nothing under a monoid."""
-    if tensor_type(initial).category == FLOAT:
-        return is_splat_of(initial, _NEUTRAL_OF_FLOATS[name])
-    start = splat(initial)
-    return start is not None and int(start) == _neutral(name, initial)
-
-
-def _neutral(name: str, value: Value) -> int:
-    """The integer or boolean that changes nothing under a monoid."""
-    element_type = plain_element_type(value)
-    low, high = (0, 1) if element_type.category == BOOLEAN else storage_range(element_type)
-    if name == "and":
-        return -1 if element_type.category == SIGNED else high
-    if element_type.category == BOOLEAN and name in ("add", "multiply"):
-        return 0 if name == "add" else 1
-    return {"minimum": high, "maximum": low}.get(name, _NEUTRAL.get(name, 0))
+    """Whether an initial value changes no bit under a monoid."""
+    element, start = neutral(name, plain_element_type(initial)), splat(initial)
+    if element is None or start is None:
+        return False
+    is_float = tensor_type(initial).category == FLOAT
+    return is_splat_of(initial, float(element)) if is_float else int(start) == int(element)

@@ -105,7 +105,7 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
     emit = Emit(integers="add", integer_types=BOOLEAN | INTEGER, floats="add", complex_numbers="add_complex")
     interval = "add"
     float_identity = -0.0
-    any_order_on = INTEGER
+    any_order_on = BOOLEAN | INTEGER
 
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
@@ -299,7 +299,7 @@ class Multiply(
     )
     interval = "multiply"
     float_identity = 1.0
-    any_order_on = INTEGER
+    any_order_on = BOOLEAN | INTEGER
 
 
 class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):

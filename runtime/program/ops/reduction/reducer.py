@@ -13,7 +13,7 @@ import numpy as np
 from ....types import COMPLEX, FLOAT, Array, DType, ElementType, TensorType
 from ...ir import Region as IrRegion
 from ..framework import rules
-from ..framework.declaration import Evaluate
+from ..framework.declaration import Evaluate, Op, lookup
 from ..numerics.broadcast_shapes import broadcast_shape
 from ..numerics.element_types import FLOAT64, carrier, rounding
 from ..numerics.quantization import conversion
@@ -104,9 +104,10 @@ class Body:
         element_type = self.element_types[0]
         if self.monoid is None or not isinstance(element_type, ElementType):
             return None
-        is_exact = element_type.category not in (FLOAT, COMPLEX)
-        if not is_exact and self.monoid in ("minimum", "maximum"):
+        if element_type.category in (FLOAT, COMPLEX) and self.monoid in ("minimum", "maximum"):
             return None
+        declaration = lookup(f"stablehlo.{self.monoid}") or Op
+        is_exact = bool(declaration.any_order_on & element_type.category)
         dtypes = (accumulator(element_type, self.monoid, accumulate),)
         if element_type.category == COMPLEX and self.monoid == "multiply":
             return Reducer(lambda left, right: (_complex_product(left[0], right[0]),), dtypes)

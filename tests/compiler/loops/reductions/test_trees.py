@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nimblehlo
-from nimblehlo import Options
+from nimblehlo import Options, load
+from nimblehlo.compiler.loops.reductions.iteration_space import is_order_independent
+from nimblehlo.program.ops.reduction.bodies import MONOIDS
+from nimblehlo.program.ops.reduction.reducer import Body
 from nimblehlo.types import element_type_of
-from tests.support.running import assert_same_bits
+from tests.support.running import assert_same_bits, run_every_way
 
 WIDE = {"bfloat16": np.float32, "float16": np.float32}
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-45)
@@ -261,3 +264,49 @@ def test_accumulators_of_each_option(element, accumulate, tree):
             for mode in ("eager", "never")
         ]  # fmt: skip
         assert_same_bits(*results)
+
+
+@pytest.mark.parametrize(
+    ("name", "type"),
+    [
+        (name, type)
+        for name in MONOIDS
+        for type in ("i1", "i8", "ui32", "f16", "f32", "complex<f64>")
+        if type[0] in "iu" or name not in ("and", "or", "xor")
+    ],
+)
+def test_loops_and_references_know_the_same_orders(name, type):
+    """Whether every order gives the same bits, as reducers of arrays and as generated loops ask."""
+    scalar = f"tensor<{type}>"
+    text = f"""
+    func.func @main(%a: tensor<9x{type}>, %z: {scalar}) -> {scalar} {{
+      %r = stablehlo.reduce(%a init: %z) applies stablehlo.{name} across dimensions = [0]
+        : (tensor<9x{type}>, {scalar}) -> {scalar}
+      return %r : {scalar}
+    }}
+    """
+    (reduce, _) = load(text).functions["main"].body.block.operations
+    (body,) = reduce.regions
+    is_float_sum = name in ("add", "multiply") and type[0] in "fc"
+    is_complex_extreme = name in ("minimum", "maximum") and type[0] == "c"
+    expected = not (is_float_sum or is_complex_extreme)
+    assert Body(body).is_exact == is_order_independent(body.block) == expected
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+@pytest.mark.parametrize("dimension", [0, 1])
+def test_sums_and_products_of_booleans(name, dimension):
+    shape = (300, 70)
+    result = f"tensor<{shape[1 - dimension]}xi1>"
+    text = f"""
+    func.func @main(%a: tensor<300x70xi1>, %z: tensor<i1>) -> {result} {{
+      %r = stablehlo.reduce(%a init: %z) applies stablehlo.{name} across dimensions = [{dimension}]
+        : (tensor<300x70xi1>, tensor<i1>) -> {result}
+      return %r : {result}
+    }}
+    """
+    array = np.random.default_rng(0).random(shape) < (0.01 if name == "add" else 0.99)
+    start = np.bool_(name == "multiply")
+    (found,) = run_every_way(text, array, start)
+    expected = array.any(dimension) if name == "add" else array.all(dimension)
+    assert (found == expected).all() and len(set(expected)) == 2
