@@ -135,6 +135,11 @@ class Implementation:
         """Whether `function` will not be replaced by other code."""
         return True
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether native code runs in the place of what ran at first."""
+        return False
+
     def is_compiled(self, quickly: bool = False) -> bool:
         """Whether `prepare` does not compile, or with `quickly` whether `prepare_soon` does not."""
         return True
@@ -236,6 +241,10 @@ class Replaceable(Implementation):
 
     @property
     def is_settled(self) -> bool:
+        return self.native is not None
+
+    @property
+    def is_replaced(self) -> bool:
         return self.native is not None
 
     def on_native_code(self, callback: Callable[[Runnable], None]) -> None:

@@ -177,7 +177,10 @@ cdef class Timeline(Limits):
         interval = &self.intervals[self.recorded]
         interval.step = <PyObject *>step
         interval.index = index
-        interval.is_native = step.native is not None
+        interval.is_native = step.native is not None or (
+            # Its own function calls the native code of a loop.
+            step.kind == CALL_WITH_REGIONS and step.plan_step.implementation.is_replaced
+        )
         interval.start = self.open_steps[self.depth].start
         interval.ticks = now - interval.start
         interval.nested = self.open_steps[self.depth].nested

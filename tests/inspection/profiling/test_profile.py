@@ -14,6 +14,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.compiler.plan import all_steps
+from nimblehlo.compiler.plan.implementations.native_loops import NativeLoop
 from nimblehlo.inspection.profiling import work
 from nimblehlo.inspection.profiling.chrome_trace import Interval, events
 from nimblehlo.kernels.launch.spans import Span, observed, span
@@ -69,6 +70,35 @@ def test_steps_and_their_nesting() -> None:
     assert figures["0"].seconds == pytest.approx(nested)
     assert sum(profile.call_seconds) >= nested
     assert profile.outside_steps == pytest.approx(profile.seconds - nested)
+
+
+@pytest.mark.parametrize(("mode", "native_calls"), [("auto", 3), ("eager", 0)])
+def test_native_loops_that_have_replaced_plans_count_as_native(
+    mode: Any, native_calls: int, unverified: None
+) -> None:
+    text = """
+    func.func @main(%n: tensor<i32>) -> tensor<i32> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %r = stablehlo.while(%i = %zero) : tensor<i32>
+      cond {
+        %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      } do {
+        %j = stablehlo.add %i, %one : tensor<i32>
+        stablehlo.return %j : tensor<i32>
+      }
+      return %r : tensor<i32>
+    }"""
+    executable = nimblehlo.compile(text, options=Options(compile=mode))
+    ((program,), inputs) = executable._cached_programs(), [np.int32(5)]
+    (loop,) = [step.implementation for step in program.plan.steps if step.operation == "stablehlo.while"]
+    assert isinstance(loop, NativeLoop)
+    executable(*inputs)
+    assert executable.profile(inputs).steps[0].native_calls == 0
+    loop.native = loop.prepare()
+    (figures,) = executable.profile(inputs, calls=3).steps
+    assert (figures.calls, figures.native_calls) == (3, native_calls)
 
 
 def test_times_are_those_of_the_clock(unverified: None) -> None:

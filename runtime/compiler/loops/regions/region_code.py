@@ -258,6 +258,10 @@ class _WithCaptures(Implementation):
     def is_settled(self) -> bool:
         return self.implementation.is_settled
 
+    @property
+    def is_replaced(self) -> bool:
+        return self.implementation.is_replaced
+
     def set_enclosing(self, enclosing: Implementation) -> None:
         self.implementation.set_enclosing(enclosing)
 

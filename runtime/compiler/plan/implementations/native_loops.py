@@ -343,6 +343,10 @@ class NativeLoop(ProfiledLoop):
             self.blocking_wait *= cost_model.INNER_LOOP_WAIT_FACTOR
             self.background_start = self.blocking_wait / 2
 
+    @property
+    def is_replaced(self) -> bool:
+        return self.native is not None and not self.is_native_at_once
+
     def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> Any:
         if self.native is not None:
             return self._run_native(self.native, operands, body, out)
