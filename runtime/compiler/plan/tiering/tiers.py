@@ -421,7 +421,9 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 def _zeros(operands: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
     """Zeros in the place of operands. The system maps their pages once something writes to them."""
     # Python maps shared memory by default, which is in the memory of all pages that are read.
-    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+    private: dict[str, Any] = {}
+    if os.name == "posix":
+        private["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return tuple(
         [
             np.ndarray(operand.shape, operand.dtype, mmap.mmap(-1, max(operand.nbytes, 1), **private))
