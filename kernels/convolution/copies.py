@@ -23,10 +23,6 @@ _STEP_FMAS = 4
 """The same for windows in longer rows with steps; 1 without steps."""
 _SEGMENT_FMAS = 20
 """Those that take as long as finding a contiguous run of a window that is read where it is."""
-_MIN_WINDOWS_OF_GROUPS = 4
-"""Minimum number of windows for which copies of arrays whose groups are not contiguous pay: each element of
-the copies is read for as many windows. On one thread of a Sapphire Rapids 9 windows take 0.1 to 0.3 of the
-time of packed windows, 25 and 49 windows 0.06 to 0.2."""
 _MIN_COPIED_FEATURES = 16
 """Minimum number of input features for which windows are read in a copy of lhs, instead of being packed from
 lhs itself. On one thread of a Sapphire Rapids 3x3 windows of 64 to 512 features take 0.6 to 0.9 of the time,
@@ -64,7 +60,9 @@ def prefers_contiguous_groups(problem: Problem) -> bool:
     """Whether copies whose groups are contiguous pay: vectors then run along groups.
 
     The gradient of the weight of a depthwise convolution has batch groups with one result feature each. A
-    single result feature of a group leaves other loops one multiply-add for each element that they pack.
+    single result feature of a group leaves other loops one multiply-add for each element that they pack. On
+    one thread of a Sapphire Rapids 1 and 9 windows take 0.1 to 0.3 of the time of these, 25 and 49 windows
+    0.06 to 0.2.
     """
     numbers, groups = problem.numbers, problem.groups[1]
     last = len(numbers.lhs) - 1
@@ -73,7 +71,7 @@ def prefers_contiguous_groups(problem: Problem) -> bool:
     if numbers.lhs[0] == numbers.rhs[-1] == numbers.result[-1] == last:
         return False
     lanes = tasks.tile_shape(problem.dtype.name, tasks.best_level())[0]
-    return 2 * groups >= lanes and prod(axis.windows for axis in problem.axes) >= _MIN_WINDOWS_OF_GROUPS
+    return 2 * groups >= lanes
 
 
 def copies_lhs(problem: Problem) -> bool:

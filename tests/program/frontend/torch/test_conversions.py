@@ -106,6 +106,33 @@ def test_a_weight_has_the_same_gradient_as_a_product_and_as_a_convolution(
     assert (results[0] != results[3]).any(), "the orders of the additions differ"
 
 
+@pytest.mark.parametrize(
+    ("limit", "values", "channels", "groups", "kernel"),
+    [("MIN_DEPTHWISE_GROUPS", (9, 10), 9, 9, (3, 2)), ("POINTWISE_OUTPUTS", (9, 8), 19, 1, (1, 1))],
+)
+def test_a_weight_has_the_same_gradient_on_both_sides_of_a_limit(
+    limit: str,
+    values: tuple[int, int],
+    channels: int,
+    groups: int,
+    kernel: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A depthwise convolution, and one whose windows are elements."""
+    strides, outputs, size = ([4, 2], 17, (1, 2)) if groups == 1 else ([1, 1], 9, (2, 2))
+    x, cotangent = RANDOM.normal(size=(3, channels, 4, 3)), RANDOM.normal(size=(3, outputs, *size))
+    template = np.zeros((outputs, channels // groups, *kernel))
+    settings = [strides, [0, 0], [1, 1], False, [0, 0], groups, [True, True, True]]
+    arguments = [cotangent, x, template, [outputs], *settings]
+    results = []
+    for value in values:
+        monkeypatch.setattr(convolutions, limit, value)
+        templates = [x, template, np.zeros(outputs)]
+        results.append(converted("aten.convolution_backward.default", arguments, templates)[1])
+    np.testing.assert_allclose(*results, rtol=1e-12, atol=1e-12)
+    assert (results[0] != results[1]).any(), "the orders of the additions differ"
+
+
 @pytest.mark.parametrize(("stride", "padding", "dilation", "groups"), SETTINGS)
 def test_a_transposed_convolution_is_the_adjoint(
     stride: int, padding: int, dilation: int, groups: int
