@@ -25,13 +25,12 @@ cdef class LoopCall:
     functions of Python's with them.
 
     Args:
-        implementation: has the function, `function`, to be asked for at each call where it is not native.
-        function: what it is now.
+        function: takes arrays, and returns one or a tuple.
         positions: for each argument of the function the number of the operand.
         operands, results: shape and element type of each.
     """
 
-    cdef object implementation
+    cdef object function
     cdef NativeFunction native
     cdef tuple positions
     cdef list operand_types, result_types
@@ -41,8 +40,8 @@ cdef class LoopCall:
     cdef Py_ssize_t *scratch_offsets
     cdef LaunchFields *fields
 
-    def __cinit__(self, implementation, function, positions, operands, results):
-        self.implementation = implementation
+    def __cinit__(self, function, positions, operands, results):
+        self.function = function
         self.native = function if type(function) is NativeFunction else None
         self.positions = tuple(positions)
         self.operand_types = [(tuple(shape), np.dtype(dtype)) for shape, dtype in operands]
@@ -123,7 +122,7 @@ cdef class LoopCall:
         if self.native is not None:
             self.native(*arguments, out=targets)
             return 0
-        values = self.implementation.function(*arguments)
+        values = self.function(*arguments)
         if self.results == 1 and not isinstance(values, tuple):
             values = (values,)
         for target, value in zip(targets, values, strict=True):

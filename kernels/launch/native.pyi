@@ -36,7 +36,6 @@ class BlockEpilogue:
 class LoopCall:
     def __init__(
         self,
-        implementation: Any,
         function: Callable[..., Any],
         positions: Iterable[int],
         operands: Iterable[tuple[Iterable[int], Any]],

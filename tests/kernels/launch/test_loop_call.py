@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def test_scratch_memory_is_on_the_stack_if_it_is_small(scratch_bytes: int) -> No
     )
     pair = ((2,), np.int64)
     # The function's second argument is the loop's first operand.
-    call = LoopCall(SimpleNamespace(function=function), function, (1, 0), [pair, pair], [pair])
+    call = LoopCall(function, (1, 0), [pair, pair], [pair])
     assert call.is_native == (scratch_bytes < 65_536 and POISON == "0")
     result, operands = np.zeros(2, np.int64), [np.array([1, 2]), np.array([10, 30])]
     for _ in range(3):
@@ -83,7 +82,7 @@ def test_recorded_launches_of_loops_have_scratch_memory_too() -> None:
     number = ((1,), np.int64)
     launch = Launch(address, 1, ((0, 0), (1, 0), (2, 0)), (0,), 1e-4, task)
     function = NativeFunction([8], [number], [launch], scratch=[number])
-    call = LoopCall(SimpleNamespace(function=function), function, (0,), [number], [number])
+    call = LoopCall(function, (0,), [number], [number])
     launches: list[Any] = []
     result = np.zeros(1, np.int64)
     record_launches(launches)
@@ -96,11 +95,10 @@ def test_recorded_launches_of_loops_have_scratch_memory_too() -> None:
 
 def test_functions_of_python_are_called_with_arrays() -> None:
     number = ((1,), np.int64)
-    implementation = SimpleNamespace(function=lambda a, b: 10 * a - b)
-    call = LoopCall(implementation, implementation.function, (0, 1), [number, number], [number])
+    call = LoopCall(lambda a, b: 10 * a - b, (0, 1), [number, number], [number])
     result = np.zeros(1, np.int64)
     assert not call.is_native and solve(call, [np.array([7]), np.array([1])], [result]) == 0
     assert result.tolist() == [69]
-    implementation.function = lambda a: a
+    call = LoopCall(lambda a: a, (0, 1), [number, number], [number])
     with pytest.raises(TypeError):
         solve(call, [np.array([7]), np.array([1])], [result])

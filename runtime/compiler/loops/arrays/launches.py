@@ -226,7 +226,7 @@ def launch_symbols(
             positions = [launched.regions[0].block.arguments.index(value) for value in operation.operands]
             is_quick = quickly and implementation.has_quick_code
             function = implementation.prepare_soon() if is_quick else implementation.function
-            prepared = LoopCall(implementation, function, positions, *types)
+            prepared = LoopCall(function, positions, *types)
             # Another thread may have prepared the same call meanwhile.
             call = _calls.setdefault(symbol, prepared)
         symbols[symbol], symbols[solve] = id(call), call.solver

@@ -18,6 +18,7 @@ from nimblehlo.compiler.implementation import NoCode
 from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.plan.implementations import native_loops
+from nimblehlo.compiler.plan.implementations.kernel import KernelImplementation
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.kernels.launch.native import record_launches
@@ -314,3 +315,41 @@ def test_launches_within_loops_are_recorded() -> None:
     finally:
         record_launches(None)
     assert len(launches) >= 20 * count and np.array_equal(result, expected)
+
+
+def test_a_kernel_is_prepared_once_for_all_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, prepare = list[str](), KernelImplementation.prepare
+
+    def counted_prepare(kernel: KernelImplementation) -> Any:
+        prepared.append(kernel.reason)
+        return prepare(kernel)
+
+    monkeypatch.setattr(KernelImplementation, "prepare", counted_prepare)
+    text = """
+    func.func @main(%a: tensor<20011xi32>, %n: tensor<i32>) -> tensor<20011xi32> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %flip = stablehlo.constant dense<-1> : tensor<20011xi32>
+      %r:2 = stablehlo.while(%i = %zero, %v = %a) : tensor<i32>, tensor<20011xi32>
+      cond {
+        %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      } do {
+        %m = stablehlo.xor %v, %flip : tensor<20011xi32>
+        %s = "stablehlo.sort"(%m) ({
+        ^bb0(%p: tensor<i32>, %q: tensor<i32>):
+          %less = stablehlo.compare LT, %p, %q : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %less : tensor<i1>
+        }) {dimension = 0 : i64} : (tensor<20011xi32>) -> tensor<20011xi32>
+        %j = stablehlo.add %i, %one : tensor<i32>
+        stablehlo.return %j, %s : tensor<i32>, tensor<20011xi32>
+      }
+      return %r#1 : tensor<20011xi32>
+    }"""
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    array = np.random.default_rng(0).integers(-99, 99, 20011, np.int32)
+    executable(array, np.int32(1))
+    assert prepared
+    prepared.clear()
+    (result,) = executable(array, np.int32(6))
+    assert (result == np.sort(array)).all() and not prepared
