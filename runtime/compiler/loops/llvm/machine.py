@@ -3,7 +3,14 @@
 Machine code is cached under a key, a digest of the caller's description of the computation (`key_of`), so
 that a cached function needs no IR. The name of the cache's folder depends on everything else that the code
 depends on: the sources that turn descriptions into IR (`_generator_sources`), LLVM's version, and the CPU
-with its features. Loaded code, and the LLVM objects that it needs, are never unloaded.
+with its features.
+
+Loaded code, and the LLVM objects that it needs, are never unloaded. LLVM could: the end of a library of
+`_Machine.libraries` removes its code. But functions, launches and the jumps of quick code hold plain
+addresses, a thread may be in the code, and programs with equal keys share it, so nothing tells when the last
+user has gone. For the same reason what code refers to by its address stays, too: large constants and prepared
+calls (`arrays/library_calls.py`, `arrays/launches.py`). A process that compiles ever new programs grows by
+their code.
 """
 
 from __future__ import annotations
