@@ -367,12 +367,13 @@ def test_reduce_over_one_element(name: str, type: str, initial: str, goes: bool)
 
 @pytest.mark.parametrize("type", ["f32", "f64", "bf16", "f8E4M3FNUZ"])
 def test_sum_of_one_float_from_zero_adds_zero(type: str) -> None:
+    """But for a format without -0, of which 0 changes no element."""
     body = f"""%c = stablehlo.constant dense<0.0> : tensor<{type}>
     %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [1]
       : (tensor<99x1x{type}>, tensor<{type}>) -> tensor<99x{type}>
     return %0 : tensor<99x{type}>"""
     text = function(f"%a: tensor<99x1x{type}>", f"tensor<99x{type}>", body)
-    made = assert_becomes(text, ["reshape", "add"])
+    made = assert_becomes(text, ["reshape"] if type.endswith("FNUZ") else ["reshape", "add"])
     operands = (edge_values(made.type.inputs[0]),)
     for tree in ("blocked", "balanced", "left", "right", ("random", 1)):
         for accumulate in ("wide", "declared", "float64"):
