@@ -12,20 +12,15 @@ import argparse
 import datetime
 import json
 import math
-import os
-import platform
 import sys
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-
-import nimblehlo
 from nimblehlo.inspection.profiling.bound import WON
 
+from .machine import machine
 from .measuring import figures
 from .peers import bound_share, first_result_ratio, ratios
 from .programs import PROGRAMS, SIZES, representatives
@@ -79,21 +74,6 @@ def measure_all() -> dict[str, Any]:
         print(family, file=sys.stderr, flush=True)
         rows |= figures([sys.executable, "-m", "benchmarks.plot", "--family", family], {})
     return {"date": datetime.date.today().isoformat(), "machine": machine(), "programs": rows}
-
-
-def machine() -> str:
-    """The processor, the system and the versions of the packages compared."""
-    processor = platform.processor() or platform.machine()
-    described = Path("/proc/cpuinfo")
-    if described.exists():
-        lines = described.read_text().splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-        processor = names[0] if names else processor
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, JAX {jax.__version__}"
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (
-        f"{processor}, {cores} processors, {platform.system()}, {versions}, NimbleHLO {nimblehlo.__version__}"
-    )
 
 
 def mean(values: Iterable[float | None]) -> float:

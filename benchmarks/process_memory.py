@@ -1,6 +1,7 @@
 """Measures what a program adds to the memory of a process, beside XLA:CPU.
 
-    python -m benchmarks.process_memory [NAME ...] [--seconds 3] [--json FILE]
+    python -m benchmarks.process_memory [NAME ...] [--seconds 3] [--json FILE] [--write]
+    python -m benchmarks.process_memory --json FILE --stored --write
     python -m benchmarks.process_memory [NAME ...] --models
     python -m benchmarks.process_memory [NAME ...] --cases FILE
 
@@ -20,23 +21,35 @@ anonymous memory, sampled every 10 ms. The figures, in MB:
 - `steady`: what is still there then, results being released
 
 A ratio is NimbleHLO's figure divided by XLA:CPU's; programs whose peak is above XLA:CPU's are counted.
+
+`--json` stores each program's figures at once, and what FILE has of this machine and these versions is not
+measured again: all programs take hours. `--write` writes the table of docs/performance.md, which names the
+machine; with `--stored` it measures nothing. Memory hardly depends on other load, so that the machine need
+not be idle.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from .early_calls import programs
-from .measuring import figures, outcomes_of, stored_program
+from .machine import machine
+from .measuring import ROOT, figures, outcomes_of, stored_program
 from .models import Model
 
 SYSTEMS = ("nimblehlo", "xla")
 FIGURES = ("first", "peak", "steady")
+DOCUMENT = ROOT / "docs" / "performance.md"
+BEGIN = "<!-- memory: python -m benchmarks.process_memory --json FILE --write -->\n"
+END = "<!-- end of memory -->\n"
 
 Added = dict[str, dict[str, int]]
 """The figures of both systems, in bytes."""
@@ -91,8 +104,31 @@ def summary(outcomes: dict[str, Added]) -> str:
         return "no program measured"
     mean = math.exp(sum(math.log(max(one, 1e-3)) for one in ratios) / len(ratios))
     above = [name for name, bytes in outcomes.items() if ratio(bytes) > 1]
-    line = f"{len(ratios)} programs: geometric mean {mean:.2f}, {len(above)} above XLA:CPU"
+    share = (len(ratios) - len(above)) / len(ratios)
+    line = (
+        f"{len(ratios)} programs: geometric mean {mean:.2f}, at most XLA:CPU's peak in {share:.0%}, "
+        f"{len(above)} above XLA:CPU"
+    )
     return f"{line}: {', '.join(above)}" if above else line
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The table as Markdown, below the machine and the versions; the highest ratios come first."""
+    outcomes: dict[str, Added] = found["programs"]
+    titles = "first results | XLA:CPU | peak | XLA:CPU | ratio of the peaks | after 30 calls | XLA:CPU"
+    lines = [f"Measured on {found['date']}: {found['machine']}.", ""]
+    lines += [f"| program, MB | {titles} |", "|---|" + "---:|" * 7]
+    for name, bytes in sorted(outcomes.items(), key=lambda item: -ratio(item[1])):
+        first, peak, steady = (
+            f"{bytes['nimblehlo'][figure] / 1e6:.0f} | {bytes['xla'][figure] / 1e6:.0f}" for figure in FIGURES
+        )
+        lines.append(f"| `{name}` | {first} | {peak} | {ratio(bytes):.2f} | {steady} |")
+    return "\n".join(lines) + f"\n\n{textwrap.fill(summary(outcomes), 120)}.\n"
+
+
+def here() -> dict[str, Any]:
+    """What a file has that is begun on this machine."""
+    return {"date": datetime.date.today().isoformat(), "machine": machine(), "programs": {}}
 
 
 def main() -> int:
@@ -102,16 +138,42 @@ def main() -> int:
     parser.add_argument("--models", action="store_true", help="the examples and the tests' models")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="a file of Python that has CASES")
     parser.add_argument("--seconds", type=float, default=3.0, help="least time of the calls (default: 3)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="store the figures")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="store the figures, and go on from there")
+    parser.add_argument("--stored", action="store_true", help="measure nothing: what FILE has")
+    parser.add_argument("--write", action="store_true", help=f"write the table to {DOCUMENT.name}")
     options = parser.parse_args()
+    found = json.loads(options.json.read_text()) if options.json and options.json.exists() else here()
+    failures = 0 if options.stored else measure(options, found)
+    print(summary(found["programs"]) + (f", {failures} failed" if failures else ""))
+    if options.write:
+        from tools.marked_text import replace_marked
+
+        replace_marked(DOCUMENT, BEGIN, markdown(found), END)
+    return bool(failures)
+
+
+def measure(options: argparse.Namespace, found: dict[str, Any]) -> int:
+    """Measure the programs that `found` does not have of this machine and these versions, and add them.
+
+    Returns:
+        how many failed.
+    """
+    if found["machine"] != machine():
+        found.update(here())
     titles = "".join(f"{f'{figure} MB':>10}{'XLA':>9}" for figure in FIGURES)
     print(f"{'program':38}{titles}{'peaks':>8}", flush=True)
+    outcomes: dict[str, Added] = found["programs"]
+
+    def measured(program: Model) -> Added:
+        if program.name not in outcomes:
+            outcomes[program.name] = added(program, options.seconds)
+            if options.json:
+                options.json.write_text(json.dumps(found, indent=1) + "\n")
+        return outcomes[program.name]
+
     chosen = cases(options.cases, options.names) if options.cases else programs(options.names, options.models)
-    outcomes, failures = outcomes_of(chosen, lambda program: added(program, options.seconds), show)
-    print(summary(outcomes) + (f", {failures} failed" if failures else ""))
-    if options.json:
-        options.json.write_text(json.dumps(outcomes, indent=1) + "\n")
-    return bool(failures)
+    _, failures = outcomes_of(chosen, measured, show)
+    return failures
 
 
 if __name__ == "__main__":

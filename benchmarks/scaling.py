@@ -30,6 +30,7 @@ from nimblehlo.inspection.profiling.thread_simulation import RecordedCall, is_sh
 from nimblehlo.kernels.launch.threads import available_threads, usable_processors
 
 from .libraries.declaration import library_programs
+from .machine import measured_here
 from .measuring import ROOT, figures, seconds, warm_up
 from .programs import PROGRAMS, SIZES
 
@@ -168,9 +169,10 @@ def row(name: str, wide: Prediction, narrow: Prediction) -> str:
 
 
 def markdown(predictions: dict[str, Prediction], narrow: dict[str, Prediction], here: int) -> str:
-    """The table as Markdown."""
+    """The table as Markdown, below the machine and the versions."""
     counts = " | ".join(str(count) for count in THREADS)
     lines = [
+        f"{measured_here()}\n",
         f"| program | 1 thread, ms | {counts} | at {here} timed, ms | simulated, ms |",
         "|---" * (len(THREADS) + 4) + "|",
     ]

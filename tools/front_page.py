@@ -160,7 +160,7 @@ def draw_calls() -> Picture:
     """The calls that are finished after each second, of NimbleHLO and of XLA:CPU."""
     from tempfile import TemporaryDirectory
 
-    from benchmarks.plot import machine
+    from benchmarks.machine import machine
 
     with TemporaryDirectory() as folder:
         runs = {name: measured(name, folder) for name in ("NimbleHLO", "XLA:CPU")}

@@ -24,6 +24,7 @@ from benchmarks import (
     early_calls,
     iree,
     layers,
+    machine,
     measuring,
     plot,
     process_memory,
@@ -431,7 +432,7 @@ def test_memory_that_programs_add_is_measured_in_new_processes(
     monkeypatch.setattr(process_memory, "programs", lambda names, is_of_models: [program])
     monkeypatch.setattr("sys.argv", ["process_memory", "--seconds", "0.1", "--json", str(file)])
     assert process_memory.main() == 0
-    figures = json.loads(file.read_text())["sum"]
+    figures = json.loads(file.read_text())["programs"]["sum"]
     for system in process_memory.SYSTEMS:
         first, peak, steady = (figures[system][name] for name in process_memory.FIGURES)
         assert 4 * count <= first <= peak < 4 * count + 200_000_000 and steady <= peak
@@ -442,7 +443,46 @@ def test_memory_that_programs_add_is_measured_in_new_processes(
 def test_peaks_above_those_of_xla_are_named() -> None:
     one, two = {"peak": 3}, {"peak": 4}
     outcomes = {"a": {"nimblehlo": one, "xla": two}, "b": {"nimblehlo": two, "xla": one}}
-    assert process_memory.summary(outcomes) == "2 programs: geometric mean 1.00, 1 above XLA:CPU: b"
+    line = "2 programs: geometric mean 1.00, at most XLA:CPU's peak in 50%, 1 above XLA:CPU: b"
+    assert process_memory.summary(outcomes) == line
+
+
+def test_memory_that_is_stored_is_not_measured_again_on_the_same_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table names the machine; a file of another machine is written anew."""
+    file, document, measured = tmp_path / "memory.json", tmp_path / "performance.md", []
+    document.write_text(f"before\n{process_memory.BEGIN}old\n{process_memory.END}after\n")
+    models = [Model(name, "", []) for name in ("less", "more")]
+
+    def added(program: Model, seconds: float) -> process_memory.Added:
+        if len(measured) == 2:
+            raise RuntimeError("a process failed")
+        measured.append(program.name)
+        ours, other = (3_000_000, 4_000_000) if program.name == "less" else (6_000_000, 4_000_000)
+        return {
+            system: dict.fromkeys(process_memory.FIGURES, bytes)
+            for system, bytes in (("nimblehlo", ours), ("xla", other))
+        }
+
+    monkeypatch.setattr(process_memory, "DOCUMENT", document)
+    monkeypatch.setattr(process_memory, "programs", lambda names, is_of_models: models)
+    monkeypatch.setattr(process_memory, "added", added)
+    monkeypatch.setattr("sys.argv", ["process_memory", "--write", "--json", str(file)])
+    assert process_memory.main() == process_memory.main() == 0
+    assert measured == ["less", "more"]
+    text = document.read_text()
+    assert text.startswith(f"before\n{process_memory.BEGIN}Measured on 20") and machine.machine() in text
+    assert text.endswith(f"1 above XLA:CPU: more.\n{process_memory.END}after\n")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert rows == ["| `more` | 6 | 4 | 6 | 4 | 1.50 | 6 | 4 |", "| `less` | 3 | 4 | 3 | 4 | 0.75 | 3 | 4 |"]
+    monkeypatch.setattr(process_memory, "machine", lambda: "another machine")
+    monkeypatch.setattr("sys.argv", ["process_memory", "--stored", "--write", "--json", str(file)])
+    assert process_memory.main() == 0 and document.read_text() == text
+    monkeypatch.setattr("sys.argv", ["process_memory", "--json", str(file)])
+    measured.clear()
+    assert process_memory.main() == 0 and measured == ["less", "more"]
+    assert json.loads(file.read_text())["machine"] == "another machine"
 
 
 def test_pairs_without_a_call_do_not_count() -> None:
