@@ -244,7 +244,9 @@ class CompilerProcesses:
         """Start processes where that is possible, unless there are some; whether there are."""
         if self._processes or self._has_failed or not _may_start():
             return bool(self)
-        count = min(available_threads(), MAX_PROCESSES)
+        # Calls go on, or this process makes texts: two processes on one processor would finish the code that
+        # calls need most when they finish all other code.
+        count = min(available_threads() - 1, MAX_PROCESSES)
         if shortage_of(count * _PROCESS_BYTES) is not None:
             return False
         try:

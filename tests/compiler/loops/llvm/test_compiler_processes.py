@@ -33,7 +33,7 @@ def text(value: int, instructions: int = 1) -> str:
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilerProcesses]:
     """Two processes, whatever the machine has."""
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
     monkeypatch.setattr(compiler_processes, "launched_ranks", lambda: 1)
     monkeypatch.setattr(compiler_processes, "shortage_of", lambda needed: None)
     started = CompilerProcesses()
@@ -209,7 +209,7 @@ def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(
 
 
 def test_folders_of_other_types_in_the_path_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
     monkeypatch.setattr(sys, "path", [Path("absent"), *sys.path])
     processes = CompilerProcesses()
     assert processes.start()
@@ -227,7 +227,7 @@ def test_folders_of_other_types_in_the_path_are_no_error(monkeypatch: pytest.Mon
     ],
 )
 def test_no_process_where_it_would_not_pay(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
     monkeypatch.setattr(compiler_processes, name, value)
     assert not CompilerProcesses().start()
 
@@ -236,7 +236,7 @@ def test_no_process_where_it_would_not_pay(monkeypatch: pytest.MonkeyPatch, name
 def test_no_process_where_python_cannot_be_started(
     monkeypatch: pytest.MonkeyPatch, executable: str | None
 ) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2)
+    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
     monkeypatch.setattr(sys, "executable", executable)
     none = CompilerProcesses()
     assert not none.start() and none.submit(text(1), False) is None
@@ -285,7 +285,7 @@ def test_processes_end_with_their_parent(end: str) -> None:
     script = f"""
 import os, sys
 from nimblehlo.compiler.loops.llvm import compiler_processes
-compiler_processes.available_threads = lambda: 2
+compiler_processes.available_threads = lambda: 3
 compiler_processes.PROCESSES.start()
 print(*[one._process.pid for one in compiler_processes.PROCESSES._processes], flush=True)
 {end}
