@@ -6,13 +6,23 @@
    of tiles, four bytes of k at a time. Tiles are padded with zeros.
 
    There are two implementations: `matrix_unit.h` uses the matrix unit (Intel's AMX), `vector_dots.h` vectors of dot
-   products (VDPBF16PS, VNNI). Both state the order in which they add. Of bf16, both treat subnormal numbers as zeros:
-   `min_magnitude` tells whether any can occur. */
+   products (VDPBF16PS, VNNI). Of bf16, both treat subnormal numbers as zeros: `min_magnitude` tells whether any can
+   occur.
+
+   Order of additions of bf16, "two chains". A sum is cut into k blocks of 256 products, and these into k tiles of 32.
+   In each k tile the first 16 products are added from the first to the last, by fused multiply-add from 0 on, and so
+   are the others. The sum of both chains is added to the sum of the k block, which begins at 0, and the sums of k blocks
+   are added in order. Each addition is rounded to f32, to nearest, ties to even. So no sum of a k block is -0, and
+   products of padding, which are +0, change no bit. `matmul.h` has the same order of products of f32, for all other
+   processors. */
 
 #ifndef NIMBLEHLO_LOW_PRECISION_MATMUL_H
 #define NIMBLEHLO_LOW_PRECISION_MATMUL_H
 
 #include <stdint.h>
+
+/* Products of a chain and of a k block of bf16. */
+enum { LOWP_CHAIN = 16, LOWP_K_BLOCK = 256 };
 
 enum { LOWP_BLOCK = 32, LOWP_TILE_ROW_BYTES = 64, LOWP_TILE_PAIR_BYTES = 2048, LOWP_PACKED_BLOCKS = 4 };
 
@@ -31,6 +41,7 @@ enum {
     LOWP_U8U8,
     LOWP_BF16,
     LOWP_BF16_DOTS,
+    LOWP_BF16_CHAIN_DOTS,
     LOWP_S8S8_DOTS,
     LOWP_U8S8_DOTS,
     LOWP_S16_DOTS
@@ -55,17 +66,18 @@ typedef struct {
     int64_t batch, k_size, k_tiles, kind, rounds_to_bf16, fuses_packing;
     int64_t pack_tasks, pack_items, pack_items_per_task;
     int64_t work_items, items_per_task, row_group, row_groups, column_group, column_groups;
-    /* For each task that packs and each operand the smallest magnitude of bf16 but zero: its bits less one. */
+    /* For each task that packs and each operand the smallest magnitude of bf16 but zero: its bits less one. The last
+       one of `magnitude_tasks` is that of a right operand that was packed by an earlier call. */
     uint16_t *min_magnitude;
     int64_t magnitude_tasks, packed_tasks;
 } LowpProduct;
 
-/* Bytes of an element of the operands. */
-static inline int lowp_itemsize(int64_t kind) {
-    return kind == LOWP_BF16 || kind == LOWP_BF16_DOTS || kind == LOWP_S16_DOTS ? 2 : 1;
+/* Bytes of an element of the operands, and whether these are bf16. */
+static inline int lowp_is_bf16(int64_t kind) {
+    return kind == LOWP_BF16 || kind == LOWP_BF16_DOTS || kind == LOWP_BF16_CHAIN_DOTS;
 }
 
-static inline int lowp_is_bf16(int64_t kind) { return kind == LOWP_BF16 || kind == LOWP_BF16_DOTS; }
+static inline int lowp_itemsize(int64_t kind) { return lowp_is_bf16(kind) || kind == LOWP_S16_DOTS ? 2 : 1; }
 
 /* Whether no subnormal number can occur: none is an operand, and all products are multiples of 2 ** -126. The field
    of a number's exponent is the exponent plus 127, and a number is a multiple of 2 ** (exponent - 7). */
@@ -129,15 +141,17 @@ LOWP_INLINE __m256i lowp_load_bytes(const char *at, int64_t k_stride, int64_t k,
     return k < k_size ? _mm256_maskz_loadu_epi8(outer_size, at + k * k_stride) : _mm256_setzero_si256();
 }
 
-/* A 32-bit word of consecutive k for each of up to 32 rows or columns, which are contiguous: a row of both tiles. */
+/* A 32-bit word of k for each of up to 32 rows or columns, which are contiguous: a row of both tiles. The word has four
+   consecutive bytes, or halves that are `k_distance` apart. */
 LOWP_INLINE void lowp_load_dwords(
-    const char *at, int64_t k_stride, int itemsize, int64_t k_size, __mmask32 outer_size, __m512i to[2]) {
+    const char *at, int64_t k_stride, int itemsize, int64_t k_distance, int64_t k_size, __mmask32 outer_size,
+    __m512i to[2]) {
     if (itemsize == 2) {
         const __m512i first_half = _mm512_set_epi16(
             47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1,
             32, 0);
         __m512i a = lowp_load_halves(at, k_stride, 0, k_size, outer_size);
-        __m512i b = lowp_load_halves(at, k_stride, 1, k_size, outer_size);
+        __m512i b = lowp_load_halves(at, k_stride, k_distance, k_size, outer_size);
         to[0] = _mm512_permutex2var_epi16(a, first_half, b);
         to[1] = _mm512_permutex2var_epi16(a, _mm512_add_epi16(first_half, _mm512_set1_epi16(16)), b);
         return;
@@ -167,6 +181,14 @@ LOWP_INLINE __m512i lowp_store_row(__m512i row, int kind, int is_right, char *to
     return _mm512_min_epu16(min_magnitude, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
 }
 
+/* The halves of a vector, of 16 numbers each, as the low and the high halves of its 32-bit words. */
+LOWP_INLINE __m512i lowp_interleave_chains(__m512i row) {
+    const __m512i order = _mm512_set_epi16(
+        31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,
+        16, 0);
+    return _mm512_permutexvar_epi16(order, row);
+}
+
 /* Pack a tile of up to 16 rows or columns by 64 bytes of k; the right operand's is transposed by 32-bit words.
    Returns the minimum of `min_magnitude` and the tile's. */
 LOWP_INLINE __m512i lowp_pack_tile(
@@ -187,6 +209,8 @@ LOWP_INLINE __m512i lowp_pack_tile(
                        itemsize);
         for (int outer = 0; outer < 16; outer++) v[outer] = _mm512_loadu_si512(rows[outer]);
     }
+    if (kind == LOWP_BF16)
+        for (int row = 0; row < 16; row++) v[row] = lowp_interleave_chains(v[row]);
     if (is_right) lowp_transpose(v);
     for (int row = 0; row < 16; row++) min_magnitude = lowp_store_row(
         v[row], kind, is_right, to + 64 * row, min_magnitude);
@@ -199,16 +223,17 @@ LOWP_INLINE __m512i lowp_pack_outer_contiguous(
     const LowpOperand *operand, const char *at, int kind, int is_right, int64_t outer_size, int64_t k_size, char *to,
     int64_t block_bytes, __m512i min_magnitude) {
     int itemsize = lowp_itemsize(kind);
-    int64_t dword_stride = 4 / itemsize * operand->k_stride;
+    /* In two chains, a word has a number of each. */
+    int64_t k_step = kind == LOWP_BF16 ? 1 : 4 / itemsize, k_distance = kind == LOWP_BF16 ? LOWP_CHAIN : 1;
     for (int64_t dword = 0; dword < 16; dword++)
         for (int64_t outer = 0; outer < outer_size; outer += LOWP_BLOCK) {
-            const char *from = at + dword * dword_stride + outer * itemsize;
-            int64_t remaining = outer_size - outer, remaining_k = k_size - dword * (4 / itemsize);
+            const char *from = at + dword * k_step * operand->k_stride + outer * itemsize;
+            int64_t remaining = outer_size - outer, remaining_k = k_size - dword * k_step;
             uint32_t mask = remaining >= LOWP_BLOCK ? ~0U : (1U << remaining) - 1;
             __m512i rows[2];
             for (int64_t k = 0; k < 4 / itemsize; k++)
-                __builtin_prefetch(from + (LOWP_TILE_ROW_BYTES / itemsize + k) * operand->k_stride);
-            lowp_load_dwords(from, operand->k_stride, itemsize, remaining_k, mask, rows);
+                __builtin_prefetch(from + (LOWP_TILE_ROW_BYTES / itemsize + k * k_distance) * operand->k_stride);
+            lowp_load_dwords(from, operand->k_stride, itemsize, k_distance, remaining_k, mask, rows);
             for (int half = 0; half < 2; half++)
                 min_magnitude = lowp_store_row(
                     rows[half], kind, is_right, to + outer / LOWP_BLOCK * block_bytes + 1024 * half + 64 * dword,
@@ -285,7 +310,8 @@ LOWP_INLINE void lowp_pack_items(const LowpProduct *p, int64_t task, int kind) {
 static LOWP_CODE void lowp_pack(const LowpProduct *p, int64_t task) {
     switch (p->kind) {
     case LOWP_BF16: lowp_pack_items(p, task, LOWP_BF16); break;
-    case LOWP_BF16_DOTS: lowp_pack_items(p, task, LOWP_BF16_DOTS); break;
+    case LOWP_BF16_DOTS:
+    case LOWP_BF16_CHAIN_DOTS: lowp_pack_items(p, task, LOWP_BF16_DOTS); break;
     case LOWP_S8S8_DOTS: lowp_pack_items(p, task, LOWP_S8S8_DOTS); break;
     case LOWP_S16_DOTS: lowp_pack_items(p, task, LOWP_S16_DOTS); break;
     default: lowp_pack_items(p, task, LOWP_S8S8);

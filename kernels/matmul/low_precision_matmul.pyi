@@ -5,6 +5,7 @@ import numpy as np
 
 AMX: str
 AVX512_BF16: str
+AVX512_BF16_AS_F32: str
 AVX512_VNNI: str
 
 def available() -> tuple[str, ...]: ...
@@ -21,5 +22,6 @@ class Product:
         result_dtype: Any,
         threads: int | None = None,
         implementation: str | None = None,
+        is_rhs_constant: bool = False,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray | None: ...

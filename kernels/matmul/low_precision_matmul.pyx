@@ -2,8 +2,8 @@
 """GEMM of stacks of matrices of integers of 8 and 16 bits and of bf16, by instructions that add up several products.
 
 The module needs no compiler at run time. `low_precision_matmul.h` holds the tasks and says where the
-implementations state the order of additions of floats, which depends on k alone: rows, columns, batches, layouts
-and threads change no bits. These instructions treat subnormal numbers as zeros, so a product of bf16 is computed
+order of additions of floats is stated, which depends on k alone: rows, columns, batches, layouts and threads change
+no bits. These instructions treat subnormal numbers as zeros, so a product of bf16 is computed
 only where none can occur: where the product of both operands' smallest magnitudes, zeros apart, is so large that
 all sums are multiples of the smallest normal number.
 """
@@ -38,6 +38,7 @@ cdef extern from "low_precision_matmul.h" nogil:
         LOWP_U8U8
         LOWP_BF16
         LOWP_BF16_DOTS
+        LOWP_BF16_CHAIN_DOTS
         LOWP_S8S8_DOTS
         LOWP_U8S8_DOTS
         LOWP_S16_DOTS
@@ -67,6 +68,7 @@ cdef extern from "low_precision_matmul.h" nogil:
 
 AMX = "the processor's matrix unit"
 AVX512_BF16 = "pairs of bf16"
+AVX512_BF16_AS_F32 = "pairs of bf16, in the order of f32"
 AVX512_VNNI = "dot products of integers"
 
 cdef dict _KINDS = {
@@ -75,15 +77,19 @@ cdef dict _KINDS = {
     ("uint8", "int8", "int32"): {AMX: LOWP_U8S8, AVX512_VNNI: LOWP_U8S8_DOTS},
     ("uint8", "uint8", "int32"): {AMX: LOWP_U8U8},
     ("int16", "int16", "int32"): {AVX512_VNNI: LOWP_S16_DOTS},
-    ("bfloat16", "bfloat16", "bfloat16"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_DOTS},
-    ("bfloat16", "bfloat16", "float32"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_DOTS},
+    ("bfloat16", "bfloat16", "bfloat16"): {
+        AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_CHAIN_DOTS, AVX512_BF16_AS_F32: LOWP_BF16_DOTS
+    },
+    ("bfloat16", "bfloat16", "float32"): {
+        AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_CHAIN_DOTS, AVX512_BF16_AS_F32: LOWP_BF16_DOTS
+    },
 }
 
 cdef enum:
-    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for dot products,
-    # whose k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
+    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for dot products
+    # and bf16, whose k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
     MAX_GROUP_BYTES = 1 << 19
-    MAX_DOTS_GROUP_BYTES = LOWP_MAX_BLOCKS * LOWP_TILE_PAIR_BYTES
+    MAX_SHORT_GROUP_BYTES = LOWP_MAX_BLOCKS * LOWP_TILE_PAIR_BYTES
     # A product is divided into this many work items if each has so many multiply-adds (by AMX and by dot products).
     TARGET_WORK_ITEMS = 16
     MIN_ITEM_FMAS = 1 << 22
@@ -110,7 +116,10 @@ def available():
     global _available
     if _available is None:
         candidates = (
-            (AMX, amx_is_available()), (AVX512_BF16, dots_are_available(False)), (AVX512_VNNI, dots_are_available(True))
+            (AMX, amx_is_available()),
+            (AVX512_BF16, dots_are_available(False)),
+            (AVX512_BF16_AS_F32, dots_are_available(False)),
+            (AVX512_VNNI, dots_are_available(True)),
         )
         _available = tuple([implementation for implementation, is_available in candidates if is_available])
     return _available
@@ -118,7 +127,7 @@ def available():
 
 def is_fast(implementation):
     """Whether an available implementation is faster than products of the numbers as f32."""
-    return implementation != AVX512_BF16 or bool(dots_of_bf16_are_fast())
+    return implementation not in (AVX512_BF16, AVX512_BF16_AS_F32) or bool(dots_of_bf16_are_fast())
 
 
 def implementations(lhs, rhs, result):
@@ -137,6 +146,7 @@ cdef class Product:
             float32.
         threads: maximum number of threads; None: all.
         implementation: one of `implementations`; None: the first.
+        is_rhs_constant: whether the right operand has the same elements in all calls: a single matrix is packed once.
 
     Raises:
         ValueError: nothing multiplies such operands.
@@ -145,11 +155,15 @@ cdef class Product:
     cdef LowpProduct plan
     cdef object threads
     cdef cnp.dtype result_dtype
+    # The right matrix, packed by an earlier call, behind it the bits of its smallest magnitude.
+    cdef bint keeps_panels
+    cdef AlignedMemory right_panels
     # `fmas`: multiply-adds of a matrix.
     cdef int64_t batch, matrices, min_item_fmas, max_group_bytes, fmas
     cdef double fmas_per_second
 
-    def __init__(self, lhs_shape, rhs_shape, lhs_dtype, rhs_dtype, result_dtype, threads=None, implementation=None):
+    def __init__(self, lhs_shape, rhs_shape, lhs_dtype, rhs_dtype, result_dtype, threads=None, implementation=None,
+                 bint is_rhs_constant=False):
         names = tuple([np.dtype(dtype).name for dtype in (lhs_dtype, rhs_dtype, result_dtype)])
         batch, rows, k_size = lhs_shape
         columns = rhs_shape[2]
@@ -163,16 +177,20 @@ cdef class Product:
         plan.rounds_to_bf16 = names[2] == "bfloat16"
         uses_vectors = plan.kind >= LOWP_BF16_DOTS
         if uses_vectors:
-            self.max_group_bytes, self.min_item_fmas = MAX_DOTS_GROUP_BYTES, MIN_DOTS_ITEM_FMAS
+            self.max_group_bytes, self.min_item_fmas = MAX_SHORT_GROUP_BYTES, MIN_DOTS_ITEM_FMAS
             self.fmas_per_second = _DOTS_FMAS_PER_SECOND
+        elif plan.kind == LOWP_BF16:
+            self.max_group_bytes, self.min_item_fmas = MAX_SHORT_GROUP_BYTES, MIN_ITEM_FMAS
+            self.fmas_per_second = _BF16_FMAS_PER_SECOND
         else:
             self.max_group_bytes, self.min_item_fmas = MAX_GROUP_BYTES, MIN_ITEM_FMAS
-            self.fmas_per_second = _BF16_FMAS_PER_SECOND if plan.kind == LOWP_BF16 else _INT8_FMAS_PER_SECOND
+            self.fmas_per_second = _INT8_FMAS_PER_SECOND
         plan.k_size, plan.k_tiles = k_size, -(-k_size * lowp_itemsize(plan.kind) // LOWP_TILE_ROW_BYTES)
         plan.left.outer_size, plan.left.blocks = rows, -(-rows // LOWP_BLOCK)
         plan.right.outer_size, plan.right.blocks = columns, -(-columns // LOWP_BLOCK)
         max_fused_blocks = min(DOTS_MAX_FUSED_BLOCKS, batch * plan.right.blocks)
-        plan.fuses_packing = uses_vectors and plan.left.blocks <= max_fused_blocks
+        self.keeps_panels = is_rhs_constant and batch == 1
+        plan.fuses_packing = uses_vectors and plan.left.blocks <= max_fused_blocks and not self.keeps_panels
         self.fmas = (rows + PACKING_ROWS if plan.fuses_packing else rows) * k_size * columns
         panels = (plan.left.blocks
             + (0 if plan.fuses_packing else plan.right.blocks)) * plan.k_tiles * LOWP_TILE_PAIR_BYTES
@@ -225,30 +243,52 @@ cdef class Product:
         cdef int64_t panel = plan.k_tiles * LOWP_TILE_PAIR_BYTES
         cdef int64_t left_bytes = batch * plan.left.blocks * panel
         cdef int64_t right_bytes = 0 if plan.fuses_packing else batch * plan.right.blocks * panel
+        cdef int64_t packed_bytes, task
+        cdef uint16_t *kept_magnitude = NULL
         cdef int64_t fmas = batch * self.fmas, tasks
         cdef double seconds
-        cdef AlignedMemory panels
+        # Decided once: another thread may store its panels while this one packs its own.
+        cdef AlignedMemory panels, right_panels = self.right_panels
+        cdef bint is_packed = right_panels is not None
         plan.batch = batch
         plan.pack_items = batch * packed_groups(plan.left.blocks)
-        if not plan.fuses_packing:
+        if not plan.fuses_packing and not is_packed:
             plan.pack_items += batch * packed_groups(plan.right.blocks)
+        packed_bytes = left_bytes + (0 if is_packed else right_bytes)
         plan.pack_tasks = divide_items(
-            plan.pack_items, (left_bytes + right_bytes) // MIN_PACKED_TASK_BYTES, &plan.pack_items_per_task
+            plan.pack_items, packed_bytes // MIN_PACKED_TASK_BYTES, &plan.pack_items_per_task
         )
         plan.work_items = batch * plan.row_groups * plan.column_groups
         tasks = divide_items(plan.work_items, fmas // self.min_item_fmas, &plan.items_per_task)
-        plan.magnitude_tasks = plan.pack_tasks + tasks if plan.fuses_packing else plan.pack_tasks
-        panels = AlignedMemory(left_bytes + right_bytes + 4 * plan.magnitude_tasks)
+        plan.magnitude_tasks = plan.pack_tasks + (tasks if plan.fuses_packing else is_packed)
+        panels = AlignedMemory(
+            left_bytes + (0 if self.keeps_panels else right_bytes) + 4 * plan.magnitude_tasks
+        )
         plan.left.panels, plan.right.panels = panels.memory, panels.memory + left_bytes
-        plan.min_magnitude = <uint16_t *>(plan.right.panels + right_bytes)
+        if self.keeps_panels:
+            if not is_packed:
+                right_panels = AlignedMemory(right_bytes + sizeof(uint16_t), True)
+            plan.right.panels = right_panels.memory
+            plan.min_magnitude = <uint16_t *>(panels.memory + left_bytes)
+            kept_magnitude = <uint16_t *>(right_panels.memory + right_bytes)
+        else:
+            plan.min_magnitude = <uint16_t *>(plan.right.panels + right_bytes)
+        if is_packed:
+            plan.min_magnitude[2 * plan.pack_tasks] = 0xFFFF
+            plan.min_magnitude[2 * plan.pack_tasks + 1] = kept_magnitude[0]
         plan.packed_tasks = 0
         if plan.pack_tasks == tasks == 1:
             with nogil:
                 lowp_task(0, plan)
                 lowp_task(1, plan)
         else:
-            seconds = (left_bytes + right_bytes) / _PACKED_BYTES_PER_SECOND + fmas / self.fmas_per_second
+            seconds = packed_bytes / _PACKED_BYTES_PER_SECOND + fmas / self.fmas_per_second
             run_in_order(<size_t>lowp_task, <size_t>plan, plan.pack_tasks + tasks, seconds, self.threads)
+        if self.keeps_panels and not is_packed:
+            kept_magnitude[0] = 0xFFFF
+            for task in range(plan.pack_tasks):
+                kept_magnitude[0] = min(kept_magnitude[0], plan.min_magnitude[2 * task + 1])
+            self.right_panels = right_panels
         return lowp_has_no_subnormals(plan)
 
 

@@ -34,6 +34,9 @@
    of lines of the L1 cache. */
 enum { MATMUL_K_BLOCK = 256, MATMUL_DIRECT_ROWS = 48, MATMUL_COPY_COLUMNS = 192, MATMUL_WAY_BYTES = 4096 };
 
+/* Products of a chain in the order of two chains, half as many as a tile of the matrix unit adds (`matrix_unit.h`). */
+enum { MATMUL_CHAIN = 16 };
+
 /* Low tiles have at most LOW_ROWS rows and are wider; so are all tiles if k is at most LOW_K: wide panels then fit
    the L1 cache too. Tiles of a last panel of fewer vectors have more rows. */
 enum { MATMUL_LOW_ROWS = 6, MATMUL_LOW_K = 128 };
@@ -73,7 +76,7 @@ typedef struct {
     char *result, *panels;
     int64_t padded_columns;
     const int64_t *batch_sizes;
-    int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind;
+    int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind, adds_two_chains;
     int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
     char *workspace;
     int64_t copy_bytes, workspace_bytes, workspace_count;
@@ -114,11 +117,12 @@ static inline __attribute__((always_inline)) void matmul_prefetch(PanelPrefetch 
     }
 }
 
-/* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch, at most. */
-static inline __attribute__((always_inline)) int64_t matmul_interval(MatmulTile *t) {
+/* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch,
+   at most up to `end_k`. */
+static inline __attribute__((always_inline)) int64_t matmul_interval(MatmulTile *t, int64_t end_k) {
     int64_t interval = t->prefetch.interval < MATMUL_MAX_INTERVAL ? t->prefetch.interval : MATMUL_MAX_INTERVAL;
     if (t->k >= t->next_prefetch) matmul_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
-    interval = interval < t->k_size - t->k ? interval : t->k_size - t->k;
+    interval = interval < end_k - t->k ? interval : end_k - t->k;
     t->k += interval;
     return interval;
 }
@@ -261,7 +265,7 @@ static const MatmulFunctions *matmul_functions(const Matmul *p, int64_t vector_b
 /* Whether matrices are so small that one tile holds all columns and the overhead of each matrix counts. */
 static int matmul_is_small(const Matmul *p, int64_t vector_bytes) {
     int64_t widest = vector_bytes * (vector_bytes == 32 ? 2 : 4);
-    return p->batch_rank > 0 && p->right.outer_stride == p->itemsize && p->columns * p->itemsize <= widest &&
+    return !p->adds_two_chains && p->batch_rank > 0 && p->right.outer_stride == p->itemsize && p->columns * p->itemsize <= widest &&
            p->rows <= MATMUL_DIRECT_ROWS && p->k_size <= MATMUL_K_BLOCK && p->work_items == p->batch;
 }
 

@@ -44,7 +44,7 @@ cdef extern from "matmul.h" nogil:
         char *panels
         int64_t padded_columns
         const int64_t *batch_sizes
-        int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind
+        int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind, adds_two_chains
         int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric
         char *workspace
         int64_t copy_bytes, workspace_bytes, workspace_count
@@ -136,11 +136,19 @@ def multiply_on_one_thread(cnp.ndarray lhs not None, cnp.ndarray rhs not None):
     return product_of(lhs, rhs, 1)
 
 
-cdef cnp.ndarray product_of(cnp.ndarray lhs, cnp.ndarray rhs, object threads):
+def multiply_in_two_chains(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
+    """`multiply` for f32, in the order of two chains."""
+    if cnp.PyArray_TYPE(lhs) != cnp.NPY_FLOAT32:
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)} in two chains")
+    return product_of(lhs, rhs, threads, True)
+
+
+cdef cnp.ndarray product_of(cnp.ndarray lhs, cnp.ndarray rhs, object threads, bint adds_two_chains=False):
     """See `multiply`."""
     cdef Matmul product
     cdef cnp.npy_intp shape[MAX_RANK]
     cdef int64_t batch = describe(&product, lhs, rhs, shape)
+    product.adds_two_chains = adds_two_chains
     cdef cnp.ndarray result = result_of(&product, lhs, shape)
     if batch * product.rows * product.columns * product.k_size:
         run(&product, batch, threads)
@@ -152,13 +160,15 @@ cdef class ConstantProduct:
 
     Args:
         threads: maximum number of threads; None: all.
+        adds_two_chains: whether f32 is multiplied as by `multiply_in_two_chains`.
     """
 
     cdef object threads
+    cdef bint adds_two_chains
     cdef AlignedMemory panels
 
-    def __init__(self, threads=None):
-        self.threads = threads
+    def __init__(self, threads=None, bint adds_two_chains=False):
+        self.threads, self.adds_two_chains = threads, adds_two_chains
 
     def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None):
         """The product of [row, k] and [k, column], with the bits of `multiply`.
@@ -173,6 +183,7 @@ cdef class ConstantProduct:
         cdef Matmul product
         cdef cnp.npy_intp shape[MAX_RANK]
         describe(&product, lhs, rhs, shape)
+        product.adds_two_chains = self.adds_two_chains
         cdef cnp.ndarray result = result_of(&product, lhs, shape)
         if product.rows * product.columns * product.k_size:
             if packs_once(product.rows, product.k_size):
@@ -328,7 +339,7 @@ cdef int64_t describe(Matmul *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy
     product.left.outer_stride, product.left.k_stride = left[rank - 2], left[rank - 1]
     product.right.outer_stride, product.right.k_stride = right[rank - 1], right[rank - 2]
     product.batch_rank, product.batch_sizes, product.batch = rank - 2, <int64_t *>shape, batch
-    product.panels = NULL
+    product.panels, product.adds_two_chains = NULL, 0
     return batch
 
 

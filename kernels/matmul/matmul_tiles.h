@@ -65,6 +65,26 @@ INLINE void NAME(add_outer_products)(
     }
 }
 
+/* Prefetch what is due, and add the outer products up to the next prefetch, or to `end_k`, to the sums. */
+INLINE void NAME(add_interval)(
+    int rows, int vectors, int packs, int64_t end_k, MatmulTile *t, const char **row_addresses, const char **right,
+    char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
+    int64_t between_rows = rows > MATMUL_LOW_ROWS ? MATMUL_MAX_INTERVAL : MATMUL_MIN_INTERVAL;
+    if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
+    const char *end = *right + matmul_interval(t, end_k) * t->right_stride;
+    NAME(add_outer_products)(
+        rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, right, t->right_stride, end, packed, sums);
+}
+
+/* Store a row of a tile's sums, whose last vector has `last_lanes` columns. */
+INLINE void NAME(store_row)(char *to, int vectors, int64_t last_lanes, const VECTOR sums[LOW_VECTORS]) {
+    UNROLL for (int number = 0; number < vectors; number++) {
+        char *address = to + number * sizeof(VECTOR);
+        if (number < vectors - 1 || last_lanes == LANES) *(NAME(Unaligned) *)address = sums[number];
+        else STORE_PARTIAL(address, last_lanes, sums[number]);
+    }
+}
+
 /* Write the sums of one k block, added to the earlier ones, for `rows` rows and `vectors` vectors of columns; the last
    vector has `last_lanes` columns. The columns are packed meanwhile if `packs`. But for `last_lanes`, the numbers are
    constants. */
@@ -72,26 +92,61 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Mat
     VECTOR sums[ROWS][LOW_VECTORS];
     char *packed = t->packed;
     const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
-    int64_t row_stride = t->row_stride, k_stride = t->k_stride, right_stride = t->right_stride;
-    int64_t between_rows = rows > MATMUL_LOW_ROWS ? MATMUL_MAX_INTERVAL : MATMUL_MIN_INTERVAL;
-    UNROLL for (int group = 0; group < (rows + 2) / 3; group++) row_addresses[group] = t->left + 3 * group * row_stride;
+    UNROLL for (int group = 0; group < (rows + 2) / 3; group++)
+        row_addresses[group] = t->left + 3 * group * t->row_stride;
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
-    for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size;) {
-        if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
-        const char *end = right + matmul_interval(t) * right_stride;
-        NAME(add_outer_products)(
-            rows, vectors, packs, row_addresses, row_stride, k_stride, &right, right_stride, end, &packed, sums);
+    for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size;)
+        NAME(add_interval)(rows, vectors, packs, t->k_size, t, row_addresses, &right, &packed, sums);
+    UNROLL for (int row = 0; row < rows; row++) {
+        UNROLL for (int number = 0; number < vectors && partial_sums; number++)
+            sums[row][number] = LOAD(partial_sums + (row * vectors + number) * sizeof(VECTOR)) + sums[row][number];
+        NAME(store_row)(t->to + row * t->to_stride, vectors, last_lanes, sums[row]);
     }
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int number = 0; number < vectors; number++) {
-            char *address = t->to + row * t->to_stride + number * sizeof(VECTOR);
-            const char *partial_sum = partial_sums + (row * vectors + number) * sizeof(VECTOR);
-            if (partial_sums) sums[row][number] = LOAD(partial_sum) + sums[row][number];
-            if (number < vectors - 1 || last_lanes == LANES) *(NAME(Unaligned) *)address = sums[row][number];
-            else STORE_PARTIAL(address, last_lanes, sums[row][number]);
-        }
 }
+
+#ifndef HAS_INTEGER_ITEMS
+/* `tile` in the order of two chains. The registers are full, so the totals and the first chains are in the L1 cache. */
+INLINE void NAME(two_chain_tile)(int rows, int vectors, int packs, int64_t last_lanes, MatmulTile *t) {
+    VECTOR sums[ROWS][LOW_VECTORS], memory[2][ROWS * LOW_VECTORS], *totals = memory[0], *first_chains = memory[1];
+    char *packed = t->packed;
+    const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
+    /* Keeps the compiler from moving the vectors in memory to registers. */
+    __asm__("" : "+r"(totals), "+r"(first_chains));
+    UNROLL for (int group = 0; group < (rows + 2) / 3; group++)
+        row_addresses[group] = t->left + 3 * group * t->row_stride;
+    memset(totals, 0, rows * vectors * sizeof(VECTOR));
+    int is_second = 0;
+    for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size; is_second = !is_second) {
+        int64_t end_k = t->k + MATMUL_CHAIN < t->k_size ? t->k + MATMUL_CHAIN : t->k_size;
+        UNROLL for (int row = 0; row < rows; row++)
+            UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
+        /* A chain at once: loops of one length are predicted. */
+        for (; t->k >= t->next_prefetch; t->next_prefetch += t->prefetch.interval) matmul_prefetch(&t->prefetch);
+        if (t->row < rows) NAME(fetch_row)(t, t->row++, vectors);
+        const char *end = right + (end_k - t->k) * t->right_stride;
+        NAME(add_outer_products)(
+            rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, &right, t->right_stride, end, &packed,
+            sums);
+        t->k = end_k;
+        VECTOR *total = totals, *first_chain = first_chains;
+        if (is_second)
+            UNROLL for (int row = 0; row < rows; row++)
+                UNROLL for (int number = 0; number < vectors; number++)
+                    *total++ += *first_chain++ + sums[row][number];
+        else if (end_k < t->k_size)
+            UNROLL for (int row = 0; row < rows; row++)
+                UNROLL for (int number = 0; number < vectors; number++) *first_chain++ = sums[row][number];
+        else
+            UNROLL for (int row = 0; row < rows; row++)
+                UNROLL for (int number = 0; number < vectors; number++) *total++ += sums[row][number];
+    }
+    for (int number = 0; partial_sums && number < rows * vectors; number++)
+        totals[number] = LOAD(partial_sums + number * sizeof(VECTOR)) + totals[number];
+    for (int row = 0; row < rows; row++)
+        NAME(store_row)(t->to + row * t->to_stride, vectors, last_lanes, totals + row * vectors);
+}
+#endif
 
 #define TILE(rows, vectors)                          \
     case (vectors) * 16 + (rows):                    \
@@ -109,15 +164,20 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Mat
     TILE(11, vectors); TILE(12, vectors); TILE(13, vectors); TILE(14, vectors);
 #define MIDDLE_TILES TILE(7, 3); TILE(8, 3); TILE(9, 3);
 
-/* Dispatch to the tile of this size. */
+#if ROWS == 14
+#define ALL_TILES ALL_LOW_TILES HIGH_TILES(1) HIGH_TILES(2) MIDDLE_TILES
+#define PACKING_TILES                                                                     \
+    TILE(MATMUL_LOW_ROWS - 1, LOW_VECTORS); TILE(MATMUL_LOW_ROWS, LOW_VECTORS);           \
+    TILE(11, VECTORS); TILE(12, VECTORS); TILE(13, VECTORS); TILE(14, VECTORS);
+#else
+#define ALL_TILES ALL_LOW_TILES
+#define PACKING_TILES TILE(MATMUL_LOW_ROWS - 1, LOW_VECTORS); TILE(MATMUL_LOW_ROWS, LOW_VECTORS);
+#endif
+
+/* Dispatch to the tile of this size; one that packs its columns has full vectors. */
 static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
     int64_t vectors = (columns + LANES - 1) / LANES, last_lanes = columns - (vectors - 1) * LANES;
-    switch (vectors * 16 + rows) {
-        ALL_LOW_TILES
-#if ROWS == 14
-        HIGH_TILES(1) HIGH_TILES(2) MIDDLE_TILES
-#endif
-    }
+    switch (vectors * 16 + rows) { ALL_TILES }
 }
 
 #undef TILE
@@ -126,23 +186,52 @@ static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, MatmulTile *
         NAME(tile)(rows, vectors, 1, LANES, t); \
         return
 
+static CODE void NAME(dispatch_packing_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
+    switch (columns / LANES * 16 + rows) { PACKING_TILES }
+}
+
+#ifndef HAS_INTEGER_ITEMS
+/* The same in the order of two chains, which is that of narrow floats: of f32 only. */
+#undef TILE
+#define TILE(rows, vectors)                                                           \
+    case (vectors) * 16 + (rows):                                                     \
+        if (sizeof(ITEM) == 4) NAME(two_chain_tile)(rows, vectors, 0, last_lanes, t); \
+        return
+
+static CODE void NAME(dispatch_two_chain_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
+    int64_t vectors = (columns + LANES - 1) / LANES, last_lanes = columns - (vectors - 1) * LANES;
+    switch (vectors * 16 + rows) { ALL_TILES }
+}
+
+#undef TILE
+#define TILE(rows, vectors)                                                      \
+    case (vectors) * 16 + (rows):                                                \
+        if (sizeof(ITEM) == 4) NAME(two_chain_tile)(rows, vectors, 1, LANES, t); \
+        return
+
+static CODE void NAME(dispatch_packing_two_chain_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
+    switch (columns / LANES * 16 + rows) { PACKING_TILES }
+}
+#endif
+
+/* Multiply a tile, and pack its columns if `packs`. */
+INLINE void NAME(multiply_tile)(const Matmul *p, int packs, int64_t rows, int64_t columns, MatmulTile *t) {
+#ifndef HAS_INTEGER_ITEMS
+    if (p->adds_two_chains) {
+        if (packs) NAME(dispatch_packing_two_chain_tile)(rows, columns, t);
+        else NAME(dispatch_two_chain_tile)(rows, columns, t);
+        return;
+    }
+#else
+    (void)p;
+#endif
+    if (packs) NAME(dispatch_packing_tile)(rows, columns, t);
+    else NAME(dispatch_tile)(rows, columns, t);
+}
+
 /* Whether a full panel can be packed by the tile of its first strip, which is so high. */
 INLINE int NAME(has_packing_tile)(int64_t rows, int is_low) {
     return rows >= (is_low || ROWS == MATMUL_LOW_ROWS ? MATMUL_LOW_ROWS - 1 : ROWS - 3);
-}
-
-/* Dispatch to the tile of this size that packs its columns, all of whose vectors are full. */
-static CODE void NAME(packing_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
-    switch (columns / LANES * 16 + rows) {
-        TILE(MATMUL_LOW_ROWS - 1, LOW_VECTORS);
-        TILE(MATMUL_LOW_ROWS, LOW_VECTORS);
-#if ROWS == 14
-        TILE(11, VECTORS);
-        TILE(12, VECTORS);
-        TILE(13, VECTORS);
-        TILE(14, VECTORS);
-#endif
-    }
 }
 
 /* A tile of a single k block, whose columns may end within the last vector. */
@@ -361,12 +450,8 @@ static CODE void NAME(multiply_block)(
                         t.next_rows = strip_rows + height * p->left.outer_stride,
                         t.next_copy = strip_copy + height * t.row_stride;
                 }
-                if (packs && !strip) {
-                    NAME(packing_tile)(height, width, &t);
-                    continue;
-                }
-                if (is_packed) t.right = t.packed, t.right_stride = padded_columns * itemsize;
-                NAME(dispatch_tile)(height, is_last ? panel_columns : padded_columns, &t);
+                if (is_packed && !(packs && !strip)) t.right = t.packed, t.right_stride = padded_columns * itemsize;
+                NAME(multiply_tile)(p, packs && !strip, height, is_last ? panel_columns : padded_columns, &t);
             }
         }
     }
@@ -382,6 +467,8 @@ static CODE void NAME(multiply_block)(
 #undef ALL_LOW_TILES
 #undef HIGH_TILES
 #undef MIDDLE_TILES
+#undef ALL_TILES
+#undef PACKING_TILES
 #undef ROWS
 #undef VECTORS
 #undef LOW_VECTORS

@@ -1,8 +1,9 @@
 /* Products by the processor's matrix unit (Intel's AMX); `low_precision_matmul.h` includes this.
 
-   Order of additions of floats. In each k tile, of 32 products, those with even numbers are added from the first to
-   the last, and those with odd numbers; the sum of both is added to the sum of the k block, which has 16 k tiles.
-   The sums of k blocks are added in order. Each addition is rounded to f32, to nearest, ties to even. */
+   Order of additions of floats: that of two chains, which `low_precision_matmul.h` states. The unit adds the products
+   of the low halves of a k tile's dwords from the first to the last, and those of the high halves; the sum of both is
+   added to the sum of the k block. So the first 16 numbers of a k tile are packed into the low halves, the others into
+   the high ones. */
 
 #ifdef __linux__
 
@@ -13,8 +14,8 @@
 #define AMX_CODE __attribute__((target(LOWP_TARGET ",amx-tile,amx-int8,amx-bf16")))
 #define AMX_INLINE static inline AMX_CODE __attribute__((always_inline))
 
-/* K tiles of a k block, which stays in the L1 cache; short sums also have small errors. */
-enum { AMX_K_TILES = 16 };
+/* K tiles of a k block, which stays in the L1 cache; BF16: of floats, whose bits depend on it. */
+enum { AMX_K_TILES = 16, AMX_BF16_K_TILES = LOWP_K_BLOCK / 32 };
 
 /* Whether the processor has the instructions, and the system lets this process use them. */
 static int amx_is_available(void) {
@@ -120,10 +121,10 @@ typedef struct {
 AMX_INLINE void amx_multiply_rows(const LowpProduct *p, int kind, AmxWorkspace *workspace, const LowpRowBlock *all) {
     int64_t itemsize = p->rounds_to_bf16 ? 2 : 4, row_bytes = p->right.outer_size * itemsize, panel =
         p->k_tiles * LOWP_TILE_PAIR_BYTES;
-    int64_t rows = all->rows;
+    int64_t rows = all->rows, most_k_tiles = kind == LOWP_BF16 ? AMX_BF16_K_TILES : AMX_K_TILES;
     int number = 0, is_aligned = !p->rounds_to_bf16 && rows >= LOWP_BLOCK && ((uintptr_t)all->to | row_bytes) % 64 == 0;
-    for (int64_t first = 0; first < p->k_tiles; first += AMX_K_TILES) {
-        int64_t k_tiles = p->k_tiles - first < AMX_K_TILES ? p->k_tiles - first : AMX_K_TILES;
+    for (int64_t first = 0; first < p->k_tiles; first += most_k_tiles) {
+        int64_t k_tiles = p->k_tiles - first < most_k_tiles ? p->k_tiles - first : most_k_tiles;
         int is_last = first + k_tiles == p->k_tiles;
         for (int64_t j = 0; j < all->blocks; j++) {
             int64_t begin = first * LOWP_TILE_PAIR_BYTES, remaining_columns = all->columns - j * LOWP_BLOCK;

@@ -2,8 +2,9 @@
 
    Of bf16 (VDPBF16PS), the instruction adds the product of the high halves of two words to a sum, then that of the low
    halves, each by fused multiply-add to nearest, ties to even; so the first k of a pair lies in the high half. The
-   order of additions is that of `matmul.h`: DOTS_K_TILES k tiles of each sum are added from the first product to the
-   last, from 0 on, and these sums in order. So products of bf16 have the bits of those of f32.
+   order of additions of BF16_DOTS is that of `matmul.h`: DOTS_K_TILES k tiles of each sum are added from the first
+   product to the last, from 0 on, and these sums in order. So products of bf16 have the bits of those of f32. That of
+   BF16_CHAIN_DOTS is that of two chains (`low_precision_matmul.h`), which are half a k tile each.
 
    Of integers (VNNI), it adds two products of signed halves (VPDPWSSD), or four products of an unsigned byte on the
    left with a signed one on the right (VPDPBUSD), modulo 2 ** 32. Signed bytes on the left are packed plus 128; sums
@@ -46,13 +47,13 @@ typedef struct {
 
 /* Add the products of two vectors of words to a sum. */
 LOWP_INLINE __m512i dots_add(int kind, __m512i sum, __m512i left, __m512i right) {
-    if (kind == LOWP_BF16_DOTS)
+    if (lowp_is_bf16(kind))
         return _mm512_castps_si512(_mm512_dpbf16_ps(_mm512_castsi512_ps(sum), (__m512bh)left, (__m512bh)right));
     return kind == LOWP_S16_DOTS ? _mm512_dpwssd_epi32(sum, left, right) : _mm512_dpbusd_epi32(sum, left, right);
 }
 
 LOWP_INLINE __m512i dots_add_sums(int kind, __m512i a, __m512i b) {
-    if (kind != LOWP_BF16_DOTS) return _mm512_add_epi32(a, b);
+    if (!lowp_is_bf16(kind)) return _mm512_add_epi32(a, b);
     return _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
 }
 
@@ -73,6 +74,28 @@ LOWP_INLINE void dots_store_row(char *to, int vectors, int64_t columns, int64_t 
     }
 }
 
+/* Add the products of `dwords` words of `rows` rows and `vectors` vectors of columns, which are constants, to sums. */
+LOWP_INLINE void dots_add_dwords(
+    int kind, int rows, int vectors, const char *left, const char *right, int64_t dwords,
+    __m512i sums[DOTS_ROWS][2]) {
+    for (int64_t dword = 0; dword < dwords; dword++) {
+        __m512i columns[2];
+        UNROLL for (int vector = 0; vector < vectors; vector++)
+            columns[vector] = _mm512_load_si512(right + 1024 * vector + 64 * dword);
+        UNROLL for (int row = 0; row < rows; row++) {
+            __m512i word = _mm512_set1_epi32(*(const int32_t *)(left + 64 * row + 4 * dword));
+            UNROLL for (int vector = 0; vector < vectors; vector++)
+                sums[row][vector] = dots_add(kind, sums[row][vector], word, columns[vector]);
+        }
+    }
+}
+
+/* Prefetch what is due at a k tile. */
+LOWP_INLINE void dots_prefetch(DotTile *t) {
+    for (int64_t line = 0; line < t->prefetches; line++, t->next_left += LOWP_TILE_ROW_BYTES)
+        __builtin_prefetch(t->next_left, 0, 2);
+}
+
 /* Multiply a k block of `rows` rows and `vectors` vectors of columns; these and the kind are constants. */
 LOWP_INLINE void dots_tile(int kind, int rows, int vectors, DotTile *t) {
     __m512i sums[DOTS_ROWS][2];
@@ -81,19 +104,8 @@ LOWP_INLINE void dots_tile(int kind, int rows, int vectors, DotTile *t) {
         UNROLL for (int vector = 0; vector < vectors; vector++)
             sums[row][vector] = kind == LOWP_S8S8_DOTS ? t->start->vectors[vector] : _mm512_setzero_si512();
     for (int64_t dwords = t->dwords; dwords > 0; dwords -= DOTS_DWORDS) {
-        int64_t dwords_here = dwords < DOTS_DWORDS ? dwords : DOTS_DWORDS;
-        for (int64_t line = 0; line < t->prefetches; line++, t->next_left += LOWP_TILE_ROW_BYTES)
-            __builtin_prefetch(t->next_left, 0, 2);
-        for (int64_t dword = 0; dword < dwords_here; dword++) {
-            __m512i columns[2];
-            UNROLL for (int vector = 0; vector < vectors; vector++)
-                columns[vector] = _mm512_load_si512(right + 1024 * vector + 64 * dword);
-            UNROLL for (int row = 0; row < rows; row++) {
-                __m512i word = _mm512_set1_epi32(*(const int32_t *)(left + 64 * row + 4 * dword));
-                UNROLL for (int vector = 0; vector < vectors; vector++)
-                    sums[row][vector] = dots_add(kind, sums[row][vector], word, columns[vector]);
-            }
-        }
+        dots_prefetch(t);
+        dots_add_dwords(kind, rows, vectors, left, right, dwords < DOTS_DWORDS ? dwords : DOTS_DWORDS, sums);
         left += LOWP_TILE_PAIR_BYTES, right += LOWP_TILE_PAIR_BYTES;
     }
     UNROLL for (int row = 0; row < rows; row++) {
@@ -107,12 +119,64 @@ LOWP_INLINE void dots_tile(int kind, int rows, int vectors, DotTile *t) {
     }
 }
 
+/* Add the sums of one or two chains to `count` totals, which are in the L1 cache. */
+static LOWP_CODE __attribute__((noinline)) void dots_add_chains(
+    const __m512i *chains, int has_second, const __m512i *second_chains, __m512i *totals, int count) {
+    for (int number = 0; number < count; number++) {
+        __m512i sum = chains[number];
+        if (has_second) sum = dots_add_sums(LOWP_BF16_CHAIN_DOTS, sum, second_chains[number]);
+        totals[number] = dots_add_sums(LOWP_BF16_CHAIN_DOTS, totals[number], sum);
+    }
+}
+
+/* `dots_tile` of bf16 in the order of two chains, which are half a k tile each. */
+LOWP_INLINE void dots_chain_tile(int rows, int vectors, DotTile *t) {
+    enum { CHAIN_DWORDS = LOWP_CHAIN / 2 };
+    __m512i sums[DOTS_ROWS][2], chains[2][DOTS_ROWS * 2], totals[DOTS_ROWS * 2];
+    const char *left = t->left, *right = t->right;
+    int is_second = 0;
+    memset(totals, 0, rows * vectors * sizeof(__m512i));
+    for (int64_t dwords = t->dwords; dwords > 0; dwords -= CHAIN_DWORDS, is_second = !is_second) {
+        int64_t offset = is_second * CHAIN_DWORDS;
+        if (!is_second) dots_prefetch(t);
+        UNROLL for (int row = 0; row < rows; row++)
+            UNROLL for (int vector = 0; vector < vectors; vector++) sums[row][vector] = _mm512_setzero_si512();
+        dots_add_dwords(
+            LOWP_BF16_CHAIN_DOTS, rows, vectors, left + 4 * offset, right + 64 * offset,
+            dwords < CHAIN_DWORDS ? dwords : CHAIN_DWORDS, sums);
+        UNROLL for (int row = 0; row < rows; row++)
+            UNROLL for (int vector = 0; vector < vectors; vector++)
+                chains[is_second][row * vectors + vector] = sums[row][vector];
+        if (is_second || dwords <= CHAIN_DWORDS)
+            dots_add_chains(chains[0], is_second, chains[1], totals, rows * vectors);
+        if (is_second) left += LOWP_TILE_PAIR_BYTES, right += LOWP_TILE_PAIR_BYTES;
+    }
+    for (int row = 0; row < rows; row++) {
+        for (int vector = 0; vector < vectors; vector++) {
+            char *sums_address = t->sums + 128 * row + 64 * vector;
+            __m512i *total = &totals[row * vectors + vector];
+            if (t->has_partial_sums)
+                *total = dots_add_sums(LOWP_BF16_CHAIN_DOTS, _mm512_load_si512(sums_address), *total);
+            if (!t->to) _mm512_store_si512(sums_address, *total);
+        }
+        if (t->to)
+            dots_store_row(
+                t->to + row * t->row_bytes, vectors, t->columns, t->rounds_to_bf16, totals + row * vectors);
+    }
+}
+
 /* Dispatch to the tile of this size. */
 LOWP_INLINE void dispatch_dots_size(int kind, int64_t rows, DotTile *t) {
     switch (rows * 2 + (t->columns > 16)) {
 #define DOTS_TILE(rows)                                   \
-    case (rows) * 2: dots_tile(kind, rows, 1, t); return; \
-    case (rows) * 2 + 1: dots_tile(kind, rows, 2, t); return
+    case (rows) * 2:                                      \
+        if (kind == LOWP_BF16_CHAIN_DOTS) dots_chain_tile(rows, 1, t); \
+        else dots_tile(kind, rows, 1, t);                 \
+        return;                                           \
+    case (rows) * 2 + 1:                                  \
+        if (kind == LOWP_BF16_CHAIN_DOTS) dots_chain_tile(rows, 2, t); \
+        else dots_tile(kind, rows, 2, t);                 \
+        return
         DOTS_TILE(1);
         DOTS_TILE(2);
         DOTS_TILE(3);
@@ -133,6 +197,7 @@ static LOWP_CODE void dispatch_dots(int64_t kind, int64_t rows, DotTile *t) {
     case LOWP_S8S8_DOTS: dispatch_dots_size(LOWP_S8S8_DOTS, rows, t); break;
     case LOWP_U8S8_DOTS: dispatch_dots_size(LOWP_U8S8_DOTS, rows, t); break;
     case LOWP_S16_DOTS: dispatch_dots_size(LOWP_S16_DOTS, rows, t); break;
+    case LOWP_BF16_CHAIN_DOTS: dispatch_dots_size(LOWP_BF16_CHAIN_DOTS, rows, t); break;
     default: dispatch_dots_size(LOWP_BF16_DOTS, rows, t);
     }
 }
@@ -233,7 +298,8 @@ LOWP_INLINE void dots_pack_and_multiply_items(const LowpProduct *p, int kind, in
 
 static LOWP_CODE void dots_pack_and_multiply(const LowpProduct *p, int64_t task) {
     switch (p->kind) {
-    case LOWP_BF16_DOTS: dots_pack_and_multiply_items(p, LOWP_BF16_DOTS, task); break;
+    case LOWP_BF16_DOTS:
+    case LOWP_BF16_CHAIN_DOTS: dots_pack_and_multiply_items(p, LOWP_BF16_DOTS, task); break;
     case LOWP_S16_DOTS: dots_pack_and_multiply_items(p, LOWP_S16_DOTS, task); break;
     default: dots_pack_and_multiply_items(p, LOWP_U8S8_DOTS, task);
     }

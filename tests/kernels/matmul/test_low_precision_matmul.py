@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.matmul import low_precision_matmul, matmul
-from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16
+from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16, AVX512_BF16_AS_F32
 from tests.kernels.integers import extreme
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -49,7 +49,11 @@ needs_avx512_bf16 = pytest.mark.skipif(
 
 
 @pytest.fixture(
-    params=[pytest.param(AMX, marks=needs_amx), pytest.param(AVX512_BF16, marks=needs_avx512_bf16)]
+    params=[
+        pytest.param(AMX, marks=needs_amx),
+        pytest.param(AVX512_BF16, marks=needs_avx512_bf16),
+        pytest.param(AVX512_BF16_AS_F32, marks=needs_avx512_bf16),
+    ]
 )
 def implementation(request):
     """Each implementation to multiply bf16 that this processor has."""
@@ -74,22 +78,22 @@ def numbers(generator, shape):
 def in_order(lhs, rhs, implementation):
     """The sums of bf16 in the stated order of an implementation. f64 holds a sum and one more product."""
     lhs, rhs = lhs.astype(np.float64), rhs.astype(np.float64)
-    return in_k_tiles(lhs, rhs) if implementation == AMX else term_by_term(lhs, rhs)
+    return term_by_term(lhs, rhs) if implementation == AVX512_BF16_AS_F32 else in_two_chains(lhs, rhs)
 
 
-def in_k_tiles(lhs, rhs):
-    """What `matrix_unit.h` states: in each step of 32 terms those with even and those with odd numbers."""
-    terms = lhs.shape[2]
-    parts = []
-    for start in range(0, terms, 32):
-        if start % (16 * 32) == 0:
-            parts.append(np.zeros((*lhs.shape[:2], rhs.shape[2]), F32))
-        sums = [np.zeros_like(parts[0]), np.zeros_like(parts[0])]
-        for term in range(start, min(start + 32, terms)):
+def in_two_chains(lhs, rhs):
+    """What `low_precision_matmul.h` states: of 32 terms the first and the last 16, 256 terms at a time."""
+    blocks = []
+    for start in range(0, lhs.shape[2], 32):
+        if start % 256 == 0:
+            blocks.append(np.zeros((*lhs.shape[:2], rhs.shape[2]), F32))
+        chains = [np.zeros_like(blocks[0]), np.zeros_like(blocks[0])]
+        for term in range(start, min(start + 32, lhs.shape[2])):
             product = lhs[:, :, term, np.newaxis] * rhs[:, term, np.newaxis]
-            sums[term % 2] = (sums[term % 2] + product).astype(F32)
-        parts[-1] += sums[0] + sums[1]
-    return functools.reduce(operator.add, parts)
+            number = (term - start) // 16
+            chains[number] = (chains[number] + product).astype(F32)
+        blocks[-1] += chains[0] + chains[1]
+    return functools.reduce(operator.add, blocks)
 
 
 def term_by_term(lhs, rhs):
@@ -238,8 +242,79 @@ def test_pairs_have_the_bits_of_products_of_f32(shape):
     generator = np.random.default_rng(8)
     lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
     expected = matmul.multiply(lhs.astype(F32), rhs.astype(F32))
-    assert multiplied(lhs, rhs, F32, implementation=AVX512_BF16).tobytes() == expected.tobytes()
-    assert multiplied(lhs, rhs, BF16, implementation=AVX512_BF16).tobytes() == expected.astype(BF16).tobytes()
+    for result in (F32, BF16):
+        got = multiplied(lhs, rhs, result, implementation=AVX512_BF16_AS_F32)
+        assert got.tobytes() == expected.astype(result).tobytes()
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (1, 5, 300, 200), (2, 13, 16, 20), (2, 60, 48, 70)])
+def test_products_of_f32_in_two_chains(shape):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(9)
+    lhs = numbers(generator, (batch, rows, terms)).astype(F32)
+    rhs = numbers(generator, (batch, terms, columns)).astype(F32)
+    lhs[0, 0, 0] = -0.0
+    expected = in_two_chains(lhs.astype(np.float64), rhs.astype(np.float64)).tobytes()
+    for lhs_layout in LAYOUTS:
+        for rhs_layout in LAYOUTS:
+            operands = laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout)
+            assert matmul.multiply_in_two_chains(*operands).tobytes() == expected
+    if batch == 1:
+        product = matmul.ConstantProduct(1, adds_two_chains=True)
+        assert [product(lhs[0], rhs[0]).tobytes() for _ in range(2)] == [expected] * 2
+
+
+def test_subnormal_numbers_are_kept_in_two_chains():
+    generator = np.random.default_rng(10)
+    lhs, rhs = numbers(generator, (1, 40, 70)).astype(F32), numbers(generator, (1, 70, 50)).astype(F32)
+    lhs *= np.float32(2.0**-100)
+    rhs *= np.float32(2.0**-30)
+    expected = in_two_chains(lhs.astype(np.float64), rhs.astype(np.float64))
+    assert (np.abs(expected) < 2.0**-126).mean() > 0.5
+    assert matmul.multiply_in_two_chains(lhs, rhs).tobytes() == expected.tobytes()
+
+
+def test_other_types_have_no_two_chains():
+    with pytest.raises(ValueError, match=r"no products of float64.* in two chains"):
+        matmul.multiply_in_two_chains(np.ones((1, 2, 3)), np.ones((1, 3, 2)))
+
+
+def test_padding_changes_no_bits(implementation):
+    """Sums of 17 to 63 terms have padding behind them: infinities beside it make no NaN, and -0 no -0."""
+    for terms in (17, 31, 33, 47, 49, 63):
+        lhs, rhs = np.full((1, 40, terms), -0.0, BF16), np.full((1, terms, 50), 1.0, BF16)
+        assert not np.signbit(multiplied(lhs, rhs, F32, implementation=implementation)).any()
+        lhs[0, 3] = np.inf
+        got = multiplied(lhs, rhs, F32, implementation=implementation)
+        assert np.isposinf(got[0, 3]).all() and not np.delete(got[0], 3, axis=0).any()
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 300, 70), (1, 5, 64, 300), (1, 260, 33, 130)])
+def test_constants_are_packed_once(shape, implementation):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(11)
+    rhs = numbers(generator, (batch, terms, columns))
+    product = low_precision_matmul.Product(
+        (batch, rows, terms), rhs.shape, BF16, BF16, F32, 2, implementation, is_rhs_constant=True
+    )
+    for _ in range(3):
+        lhs = numbers(generator, (batch, rows, terms))
+        expected = multiplied(lhs, rhs, F32, implementation=implementation)
+        assert product(lhs, rhs).tobytes() == expected.tobytes()
+    # Later calls read the packed copy alone, and remember its smallest magnitude.
+    assert product(lhs, np.zeros_like(rhs)).tobytes() == expected.tobytes()
+    lhs[0, 0, 0] = 1e-39
+    assert product(lhs, rhs) is None
+
+
+def test_small_constants_are_refused_in_each_call(implementation):
+    generator = np.random.default_rng(12)
+    lhs, rhs = numbers(generator, (1, 40, 70)), numbers(generator, (1, 70, 50))
+    rhs[0, 69, 49] = 1e-39
+    product = low_precision_matmul.Product(
+        lhs.shape, rhs.shape, BF16, BF16, F32, 1, implementation, is_rhs_constant=True
+    )
+    assert [product(lhs, rhs) for _ in range(2)] == [None, None]
 
 
 def sum_of_k_blocks(lhs, rhs):

@@ -18,8 +18,8 @@ import numpy as np
 
 from ....program.ops.contraction.base import Contraction
 from ....program.ops.contraction.float_matmul import complex_product, fastest_matmul, has_native_matmul
-from ....program.ops.contraction.low_precision_matmul import bf16_implementation
-from ....program.ops.contraction.matmul import is_low_precision, multiplier
+from ....program.ops.contraction.low_precision_matmul import implementation_of
+from ....program.ops.contraction.matmul import multiplier, narrow_order
 from ....program.ops.framework.rules import constant_operand
 from ....program.ops.numerics.element_types import carrier, rounding
 from ....types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
@@ -78,9 +78,9 @@ def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -
 
 def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch:
     """Match a product of bf16 or a narrower float with the reference's kernel, on threads."""
+    is_rhs_constant = _is_rhs_constant(view) and not view.rhs_batching_dimensions
 
-    def prepare() -> Runnable:
-        multiply: Callable[..., Array] | None = view.multiply
+    def bind(multiply: Callable[..., Array] | None) -> Runnable:
         assert multiply is not None
         shape = view.result.shape
         stack = view.stacker(view.lhs.shape, view.rhs.shape, threads)
@@ -90,7 +90,21 @@ def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch
 
         return run
 
-    return KernelImplementation(prepare, str(bf16_implementation()), is_compiled_ahead=True)
+    def bind_constant() -> Runnable:
+        lhs, rhs, result = (type.plain_element_type for type in (view.lhs, view.rhs, view.result))
+        return bind(multiplier(lhs, rhs, result, order=narrow_order(view), is_rhs_constant=True))
+
+    def prepare() -> Runnable:
+        return _by_constant(view, bind_constant) if is_rhs_constant else bind(view.multiply)
+
+    return KernelImplementation(prepare, _low_precision_reason(view), is_compiled_ahead=True)
+
+
+def _low_precision_reason(view: Contraction | Convolution) -> str:
+    """The implementation of a product of bf16 or a narrower float, for `Executable.explain`."""
+    order = narrow_order(view)
+    assert order is not None
+    return implementation_of(order) or "products of f32, in the order of matrix units"
 
 
 def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
@@ -248,8 +262,8 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
             uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
             reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "direct convolution"
             return KernelImplementation(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
-        if is_low_precision(view):
-            return KernelImplementation(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
+        if narrow_order(view) is not None:
+            return KernelImplementation(lambda: run, _low_precision_reason(view), is_compiled_ahead=True)
         return "no loops for this processor"
     convert_lhs, convert_rhs, from_accumulator, _ = view.conversions
 

@@ -114,7 +114,7 @@ def _dot_general(view: DotGeneral, dim: int, size: int) -> OperandSharding | Non
         type.shape if along is None else _with(type.shape, along, size)
         for type, along in zip((view.lhs, view.rhs), dims, strict=True)
     ]
-    return OperandSharding(dims) if view.summation_order_of(lhs, rhs) == view.summation_order else None
+    return OperandSharding(dims) if view.keeps_order(lhs, rhs) else None
 
 
 def _gather(view: Gather, dim: int, size: int) -> OperandSharding | None:

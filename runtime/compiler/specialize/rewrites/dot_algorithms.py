@@ -8,7 +8,13 @@ from typing import Final
 from ....program.ir import EnumAttribute, IntegerAttribute, Operation, Value, plain_element_type, tensor_type
 from ....program.ops.contraction.dot_algorithm import working_type
 from ....program.ops.contraction.dot_general import DotGeneral
-from ....program.ops.contraction.low_precision_matmul import adds_in_f32_order, supports_sizes, supports_types
+from ....program.ops.contraction.low_precision_matmul import (
+    NarrowOrder,
+    implementation_of,
+    supports_sizes,
+    supports_types,
+)
+from ....program.ops.contraction.matmul import PRECISION_CONFIG, Precision
 from ....types import ELEMENT_TYPES, FLOAT, INTEGER, TF32, ElementType, TensorType
 from ..framework.rewriter import Rewriter
 
@@ -74,9 +80,12 @@ def _product(
     """The product of two components, in f32 or f64, where narrower instructions have not the same bits."""
     lhs, rhs = plain_element_type(left), plain_element_type(right)
     target = working_type(lhs)
-    if not (supports_types(lhs, rhs, target) and adds_in_f32_order() and supports_sizes(*sizes)):
+    is_narrow = supports_types(lhs, rhs, target) and supports_sizes(NarrowOrder.F32, *sizes)
+    if not is_narrow or implementation_of(NarrowOrder.F32) is None:
         left, right = (_converted(value, target, rewriter) for value in (left, right))
     attributes = {name: value for name, value in operation.attributes.items() if name != "algorithm"}
+    # By default, products of narrow floats are added in another order than those of f32.
+    attributes["precision_config"] = PRECISION_CONFIG.encode((Precision.HIGHEST, Precision.HIGHEST))
     type = TensorType(tensor_type(operation.result).shape, target)
     return rewriter.create(operation.name, [left, right], type, attributes)
 

@@ -43,7 +43,7 @@ from .float_matmul import (
     summation_order,
 )
 from .low_precision_matmul import supports_sizes
-from .matmul import Multiply, computed_float, is_low_precision
+from .matmul import Multiply, computed_float, narrow_order
 from .mixed_matmul import MixedProduct
 
 
@@ -252,8 +252,24 @@ class Contraction(MixedProduct):
 
     @property
     def multiplies_narrow_floats(self) -> bool:
-        """Whether instructions for floats narrower than f32 multiply its matrices."""
-        return is_low_precision(self) and supports_sizes(*self.matrix_sizes)
+        """Whether `low_precision_matmul` multiplies its matrices."""
+        order = narrow_order(self)
+        return order is not None and supports_sizes(order, *self.matrix_sizes)
+
+    def keeps_order(self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> bool:
+        """Whether a product of operands of these shapes adds in the order of this one. They have the same
+        contracted sizes.
+        """
+        if self.summation_order_of(lhs_shape, rhs_shape) != self.summation_order:
+            return False
+        if self.result.category != FLOAT:
+            return True
+        order = narrow_order(self)
+        own, others = [
+            (1 in (rows, columns), order is not None and supports_sizes(order, rows, k, columns))
+            for rows, k, columns in (self.matrix_sizes, self.sizes(lhs_shape, rhs_shape).matrix)
+        ]
+        return own == others
 
     @property
     def matrix_sizes(self) -> tuple[int, int, int]:

@@ -40,7 +40,7 @@ from .convolution_algorithms import (
     ungrouped,
 )
 from .convolution_rules import ConvolutionRules, Padding, one_each
-from .matmul import Multiply, computed_float, is_low_precision
+from .matmul import Multiply, computed_float, narrow_order
 
 Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
 
@@ -244,7 +244,7 @@ class _Convolution(ConvolutionRules):
         """The product of stacks of matrices, on at most `threads` threads; None: all."""
         multiply = self.multiply_on(threads)
         assert multiply is not None
-        if not is_low_precision(self):
+        if narrow_order(self) is None:
             return multiply
         return lambda a, b: multiply(a, b, threads)  # type: ignore[call-arg]
 

@@ -23,7 +23,7 @@ from ....kernels.convolution.convolution_tasks import K_BLOCK
 from ....types import ELEMENT_TYPES, Array, DType
 from ..reduction.window_geometry import Window, window_positions
 from .float_matmul import has_native_matmul
-from .matmul import Multiply, Precision, is_low_precision
+from .matmul import Multiply, Precision, narrow_order
 
 if TYPE_CHECKING:
     from .convolution_rules import ConvolutionRules
@@ -76,7 +76,8 @@ def native_convolution(
     is_copied = not all(window.is_trivial for window in windows)
     prefers_matmul = outputs // view.feature_group_count >= _MIN_OUTPUTS_FOR_MATMUL or not is_copied
     multiplications = math.prod(shapes[2]) * math.prod(rhs)
-    if prefers_matmul and multiplications >= _MIN_MULTIPLICATIONS * outputs and is_low_precision(view):
+    has_matmul = prefers_matmul and narrow_order(view) is not None
+    if has_matmul and multiplications >= _MIN_MULTIPLICATIONS * outputs:
         return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions

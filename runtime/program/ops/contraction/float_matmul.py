@@ -82,6 +82,41 @@ def matmul(a: Array, b: Array, threads: int | None = 1) -> Array:
     return np.asarray(np.matmul(a, b)) if is_vector else _blocked_blas_matmul(a, b)
 
 
+def two_chain_matmul(a: Array, b: Array, threads: int | None = 1) -> Array:
+    """The product of stacks of matrices of f32 in the order of two chains
+    (`kernels/matmul/low_precision_matmul.h`).
+
+    Args:
+        a, b: [..., row, term] and [..., term, column], with the same batching sizes.
+        threads: maximum number of threads to use; None: all.
+    """
+    from ....kernels.matmul import matmul as native
+
+    return native.multiply_in_two_chains(a, b, threads)
+
+
+class ConstantMatmul:
+    """`two_chain_matmul` with one right matrix, which is converted and packed in the first call.
+
+    Args:
+        enter: converts the right matrix to f32.
+    """
+
+    def __init__(self, enter: Callable[[Array], Array]) -> None:
+        self.enter = enter
+        self.prepared: tuple[Array, Product] | None = None
+
+    def __call__(self, a: Array, b: Array, threads: int | None) -> Array:
+        """The product of [1, row, term] and [1, term, column]; `b` is the same in all calls."""
+        from ....kernels.matmul import matmul as native
+
+        prepared = self.prepared
+        if prepared is None:
+            prepared = self.prepared = self.enter(b[0]), native.ConstantProduct(threads, adds_two_chains=True)
+        matrix, multiply = prepared
+        return np.asarray(multiply(a[0], matrix))[np.newaxis]
+
+
 def complex_product(a: Array, b: Array, threads: int | None = 1) -> Array:
     """The product of stacks of complex matrices of one element type.
 

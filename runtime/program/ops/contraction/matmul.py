@@ -3,8 +3,8 @@
 Products of two elements are exact. They are accumulated in f32 for floats up to f32, in f64 for f64, in the
 result's type for complex numbers, and modulo 2^w for integers, where w is the width of the result's
 type; each result is rounded once, whatever `precision_config` allows. `float_matmul` multiplies floats.
-`low_precision_matmul` multiplies bf16 and narrower floats by special instructions, by the matrix unit only
-where `precision_config` is DEFAULT. Convolutions of f32 may add in another order there
+`low_precision_matmul` multiplies bf16 and narrower floats, in the order of matrix units where
+`precision_config` is DEFAULT. Convolutions of f32 may add in another order there
 (`convolution_algorithms.is_winograd`).
 Products of complex matrices are products of floats with twice as many terms (`kernels/matmul/matmul.pyx`).
 
@@ -23,7 +23,7 @@ from ....types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, Array, El
 from ..framework.attribute_kinds import ArrayOf, Enum
 from ..numerics.element_types import carrier, converter, rounding
 from .float_matmul import complex_product, has_native_matmul, limited_to, matmul
-from .low_precision_matmul import adds_in_f32_order, low_precision_multiplier, supports_types
+from .low_precision_matmul import NarrowOrder, implementation_of, low_precision_multiplier, supports_types
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -32,8 +32,8 @@ _SMALL: Final = 1 << 12
 
 
 class Precision(enum.StrEnum):
-    """How speed is traded for accuracy. All values give HIGHEST, except that DEFAULT also allows the matrix
-    unit (`is_low_precision`) and Winograd's algorithm (`convolution_algorithms.is_winograd`)."""
+    """How speed is traded for accuracy. All values give HIGHEST, except that DEFAULT also allows the order of
+    two chains (`narrow_order`) and Winograd's algorithm (`convolution_algorithms.is_winograd`)."""
 
     DEFAULT = "DEFAULT"
     HIGH = "HIGH"
@@ -43,12 +43,17 @@ class Precision(enum.StrEnum):
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
-def is_low_precision(view: Any) -> bool:
-    """Whether `low_precision_matmul` may multiply the operands: whether it has the requested precision."""
+def narrow_order(view: Any) -> NarrowOrder | None:
+    """The order in which `low_precision_matmul` adds products of the operands of a contraction; None: it does
+    not multiply them. Matrices that are too small for it have the order of f32.
+    """
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
-    is_default = all(precision is Precision.DEFAULT for precision in precisions)
-    return supports_types(*types) and (is_default or adds_in_f32_order())
+    if not supports_types(*types) or not has_native_matmul():
+        return None
+    if view.may_add_two_chains and all(precision is Precision.DEFAULT for precision in precisions):
+        return NarrowOrder.TWO_CHAINS
+    return None if implementation_of(NarrowOrder.F32) is None else NarrowOrder.F32
 
 
 def multiplier(
@@ -56,8 +61,9 @@ def multiplier(
     rhs: ElementType,
     result: ElementType,
     product: Multiply | None = None,
-    is_low_precision: bool = False,
+    order: NarrowOrder | None = None,
     threads: int | None = 1,
+    is_rhs_constant: bool = False,
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
@@ -65,8 +71,9 @@ def multiplier(
         lhs, rhs, result: the element types.
         product: multiplies matrices of f32 or f64, or of complex numbers where the result has such; None:
             `matmul` or `complex_product`.
-        is_low_precision: whether `low_precision_matmul` may be used for the types that it supports.
+        order: that of `low_precision_matmul`, for types that it supports; None: it is not used.
         threads: maximum number of threads of the product where `product` is None; None: all.
+        is_rhs_constant: whether `low_precision_matmul` has the same right operand in all calls.
 
     Returns:
         A function of two arrays, or None if operands of such types have no product in `result`.
@@ -79,8 +86,8 @@ def multiplier(
         return None
     if result.category == FLOAT:
         multiply = _multiply_floats(lhs, rhs, result, product)
-        if is_low_precision and supports_types(lhs, rhs, result):
-            return low_precision_multiplier(lhs, rhs, result, multiply)
+        if order is not None and supports_types(lhs, rhs, result):
+            return low_precision_multiplier(lhs, rhs, result, order, multiply, is_rhs_constant)
         return multiply
     if FLOAT in (lhs.category, rhs.category):
         return None

@@ -22,7 +22,7 @@ from ....types import BOOLEAN, COMPLEX, FLOAT, INTEGER, Array, ElementType, Quan
 from ...ir import Operation
 from ..framework.declaration import Op, Operand, Result
 from ..numerics.element_types import converter
-from .matmul import Multiply, is_low_precision, multiplier
+from .matmul import Multiply, multiplier, narrow_order
 
 _KINDS: Final = (BOOLEAN, INTEGER, FLOAT, COMPLEX)
 
@@ -74,6 +74,9 @@ class Conversions(NamedTuple):
 class MixedProduct(Op):
     """Base of the operations that multiply and sum: how they treat element types of several kinds."""
 
+    may_add_two_chains = True
+    """Whether products of narrow floats may be added in two chains (`matmul.narrow_order`)."""
+
     lhs: Operand[TensorType]
     rhs: Operand[TensorType]
     result: Result[TensorType]
@@ -110,7 +113,7 @@ class MixedProduct(Op):
             threads: maximum number of threads; None: all.
         """
         lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
-        return multiplier(lhs, rhs, result, is_low_precision=is_low_precision(self), threads=threads)
+        return multiplier(lhs, rhs, result, order=narrow_order(self), threads=threads)
 
     def converted_multiplier(self, threads: int | None = 1) -> Multiply | None:
         """`multiplier` for the element types between the conversions; None for quantized tensors."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,11 @@ import nimblehlo
 from nimblehlo import Options, api
 from nimblehlo.compiler.lru_cache import LRUCache
 from nimblehlo.kernels.matmul import low_precision_matmul
-from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16
-from nimblehlo.kernels.matmul.matrix_unit import ENVIRONMENT_VARIABLE
+from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16, AVX512_BF16_AS_F32
 from nimblehlo.program.ops.contraction import low_precision_matmul as operation_matmul
+from nimblehlo.program.ops.contraction.low_precision_matmul import NarrowOrder
 from nimblehlo.types import ELEMENT_TYPES
+from tests.processors.levels import available_levels, environment
 from tests.program.ops.texts import tensor
 from tests.support.running import run_every_way, same_bits
 
@@ -80,16 +84,11 @@ def implementation_of(text: str) -> str | None:
 
 def simulate(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     """A processor quick by these ways to multiply bf16, and nothing kept of what another one prepared."""
-    monkeypatch.setattr(low_precision_matmul, "available", lambda: ways)
+    pairs = (AVX512_BF16_AS_F32,) if AVX512_BF16 in ways else ()
+    monkeypatch.setattr(low_precision_matmul, "available", lambda: (*ways, *pairs))
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: True)
-    monkeypatch.setattr(operation_matmul, "prepare_product", operation_matmul.prepare_product.__wrapped__)
+    monkeypatch.setattr(operation_matmul, "_prepare_cached", operation_matmul._prepare)
     monkeypatch.setattr(api, "_executed", LRUCache(1))
-
-
-@pytest.fixture(autouse=True)
-def matrix_unit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The matrix unit may sum floats."""
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "1")
 
 
 @pytest.fixture(params=[AMX, AVX512_BF16, None])
@@ -228,12 +227,13 @@ def test_convolutions(types: tuple[str, str, str], groups: int, way: str | None)
         np.testing.assert_allclose(got.astype(np.float32), expected, rtol=2.0**-7, atol=1e-4)
     else:
         np.testing.assert_array_equal(got, expected)
-    assert implementation_of(text) == (way if types[0] == "bf16" or way == AMX else None)
+    assert implementation_of(text) == (way if (types[0] == "bf16") == (way == AVX512_BF16) else None)
 
 
 def test_small_convolutions_are_left_to_loops(way: str | None) -> None:
     types = ("bf16", "bf16", "bf16")
-    for batch, groups, expected in ((1, 1, way), (2, 2, way), (1, 2, None)):
+    pairs = way if way == AVX512_BF16 else None
+    for batch, groups, expected in ((1, 1, pairs), (2, 2, pairs), (1, 2, None)):
         assert implementation_of(convolution(types, groups, batch)) == expected
 
 
@@ -259,21 +259,73 @@ def test_more_precision_is_left_to_products_of_f32(way: str | None) -> None:
 
 @pytest.mark.parametrize("shape", [(40, 600, 50), (2, 50, 60), (300, 700, 1), (1, 70, 80)])
 @pytest.mark.parametrize("number", [1.0, 1e-39, 2.0**-126])
-def test_pairs_change_no_bits(
+def test_instructions_change_no_bits(
     shape: tuple[int, int, int], number: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, terms, columns = shape
     text = dot((rows, terms), (terms, columns), (rows, columns), ("bf16", "bf16", "f32"))
     operands = [drawn(10, (rows, terms), "bf16"), drawn(11, (terms, columns), "bf16")]
     operands[0][0, :2] = number
-    if AVX512_BF16 not in low_precision_matmul.available():
-        pytest.skip("this processor does not multiply pairs of bf16")
+    kept = f"""func.func @main(%lhs: {tensor((rows, terms), "bf16")}) -> {tensor((rows, columns), "f32")} {{
+  %rhs = stablehlo.constant dense<"0x{operands[1].tobytes().hex()}"> : {tensor((terms, columns), "bf16")}
+  {text.split("{", 1)[1]}"""
+    ways = [[way] for way in (AMX, AVX512_BF16) if way in low_precision_matmul.available()]
     results = []
-    for ways in ([AVX512_BF16], []):
+    for one in ([], *ways):
         with monkeypatch.context() as patch:
-            simulate(patch, *ways)
+            simulate(patch, *one)
             results += run_every_way(text, *operands)
-    assert same_bits(*results)
+            results += run_every_way(kept, operands[0])
+    assert all(same_bits(results[0], other) for other in results[1:])
+
+
+@pytest.mark.parametrize("level", available_levels())
+def test_levels_have_the_same_bits(level: str) -> None:
+    module = __name__
+    command = [sys.executable, "-c", f"from {module} import digest; print(digest())"]
+    done = subprocess.run(command, env=environment(level), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == digest()
+
+
+def digest() -> str:
+    """The hash of some products: with and without subnormal numbers, batched, with few rows, and of f8."""
+    results = hashlib.sha256()
+    for lhs, rhs, types, numbers, scale in (
+        ((40, 600), (600, 50), ("bf16", "bf16", "f32"), "contracting_dims = [1] x [0]", 1.0),
+        ((40, 100), (100, 50), ("bf16", "bf16", "bf16"), "contracting_dims = [1] x [0]", 2.0**-120),
+        ((3, 9, 70), (3, 70, 33), ("bf16", "bf16", "f32"), BATCHED, 1.0),
+        ((2, 300), (300, 40), ("f8E4M3FN", "bf16", "f32"), "contracting_dims = [1] x [0]", 1.0),
+        ((1, 300), (300, 40), ("bf16", "bf16", "f32"), "contracting_dims = [1] x [0]", 1.0),
+    ):
+        shape = (*lhs[:-1], rhs[-1])
+        left, right = drawn(15, lhs, types[0]), drawn(16, rhs, types[1])
+        left = (left.astype(np.float32) * np.float32(scale)).astype(left.dtype)
+        (got,) = nimblehlo.execute(dot(lhs, rhs, shape, types, numbers), [left, right])
+        results.update(got.tobytes())
+    return results.hexdigest()
+
+
+def test_the_order_depends_on_sizes_types_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of 2^12 multiplications and more have another order than those of f32, but by a vector."""
+    simulate(monkeypatch)
+    for shape, precision, is_other in (
+        ((8, 64, 8), "DEFAULT", True),
+        ((7, 64, 9), "DEFAULT", False),
+        ((8, 64, 8), "HIGHEST", False),
+        ((8, 64, 8), "HIGH", False),
+        ((1, 64, 64), "DEFAULT", False),
+        ((64, 64, 1), "DEFAULT", False),
+        ((32, 16, 32), "DEFAULT", False),
+        ((32, 18, 32), "DEFAULT", True),
+    ):
+        rows, terms, columns = shape
+        numbers = f"contracting_dims = [1] x [0], precision = [{precision}, {precision}]"
+        sizes = (rows, terms), (terms, columns), (rows, columns)
+        left, right = drawn(17, sizes[0], "bf16"), drawn(18, sizes[1], "bf16")
+        (got,) = run_every_way(dot(*sizes, ("bf16", "bf16", "f32"), numbers), left, right)
+        wide = left.astype(np.float32), right.astype(np.float32)
+        (expected,) = run_every_way(dot(*sizes, ("f32", "f32", "f32"), numbers), *wide)
+        assert same_bits(got, expected) != is_other
 
 
 @pytest.mark.parametrize(
@@ -294,9 +346,7 @@ def test_vectors_have_the_bits_of_products_of_f32(
     result: tuple[int, ...],
     numbers: str,
     other: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    simulate(monkeypatch, *[way for way in low_precision_matmul.available() if way != AMX])
     for types in (("bf16", other, "f32"), (other, "bf16", "bf16")):
         operands = [drawn(12, lhs, types[0]), drawn(13, rhs, types[1])]
         (got,) = run_every_way(dot(lhs, rhs, result, types, numbers), *operands)
@@ -318,38 +368,24 @@ def test_vectors_whose_products_are_of_f64(
 
 def test_slow_instructions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(monkeypatch, AMX, AVX512_BF16)
-    assert operation_matmul.bf16_implementation() == AMX
+    orders = NarrowOrder.TWO_CHAINS, NarrowOrder.F32
+    assert list(map(operation_matmul.implementation_of, orders)) == [AMX, AVX512_BF16_AS_F32]
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: way != AMX)
-    assert operation_matmul.bf16_implementation() == AVX512_BF16
+    assert list(map(operation_matmul.implementation_of, orders)) == [AVX512_BF16, AVX512_BF16_AS_F32]
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: False)
-    assert operation_matmul.bf16_implementation() is None
+    assert list(map(operation_matmul.implementation_of, orders)) == [None, None]
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
     assert implementation_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (
         AMX,
         AVX512_BF16,
     )
-    monkeypatch.setattr(operation_matmul, "prepare_product", None)
+    monkeypatch.setattr(operation_matmul, "_prepare_cached", None)
     nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
 
 
 @needs_way
 def test_the_instructions_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation_matmul, "prepare_product", None)
+    monkeypatch.setattr(operation_matmul, "_prepare_cached", None)
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
     with pytest.raises(nimblehlo.ExecutionError, match="NoneType"):
         nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
-
-
-def test_the_matrix_unit_sums_floats_only_where_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate(monkeypatch, AMX, AVX512_BF16)
-    for text, expected in (("", AVX512_BF16), ("0", AVX512_BF16), ("1", AMX)):
-        monkeypatch.setenv(ENVIRONMENT_VARIABLE, text)
-        assert operation_matmul.bf16_implementation() == expected
-        assert operation_matmul.adds_in_f32_order() == (expected == AVX512_BF16)
-    monkeypatch.setattr(low_precision_matmul, "available", lambda: (AMX,))
-    monkeypatch.delenv(ENVIRONMENT_VARIABLE)
-    assert operation_matmul.bf16_implementation() is None
-    assert low_precision_matmul.implementations("int8", "int8", "int32") == (AMX,)
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "yes")
-    with pytest.raises(ValueError, match="NIMBLEHLO_MATRIX_UNIT is 'yes', but must be 0 or 1"):
-        operation_matmul.bf16_implementation()

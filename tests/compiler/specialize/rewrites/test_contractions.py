@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from nimblehlo.program.ops.contraction import base
+from nimblehlo.program.ops.contraction import base, matmul
 from tests.compiler.specialize.simplified import assert_becomes, assert_same_bits, function, left, simplified
 
 BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
@@ -25,7 +25,7 @@ def product(
 
 @pytest.fixture(autouse=True)
 def without_narrow_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "is_low_precision", lambda view: False)
+    monkeypatch.setattr(matmul, "implementation_of", lambda order: None)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,15 @@ def without_narrow_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_narrow_floats_are_converted_beside_the_product(types: tuple[str, ...], conversions: int) -> None:
     lhs, rhs, result = types
-    two = product(f"65x300x{lhs}", f"300x70x{rhs}", f"65x70x{result}")
-    stacked = product(f"3x65x300x{lhs}", f"3x300x70x{rhs}", f"3x65x70x{result}", "", BATCHED)
-    for text in (two, stacked):
-        assert_becomes(text, ["dot_general"] + ["convert"] * conversions)
+    for precision, converts in (("HIGHEST", True), ("DEFAULT", "f16" in (lhs, rhs) or lhs == "f32")):
+        attributes = f", precision = [{precision}, {precision}]"
+        two = product(f"65x300x{lhs}", f"300x70x{rhs}", f"65x70x{result}", attributes)
+        stacked = product(
+            f"3x65x300x{lhs}", f"3x300x70x{rhs}", f"3x65x70x{result}", attributes, BATCHED
+        )
+        for text in (two, stacked):
+            # By default, products of bf16 and narrower floats are added in an order of their own.
+            assert_becomes(text, ["dot_general"] + ["convert"] * conversions * converts)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,7 @@ def test_products_of_matrices_of_single_terms_stay() -> None:
 
 
 def test_an_operand_of_two_products_is_converted_once() -> None:
-    kind, result = "tensor<100x100xbf16>", "tensor<100x100xf32>"
+    kind, result = "tensor<100x100xf16>", "tensor<100x100xf32>"
     dot = f"stablehlo.dot_general %a, %{{}}, contracting_dims = [1] x [0] : ({kind}, {kind}) -> {result}"
     body = f"""%0 = {dot.format("a")}
     %1 = {dot.format("b")}

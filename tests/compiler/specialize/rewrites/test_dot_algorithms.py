@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nimblehlo.program.ops.contraction import low_precision_matmul
+from nimblehlo.compiler.specialize.rewrites import dot_algorithms
 from tests.compiler.specialize.simplified import assert_becomes, assert_same_bits, function
 from tests.program.ops.contraction.test_dot_general import algorithm
 
@@ -50,7 +50,7 @@ def product(
     ],
 )
 def test_products_of_what_is_rounded(text: str, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(low_precision_matmul, "bf16_implementation", lambda: None)
+    monkeypatch.setattr(dot_algorithms, "implementation_of", lambda order: None)
     assert_becomes(text, expected)
 
 
@@ -87,7 +87,7 @@ def test_ordinary_numbers_of_large_products(
     may_be_narrow: bool, operations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not may_be_narrow:
-        monkeypatch.setattr(low_precision_matmul, "bf16_implementation", lambda: None)
+        monkeypatch.setattr(dot_algorithms, "implementation_of", lambda order: None)
     random = np.random.default_rng(5)
     lhs, rhs = (random.standard_normal(shape).astype(np.float32) for shape in ((150, 320), (320, 170)))
     shapes = ("150x320", "320x170", "150x170")
