@@ -251,6 +251,13 @@ class Contraction(MixedProduct):
         return any(type is not f32 for type in types)
 
     @property
+    def may_add_two_chains(self) -> bool:
+        """Not with batching dimensions: those products, of attention for instance, are joined with the
+        operations around them in f32, which gains more on processors without a matrix unit.
+        """
+        return not self.lhs_batching_dimensions
+
+    @property
     def multiplies_narrow_floats(self) -> bool:
         """Whether `low_precision_matmul` multiplies its matrices."""
         order = narrow_order(self)

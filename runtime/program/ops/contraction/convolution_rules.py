@@ -67,7 +67,6 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
     """Base of both convolutions: attributes, constraints and the result's shape."""
 
     product = Product.CONVOLUTION
-    may_add_two_chains = False
 
     lhs: Operand[TensorType]
     rhs: Operand[TensorType]

@@ -74,12 +74,14 @@ class Conversions(NamedTuple):
 class MixedProduct(Op):
     """Base of the operations that multiply and sum: how they treat element types of several kinds."""
 
-    may_add_two_chains = True
-    """Whether products of narrow floats may be added in two chains (`matmul.narrow_order`)."""
-
     lhs: Operand[TensorType]
     rhs: Operand[TensorType]
     result: Result[TensorType]
+
+    @property
+    def may_add_two_chains(self) -> bool:
+        """Whether products of narrow floats may be added in two chains (`matmul.narrow_order`)."""
+        return False
 
     @functools.cached_property
     def product_types(self) -> ProductTypes | None:
