@@ -75,6 +75,7 @@ NAMES_OF_TYPES = {
     "errors.py": "an internal error, for its report",
     "program/frontend/loader.py": "the type of the user's own object",
     "checks/fuzzing/campaign.py": "an internal error, for its report",
+    "execution/grid/scheduler.py": "an interruption such as KeyboardInterrupt",
     "execution/inputs.py": "the type of the user's own object",
     "program/ir/record.py": "misuse of a class from Python",
     "jax/pjrt/failures.py": "an interruption such as SystemExit",
