@@ -21,10 +21,6 @@ from ....kernels.launch.processor import has_full_speed_avx512, llvm_target, pre
 
 _OPTIMISATION_LEVEL = 3
 _QUICK_LEVEL = 0
-_MAX_UNROLLED_BYTES = 150_000
-"""Maximum bytes of a text whose loops LLVM unrolls. Without unrolling, the loops of two tree searches (210
-and 220 KB) take LLVM half the time, and calls 1.2 and 0.86 times as long. Those of a spline flow's fusions
-(220 to 270 KB) take LLVM as long, and calls 0.93 times (Sapphire Rapids)."""
 
 USES_JIT_LINK = sys.platform != "win32"
 _CODE_MODEL = "small" if USES_JIT_LINK else "large"
@@ -75,7 +71,6 @@ class CodeGenerator:
         Args:
             text: the module in LLVM IR.
             fast_compile: optimize less and unroll no loop, since the code's loops are too short to repay it.
-                No loop of a long text is unrolled either.
         """
         return self.emitted(self.optimised(text, fast_compile))
 
@@ -143,8 +138,7 @@ class CodeGenerator:
         options = llvm.create_pipeline_tuning_options(speed_level=1 if fast_compile else _OPTIMISATION_LEVEL)
         options.loop_vectorization = True
         options.slp_vectorization = True
-        unrolls = not fast_compile and len(text) <= _MAX_UNROLLED_BYTES
-        options.loop_interleaving = options.loop_unrolling = unrolls
+        options.loop_interleaving = options.loop_unrolling = not fast_compile
         builder = llvm.create_pass_builder(self.target_machine, options)
         builder.getModulePassManager().run(module, builder)
         vector_variants.define(llvm, module, builder, context)
