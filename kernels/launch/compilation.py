@@ -195,11 +195,11 @@ def _compiler_lock() -> Any:
     return getattr(module, "global_compiler_lock", None)
 
 
-class _Fork:
+class _Fork(threading.local):
     """Lets a fork wait until no other thread compiles, so that a child can.
 
     Attributes:
-        lock: Numba's, which the thread that forks holds meanwhile.
+        lock: Numba's, which the thread that forks holds meanwhile. Several threads may fork.
     """
 
     lock: Any = None

@@ -2,7 +2,7 @@
 
 The package `scipy.special` imports SciPy's linear algebra, which takes 0.3 s and 33 MB, and the functions
 below stand in one extension module of it, which needs no other and takes 2 ms and 1.4 MB (Sapphire Rapids,
-SciPy 1.18). Both ways call the same loops.
+SciPy 1.18). Both call the same loops.
 """
 
 from __future__ import annotations
