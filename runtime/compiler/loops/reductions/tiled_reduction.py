@@ -70,9 +70,12 @@ def reductions_module(
         accumulation: how the reductions accumulate.
     """
     module = ir.Module("reductions")
-    block_function_class: type[_Blocks] = _ColumnBlocks
-    if plan.inner == 1:
-        block_function_class = _ShortRowBlocks if _is_short(block, plan) else _RowBlocks
+    is_short = _is_short(block, plan)
+    block_function_class: type[_Blocks] = _ShortRowBlocks if is_short else _RowBlocks
+    if plan.inner != 1:
+        are_few = is_short and plan.blocks == 1 and plan.reduced <= MAX_INTERLEAVED_ROWS
+        is_any_prefetched = any(_is_prefetched(plan, value) for value in block.arguments)
+        block_function_class = _FewRowsBlocks if are_few and not is_any_prefetched else _ColumnBlocks
     partial = block_function_class(module, block, plan, accumulation)
     define_task(module, PARTIAL, partial.function, plan.total_blocks, blocks_per_task)
     if plan.blocks > 1:
@@ -89,6 +92,16 @@ def _is_short(block: Block, plan: ReductionTilePlan) -> bool:
     """Whether a row's tree is fully unrolled."""
     bodies = [block, *(operation.regions[0].block for operation in reductions_of(block))]
     return plan.reduced * sum(map(instructions, bodies)) <= _MAX_UNROLLED_INSTRUCTIONS
+
+
+def _is_prefetched(plan: ReductionTilePlan, value: IrValue) -> bool:
+    """Whether the rows of an argument are prefetched, which are short and of a large array."""
+    strides, itemsize = plan.strides(value), -(-plain_element_type(value).width // 8)
+    if strides is None or strides.inner != 1 or not strides.reduced:
+        return False
+    return plan.block_inner * itemsize < PAGE_BYTES and (
+        math.prod(shape_of(value)) * itemsize >= MIN_PREFETCHED_BYTES
+    )
 
 
 class _BlockFunction(ElementEmitter):
@@ -220,20 +233,24 @@ class _BlockFunction(ElementEmitter):
 
     def finish(self, totals: Sequence[OperandArrays], outer: ir.Value) -> None:
         """Combine the rows of totals with the init values, and store what is computed of them."""
-        builder = self.builder
-        results = [(result, pointer) for result, pointer in self.results if self.plan.is_unreduced(result)]
-        with Loop(builder, I64(0), self.columns, True) as column:
-            indices = (outer, I64(0), builder.add(self.first_column, column))
-            elements = dict[IrValue, Value]()
-            for reducer, row in zip(self.reducers, totals, strict=True):
-                operation = reducer.operation
-                init_values = operation.operands[len(reducer.types) :]
-                initial = [self.element(value, indices, elements) for value in init_values]
-                values = reducer.finish(initial, row.load(column))
-                elements.update(zip(operation.results, values, strict=True))
-            for result, pointer in results:
+        with Loop(self.builder, I64(0), self.columns, True) as column:
+            indices = (outer, I64(0), self.builder.add(self.first_column, column))
+            self.finish_column([row.load(column) for row in totals], indices)
+
+    def finish_column(self, totals: Sequence[Sequence[Value]], indices: Indices) -> None:
+        """Combine the totals of a column with the init values, and store what is computed of them."""
+        elements = dict[IrValue, Value]()
+        for reducer, column_totals in zip(self.reducers, totals, strict=True):
+            operation = reducer.operation
+            init_values = operation.operands[len(reducer.types) :]
+            initial = [self.element(value, indices, elements) for value in init_values]
+            values = reducer.finish(initial, column_totals)
+            elements.update(zip(operation.results, values, strict=True))
+        for result, pointer in self.results:
+            if self.plan.is_unreduced(result):
                 value = self.element(result, indices, elements)
-                store(builder, plain_element_type(result), value, self.address(pointer, result, indices))
+                address = self.address(pointer, result, indices)
+                store(self.builder, plain_element_type(result), value, address)
 
 
 class _Blocks(_BlockFunction):
@@ -246,6 +263,11 @@ class _Blocks(_BlockFunction):
         self.first = builder.mul(self.block_number, I64(plan.block_reduced))
         self.count = min_index(builder, I64(plan.block_reduced), builder.sub(I64(plan.reduced), self.first))
         self.is_last = builder.icmp_signed("==", self.block_number, I64(plan.blocks - 1))
+        self.reduce_block()
+
+    def reduce_block(self) -> None:
+        """Compute the block, and store its results."""
+        builder, plan = self.builder, self.plan
         totals = self.totals()
         if plan.blocks == 1:
             self.finish(totals, self.outer)
@@ -371,13 +393,10 @@ class _ColumnBlocks(_Blocks):
         each before it follows it. LLVM does not vectorize loops with prefetches, so these have their own.
         """
         for value, pointer in self.arguments.items():
-            strides, itemsize = self.plan.strides(value), -(-plain_element_type(value).width // 8)
-            row_bytes = self.plan.block_inner * itemsize
-            if strides is None or strides.inner != 1 or not strides.reduced or row_bytes >= PAGE_BYTES:
+            if not _is_prefetched(self.plan, value):
                 continue
-            if math.prod(shape_of(value)) * itemsize < MIN_PREFETCHED_BYTES:
-                continue
-            rows_ahead = max(count, -(-prefetch_distance_bytes() // row_bytes))
+            itemsize = -(-plain_element_type(value).width // 8)
+            rows_ahead = max(count, -(-prefetch_distance_bytes() // (self.plan.block_inner * itemsize)))
             lanes = CACHE_LINE_BYTES // itemsize
             with Loop(self.builder, I64(0), self.builder.udiv(columns, I64(lanes)), True) as cache_line:
                 column = self.builder.mul(cache_line, I64(lanes))
@@ -390,6 +409,18 @@ class _ColumnBlocks(_Blocks):
 
     def compute_in_row(self, row: ir.Value, column: ir.Value) -> list[list[Value]]:
         return self.compute_at(self.indices_in_row(row, column))
+
+
+class _FewRowsBlocks(_ColumnBlocks):
+    """Blocks of few rows, which are the whole reduced extent: the totals of a column stay in registers."""
+
+    def reduce_block(self) -> None:
+        with Loop(self.builder, I64(0), self.columns, True) as column:
+            rows = [self.compute_in_row(I64(k), column) for k in range(self.plan.reduced)]
+            totals = [
+                reducer.reduce(values) for reducer, *values in zip(self.reducers, *rows, strict=True)
+            ]
+            self.finish_column(totals, self.indices_in_row(I64(0), column))
 
 
 class _FinishFunction(_BlockFunction):

@@ -195,3 +195,21 @@ def test_short_rows_of_large_operands_are_prefetched(
     code = str(tiled_reduction.reductions_module(block, plan, 1, tiled_reduction.Accumulation()))
     assert ('call void @"llvm.prefetch' in code) == is_prefetched
     run_every_way(text, x)
+
+
+@pytest.mark.parametrize(("rows", "is_in_memory"), [(3, False), (8, False), (9, True)])
+def test_totals_of_few_rows_stay_in_registers(rows: int, is_in_memory: bool) -> None:
+    def totals(x: Any, weights: Any) -> list[Any]:
+        """Sums, products and maxima of rows, and what is computed of them."""
+        scaled = x * weights[:, None]
+        kept = scaled - 0.5
+        return [kept, jnp.exp(kept.sum(0)) + scaled.max(0), *((kept + k).prod(0) for k in range(3))]
+
+    inputs = numbers(rows, 12_345), numbers(rows, seed=1)
+    check(totals, *inputs)
+    body = specialize(nimblehlo.load(jax.jit(lambda x: x.sum(0)).lower(inputs[0])), "main").body
+    assert body is not None
+    plan = reduction_tiling.plan_reduction_tiling(body.block)
+    assert plan is not None
+    code = str(tiled_reduction.reductions_module(body.block, plan, 1, tiled_reduction.Accumulation()))
+    assert ("alloca" in code) == is_in_memory
