@@ -182,9 +182,10 @@ static const GroupedFunctions *grouped_functions(const GroupedSort *s) {
         uint64_t range = high - low;                                                                    \
         int bits = 0;                                                                                   \
         Number from = (Number)low << first_bit;                                                         \
-        if (count < RADIX_MIN_COUNT) return sort_by_numpy(log2_bytes, numbers, count), numbers;         \
         for (; range; range >>= 1) bits++;                                                              \
         int digits = (bits + GROUPED_DIGIT_BITS - 1) / GROUPED_DIGIT_BITS;                              \
+        if (digits && !sorts_by_digits(count))                                                          \
+            return sort_by_numpy(log2_bytes, numbers, count), numbers;                                  \
         int digit_bits = digits ? (bits + digits - 1) / digits : 0;                                     \
         switch (digits) {                                                                               \
         case 0: return numbers;                                                                         \

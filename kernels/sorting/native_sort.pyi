@@ -5,6 +5,7 @@ import numpy as np
 MIN_GROUPED_LENGTH: int
 MIN_SCRATCH_COUNT: int
 
+def sort_by_digits(chosen: bool) -> bool: ...
 def sort_address(dtype: Any, by_upper_half: bool = False) -> int: ...
 def sort_rows(
     encoding: np.ndarray,

@@ -17,6 +17,8 @@ cdef extern from "radix_sort.h" nogil:
         void *array
     NumPySortOfSize numpy_sorts[4]
     int RADIX_MIN_COUNT
+    bint uses_digits
+    bint has_fast_quicksort()
     int sort_uint8(void *numbers, intptr_t count, void *scratch)
     int sort_uint16(void *numbers, intptr_t count, void *scratch)
     int sort_uint32(void *numbers, intptr_t count, void *scratch)
@@ -127,6 +129,20 @@ cdef int use_numpy_sort(int log2_bytes) except -1:
 
 for _log2_bytes in range(4):
     use_numpy_sort(_log2_bytes)
+
+
+def sort_by_digits(bint chosen) -> bool:
+    """Choose whether long arrays are sorted by digits, else by NumPy; the results are the same.
+
+    Returns:
+        The choice before.
+    """
+    global uses_digits
+    before, uses_digits = uses_digits, chosen
+    return before
+
+
+sort_by_digits(not has_fast_quicksort())
 
 
 def sort_address(dtype, bint by_upper_half=False) -> int:

@@ -51,7 +51,7 @@ static int sort_row_pairs(const SortedRow *row, uint64_t *pairs, void *scratch) 
 static void sort_rows_task(int64_t task, void *closure) {
     RowSort *s = closure;
     const int64_t length = s->first.length, end = (task + 1) * s->rows_per_task;
-    const int64_t scratch_count = length < RADIX_MIN_COUNT ? 0 : length, pair_count = s->first.positions ? length : 0;
+    const int64_t scratch_count = sorts_by_digits(length) ? length : 0, pair_count = s->first.positions ? length : 0;
     const int64_t number_bytes = s->first.positions ? 8 : s->first.item_bytes;
     char *scratch = malloc((scratch_count + pair_count) * number_bytes + 1);
     void *numbers = scratch_count ? scratch + pair_count * number_bytes : NULL;
