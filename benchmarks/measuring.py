@@ -52,11 +52,12 @@ def rounded(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def seconds(action: Action) -> float:
-    """The seconds that one call takes."""
-    started = time.perf_counter()
+def seconds(action: Action, clock: Callable[[], float] | None = None) -> float:
+    """The seconds that one call takes, by this clock instead of `time.perf_counter`."""
+    now = clock or time.perf_counter
+    started = now()
     action()
-    return time.perf_counter() - started
+    return now() - started
 
 
 class Named(Protocol):

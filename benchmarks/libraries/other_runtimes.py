@@ -1,9 +1,13 @@
 """Compares networks with ONNX Runtime, OpenVINO, torch.compile and XLA:CPU, on the same parameters.
 
     python -m benchmarks.libraries.other_runtimes [NETWORK ...] [--without RUNTIME ...] [--json FILE]
+                                                  [--processors N] [--processor-time]
 
 Every runtime is given the parameters as constants of the program, and computes in f32. Each network runs in
 a process of its own, in which all runtimes are called in turn. A runtime that is not installed is left out.
+`--processors 1` leaves each runtime one thread. `--processor-time` prints the time that all threads of a call
+are on a processor, which other programs on the machine disturb less than they disturb the time of a clock;
+threads that wait by looking for work count as well.
 Ratios above 1 mean that NimbleHLO is faster. Needs ``onnx`` and the libraries of the extra
 ``bench-libraries``; ``onnxruntime``, ``openvino`` and ``torch`` are the other runtimes.
 """
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -133,8 +138,17 @@ def _own_calls(name: str, arguments: Sequence[Any], function: Callable[..., Any]
     )
 
 
-def measured(name: str, threads: int, without: Sequence[str]) -> dict[str, Any]:
-    """The median milliseconds of each runtime for a network, the ratios, and what tells the results apart."""
+def measured(
+    name: str, threads: int, without: Sequence[str], clock: Callable[[], float] = time.perf_counter
+) -> dict[str, Any]:
+    """The median milliseconds of each runtime for a network, the ratios, and what tells the results apart.
+
+    Args:
+        name: the network.
+        threads: of each runtime.
+        without: runtimes to leave out.
+        clock: gives the seconds whose differences are times.
+    """
     function, arguments = library_programs()[name].build()
     calls: dict[str, Call] = {}
     calls["NimbleHLO"], calls["XLA:CPU"] = _own_calls(name, arguments, function)
@@ -156,7 +170,7 @@ def measured(name: str, threads: int, without: Sequence[str]) -> dict[str, Any]:
             failures[runtime] = f"DISAGREES: {reason}"
     for call in calls.values():
         warm_up(call, WARM_UP_SECONDS)
-    times = np.array([[_seconds_after_pause(call) for call in calls.values()] for _ in range(ROUNDS)])
+    times = np.array([[_seconds_after_pause(call, clock) for call in calls.values()] for _ in range(ROUNDS)])
     return {
         "milliseconds": dict(zip(calls, (np.median(times, axis=0) * 1e3).tolist(), strict=True)),
         "ratios": dict(zip(calls, np.median(times / times[:, :1], axis=0).tolist(), strict=True)),
@@ -174,10 +188,10 @@ def disagreement(result: Array, expected: Array) -> str | None:
     return no_telling_result([expected], BOUND) or difference(result, expected, BOUND)
 
 
-def _seconds_after_pause(action: Callable[[], Any]) -> float:
+def _seconds_after_pause(action: Callable[[], Any], clock: Callable[[], float]) -> float:
     """The median time of calls after a pause."""
     time.sleep(PAUSE_SECONDS)
-    return float(np.median([seconds(action) for _ in range(CALLS)]))
+    return float(np.median([seconds(action, clock) for _ in range(CALLS)]))
 
 
 def row(name: str, outcome: dict[str, Any]) -> str:
@@ -193,11 +207,16 @@ def row(name: str, outcome: dict[str, Any]) -> str:
     return "".join([*cells, *reasons])
 
 
-def _in_process(name: str, without: Sequence[str]) -> dict[str, Any] | str:
+def _use_processors(count: int) -> None:
+    """Let this process run on so many of its processors alone: runtimes make threads for those."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
+
+
+def _in_process(name: str, options: Sequence[str]) -> dict[str, Any] | str:
     """The outcome of a network, measured in a new process; why there is none where it failed."""
     command = [sys.executable, "-m", f"{__package__}.other_runtimes", "--here", name]
     try:
-        outcome: dict[str, Any] = figures([*command, *(f"--without={one}" for one in without)], {})
+        outcome: dict[str, Any] = figures([*command, *options], {})
     except RuntimeError as error:
         return str(error)
     return outcome
@@ -213,17 +232,24 @@ def main() -> int:
         "--without", action="append", default=[], choices=list(RUNTIMES), help="leave one out"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the figures")
+    parser.add_argument("--processors", type=int, metavar="N", help="how many to use; all where not given")
+    parser.add_argument("--processor-time", action="store_true", help="instead of the time of a clock")
     parser.add_argument("--here", action="store_true", help="measure in this process, and print JSON")
     options = parser.parse_args()
-    threads = usable_processors()
+    if options.processors:
+        _use_processors(options.processors)
+    clock = time.process_time if options.processor_time else time.perf_counter
     if options.here:
         for name in options.names:
-            print("FIGURES", json.dumps(measured(name, threads, options.without)), flush=True)
+            outcome = measured(name, usable_processors(), options.without, clock)
+            print("FIGURES", json.dumps(outcome), flush=True)
         return 0
     print(f"{'ms, and ratios':30} {'NimbleHLO':>10}{''.join(f'{one:>18}' for one in ('XLA:CPU', *RUNTIMES))}")
+    passed_on = [f"--without={one}" for one in options.without]
+    passed_on += ["--processor-time"] * options.processor_time
     outcomes = {}
     for name in options.names or NETWORKS:
-        outcomes[name] = outcome = _in_process(name, options.without)
+        outcomes[name] = outcome = _in_process(name, passed_on)
         print(f"{name:30} FAILED {outcome}" if isinstance(outcome, str) else row(name, outcome), flush=True)
     if options.json:
         options.json.write_text(json.dumps(outcomes, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -139,6 +140,20 @@ def test_a_runtime_that_fails_has_no_ratio_and_is_named() -> None:
     figures, reason = other_runtimes.row("network", outcome).splitlines()
     assert figures.split() == ["network", "2.000", "3.000", "1.50", "-", "1.000", "0.50", "-"]
     assert reason.strip().startswith("torch.compile: ModuleNotFoundError")
+
+
+def test_calls_are_timed_by_the_clock_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that is called more than once, by a clock that advances by a second at each reading."""
+    calls = {"NimbleHLO": lambda: np.arange(4.0), "XLA:CPU": lambda: np.arange(4.0)}
+    monkeypatch.setattr(other_runtimes, "_own_calls", lambda *_: tuple(calls.values()))
+    monkeypatch.setattr(other_runtimes, "library_programs", lambda: {"network": program(jnp.sum, np.ones(4))})
+    monkeypatch.setitem(other_runtimes.NETWORKS, "network", (1, lambda *_: None))
+    for name in ("WARM_UP_SECONDS", "PAUSE_SECONDS"):
+        monkeypatch.setattr(other_runtimes, name, 0.0)
+    readings = itertools.count()
+    outcome = other_runtimes.measured("network", 1, [*other_runtimes.RUNTIMES], lambda: next(readings))
+    assert outcome["milliseconds"] == {"NimbleHLO": 1000.0, "XLA:CPU": 1000.0}
+    assert outcome["ratios"] == {"NimbleHLO": 1.0, "XLA:CPU": 1.0} and not outcome["failures"]
 
 
 def test_the_networks_are_programs_of_the_suite() -> None:
