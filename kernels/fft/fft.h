@@ -69,6 +69,8 @@ typedef struct {
 #define FOR_LANES FOR_16
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define STREAM STREAM_64
+#define LOAD_LANES(others, mask, from) (VECTOR)_mm512_mask_loadu_ps(others, mask, from)
+#define STORE_LANES(to, mask, vector) _mm512_mask_storeu_ps(to, mask, vector)
 #define NAME(name) fft_float_16_##name
 #include "fft_passes.h"
 
@@ -77,6 +79,8 @@ typedef struct {
 #define FOR_LANES FOR_8
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define STREAM STREAM_64
+#define LOAD_LANES(others, mask, from) (VECTOR)_mm512_mask_loadu_pd(others, mask, from)
+#define STORE_LANES(to, mask, vector) _mm512_mask_storeu_pd(to, mask, vector)
 #define NAME(name) fft_double_8_##name
 #include "fft_passes.h"
 

@@ -274,12 +274,52 @@ static CODE int NAME(is_dense)(const char *const *fibers) {
         if (fibers[lane] != fibers[0] + 2 * lane * sizeof(ITEM)) return 0;
     return 1;
 }
+
+#ifdef LOAD_LANES
+/* Fibers that lie side by side in up to two runs. `first` and `second` are where the first values of lane 0 would be
+   if all fibers were in that run, and the masks are of the runs' items. Lanes from `lanes` on repeat a fiber. */
+typedef struct { uintptr_t first, second; uint32_t first_mask, second_mask; int lanes; } NAME(runs);
+#define RUNS NAME(runs)
+
+/* Find the runs. Returns whether there are at most two. */
+static CODE int NAME(find_runs)(const char *const *fibers, RUNS *runs) {
+    const int64_t pair = 2 * sizeof(ITEM);
+    int count = 1;
+    while (count < LANES && fibers[count] == fibers[count - 1] + pair) count++;
+    runs->first = (uintptr_t)fibers[0];
+    runs->first_mask = (uint32_t)(((uint64_t)1 << 2 * count) - 1);
+    runs->second = runs->first;
+    runs->second_mask = 0;
+    runs->lanes = count;
+    if (count == LANES || fibers[count] == fibers[count - 1]) return 1;
+    for (int lane = count + 1; lane < LANES; lane++)
+        if (fibers[lane] != fibers[lane - 1] + pair) return 0;
+    runs->second = (uintptr_t)fibers[count] - count * pair;
+    runs->second_mask = (uint32_t)(((uint64_t)1 << 2 * LANES) - 1) & ~runs->first_mask;
+    runs->lanes = LANES;
+    return 1;
+}
+
+static inline CODE __attribute__((always_inline)) VECTOR NAME(load_runs)(const RUNS *runs, int64_t offset, int half) {
+    int64_t bytes = offset + half * sizeof(VECTOR);
+    VECTOR items = LOAD_LANES((VECTOR){0}, runs->first_mask >> half * LANES, (const void *)(runs->first + bytes));
+    return LOAD_LANES(items, runs->second_mask >> half * LANES, (const void *)(runs->second + bytes));
+}
+
+static inline CODE __attribute__((always_inline)) void NAME(store_runs)(
+    const RUNS *runs, int64_t offset, int half, VECTOR items) {
+    int64_t bytes = offset + half * sizeof(VECTOR);
+    STORE_LANES((void *)(runs->first + bytes), runs->first_mask >> half * LANES, items);
+    STORE_LANES((void *)(runs->second + bytes), runs->second_mask >> half * LANES, items);
+}
+#endif
 #endif
 
 /* Load fibers of pairs of items, or of items with `is_real`; `swapped` exchanges real and imaginary components. */
 static CODE void NAME(load)(
     const Fft *f, VALUE *to, const char *const *fibers, int64_t count, int is_real, int swapped) {
     int64_t begin = 0;
+    int first_lane = 0;
 #if LANES > 1
     if (is_real && f->source_stride == sizeof(ITEM)) {
         begin = NAME(load_real_blocks)(to, fibers, count);
@@ -294,8 +334,20 @@ static CODE void NAME(load)(
             to[begin] = swapped ? (VALUE){im, re} : (VALUE){re, im};
         }
     }
+#ifdef LOAD_LANES
+    RUNS runs;
+    if (!begin && !is_real && f->source_gap == 1 && NAME(find_runs)(fibers, &runs)) {
+        for (int64_t k = 0; k < count; k++) {
+            int64_t offset = k * f->source_stride;
+            VECTOR low = NAME(load_runs)(&runs, offset, 0), high = NAME(load_runs)(&runs, offset, 1);
+            VECTOR re = SHUFFLED(low, high, DEINTERLEAVE, 0), im = SHUFFLED(low, high, DEINTERLEAVE, 1);
+            to[k] = swapped ? (VALUE){im, re} : (VALUE){re, im};
+        }
+        first_lane = runs.lanes;
+    }
 #endif
-    for (int lane = 0; lane < LANES; lane++) {
+#endif
+    for (int lane = first_lane; lane < LANES; lane++) {
         ITEM *lane_values = (ITEM *)to + lane;
         for (int64_t k = begin; k < count; k++) {
             const ITEM *from = (const ITEM *)(fibers[lane] + k * f->source_stride);
@@ -325,6 +377,18 @@ static CODE void NAME(store)(
             __builtin_memcpy(fibers[0] + stored * f->target_stride, pairs, sizeof(pairs));
         }
     }
+#ifdef LOAD_LANES
+    RUNS runs;
+    if (!stored && computed == count && !f->has_real_target && NAME(find_runs)((const char *const *)fibers, &runs)) {
+        for (; stored < count; stored++) {
+            int64_t offset = stored * f->target_stride;
+            VALUE value = values[stored];
+            VECTOR re = swapped ? value.im : value.re, im = swapped ? value.re : value.im;
+            NAME(store_runs)(&runs, offset, 0, SHUFFLED(re, im, INTERLEAVE, 0));
+            NAME(store_runs)(&runs, offset, 1, SHUFFLED(re, im, INTERLEAVE, 1));
+        }
+    }
+#endif
 #endif
     for (int lane = 0; lane < LANES; lane++) {
         for (int64_t k = stored; k < count; k++) {
@@ -411,6 +475,9 @@ static CODE void NAME(transform_fibers)(const Fft *f, char *workspace, const cha
 
 #undef SHUFFLED
 #undef STREAM
+#undef LOAD_LANES
+#undef STORE_LANES
+#undef RUNS
 #undef TRANSPOSE_STEP
 #undef FOR_LANES
 #undef VECTOR
