@@ -1,9 +1,11 @@
 """Compare the cases of a file with IREE: the time of both, and how many times as fast as IREE a call is.
 
-    python -m benchmarks.iree --cases FILE [NAME ...] [--json FILE]
+    python -m benchmarks.iree --cases FILE [NAME ...] [--one-thread] [--json FILE]
 
 FILE is as `benchmarks.bounds` takes it. IREE compiles the same StableHLO for this processor and runs it on
-all threads; a case that it does not compile has no ratio. Each case runs in a process of its own. Results
+all threads; a case that it does not compile, or not run in time, has no ratio: its sorts of a million take
+hours. `--one-thread` compares processor time on one thread, which other load on the machine disturbs less.
+Each case runs in a process of its own. Results
 are compared before anything is timed. Where they differ, they are compared once more for inputs of which no
 two elements are equal: if they agree there, the line of the case says so, as both may choose any of equal
 elements. Needs ``iree-base-compiler`` and ``iree-base-runtime``.
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,8 +33,10 @@ from .measuring import Action, Array, Comparison, figures, report, side_by_side,
 BOUND, NARROW_BOUND = 1e-3, 5e-2
 """Largest difference of the results, relative to the largest value; the latter of 16-bit floats, whose sums
 IREE rounds at every addition."""
-DEVICE = "local-task"
-"""IREE's device that has a pool of threads."""
+DEVICE, ONE_THREAD = "local-task", "local-sync"
+"""IREE's device that has a pool of threads, and the one that runs programs on the calling thread."""
+MAX_SECONDS = 300.0
+"""Seconds of a case, after which its process is ended."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class IreeComparison(Comparison):
         )
 
 
-def iree_program(text: str) -> Callable[[Sequence[Array]], Action]:
+def iree_program(text: str, device: str) -> Callable[[Sequence[Array]], Action]:
     """A program that IREE has compiled: from inputs to a call with arrays that are on its device already.
 
     Raises:
@@ -62,7 +67,7 @@ def iree_program(text: str) -> Callable[[Sequence[Array]], Action]:
 
     from nimblehlo.checks.backends.iree_backend import IreeBackend
 
-    backend = IreeBackend("llvm-cpu", DEVICE)
+    backend = IreeBackend("llvm-cpu", device)
     function = backend.compiled(text)
 
     def call_with(inputs: Sequence[Array]) -> Action:
@@ -98,8 +103,8 @@ def distinct(values: Array) -> Array:
     return ranks.reshape(values.shape) / values.dtype.type(1 << np.finfo(values.dtype).nmant)
 
 
-def measured(case: Case) -> IreeComparison:
-    """The times of a case here and by IREE, in turn.
+def measured(case: Case, *, one_thread: bool) -> IreeComparison:
+    """The times of a case here and by IREE, in turn: of processors if both have one thread.
 
     Raises:
         ValueError: the results differ, and not only because elements are equal.
@@ -107,7 +112,8 @@ def measured(case: Case) -> IreeComparison:
     lowered, arrays = case.make()
     inputs = [np.asarray(array) for array in arrays]
     text = lowered.as_text()
-    program, executable = iree_program(text), nimblehlo.compile(text)
+    program = iree_program(text, ONE_THREAD if one_thread else DEVICE)
+    executable = nimblehlo.compile(text, options=nimblehlo.Options(threads=1 if one_thread else None))
     other = program(inputs)
     reason, note = disagreement(other(), executable(*inputs)), ""
     if reason is not None:
@@ -116,18 +122,21 @@ def measured(case: Case) -> IreeComparison:
             raise ValueError(f"IREE's result {reason}")
         note = f"({reason}; agrees where no elements are equal)"
     warm_up(lambda: executable(*inputs))
-    times = side_by_side(lambda: executable(*inputs), other)
+    clock = time.process_time if one_thread else time.perf_counter
+    times = side_by_side(lambda: executable(*inputs), other, clock=clock)
     return IreeComparison(**asdict(times), note=note)
 
 
-def measured_in_process(case: Case, path: Path) -> IreeComparison:
+def measured_in_process(case: Case, path: Path, *, one_thread: bool) -> IreeComparison:
     """Measure a case in a new process.
 
     Raises:
-        RuntimeError: the process failed.
+        RuntimeError: the process failed, or took longer than `MAX_SECONDS`.
     """
     command = [sys.executable, "-m", f"{__package__}.iree", "--here", "--cases", str(path), case.name]
-    return IreeComparison(**figures(command, {}))
+    if one_thread:
+        command.append("--one-thread")
+    return IreeComparison(**figures(command, {}, MAX_SECONDS))
 
 
 def main() -> int:
@@ -136,18 +145,19 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="names of cases; all where there are none")
     parser.add_argument("--cases", type=Path, required=True, metavar="FILE", help="defines CASES")
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the figures")
+    parser.add_argument("--one-thread", action="store_true", help="compare processor time on one thread")
     parser.add_argument("--here", action="store_true", help="measure in this process, and print JSON")
     options = parser.parse_args()
     path = options.cases.resolve()
     cases = list(cases_of(path, options.names))
     if options.here:
         for case in cases:
-            print("FIGURES", json.dumps(asdict(measured(case))), flush=True)
+            print("FIGURES", json.dumps(asdict(measured(case, one_thread=options.one_thread))), flush=True)
         return 0
     comparisons: dict[str, IreeComparison] = {}
 
     def compare(case: Case) -> IreeComparison:
-        comparisons[case.name] = measured_in_process(case, path)
+        comparisons[case.name] = measured_in_process(case, path, one_thread=options.one_thread)
         return comparisons[case.name]
 
     status = report(cases, compare, "IREE", lambda name, _: print(comparisons[name].line(name), flush=True))

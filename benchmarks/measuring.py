@@ -135,21 +135,27 @@ def report(
 
 
 def side_by_side(
-    ours: Action, other: Action, *, for_seconds: float = 0.4, min_pairs: int = 5, max_pairs: int = 300
+    ours: Action,
+    other: Action,
+    *,
+    for_seconds: float = 0.4,
+    min_pairs: int = 5,
+    max_pairs: int = 300,
+    clock: Callable[[], float] | None = None,
 ) -> Comparison:
     """Time two actions alternately; the order alternates from pair to pair.
 
     Other load on the machine thus slows both actions. At least `min_pairs` and at most `max_pairs` pairs are
-    timed; in between, `for_seconds` decides.
+    timed; in between, `for_seconds` decides. `clock` is that of `seconds`.
     """
     pairs: list[tuple[float, float]] = []
     end = time.perf_counter() + for_seconds
     while len(pairs) < min_pairs or (len(pairs) < max_pairs and time.perf_counter() < end):
         if len(pairs) % 2:
-            second = seconds(other)
-            pairs.append((seconds(ours), second))
+            second = seconds(other, clock)
+            pairs.append((seconds(ours, clock), second))
         else:
-            pairs.append((seconds(ours), seconds(other)))
+            pairs.append((seconds(ours, clock), seconds(other, clock)))
     times = np.array(pairs)
     return Comparison(*np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0])))
 
@@ -229,15 +235,28 @@ def stored_program(text: str, inputs: Sequence[Array]) -> Iterator[tuple[str, di
         yield name, {"NIMBLEHLO_CACHE_DIR": str(folder / "cache"), "JAX_PLATFORMS": "cpu"}
 
 
-def figures(command: list[str], environment: dict[str, str]) -> Any:
+def figures(command: list[str], environment: dict[str, str], timeout: float | None = None) -> Any:
     """The JSON that a process prints after the word FIGURES.
 
+    Args:
+        command: starts the process.
+        environment: variables that are added to those of this process.
+        timeout: seconds after which the process is ended; None: it has as long as it needs.
+
     Raises:
-        RuntimeError: the process failed or printed none; with the last line of its errors.
+        RuntimeError: the process failed, took longer or printed none; with the last line of its errors.
     """
-    child = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
-    )
+    try:
+        child = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"a process that was to print figures took more than {timeout:g} s") from None
     sys.stderr.write(child.stderr)
     lines = [line for line in child.stdout.splitlines() if line.startswith("FIGURES ")]
     if child.returncode or not lines:

@@ -517,12 +517,18 @@ def test_a_case_that_differs_where_elements_are_equal_is_timed(
         index = len(values) - 1 - np.argmax(inputs[0][::-1]) - is_wrong
         return lambda: HostArray(np.array(index, np.int32))
 
-    monkeypatch.setattr(iree, "iree_program", lambda text: last_maximum)
+    monkeypatch.setattr(iree, "iree_program", lambda text, device: last_maximum)
     case = bounds.Case("argmax", lambda: (jax.jit(jax.numpy.argmax).lower(values), [values]))
     if is_wrong:
         with pytest.raises(ValueError, match="IREE's result 1 of 1 values are not equal"):
-            iree.measured(case)
+            iree.measured(case, one_thread=False)
     else:
-        comparison = iree.measured(case)
+        comparison = iree.measured(case, one_thread=True)
         assert comparison.ratio > 0
         assert "agrees where no elements are equal" in comparison.line("argmax")
+
+
+def test_a_process_that_takes_too_long_fails() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with pytest.raises(RuntimeError, match=r"took more than 0\.1 s"):
+        measuring.figures(command, {}, 0.1)
