@@ -190,7 +190,7 @@ class _Rows(RowEmitter):
                 store(self.builder, element_type, element, address)
             owners = [value.owner for value in elements]
             operations = [owner for owner in owners if isinstance(owner, Operation)]
-            loop.interleave_count = interleave_count(operations)
+            loop.interleave_count = interleave_count(operations, self.plan.columns)
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute all values that are the same for all columns and that this pass needs for these."""

@@ -321,7 +321,7 @@ class _RowBlocks(_Blocks):
         sources = [self.in_memory(reducer) for reducer in self.reducers]
         if None in sources or not all(plan.is_unreduced(result) for result, _ in self.results):
             loop = Loop(builder, I64(0), self.count)
-            loop.interleave_count = interleave_count(plan.reduced_operations(self.block))
+            loop.interleave_count = interleave_count(plan.reduced_operations(self.block), size)
             with loop as index:
                 values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
                 for (buffer, _), source, value in zip(buffers, sources, values, strict=True):
