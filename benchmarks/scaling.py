@@ -63,6 +63,7 @@ class Prediction(NamedTuple):
 
     Attributes:
         seconds: of a call on one thread, as recorded.
+        serial: of these, seconds that one thread takes whatever their number.
         predicted: seconds by number of threads, in the order of `THREADS`.
         timed: seconds of the fastest call on all threads of this machine; None if it was not timed.
         timed_alone: the same on one thread.
@@ -72,6 +73,7 @@ class Prediction(NamedTuple):
     """
 
     seconds: float
+    serial: float
     predicted: list[float]
     timed: float | None
     timed_alone: float | None
@@ -112,6 +114,7 @@ def predicted(name: str, *, timed: bool) -> Prediction:
         times = fastest(lambda: executable(*inputs)), fastest(lambda: alone(*inputs))
     return Prediction(
         call.seconds,
+        call.serial_seconds,
         [simulate(call, machine, threads)[0] for threads in THREADS],
         *times,
         simulate(call, machine, here)[0],
@@ -200,12 +203,18 @@ def agreement(narrow: dict[str, Prediction], here: int) -> str:
 
 
 def print_held(held: float, predictions: dict[str, Prediction]) -> None:
-    """List large programs below an efficiency, and what holds them there."""
+    """List large programs below an efficiency, what they would reach were all other work divided perfectly,
+    and what holds them there.
+    """
     number = THREADS.index(JUDGED_THREADS)
     for name, one in predictions.items():
         efficiency = one.seconds / one.predicted[number] / JUDGED_THREADS
         if one.seconds >= LARGE_SECONDS and efficiency < held:
-            print(f"{name}: {100 * efficiency:.0f} % at {JUDGED_THREADS} threads")
+            most = one.seconds / (one.seconds + (JUDGED_THREADS - 1) * one.serial)
+            print(
+                f"{name}: {100 * efficiency:.0f} % at {JUDGED_THREADS} threads; at most {100 * most:.0f} %, "
+                f"as {100 * one.serial / one.seconds:.1f} % of the call runs on one thread"
+            )
             for reason, share in one.held:
                 print(f"    {100 * share:5.1f} %  {reason}")
 
