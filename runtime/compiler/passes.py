@@ -172,7 +172,7 @@ PASSES: Final = (
         "fuse",
         "plan.fusion_passes",
         needs="reductions in the default order",
-        promises="reductions over a short last dimension and others combine pairs first, elementwise",
+        promises="reductions over the last dimensions and others combine those first, few elementwise",
         operation="stablehlo.reduce",
     ),
     Pass(

@@ -149,7 +149,7 @@ def split_scatter_indices(state: Fusing) -> None:
 
 
 def combine_pairs(state: Fusing) -> None:
-    """Combine pairs along short last dimensions elementwise, before reductions over other dimensions."""
+    """Combine pairs along the last dimensions before reductions over others; a few of them elementwise."""
     if state.has_default_ordering:
         for body in state.function.bodies:
             registry.combine_pairs_first(body)

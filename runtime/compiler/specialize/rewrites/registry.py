@@ -212,12 +212,12 @@ def split_scatter_indices(region: Region, is_small_scatter: Callable[[Op], bool]
 
 
 def combine_pairs_first(region: Region) -> None:
-    """Combine adjacent elements first in reductions over a short last dimension and others, in place."""
-    from .paired_reductions import combine_pairs_first, is_paired
+    """Combine adjacent elements first in reductions over the last dimensions and others, in place."""
+    from .paired_reductions import combine_pairs_first, has_rows, is_paired, reduce_rows_first
 
     name = "stablehlo.reduce"
-    if any(is_paired(operation) for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, name: (combine_pairs_first,)}, Budget(), name)
+    if any(is_paired(operation) or has_rows(operation) for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, name: (combine_pairs_first, reduce_rows_first)}, Budget(), name)
 
 
 def _run(
