@@ -104,6 +104,9 @@ cdef double _ROW_SECONDS_PER_ITEM = 1e-8
 cdef enum:
     BYTES_PER_ITEM = 64
     GATHERED_BYTES_PER_ITEM = 16
+    # Threads that sort a row of 32 bits an element together, at least, where NumPy sorts fast: to divide the elements
+    # takes as long as to sort them, and more where many are equal (Sapphire Rapids).
+    MIN_QUICKSORT_THREADS = 3
 
 MIN_GROUPED_LENGTH = 4 * MIN_CHUNK
 """The shortest row that several threads sort."""
@@ -239,7 +242,11 @@ def sort_rows(uint64_t[::1] encoding, cnp.ndarray elements, cnp.ndarray values, 
     row.values = NULL if values is None else cnp.PyArray_DATA(values)
     row.positions = NULL if positions is None else <uint32_t *>cnp.PyArray_DATA(positions)
     cdef bint has_groups = row.positions != NULL or row.item_bytes > 2
-    if length < MIN_GROUPED_LENGTH or not has_groups or rows >= chosen_threads(threads):
+    cdef bint is_fast = not uses_digits and row.positions == NULL and row.item_bytes == 4
+    cdef int64_t chosen = chosen_threads(threads)
+    if is_fast and chosen < MIN_QUICKSORT_THREADS:
+        has_groups = False
+    if length < MIN_GROUPED_LENGTH or not has_groups or rows >= chosen:
         sort_each_row(&sort, rows, threads)
         return 0
     cdef SortedRow first = row[0]

@@ -93,10 +93,10 @@ def test_elements_of_which_most_are_equal_are_sorted_by_one_thread():
     values = np.random.default_rng(1).random(LENGTH, np.float32)
     encoding = encoding_of(values.dtype, sort.Key(0)).as_array
     bits, result = values.view(bits_dtype(values.dtype)), np.empty(LENGTH, np.uint32)
-    assert sort_rows(encoding, bits, result, None, LENGTH, 2) == 1
+    assert sort_rows(encoding, bits, result, None, LENGTH, 3) == 1
     assert result.tobytes() == np.sort(values).tobytes()
     values[: LENGTH * 4 // 5] = 0.5
-    assert sort_rows(encoding, bits, result, None, LENGTH, 2) == 0
+    assert sort_rows(encoding, bits, result, None, LENGTH, 3) == 0
     assert result.tobytes() == np.sort(values).tobytes()
 
 
@@ -104,7 +104,7 @@ def test_elements_of_which_most_are_equal_are_sorted_by_one_thread():
 def test_two_different_elements_are_sorted_by_several_threads(dtype):
     values = np.random.default_rng(1).integers(0, 2, LENGTH).astype(dtype)
     values[1], values[2] = np.iinfo(dtype).max, np.iinfo(dtype).min
-    got, grouped = sorted_by(values, sort.Key(0), 2)
+    got, grouped = sorted_by(values, sort.Key(0), 3)
     assert grouped == {1: 1, 4: 2, 8: 3}[values.itemsize]
     assert got == sorted_by(values, sort.Key(0), 1)[0]
 
@@ -114,7 +114,7 @@ def test_clusters_that_the_sample_misses_are_sorted_by_one_thread():
     values = np.full(LENGTH, 7, np.uint32)
     values[:: LENGTH // 1024] = np.arange(values[:: LENGTH // 1024].size) << 16
     encoding, result = encoding_of(values.dtype, sort.Key(0)).as_array, np.empty(LENGTH, np.uint32)
-    assert sort_rows(encoding, values, result, None, LENGTH, 2) == 0
+    assert sort_rows(encoding, values, result, None, LENGTH, 3) == 0
     assert result.tobytes() == np.sort(values).tobytes()
 
 
@@ -125,7 +125,7 @@ def test_elements_outside_the_range_of_the_sample():
     for descending in (False, True):
         encoding = encoding_of(values.dtype, sort.Key(0, descending)).as_array
         result = np.empty(LENGTH, np.uint32)
-        assert sort_rows(encoding, values, result, None, LENGTH, 2) == 1
+        assert sort_rows(encoding, values, result, None, LENGTH, 3) == 1
         want = np.sort(values)[:: -1 if descending else 1]
         assert result.tobytes() == want.tobytes()
 
@@ -133,9 +133,21 @@ def test_elements_outside_the_range_of_the_sample():
 def test_rows_are_shared_by_threads_where_there_are_fewer_than_threads():
     values = np.random.default_rng(3).integers(0, 2**32, 2 * LENGTH).astype(np.uint32)
     encoding, result = encoding_of(values.dtype, sort.Key(0)).as_array, np.empty_like(values)
-    for length, threads, grouped in ((LENGTH, 2, 0), (LENGTH, 3, 2), (2 * LENGTH, 2, 1), (LENGTH // 2, 8, 0)):
+    for length, threads, grouped in ((LENGTH, 2, 0), (LENGTH, 3, 2), (2 * LENGTH, 3, 1), (LENGTH // 2, 8, 0)):
         assert sort_rows(encoding, values, result, None, length, threads) == grouped
         np.testing.assert_array_equal(result.reshape(-1, length), np.sort(values.reshape(-1, length), axis=1))
+
+
+def test_two_threads_share_a_row_where_that_takes_less_time_than_to_sort_it(by_digits):
+    for dtype, shares in (("u4", by_digits), ("u8", True)):
+        values = np.random.default_rng(6).integers(0, 2**32, LENGTH).astype(dtype)
+        encoding, result = encoding_of(values.dtype, sort.Key(0)).as_array, np.empty_like(values)
+        assert sort_rows(encoding, values, result, None, LENGTH, 2) == shares
+        np.testing.assert_array_equal(result, np.sort(values))
+    bits, positions = values.astype(np.uint32), np.empty(LENGTH, np.uint32)
+    encoding = encoding_of(bits.dtype, sort.Key(0)).as_array
+    assert sort_rows(encoding, bits, None, positions, LENGTH, 2) == 1
+    np.testing.assert_array_equal(positions, np.argsort(bits, kind="stable"))
 
 
 def numbers_of(rng, size, dtype, different):
