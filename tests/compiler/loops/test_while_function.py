@@ -13,6 +13,7 @@ from nimblehlo import ExecutionError, Options
 from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.plan import all_steps
 from nimblehlo.compiler.plan.implementations import native_loops
+from nimblehlo.compiler.plan.tiering.background import Job
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.program.ops.framework.declaration import Op
 from tests.support.interrupts import interrupt
@@ -608,6 +609,22 @@ def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
     expected = cost_model.INNER_LOOP_WAIT_FACTOR * native_loops.blocking_wait_seconds(inner.view)
     assert inner.blocking_wait == inner.seconds_left == expected
     assert inner.background_start > 5 * outer.background_start
+
+
+def test_the_job_of_a_loop_counts_the_time_of_optimizing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_model, "MIN_QUICK_OPERATIONS", 1)
+    executable = nimblehlo.compile(INNER.format(size=40))
+    assert executable._static_program is not None
+    loop = next(
+        step.implementation
+        for step in executable._static_program.plan.steps
+        if isinstance(step.implementation, native_loops.NativeLoop)
+    )
+    jobs: list[Job] = []
+    monkeypatch.setattr(native_loops.BACKGROUND, "submit", lambda job: (jobs.append(job), job)[1])
+    loop.begin()
+    assert [job.seconds for job in jobs] == [native_loops._compile_seconds(loop.view, 0)]
+    assert jobs[0].seconds > loop.compile_seconds
 
 
 def test_steps_before_native_code_update_the_arrays_of_a_loop() -> None:

@@ -399,7 +399,8 @@ class NativeLoop(ProfiledLoop):
     def begin(self) -> None:
         """Begin to compile in the background."""
         ahead = None if self.threads == 1 or self._is_quick else self.compile_ahead
-        job = Job(self._compile, has_priority=True, ahead=ahead, seconds=self.compile_seconds)
+        seconds = _compile_seconds(self.view, self.loop.launches)
+        job = Job(self._compile, has_priority=True, ahead=ahead, seconds=seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
 
     def _compile(self) -> Runnable:

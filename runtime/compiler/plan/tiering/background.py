@@ -64,7 +64,7 @@ class Job:
         action: stores its result itself. An exception that it raises is logged.
         has_priority: whether it precedes the jobs that take seconds.
         ahead: has another process compile what the action then loads; None: no other process can.
-        seconds: that the action is expected to take, if it has `ahead`.
+        seconds: that the action is expected to take, with optimizing its code if that follows.
         is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
         benefit: tells what calls save by the action, in relation to its time, as far as that is known by now;
             jobs with equal priority are begun in its descending order.
@@ -148,6 +148,7 @@ class Background:
         self.holds = 0
         self.switch_interval: float | None = None
         self.is_ready_for_forks = False
+        self.processes_lock = threading.Lock()
         self.has_processes = self.is_idle = False
 
     def submit(self, job: Job) -> Job:
@@ -155,7 +156,44 @@ class Background:
         self.prepare_for_forks()
         with self.changed:
             self._add(job)
+            waiting = self._ordered()
+        try:
+            self._use_processes(waiting)
+        except Exception as error:  # the thread compiles, and the call of the submitter goes on
+            _log_debug("no other process compiles", error)
         return job
+
+    def _use_processes(self, waiting: Sequence[Job]) -> None:
+        """Start processes for jobs that wait, where that pays, and have them optimize quick code.
+
+        The thread would do so after the job that it runs. A process takes as long to start as to compile a
+        loop, so it starts while this process makes texts. Only the thread writes to it: an interrupted call
+        would leave half a text.
+        """
+        is_worth_it = self.has_processes or sum(job.seconds for job in waiting) >= MIN_WAITING_SECONDS
+        if self.holds or self.thread is None or not is_worth_it:
+            return
+        with self._one_thread() as may_use:
+            if may_use:
+                self._start_processes()
+                if self.thread is threading.current_thread() and not _need_processes(waiting):
+                    self._submit_to_processes([job for job in waiting if job.ahead is not None])
+
+    @contextmanager
+    def _one_thread(self) -> Iterator[bool]:
+        """Use the processes within the context, unless another thread does so; whether this thread may."""
+        is_free = self.processes_lock.acquire(blocking=False)
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self.processes_lock.release()
+
+    def _start_processes(self) -> None:
+        """Start the processes that compile ahead, where that is possible."""
+        from ...loops.llvm.compiler_processes import PROCESSES
+
+        self.has_processes = PROCESSES.start()
 
     def _add(self, job: Job) -> None:
         """Add a job to the queue for whoever takes it first; the caller has the lock."""
@@ -354,21 +392,28 @@ class Background:
     def compile_ahead(self, jobs: Sequence[Job]) -> None:
         """Have other processes compile the code of jobs, in their order, where that pays.
 
-        Those without priority follow once no other waits: they would slow the others down. However short
-        they are, other processes run them if that is possible: code that is needed meanwhile does not wait.
+        Those without priority follow once processes compile nothing for others, which they would slow down.
+        However short they are, other processes run them if that is possible: code that is needed meanwhile
+        does not wait.
         """
-        has_priority = any(job.has_priority for job in jobs)
+        has_priority = _need_processes(jobs)
         jobs = [job for job in jobs if job.ahead is not None and job.has_priority == has_priority]
         seconds = sum(job.seconds for job in jobs)
         is_worth_it = seconds >= MIN_WAITING_SECONDS or (jobs and not has_priority)
         if not self.has_processes and not is_worth_it:
             return
+        with self._one_thread() as may_use:
+            if may_use:
+                self._start_processes()
+                self._submit_to_processes(jobs, has_priority)
+
+    def _submit_to_processes(self, jobs: Sequence[Job], is_urgent: bool = False) -> None:
+        """Have the processes compile the code of jobs until they have enough."""
         from ...loops.llvm.compiler_processes import PROCESSES
 
-        self.has_processes = PROCESSES.start()
         PROCESSES.read_available()
         for job in jobs:
-            if not PROCESSES.want_more(is_urgent=has_priority):
+            if not PROCESSES.want_more(is_urgent):
                 return
             ahead, job.ahead, job.is_ahead = job.ahead, None, True
             assert ahead is not None
@@ -381,8 +426,9 @@ class Background:
         if self.has_processes:
             from ...loops.llvm.compiler_processes import PROCESSES
 
-            self.has_processes = False
-            PROCESSES.close()
+            with self.processes_lock:
+                self.has_processes = False
+                PROCESSES.close()
 
     def prepare_for_forks(self) -> None:
         """Register the fork hooks after those of the modules that a job may use.
@@ -428,7 +474,7 @@ class Background:
 
     def after_fork_in_child(self) -> None:
         """Put the jobs back that other callers ran: only the forking thread exists in the child."""
-        self.changed = threading.Condition()
+        self.changed, self.processes_lock = threading.Condition(), threading.Lock()
         interrupted = [job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()]
         for job in interrupted:
             del self.run_by_callers[job]
@@ -437,6 +483,11 @@ class Background:
         self._restore_switch_interval()
         self.holds = 0
         self.has_processes = self.is_idle = False
+
+
+def _need_processes(jobs: Sequence[Job]) -> bool:
+    """Whether other processes compile, or should compile, code of jobs with priority."""
+    return any(job.has_priority and (job.is_ahead or job.ahead is not None) for job in jobs)
 
 
 BACKGROUND = Background()

@@ -340,7 +340,7 @@ class Tiering(Replaceable):
             is_ahead = self.code.compiles_ahead and not self.is_quick_at_first
             ahead = self.code.compile_ahead if is_ahead else None
             compile = functools.partial(self.compile, ())
-            job = Job(compile, has_priority=True, ahead=ahead, seconds=self.compile_seconds)
+            job = Job(compile, has_priority=True, ahead=ahead, seconds=self.optimized_seconds)
             self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
             job = Job(functools.partial(self.compile, _copies(operands)), has_priority=False)

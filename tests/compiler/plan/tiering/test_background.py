@@ -321,6 +321,55 @@ def test_processes_run_short_jobs_without_priority(monkeypatch: pytest.MonkeyPat
     assert processes.actions == ["start", "ahead False"]
 
 
+@pytest.mark.parametrize("code_needs_processes", [False, True])
+def test_processes_start_and_optimize_while_the_thread_runs_a_job(
+    monkeypatch: pytest.MonkeyPatch, code_needs_processes: bool
+) -> None:
+    processes, background, begun, gate = Processes(), Background(), threading.Event(), threading.Event()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    optimized_early: list[bool] = []
+
+    def generate() -> None:
+        begun.set()
+        gate.wait()
+        background.submit(Job(lambda: None, False, lambda: processes.actions.append("optimize")))
+        optimized_early.append("optimize" in processes.actions)
+
+    background.submit(Job(generate, has_priority=True))
+    assert begun.wait(60) and not processes.actions
+    ahead = functools.partial(processes.actions.append, "code") if code_needs_processes else None
+    seconds = tiering_background.MIN_WAITING_SECONDS
+    background.submit(Job(lambda: None, has_priority=True, ahead=ahead, seconds=seconds))
+    assert processes.actions == ["start"]
+    gate.set()
+    background.wait()
+    assert optimized_early == [not code_needs_processes] and "optimize" in processes.actions
+
+
+def test_the_thread_compiles_where_starting_processes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background, done = Processes(), Background(), []
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(processes, "start", raises(MemoryError("no processes")))
+    background.submit(Job(lambda: done.append(1), has_priority=True, seconds=10.0))
+    background.wait()
+    assert done == [1]
+
+
+def test_one_thread_at_a_time_uses_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background, begun, gate = Processes(), Background(), threading.Event(), threading.Event()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    background.submit(
+        Job(lambda: None, has_priority=True, ahead=lambda: (begun.set(), gate.wait()), seconds=10.0)
+    )
+    background.submit(Job(lambda: None, has_priority=True, ahead=lambda: None, seconds=10.0))
+    assert begun.wait(60)
+    started = len(processes.actions)
+    background.submit(Job(lambda: None, False, lambda: None, seconds=10.0))
+    assert len(processes.actions) == started
+    gate.set()
+    background.wait()
+
+
 def test_the_thread_waits_last_for_what_other_processes_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background, done = Processes(), Background(), list[str]()
     processes.texts = 3

@@ -18,7 +18,7 @@ from nimblehlo.compiler.implementation import (
 )
 from nimblehlo.compiler.plan.implementations import kernel
 from nimblehlo.compiler.plan.tiering import tiers
-from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
 
 ONE = np.ones(())
 
@@ -183,6 +183,11 @@ def test_code_is_quick_at_first_where_that_is_faster(
     step.needs_no_compilation()
     assert code.asked_for_quick == [is_quick]
     assert (step.compile_seconds < 0.1) == is_quick
+    # Processes that optimize quick code start with the job that makes it.
+    jobs: list[Job] = []
+    monkeypatch.setattr(BACKGROUND, "submit", lambda job: (jobs.append(job), job)[1])
+    step.begin()
+    assert [job.seconds for job in jobs] == [0.1]
 
 
 def test_a_kernel_that_fails_beside_the_calls_is_given_up(
