@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..launch.compilation import flat
+from ..launch.compilation import flat, kernel_at
 from ..launch.threads import division
 
 _SERIAL_BYTES = 1 << 20
@@ -14,9 +14,8 @@ def copied(array: np.ndarray, out: np.ndarray | None = None, threads: int | None
     if array.nbytes < _SERIAL_BYTES or not array.flags.c_contiguous:
         np.copyto(result, array)
         return result
-    from .copy_loops import copy_range
-
     tasks, size = division(array.nbytes, 2.0)
+    copy_range = kernel_at(f"{__package__}.copy_loops", "copy_range")
     copy_range(
         tasks, size, array.nbytes, flat(array, np.uint8), result.reshape(-1).view(np.uint8), threads=threads
     )

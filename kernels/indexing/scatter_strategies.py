@@ -11,13 +11,12 @@ tables private to each task.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..launch import threads as _threads
-from ..launch.compilation import Kernel
+from ..launch.compilation import kernel_at
 from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCall, LaunchPlan
 from ..launch.threads import division
 from ..named_tuples import NamedTuple
@@ -152,9 +151,10 @@ class ScatterStrategy:
         max_partitions = max(_MAX_PARTITIONS, self._slice_bytes // _LOCATED_BYTES)
         return min(_threads.chosen_threads(threads), max_partitions, _threads.MAX_TASKS)
 
-    def _launch(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> KernelCall:
-        """A launch of that kernel for these elements and this combiner."""
-        return KernelCall(loop(*self.kind), tasks, arguments, self._seconds)
+    def _launch(self, module: str, loop: str, tasks: int, *arguments: Any) -> KernelCall:
+        """A launch of that kernel of a module beside this one for these elements and this combiner."""
+        kernel = kernel_at(f"{__package__}.{module}", loop, *self.kind)
+        return KernelCall(kernel, tasks, arguments, self._seconds)
 
     def _slice_geometry(self, arrays: Arrays) -> tuple[Any, ...]:
         """The argument `geometry` of the kernels: `slice_space`, `components`, `clipped_component`,
@@ -175,11 +175,9 @@ class ScatterStrategy:
             return self._runs_in_order(tasks, size, 0)
 
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_loops import update_items_in_order
-
             task_slices = (size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag)
             items = (arrays.values, arrays.value_stride, arrays.result)
-            return [self._launch(update_items_in_order, tasks, *task_slices, *items)]
+            return [self._launch("scatter_loops", "update_items_in_order", tasks, *task_slices, *items)]
 
         return LaunchPlan((), calls)
 
@@ -193,13 +191,11 @@ class ScatterStrategy:
 
     def _runs_in_order(self, tasks: int, size: int, width: int) -> LaunchPlan:
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_slice_loops import update_runs_in_order
-
             task_slices = (
                 size, self._slice_count, width, self._slice_geometry(arrays), self._destination_dtype_tag
             )
             runs = (*self._run_arguments, arrays.values, arrays.initial, arrays.result)
-            return [self._launch(update_runs_in_order, tasks, *task_slices, *runs)]
+            return [self._launch("scatter_slice_loops", "update_runs_in_order", tasks, *task_slices, *runs)]
 
         return LaunchPlan((), calls)
 
@@ -211,8 +207,6 @@ class ScatterStrategy:
         partitions = -(-destination_count // width)
 
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_slice_loops import reduce_rows, update_filtered_runs
-
             filtered_slices = (
                 partitions, width, self._slice_count, self._update_stride, self._slice_geometry(arrays),
                 self._destination_dtype_tag, layout.row_items,
@@ -220,11 +214,12 @@ class ScatterStrategy:
             values = (layout.chunk_items, arrays.values, arrays.initial)
             if not reduces_rows:
                 runs = (layout.is_row, layout.runs, *values, arrays.result)
-                return [self._launch(update_filtered_runs, partitions, *filtered_slices, *runs)]
+                loop = "scatter_slice_loops", "update_filtered_runs"
+                return [self._launch(*loop, partitions, *filtered_slices, *runs)]
             fills_rows = layout.chunk_items == layout.row_items
             is_nontemporal = self._input_bytes >= NONTEMPORAL_BYTES and fills_rows
             rows = (*values, is_nontemporal, arrays.result)
-            return [self._launch(reduce_rows, partitions, *filtered_slices, *rows)]
+            return [self._launch("scatter_slice_loops", "reduce_rows", partitions, *filtered_slices, *rows)]
 
         return LaunchPlan((), calls)
 
@@ -238,12 +233,11 @@ class ScatterStrategy:
         width = -(-bound // tasks)
 
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_window_loops import update_windows
-
             indices = (arrays.addresses, arrays.index_dtype_tag, arrays.min_index)
             indexed = (layout.slice_space, layout.components, *indices)
             runs = (layout.runs, layout.items, layout.inner, layout.chunk_items, arrays.values, arrays.result)
-            return [self._launch(update_windows, tasks, count, partitioned_component, width, *indexed, *runs)]
+            windows = (count, partitioned_component, width, *indexed, *runs)
+            return [self._launch("scatter_window_loops", "update_windows", tasks, *windows)]
 
         return LaunchPlan((), calls)
 
@@ -251,8 +245,6 @@ class ScatterStrategy:
         """Each task filters the single-element slices of its range of destinations."""
 
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_loops import update_filtered_items
-
             total = self._input_bytes // self.storage.itemsize
             size = -(-total // partitions)
             tasks = -(-total // size)
@@ -260,7 +252,7 @@ class ScatterStrategy:
                 tasks, size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag
             )
             items = (arrays.values, arrays.value_stride, arrays.initial, arrays.result)
-            return [self._launch(update_filtered_items, tasks, *filtered_slices, *items)]
+            return [self._launch("scatter_loops", "update_filtered_items", tasks, *filtered_slices, *items)]
 
         return LaunchPlan((), calls)
 
@@ -270,8 +262,6 @@ class ScatterStrategy:
         partitions = (layout.last_destination >> self._shift) + 1
 
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from . import scatter_loops, scatter_slice_loops
-
             sorted_slices = (
                 partitions,
                 width,
@@ -282,9 +272,11 @@ class ScatterStrategy:
             results = (arrays.initial, arrays.result)
             if self.by_items:
                 items = (arrays.values, arrays.value_stride, *results)
-                return [self._launch(scatter_loops.update_sorted_items, partitions, *sorted_slices, *items)]
+                loop = "scatter_loops", "update_sorted_items"
+                return [self._launch(*loop, partitions, *sorted_slices, *items)]
             runs = (layout.row_items, layout.runs, layout.chunk_items, arrays.values, *results)
-            return [self._launch(scatter_slice_loops.update_sorted_runs, partitions, *sorted_slices, *runs)]
+            loop = "scatter_slice_loops", "update_sorted_runs"
+            return [self._launch(*loop, partitions, *sorted_slices, *runs)]
 
         return LaunchPlan((), calls)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..launch.compilation import kernel_at
 from ..launch.prepared import BYTES_A_SECOND, ArrayParam, KernelCall, Scratch
 from ..launch.threads import division
 from ..simd.block_sizes import INTERLEAVED_TABLES
@@ -42,9 +43,9 @@ class Tables:
         `all_slices` are the arguments `geometry`, `destination_dtype_tag`, `values` and `value_stride` of
         `scatter_loops.update_tables`.
         """
-        from .scatter_loops import combine_tables, update_tables
-
-        update, combine = update_tables(*self._kind), combine_tables(*self._kind)
+        loops = f"{__package__}.scatter_loops"
+        update = kernel_at(loops, "update_tables", *self._kind)
+        combine = kernel_at(loops, "combine_tables", *self._kind)
         table_layout = (self._replicas, self._table_stride, self._identity, tables)
         tables_count = self._tasks * self._replicas
         tasks, size = division(self._destination_count, tables_count * tables.dtype.itemsize)

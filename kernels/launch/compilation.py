@@ -10,8 +10,10 @@
     copy_rows(tasks, size, flat(operand), result.reshape(-1), threads=threads)    # runs tasks 0 to tasks - 1
 
 Numba compiles a kernel at its first call with arguments of some types (`tasks` = 0 compiles, and runs
-nothing), and the machine code is cached on disk (`cache`). A parallel kernel is compiled as serial code that
-loads its arguments from a closure (`closures`), and `native` runs its tasks as it runs generated code.
+nothing). A parallel kernel is compiled as serial code that loads its arguments from a closure, and `native`
+runs its tasks as it runs generated code. Its machine code is cached on disk (`compiling/kernel_cache.py`).
+Importing a module with kernels imports Numba, so that others name kernels by `kernel_at`: where their code is
+on the disk, or another process can compile it, this process runs them without Numba.
 Kernels may call kernels, and a function that closes over kernels and plain values may make a kernel.
 Floating-point arithmetic is never reordered, indices are not checked, the GIL is released. A task must write
 only its own range of the results, whatever the number of threads.
@@ -20,117 +22,92 @@ Keep signatures narrow: one-dimensional contiguous arrays and integers. `flat` m
 """
 
 import functools
+import importlib
 import os
 import sys
 import threading
-import types
 import weakref
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
+from ..compiling.closure_arguments import Arguments, encoded_arguments
 from . import library_pages, native
 from .private_names import require_numba
-from .processor import limit_numba
+from .spans import span
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
-
-
-def _cached_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
-    """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
-    from .cache import DiskCache
-    from .deferred_blas import defer_blas
-
-    numba = require_numba()
-    limit_numba()
-    defer_blas()
-    from .linked import EntryCompiler
-
-    unique = _with_unique_name(function, name)
-    dispatcher = numba.njit(unique, **_OPTIONS, **options, pipeline_class=EntryCompiler)
-    dispatcher._cache = DiskCache(name)
-    return dispatcher
+_kernels: weakref.WeakSet["TaskKernel"] = weakref.WeakSet()
 
 
-def _linked_dispatcher(function: Callable[..., Any], name: str, inline: bool) -> Any:
-    """Numba's dispatcher of a function that compiled functions alone call (`linked`)."""
-    numba = require_numba()
-    from .linked import LinkedCompiler
+class TaskKernel:
+    """A kernel whose tasks native code runs.
 
-    limit_numba()
-    return numba.njit(
-        _with_unique_name(function, name),
-        **_OPTIONS,
-        inline="always" if inline else "never",
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        pipeline_class=LinkedCompiler,
-    )
-
-
-def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A copy whose qualified name, and so the symbols of its machine code, is unique to `name`.
-
-    Numba distinguishes functions of one qualified name by a counter that restarts in each process, so the
-    symbols of code that several processes cached on disk would collide.
+    Attributes:
+        name: unique to the kernel and the sources.
+        addresses: those of tasks, by the encodings of their arguments and by the kinds that
+            `native.run_kernel` finds.
     """
-    from .cache_files import digest
 
-    assert isinstance(function, types.FunctionType)
-    attributes = (function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    copy = types.FunctionType(function.__code__, *attributes)
-    copy.__kwdefaults__ = function.__kwdefaults__
-    copy.__module__ = function.__module__
-    copy.__doc__ = function.__doc__
-    copy.__qualname__ = f"{function.__qualname__}_{digest(name.encode()).hex()[:16]}"
-    return copy
+    name: str
+
+    def __init__(self) -> None:
+        self.addresses: dict[Any, int] = {}
+        self._lock = threading.RLock()
+        _kernels.add(self)
+
+    def task_address(self, arguments: Arguments) -> int:
+        """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
+        (`closure_arguments`)."""
+        from ..compiling import kernel_cache, object_code
+
+        with self._lock:
+            address = self.addresses.get(arguments)
+            if address is None:
+                name = f"task of {self.name} from a closure: {arguments}"
+                code = kernel_cache.read(name)
+                if code is None:
+                    with span("compile", self.name):
+                        code = self._compiled(arguments)
+                    kernel_cache.write(name, code)
+                (address,) = object_code.load(code, [object_code.TASK_SYMBOL], native.kernel_symbols())
+                library_pages.release()
+                self.addresses[arguments] = address
+            return address
+
+    def _compiled(self, arguments: Arguments) -> bytes:
+        """The machine code of a task, from wherever it is compiled."""
+        raise NotImplementedError
+
+    def address_for(self, key: Any, arguments: tuple[Any, ...]) -> int:
+        """`task_address` for the arguments of a call, stored in `addresses` under `key`."""
+        address = self.addresses[key] = self.task_address(encoded_arguments(arguments))
+        return address
+
+    def __call__(self, tasks: int, *arguments: Any, threads: int | None = None) -> None:
+        """Run as many tasks as the first argument says.
+
+        Raises MemoryError if a task cannot allocate memory, and passes on what a signal handler raises
+        meanwhile.
+        """
+        native.run_kernel(self, tasks, list(arguments), threads)
 
 
-_COMPILE_BYTES = 1 << 27
-"""Bytes that Numba and LLVM take for a kernel, the first of a process: measured with Numba 0.68."""
-_TASK_SIGNATURE = "void(intp, intp)"
-"""The signature of a task: its number, and the address of the closure that has its arguments."""
-
-
-def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:
-    """The address of a compiled task, with C's calling convention; valid until the process ends.
-
-    Args:
-        name: of the code in the disk cache.
-    """
-    dispatcher = _cached_dispatcher(task, name, no_cpython_wrapper=True)
-    with library_pages.released_during(_COMPILE_BYTES):
-        dispatcher.compile(_TASK_SIGNATURE)
-    library_pages.release()
-    (compiled,) = dispatcher.overloads.values()
-    _compiled_tasks.append(dispatcher)
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
-
-
-_compiled_tasks: list[Any] = []
-
-
-_kernels: weakref.WeakSet["Kernel"] = weakref.WeakSet()
-
-
-class Kernel:
+class Kernel(TaskKernel):
     """A function that Numba compiles at its first call. The module's docstring says how to call it."""
 
     def __init__(self, function: Callable[..., Any], parallel: bool, inline: bool) -> None:
+        super().__init__()
         functools.update_wrapper(self, function)
         self._function = function
         self._parallel = parallel
         self._inline = inline
-        self._lock = threading.RLock()
-        _kernels.add(self)
         self._body: Any = None
         self._entry: Any = None
-        self.addresses: dict[Any, int] = {}
 
-    @property
-    def name(self) -> str:
-        """A unique name: module, qualified name, and the names or values of the closure's cells."""
+    @functools.cached_property
+    def name(self) -> str:  # type: ignore[override]
+        """Module, qualified name, and the names or values of the closure's cells."""
         cells = [cell.cell_contents for cell in self._function.__closure__ or ()]
         closed_over = [cell.name if isinstance(cell, Kernel) else repr(cell) for cell in cells]
         qualified = f"{self._function.__module__}.{self._function.__qualname__}"
@@ -141,7 +118,10 @@ class Kernel:
         """Numba's dispatcher of the function: other kernels may call it, Python must not."""
         with self._lock:
             if self._body is None:
-                self._body = _linked_dispatcher(self._function, self.name, self._inline)
+                require_numba()
+                from ..compiling.numba_code import linked_dispatcher
+
+                self._body = linked_dispatcher(self._function, self._inline)
             return self._body
 
     @property
@@ -149,44 +129,81 @@ class Kernel:
         """Lets other kernels call this one."""
         return self.dispatcher._numba_type_
 
-    def _entry_point(self) -> Any:
-        """The dispatcher that Python calls."""
-        with self._lock:
-            if self._entry is None:
-                self._entry = _cached_dispatcher(_serial_entry(self.dispatcher), f"call of {self.name}")
-            return self._entry
+    def machine_code(self, arguments: Arguments) -> bytes:
+        """The machine code of a task, compiled in this process.
 
-    def task_address(self, arguments: Any) -> int:
-        """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
-        (`closures.closure_task`)."""
-        from .closures import closure_task
+        Raises:
+            MissingName: Numba cannot compile kernels.
+        """
+        dispatcher = self.dispatcher
+        from ..compiling.numba_code import task_code
 
         assert self._parallel
-        with self._lock:
-            address = self.addresses.get(arguments)
-            if address is None:
-                name = f"task of {self.name} from a closure: {arguments}"
-                task = closure_task(self.dispatcher, arguments)
-                address = self.addresses[arguments] = _compiled_task_address(task, name)
-            return address
+        return task_code(dispatcher, arguments)
 
-    def address_for(self, key: Any, arguments: tuple[Any, ...]) -> int:
-        """`task_address` for the arguments of a call, stored in `addresses` under `key`."""
-        from .closures import encoded_arguments
-
-        address = self.addresses[key] = self.task_address(encoded_arguments(arguments))
-        return address
+    _compiled = machine_code
 
     def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
-        """Call the function; a parallel kernel runs as many tasks as its first argument says.
+        """Call the function; a parallel kernel runs as many tasks as its first argument says."""
+        if self._parallel:
+            return super().__call__(*arguments, threads=threads)
+        with self._lock:
+            if self._entry is None:
+                dispatcher = self.dispatcher
+                from ..compiling.numba_code import called_dispatcher
 
-        Raises MemoryError if a task cannot allocate memory, and passes on what a signal handler raises
-        meanwhile.
-        """
-        if not self._parallel:
-            return (self._entry or self._entry_point())(*arguments)
-        tasks, *others = arguments
-        return native.run_kernel(self, tasks, others, threads)
+                self._entry = called_dispatcher(dispatcher)
+        return self._entry(*arguments)
+
+
+class KernelReference(TaskKernel):
+    """A parallel kernel by its name: the module that has it, and that imports Numba, is only imported to
+    compile it, and then by another process where that is possible.
+    """
+
+    def __init__(self, module: str, function: str, options: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.name = f"{module}.{function}{options or ''}"
+        self._module, self._function, self._options = module, function, options
+
+    def __reduce__(self) -> Any:
+        return kernel_at, (self._module, self._function, *self._options)
+
+    def machine_code(self, arguments: Arguments) -> bytes:
+        """See `Kernel.machine_code`."""
+        require_numba()
+        kernel = getattr(importlib.import_module(self._module), self._function)
+        if self._options or not isinstance(kernel, Kernel):
+            kernel = kernel(*self._options)
+        return cast(Kernel, kernel).machine_code(arguments)
+
+    def _compiled(self, arguments: Arguments) -> bytes:
+        from ..compiling.kernel_process import KERNEL_PROCESS
+
+        code = KERNEL_PROCESS.compile((self, arguments))
+        return self.machine_code(arguments) if code is None else code
+
+
+@functools.cache
+def kernel_at(module: str, function: str, *options: Any) -> KernelReference:
+    """A parallel kernel of a module that must not be imported to call it.
+
+    Args:
+        module: its full name.
+        function: the name of the kernel there, or of a function of `options` that makes it.
+    """
+    return KernelReference(module, function, options)
+
+
+def problem() -> str | None:
+    """Why Numba cannot compile kernels, or None. Imports Numba only where no other process can."""
+    from ..compiling import kernel_cache
+    from ..compiling.kernel_process import KERNEL_PROCESS
+    from .private_names import problem as problem_here
+
+    if kernel_cache.has_code():
+        return None
+    return KERNEL_PROCESS.problem() if KERNEL_PROCESS.may_run() else problem_here()
 
 
 def _compiler_lock() -> Any:
@@ -226,15 +243,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_fork.before, after_in_parent=_fork.after_in_parent, after_in_child=_fork.after_in_child
     )
-
-
-def _serial_entry(body: Any) -> Callable[..., Any]:
-    """A function that calls a dispatcher's function."""
-
-    def entry(*arguments):
-        return body(*arguments)
-
-    return entry
 
 
 @overload

@@ -68,6 +68,12 @@ class _Releases:
     last_idle = 0.0
 
 
+class _Kept:
+    """Whether the pages stay."""
+
+    is_set = False
+
+
 class _Beside:
     """The bytes that the processes take which compile for this one."""
 
@@ -79,9 +85,15 @@ def count_beside(bytes: int) -> None:
     _Beside.bytes = bytes
 
 
+def keep() -> None:
+    """Keep the pages from now on: for a process that only compiles, and soon ends."""
+    _Kept.is_set = True
+
+
 def is_due() -> bool:
     """Whether a prompt release may pay: there have been few, or none for some time."""
-    return _Releases.count < _PROMPT_RELEASES or time.monotonic() - _Releases.last > _LATER_SECONDS
+    is_due = _Releases.count < _PROMPT_RELEASES or time.monotonic() - _Releases.last > _LATER_SECONDS
+    return is_due and not _Kept.is_set
 
 
 def release() -> None:
@@ -91,7 +103,7 @@ def release() -> None:
 
 
 def _return_pages() -> None:
-    for mapping in _unwritable():
+    for mapping in () if _Kept.is_set else _unwritable():
         _madvise()(mapping.start, mapping.end - mapping.start, _MADV_DONTNEED)
 
 

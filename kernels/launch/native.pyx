@@ -223,7 +223,7 @@ def run_kernel(kernel, Py_ssize_t tasks, list arguments, threads):
     """Run the tasks of a parallel kernel.
 
     Args:
-        kernel: a `compilation.Kernel`.
+        kernel: a `compilation.TaskKernel`.
         tasks: how many there are.
         arguments: integers, C-contiguous arrays, and tuples of these, which follow the task's number.
         threads: maximum number of threads; None: all.
@@ -271,6 +271,42 @@ cdef Py_ssize_t add_argument(object value, int64_t *closure, Py_ssize_t count, l
     kinds.append(None)
     closure[count] = PyNumber_Index(value)
     return count + 1
+
+
+cdef struct KernelMemory:
+    # The memory that a task of a kernel allocates, as the code that Numba generates counts references to it and reads
+    # the address of the elements. A process that runs kernels need not load Numba's own runtime.
+    size_t references
+    void *destructor
+    void *destructor_argument
+    void *data
+    size_t size
+    void *allocator
+
+
+cdef void *allocate_kernel_memory(size_t size, unsigned int alignment) noexcept nogil:
+    """Memory with one reference, whose elements begin at a multiple of `alignment`; NULL if there is none."""
+    cdef size_t extra = sizeof(KernelMemory) + alignment
+    cdef KernelMemory *memory = NULL
+    cdef size_t first
+    if size <= <size_t>-1 - extra:
+        memory = <KernelMemory *>malloc(extra + size)
+    if memory != NULL:
+        first = <size_t>(memory + 1) + alignment - 1
+        memory[0] = KernelMemory(1, NULL, NULL, <void *>(first - first % alignment), size, NULL)
+    return memory
+
+
+cdef void free_kernel_memory(void *memory) noexcept nogil:
+    free(memory)
+
+
+def kernel_symbols():
+    """The addresses of the functions that the machine code of kernels calls, by Numba's names for them."""
+    return {
+        "NRT_MemInfo_alloc_aligned": <size_t>&allocate_kernel_memory,
+        "NRT_MemInfo_call_dtor": <size_t>&free_kernel_memory,
+    }
 
 
 cdef object raise_failure(str kernel):

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..compiling.closure_arguments import Argument, Encoding, array_type
 from ..named_tuples import NamedTuple
-from .compilation import Kernel
+from .compilation import TaskKernel
 from .native import Launch, NativeFunction
-
-if TYPE_CHECKING:
-    from .closures import Argument
 
 __all__ = [
     "BYTES_A_SECOND",
@@ -74,7 +72,7 @@ class KernelCall(NamedTuple):
         seconds: estimated time of all tasks on one thread.
     """
 
-    kernel: Kernel
+    kernel: TaskKernel
     tasks: int
     arguments: Sequence[Value | tuple[Value, ...]]
     seconds: float
@@ -121,7 +119,7 @@ def prepare_launches(
 
 
 def _launch(call: KernelCall) -> Launch:
-    """The launch of a kernel call, with a closure laid out as `closures.closure_task` reads it."""
+    """The launch of a kernel call, with a closure laid out as `closure_arguments.Encoding` says."""
     closure = _Closure()
     address = call.kernel.task_address(tuple([closure.add(argument) for argument in call.arguments]))
     accesses, values, arrays = tuple(closure.accesses), tuple(closure.values), tuple(closure.arrays)
@@ -143,25 +141,21 @@ class _Closure:
         return self._add(value)
 
     def _add(self, value: Any) -> Argument:
-        from numba import types
-
-        from .closures import Argument, Encoding, array_type
-
         if isinstance(value, AddressTable):
             self.accesses += value.offsets
             table_type = array_type(np.dtype(np.int64), 1, False)
-            return Argument(table_type, Encoding.ADDRESS_TABLE, len(value.offsets))
+            return Argument(Encoding.ADDRESS_TABLE, table_type, len(value.offsets))
         if isinstance(value, ArrayParam):
             self.accesses.append((value.number, value.offset))
             shape = _shape(value.shape)
             self.values += shape
-            return Argument(array_type(value.dtype, len(shape), value.is_written), Encoding.ARRAY_PARAM, 1)
+            return Argument(Encoding.ARRAY_PARAM, array_type(value.dtype, len(shape), value.is_written), 1)
         if isinstance(value, np.ndarray):
             self.arrays.append(value)
             self.values += [value.ctypes.data, *value.shape]
-            return Argument(array_type(value.dtype, value.ndim, False), Encoding.ARRAY)
+            return Argument(Encoding.ARRAY, array_type(value.dtype, value.ndim, False))
         self.values.append(int(value))
-        return Argument(types.intp, Encoding.VALUE)
+        return Argument(Encoding.VALUE)
 
 
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:

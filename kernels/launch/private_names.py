@@ -1,7 +1,7 @@
 """The private names of Numba that kernels use, and whether the installed Numba has them.
 
-Numba has no public functions for compiling a function without wrappers, for keeping its machine code in
-another cache, or for the code of intrinsics. A later Numba may lack a name, or not work with the installed
+Numba has no public functions for compiling a function without wrappers, for its machine code as an object
+file, or for the code of intrinsics. A later Numba may lack a name, or not work with the installed
 NumPy: `problem` says so, and then no operation is served by a kernel that Numba compiles.
 docs/private_names.md lists the private names of all packages.
 """
@@ -52,7 +52,7 @@ class PrivateName:
         return value
 
 
-_USES: Final = {
+_USES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "code of intrinsics": {
         "numba.core.base": ("BaseContext",),
         "numba.core.cgutils": (
@@ -80,10 +80,8 @@ _USES: Final = {
         ),
         "numba.core.compiler": ("Compiler", "Flags.no_cfunc_wrapper", "Flags.no_cpython_wrapper"),
     },
-    "the cache of machine code": {
-        "numba.core.compiler": ("CompileResult._rebuild", "CompileResult._reduce"),
+    "the machine code of tasks": {
         "numba.core.registry": ("cpu_target.target_context",),
-        "numba.core.serialize": ("dumps",),
     },
 }
 

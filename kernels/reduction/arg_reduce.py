@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.compilation import flat
+from ..launch.compilation import flat, kernel_at
 from ..launch.no_kernel import NoKernel
 from ..launch.threads import division
 from ..simd.block_sizes import ARGUMENT_BLOCK
 from ..simd.monoids import computing_dtype, storage_dtype, supports_element
 
+_LOOPS = f"{__package__}.arg_reduce_loops"
 _MIN_ROW = 128
 """Generated loops are faster on shorter rows, and along columns."""
 
@@ -86,17 +87,15 @@ def prepare_arg(
     def run(
         operand: np.ndarray, indices: np.ndarray | None, init_value: Any, init_index: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        from . import arg_reduce_loops
-
         value, index = np.empty(result_shape, dtype), np.empty(result_shape, index_type)
         initial = flat(np.asarray(init_value, dtype), storage), flat(np.asarray(init_index, index_type))
         index_items = flat(np.empty(0, index_type) if indices is None else indices)
         partial = np.empty(outer * blocks, computing_dtype(element)), np.empty(outer * blocks, index_type)
         arguments = (size, outer, blocks, length, flat(operand, storage), index_items, *partial)
-        arg_reduce_loops.rows(element, direction)(tasks, *arguments, threads=threads)
+        kernel_at(_LOOPS, "rows", element, direction)(tasks, *arguments, threads=threads)
         results = value.reshape(-1).view(storage), index.reshape(-1)
         finish_arguments = (finish_size, outer, blocks, *partial, *initial, *results)
-        arg_reduce_loops.finish(element, direction)(finish_tasks, *finish_arguments, threads=threads)
+        kernel_at(_LOOPS, "finish", element, direction)(finish_tasks, *finish_arguments, threads=threads)
         return value, index
 
     return run

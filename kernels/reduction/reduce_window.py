@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.compilation import flat
+from ..launch.compilation import flat, kernel_at
 from ..launch.no_kernel import NoKernel
 from ..launch.threads import MAX_TASKS, division
 from ..simd.monoids import WIDENED, Combination, is_exact, normalized, storage_dtype, supports
 from . import scan
-from .window_axes import Axis, axes_of, axis_table, merged
+from .window_axes import MAX_CONSTANT_STRIDE, Axis, axes_of, axis_table, merged
 
 __all__ = ["Axis", "axes_of", "is_faster", "prepare", "supports", "supports_tree"]
 
@@ -208,13 +208,12 @@ def sliding(
     column_stride = row.stride if inner == 1 else 1
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
-        from . import reduce_window_loops
-
         result = np.empty(shape, dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
         window_offsets = np.empty(tasks * offset_count, np.int64)
-        is_constant = column_stride <= reduce_window_loops.MAX_CONSTANT_STRIDE
-        body = reduce_window_loops.rows(*kind, column_stride if is_constant else 0)
+        is_constant = column_stride <= MAX_CONSTANT_STRIDE
+        constant_stride = column_stride if is_constant else 0
+        body = kernel_at(f"{__package__}.reduce_window_loops", "rows", *kind, constant_stride)
         arguments = (
             size, rows, chunk, offsets, inner, outer_table, row_table, window_offsets,
             flat(operand, storage), initial,

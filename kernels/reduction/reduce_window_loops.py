@@ -27,7 +27,6 @@ from ..simd.vectors import (
 from .window_axes import BASE_DILATION, FIELDS, LOW, SIZE, STRIDE, WINDOW, WINDOW_DILATION, WINDOWS
 
 _PADDING = -(1 << 62)
-MAX_CONSTANT_STRIDE = 2  # elements of greater strides are loaded one by one
 _VECTORS = 4  # vectors of contiguous windows that are reduced together, as independent chains
 
 

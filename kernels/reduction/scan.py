@@ -21,12 +21,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..launch.compilation import kernel_at
 from ..launch.threads import division
-from ..simd.block_sizes import SCAN_BLOCK, SCAN_CHUNK, SCAN_LANES, SCAN_PANEL
+from ..simd.block_sizes import SCAN_BLOCK, SCAN_CHUNK, SCAN_FLAGS, SCAN_LANES, SCAN_PANEL
 from ..simd.monoids import Combination, computing_dtype, storage_dtype
 
 Scan = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
+_LOOPS = f"{__package__}.scan_loops"
 _MAX_TASKS = 32
 _MIN_NONTEMPORAL_BYTES = 3 << 21  # results of scans; 4 MB are written 1.1 to 1.4 times as fast to caches
 _MAX_BLOCK_COST = 1.25
@@ -35,13 +37,12 @@ _MAX_BLOCK_COST = 1.25
 def _pads(kind: Combination, initial: np.ndarray, size: int, reverse: bool) -> np.ndarray:
     """The combined initial values of each window, at the index of its result, and SCAN_LANES more; if all are
     equal, only SCAN_LANES of them."""
-    from . import scan_loops
-
+    powers = kernel_at(_LOOPS, "powers", *kind)
     pads = np.empty(size + SCAN_LANES, computing_dtype(kind.element))
-    scan_loops.powers(*kind)(initial, pads[:2])
+    powers(1, initial, pads[:2])
     if pads[0].tobytes() == pads[1].tobytes():
         return np.full(SCAN_LANES, pads[0])
-    scan_loops.powers(*kind)(initial, pads[:size])
+    powers(1, initial, pads[:size])
     if not reverse:
         pads[:size] = pads[size - 1 :: -1]
     return pads
@@ -75,14 +76,12 @@ def _rows(kind: Combination, outer: int, size: int, reverse: bool, threads: int 
     nontemporal = int(outer * size * itemsize >= _MIN_NONTEMPORAL_BYTES)
 
     def run(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import scan_loops
-
         pads = _pads(kind, initial, size, reverse)
         row_scans, totals = np.empty(tasks * SCAN_PANEL, computing), np.empty(
             2 * tasks * SCAN_LANES, computing
         )
         arguments = (task_size, outer, size, operand, pads, row_scans, totals, nontemporal, result)
-        scan_loops.scan_rows(*kind, reverse)(tasks, *arguments, threads=threads)
+        kernel_at(_LOOPS, "scan_rows", *kind, reverse)(tasks, *arguments, threads=threads)
 
     return run
 
@@ -95,14 +94,12 @@ def _blocks(kind: Combination, outer: int, size: int, reverse: bool, threads: in
     nontemporal = int(outer * size * itemsize >= _MIN_NONTEMPORAL_BYTES)
 
     def run(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import scan_loops
-
         pads = _pads(kind, initial, size, reverse)
         row_scans = np.empty(2 * tasks * SCAN_PANEL, computing)
         totals, carries = np.empty((panels + 2 * tasks) * SCAN_LANES, computing), np.empty(panels, computing)
-        flags = np.zeros(scan_loops.FLAGS + panels, np.int64)
+        flags = np.zeros(SCAN_FLAGS + panels, np.int64)
         arguments = (outer, size, operand, pads, row_scans, totals, carries, flags, nontemporal, result)
-        scan_loops.scan_blocks(*kind, reverse)(tasks, *arguments, threads=threads)
+        kernel_at(_LOOPS, "scan_blocks", *kind, reverse)(tasks, *arguments, threads=threads)
 
     return run
 
@@ -116,11 +113,10 @@ def _columns(
     tasks, task_size = division(outer * chunks, 2 * size * width * storage_dtype(kind.element).itemsize)
 
     def run(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import scan_columns
-
         pads = _pads(kind, initial, size, reverse)
         prefixes = np.empty(2 * tasks * SCAN_CHUNK, computing)
         arguments = (task_size, outer, size, inner, operand, pads, prefixes, result)
-        scan_columns.columns(*kind, reverse)(tasks, *arguments, threads=threads)
+        scan_columns = kernel_at(f"{__package__}.scan_columns", "columns", *kind, reverse)
+        scan_columns(tasks, *arguments, threads=threads)
 
     return run

@@ -9,10 +9,9 @@ import numpy as np
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import combine, get, load, put
 from ..simd.atomics import add_atomically, observe, publish
-from ..simd.block_sizes import SCAN_BLOCK, SCAN_LANES, SCAN_PANEL
+from ..simd.block_sizes import SCAN_BLOCK, SCAN_FLAGS, SCAN_LANES, SCAN_PANEL
 from .scan_panels import scan_panel, write_panel
 
-FLAGS = 8  # the index of the first flag of `scan_blocks`, after the number of the next panel
 _REDUCED, _CARRIED = 1, 2
 
 
@@ -20,8 +19,8 @@ _REDUCED, _CARRIED = 1, 2
 def powers(element: str, monoid: str) -> Kernel:
     """Combinations of 1 to `pads.size` initial values."""
 
-    @kernel
-    def repeat_initial(initial: np.ndarray, pads: np.ndarray) -> None:
+    @kernel(parallel=True)
+    def repeat_initial(task: int, initial: np.ndarray, pads: np.ndarray) -> None:
         start = load(element, initial, 0)
         total = start
         for count in range(pads.size):
@@ -123,14 +122,14 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
                 element, monoid, reverse, operand, begin + offset, step * SCAN_BLOCK, fiber_count, count,
                 last, step * 2 * SCAN_PANEL, local, local_start, totals, panel * SCAN_LANES,
             )  # fmt: skip
-            publish(flags, FLAGS + panel, _REDUCED)
+            publish(flags, SCAN_FLAGS + panel, _REDUCED)
             carried = panel
-            while carried > start and observe(flags, FLAGS + carried - 1) != _CARRIED:
+            while carried > start and observe(flags, SCAN_FLAGS + carried - 1) != _CARRIED:
                 carried -= 1
             carry = get(carries, max(carried - 1, 0))
             for before in range(carried, panel):
                 source = before * SCAN_LANES
-                if observe(flags, FLAGS + before) < _REDUCED:
+                if observe(flags, SCAN_FLAGS + before) < _REDUCED:
                     source = repeated_totals
                     repeated_first = begin + step * (before - start) * SCAN_PANEL
                     scan_panel(
@@ -145,7 +144,7 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
                 total = get(totals, panel * SCAN_LANES + fiber)
                 carry = combine_in_scan_order(carry, total) if panel + fiber > start else total
             put(carries, panel, carry)
-            publish(flags, FLAGS + panel, _CARRIED)
+            publish(flags, SCAN_FLAGS + panel, _CARRIED)
             pad = begin + offset - panel // panels * length if pads.size > SCAN_LANES else -1
             write_panel(
                 element, monoid, reverse, local, local_start, totals, fiber_carries,

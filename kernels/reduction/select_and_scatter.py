@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.compilation import flat
+from ..launch.compilation import flat, kernel_at
 from ..launch.no_kernel import NoKernel
 from ..launch.threads import TASK_BYTES, division
 from ..named_tuples import NamedTuple
@@ -112,8 +112,6 @@ def prepare(
     nontemporal = int(prod(shape) * storage.itemsize >= NONTEMPORAL_BYTES)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
-        from . import select_and_scatter_loops as loops
-
         result = np.empty(shape, dtype)
         initial = np.asarray(init_value, dtype).reshape(1).astype(computing)
         is_same = not any(source.strides)
@@ -128,7 +126,8 @@ def prepare(
         phase_results = np.empty(
             tasks * blocks.row_pitch * row_axis.stride if column_stride > 1 else 0, computing
         )
-        body = loops.blocks(element, kind, comparison_direction, column_stride, row_axis.window)
+        options = (element, kind, comparison_direction, column_stride, row_axis.window)
+        body = kernel_at(f"{__package__}.select_and_scatter_loops", "blocks", *options)
         block_sizes = (size, work_items, blocks.block_axis, blocks.block, blocks.chunk)
         sizes = (inner, offsets, blocks.max_rows, window_rows, blocks.row_pitch, blocks.pairs)
         buffers = (row_starts, position_numbers, choices, window_values, pairs, ends, phase_results)

@@ -12,6 +12,8 @@ SIZE, WINDOW, STRIDE, BASE_DILATION, WINDOW_DILATION, LOW, WINDOWS = range(7)
 """The columns of `axis_table`."""
 FIELDS = WINDOWS + 1
 """Numbers of an axis in `axis_table`."""
+MAX_CONSTANT_STRIDE = 2
+"""Maximum stride for which loops are compiled; with greater ones they load elements one by one."""
 
 
 class Axis(NamedTuple):

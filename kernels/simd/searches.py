@@ -13,6 +13,7 @@ from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
 from ..launch.processor import has
+from .block_sizes import SEARCH_BLOCK
 from .monoids import Combination, computing_dtype
 from .vectors import (
     I32,
@@ -35,8 +36,6 @@ from .vectors import (
 
 _VECTOR_BYTES = 64
 _UNROLL = 4
-SEARCH_BLOCK = 64
-"""Elements that one call of `which_above` compares."""
 COMPRESS_PADDING = 16
 """Elements after the selected ones that `select_in_range` may overwrite."""
 _COMPRESSES = has("avx512f")

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.compilation import flat
+from ..launch.compilation import flat, kernel_at
 from ..launch.no_kernel import NoKernel
 from ..launch.threads import division
+from ..simd.block_sizes import SEARCH_BLOCK
 from . import sort
 from .native_sort import sort_address
 from .sort_encoding import bits_dtype, encoding_of
 
+_LOOPS = f"{__package__}.top_k_loops"
 _MAX_INSERTION_K = 64
 _MAX_SHARE = 64  # of the elements of a chunk, at most one in 64 is collected
 _SPARE_CAPACITY = 512  # candidates collected beyond 2 * k
@@ -93,14 +95,12 @@ def _insertion(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thr
     tasks, size = division(work_items, chunk_size * dtype.itemsize)
 
     def select(row_data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        from ..simd import searches
-        from . import top_k_loops
-
         values, indices = np.empty((rows, chunks * k), dtype), np.empty((rows, chunks * k), np.int32)
-        groups, best = np.empty(tasks * searches.SEARCH_BLOCK, word), np.empty(tasks * k, bits)
+        groups, best = np.empty(tasks * SEARCH_BLOCK, word), np.empty(tasks * k, bits)
         results = values.reshape(-1).view(bits), indices.reshape(-1)
         arguments = (size, work_items, chunks, chunk_size, length, k, sort_address(word), encoding, groups)
-        top_k_loops.insertion(tasks, *arguments, best, flat(row_data, bits), *results, threads=threads)
+        insertion = kernel_at(_LOOPS, "insertion")
+        insertion(tasks, *arguments, best, flat(row_data, bits), *results, threads=threads)
         return values, indices
 
     return select
@@ -113,14 +113,13 @@ def _filtered(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thre
     tasks, size = division(work_items, chunk_size * dtype.itemsize)
 
     def select(row_data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        from . import top_k_loops
-
         values, indices = np.empty((rows, chunks * k), dtype), np.empty((rows, chunks * k), np.int32)
         numbers = np.empty(tasks * capacity, np.uint64)
         address = sort_address(np.uint64, by_upper_half=True)
         results = values.reshape(-1).view(bits), indices.reshape(-1)
         arguments = (size, work_items, chunks, chunk_size, length, k, capacity, address, encoding, numbers)
-        top_k_loops.filtered(tasks, *arguments, flat(row_data, bits), *results, threads=threads)
+        filtered = kernel_at(_LOOPS, "filtered")
+        filtered(tasks, *arguments, flat(row_data, bits), *results, threads=threads)
         return values, indices
 
     return select

@@ -12,8 +12,8 @@ from numba import types
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
+from ..simd.block_sizes import SEARCH_BLOCK
 from ..simd.searches import (
-    SEARCH_BLOCK,
     lowest_set_bit,
     max_of_groups,
     max_of_groups_in_total_order,

@@ -173,7 +173,7 @@ REDUCTIONS: dict[str, Cases] = {
     f"{_B}:SCAN_LANES": lambda n, t, o: [op.cumulative(t, o, (k, 40), 1) for k in around(n)],
     f"{_B}:SCAN_PANEL": lambda n, t, o: [op.cumulative(t, o, (1, k), 1) for k in around(n)],
     f"{_B}:SCAN_CHUNK": lambda n, t, o: [op.cumulative(t, o, (20, k), 0) for k in around(n)],
-    "kernels/reduction/scan_loops.py:FLAGS": lambda n, t, o: [
+    "kernels/simd/block_sizes.py:SCAN_FLAGS": lambda n, t, o: [
         op.cumulative(t, o, (1, 4096 * n + k), 1) for k in (-1, 1)
     ],
     "kernels/reduction/reduce_window.py:CHUNK": lambda n, t, o: [
@@ -188,7 +188,7 @@ REDUCTIONS: dict[str, Cases] = {
     "kernels/reduction/reduce_window.py:_MAX_SHORT_POSITIONS": lambda n, t, o: [
         op.window(t, o, (3, 90), (1, k), (1, 1)) for k in around(n)
     ],
-    "kernels/reduction/reduce_window_loops.py:MAX_CONSTANT_STRIDE": lambda n, t, o: [
+    "kernels/reduction/window_axes.py:MAX_CONSTANT_STRIDE": lambda n, t, o: [
         op.window(t, o, (5, 90), (3, 4), (1, k)) for k in around(n)
     ],
     "kernels/reduction/select_and_scatter_rows.py:MAX_UNROLLED": lambda n, t, o: [
@@ -238,7 +238,9 @@ INDEXING: dict[str, Cases] = {
     "kernels/indexing/scatter_locations.py:BLOCK": lambda n, t, o: [
         op.scatter(t, o, 200_000, 1, k) for k in around(n)
     ],
-    "kernels/simd/searches.py:SEARCH_BLOCK": lambda n, t, o: [op.top_k(t, o, (3, k), 5) for k in around(n)],
+    "kernels/simd/block_sizes.py:SEARCH_BLOCK": lambda n, t, o: [
+        op.top_k(t, o, (3, k), 5) for k in around(n)
+    ],
     "kernels/simd/searches.py:_UNROLL": lambda n, t, o: [
         op.argmax(t, o, (3, 16 * k + 1), 1) for k in around(n)
     ],

@@ -84,7 +84,8 @@ NARROWER = {
 FOLDERS: dict[str, dict[str, set[str]]] = {
     "kernels": {
         "named_tuples": set(),
-        "launch": {"named_tuples"},
+        "launch": {"compiling", "named_tuples"},
+        "compiling": {"launch", "named_tuples"},
         "math": set(),
         "random": set(),
         "rates": {"launch", "simd", "named_tuples"},

@@ -19,7 +19,7 @@ from nimblehlo.compiler.partitioner.partitioner import device_program
 from nimblehlo.execution.verification import verification_level
 from nimblehlo.execution.verification.declared_types import type_violation
 from nimblehlo.jax.pjrt.partitioned import PartitionedProgram
-from nimblehlo.kernels.launch import closures  # noqa: F401 - an import must not be stopped half-way
+from nimblehlo.kernels.compiling import closures  # noqa: F401 - an import must not be stopped half-way
 from nimblehlo.program.ir import Module
 from nimblehlo.program.ops.sharding.scope import meshes_of
 from tests.support.internal_errors import internal_error

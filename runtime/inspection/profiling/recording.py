@@ -16,7 +16,6 @@ from ...program.ir import source_line
 from . import work
 from .bound import Bound, step_seconds
 from .machine import Machine
-from .numba_spans import numba_compilations
 from .profile import Profile, StepFigures
 from .stored_machine import measured
 
@@ -54,7 +53,7 @@ def profile(
     recorded = program.with_limits(timeline.start)
     starts, seconds = [], []
     spans: list[Span] = []
-    with observed(spans.append), numba_compilations(spans.append):
+    with observed(spans.append):
         for _ in range(calls):
             inputs = _lent(arguments, options)
             start = time.perf_counter()
@@ -88,7 +87,7 @@ def _warmed_up(
     """Call a program: the seconds of each call, and what threads compiled and waited for."""
     seconds: list[float] = []
     spans: list[Span] = []
-    with observed(spans.append), numba_compilations(spans.append):
+    with observed(spans.append):
         for _ in range(calls):
             inputs = _lent(arguments, options)
             start = time.perf_counter()

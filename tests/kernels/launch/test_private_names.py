@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +24,10 @@ X = np.random.default_rng(1).standard_normal((64, 500)).astype(np.float32)
 
 
 @pytest.fixture
-def probed_again() -> Iterator[None]:
-    """Numba is probed in the test, and again after it."""
+def probed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Numba is probed in the test, and again after it; no code is on the disk, which needs no Numba."""
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+    private_names.require_numba()
     for function in (private_names.problem, private_names.require_numba):
         function.cache_clear()
     yield
@@ -51,9 +54,10 @@ def test_the_error_names_what_is_missing() -> None:
 
 
 @pytest.mark.usefixtures("probed_again")
-def test_references_run_where_numba_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_run_where_numba_lacks_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     expected, explanation = run()
     assert "top-k selection" in explanation
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path / "empty"))
     private_names.problem.cache_clear()
     private_names.require_numba.cache_clear()
     monkeypatch.setattr(private_names, "NUMBA", (GONE,))

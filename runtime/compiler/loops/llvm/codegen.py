@@ -1,29 +1,19 @@
 """LLVM's passes and code generator for this processor: LLVM IR to machine code, neither cached nor loaded.
 
 LLVM may neither reorder nor contract floating-point arithmetic.
-
-Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
-within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
-by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section by
-itself, and ends the process if two sections are too far apart. JITLink does not support all of COFF, the
-object format of Windows: there RuntimeDyld links code of the large code model, all of whose addresses have 64
-bits.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ....kernels.compiling.object_code import CODE_MODEL, target_machine
 from ....kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 
 _OPTIMISATION_LEVEL = 3
 _QUICK_LEVEL = 0
-
-USES_JIT_LINK = sys.platform != "win32"
-_CODE_MODEL = "small" if USES_JIT_LINK else "large"
 
 _USE_512_BIT_VECTORS = "-prefer-256-bit"
 _LOAD_INSTEAD_OF_GATHER = "+prefer-no-gather"
@@ -48,21 +38,13 @@ class CodeGenerator:
     def __init__(self) -> None:
         import llvmlite.binding as llvm
 
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
         self.llvm = llvm
         cpu, features = llvm_target()
         features = ",".join(part for part in (features, tuning()) if part)
-        self._create_target_machine = functools.partial(
-            llvm.Target.from_default_triple().create_target_machine,
-            cpu=cpu,
-            features=features,
-            reloc="pic",
-            codemodel=_CODE_MODEL,
-        )
-        self.target_machine = self._create_target_machine(opt=_OPTIMISATION_LEVEL)
+        self._target = cpu, features
+        self.target_machine = target_machine(cpu, features, _OPTIMISATION_LEVEL)
         self.description = repr(
-            (llvm.llvm_version_info, llvm.get_default_triple(), cpu, features, _CODE_MODEL)
+            (llvm.llvm_version_info, llvm.get_default_triple(), cpu, features, CODE_MODEL)
         )
 
     def compile(self, text: str, fast_compile: bool = False) -> bytes:
@@ -113,7 +95,7 @@ class CodeGenerator:
 
     @functools.cached_property
     def _quick_target_machine(self) -> Any:
-        return self._create_target_machine(opt=_QUICK_LEVEL)
+        return target_machine(*self._target, _QUICK_LEVEL)
 
     def _parsed(self, text: str, context: Any) -> Any:
         """LLVM's module of a text, verified.

@@ -12,57 +12,15 @@ import os
 import queue
 import struct
 import threading
-from collections.abc import Callable
 from io import FileIO
 
+from ....kernels.compiling.child_process import read_exactly, write_all
 from .codegen import CodeGenerator
 
 REQUEST = struct.Struct("<Q?")
 """The bytes of the text; whether it is compiled fast."""
 ANSWER = struct.Struct("<Q")
 """The bytes of the machine code."""
-
-
-def read_exactly(stream: FileIO, size: int, can_read: Callable[[], bool] = lambda: True) -> bytes:
-    """The next bytes of a pipe without a buffer.
-
-    Args:
-        stream: the pipe.
-        size: the number of bytes.
-        can_read: waits for bytes; whether there are some.
-
-    Raises:
-        EOFError: it ends before.
-        TimeoutError: there are none.
-    """
-    data = bytearray()
-    while len(data) < size:
-        if not can_read():
-            raise TimeoutError
-        read = stream.read(size - len(data))
-        if not read:
-            raise EOFError
-        data += read
-    return bytes(data)
-
-
-def write_all(stream: FileIO, data: bytes, can_write: Callable[[], bool] = lambda: True) -> None:
-    """Write to a pipe without a buffer.
-
-    Args:
-        stream: the pipe; if its writes do not block, `can_write` must wait.
-        data: what is written.
-        can_write: waits until bytes can be written; whether some can.
-
-    Raises:
-        TimeoutError: none can.
-    """
-    rest = memoryview(data)
-    while rest:
-        if not can_write():
-            raise TimeoutError
-        # None: the pipe is full, and its writes do not block.
-        rest = rest[stream.write(rest) or 0 :]
 
 
 def serve() -> None:

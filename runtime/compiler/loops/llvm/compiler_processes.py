@@ -9,27 +9,23 @@ be started, or fail, `Compilation.result` is None and this process compiles.
 from __future__ import annotations
 
 import os
-import selectors
-import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
+from subprocess import TimeoutExpired
 from typing import cast
 
-from ....kernels.launch import library_pages, processor
+from ....kernels.compiling import child_process
+from ....kernels.compiling.child_process import is_readable, is_writable, read_exactly, write_all
+from ....kernels.launch import library_pages
 from ....kernels.launch.free_memory import shortage_of
-from ....kernels.launch.mpi_launcher import launched_ranks
 from ....kernels.launch.threads import available_threads
-from .compiler_process import ANSWER, REQUEST, read_exactly, write_all
+from .compiler_process import ANSWER, REQUEST
 
 MAX_PROCESSES = 4
 """Maximum processes: making the texts takes a fifth of the time of compiling them, in this process."""
-_NICENESS = 5
-"""Added to the niceness of a process: calls that go on meanwhile have precedence on the processors. A call
-that waits for code leaves a processor to it."""
 _PROCESS_BYTES = 1 << 27
 """Bytes that a process takes."""
 _COMPILING_BYTES = 20 << 20
@@ -80,31 +76,7 @@ class _CompilerProcess:
     """One process. Several threads may wait for its compilations."""
 
     def __init__(self) -> None:
-        path = [folder for folder in sys.path if isinstance(folder, str) and folder]
-        package = __package__.partition(".")[0]
-        # An interrupt from the terminal is meant for the parent, from the child's start on.
-        script = (
-            "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-            f"import os; hasattr(os, 'nice') and os.nice({_NICENESS}); "
-            f"import sys; sys.path[:] = {path!r}; "
-            # What the package imports for its users takes 0.1 s and 12 MB.
-            "from importlib.util import find_spec, module_from_spec; "
-            f"sys.modules[{package!r}] = module_from_spec(find_spec({package!r})); "
-            f"from {__package__}.compiler_process import serve; serve()"
-        )
-        environment = {**os.environ, processor.ENVIRONMENT_VARIABLE: processor.level()}
-        # It multiplies no matrices.
-        environment["OPENBLAS_NUM_THREADS"] = "1"
-        # -P: a file of the current folder, such as types.py, must not stand for a module of Python.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", script],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # A child that is forked meanwhile must find nothing in a buffer.
-            bufsize=0,
-        )
+        self._process = child_process.start(f"{__package__}.compiler_process")
         # A process that is stopped takes no more bytes, for which nobody may wait without limit.
         os.set_blocking(self._pipes[0].fileno(), False)
         self._start = Compilation(0, self)
@@ -184,11 +156,11 @@ class _CompilerProcess:
 
     def _can_write(self) -> bool:
         """Wait until the process takes bytes of a request; whether it takes some, or has ended."""
-        return _is_ready(self._pipes[0], selectors.EVENT_WRITE, _ANSWER_SECONDS)
+        return is_writable(self._pipes[0], _ANSWER_SECONDS)
 
     def _can_read(self, seconds: float) -> bool:
         """Wait for bytes of an answer; whether there are some, or the process has ended."""
-        return _is_ready(self._pipes[1], selectors.EVENT_READ, seconds)
+        return is_readable(self._pipes[1], seconds)
 
     def end(self) -> None:
         """End the process; its compilations have no results."""
@@ -205,7 +177,7 @@ class _CompilerProcess:
         """Kill the process. Its pipes stay open."""
         self.is_usable = False
         self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
+        with suppress(TimeoutExpired):
             self._process.wait(_END_SECONDS)
 
     def close_pipes(self) -> None:
@@ -223,13 +195,6 @@ class _CompilerProcess:
         self._process.returncode = 0
 
 
-def _is_ready(pipe: FileIO, event: int, seconds: float) -> bool:
-    """Wait until a pipe can be read or written, or its other end is closed; whether it is."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(pipe, event)
-        return bool(selector.select(seconds))
-
-
 class CompilerProcesses:
     """The processes that compile for this one. One thread at a time may use it."""
 
@@ -242,7 +207,7 @@ class CompilerProcesses:
 
     def start(self) -> bool:
         """Start processes where that is possible, unless there are some; whether there are."""
-        if self._processes or self._has_failed or not _may_start():
+        if self._processes or self._has_failed or not child_process.may_start():
             return bool(self)
         # Calls go on, or this process makes texts: two processes on one processor would finish the code that
         # calls need most when they finish all other code.
@@ -311,13 +276,6 @@ class CompilerProcesses:
         self._count()
         # Starting more would fail in the same way, such as where memory is short.
         self._has_failed = True
-
-
-def _may_start() -> bool:
-    """Whether this process may start others: not where Python is embedded in a program, or where the ranks of
-    a program share the processors."""
-    is_python = "python" in os.path.basename(sys.executable or "").lower()
-    return is_python and available_threads() > 1 and launched_ranks() == 1
 
 
 PROCESSES = CompilerProcesses()

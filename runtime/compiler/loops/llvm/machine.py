@@ -6,11 +6,11 @@ depends on: the sources that turn descriptions into IR (`_generator_sources`), L
 with its features.
 
 Loaded code, and the LLVM objects that it needs, are never unloaded. LLVM could: the end of a library of
-`_Machine.libraries` removes its code. But functions, launches and the jumps of quick code hold plain
-addresses, a thread may be in the code, and programs with equal keys share it, so nothing tells when the last
-user has gone. For the same reason what code refers to by its address stays, too: large constants and prepared
-calls (`arrays/library_calls.py`, `arrays/launches.py`). A process that compiles ever new programs grows by
-their code.
+`object_code` removes its code. But functions, launches and the jumps of quick code hold plain addresses, a
+thread may be in the code, and programs with equal keys share it, so nothing tells when the last user has
+gone. For the same reason what code refers to by its address stays, too: large constants and prepared calls
+(`arrays/library_calls.py`, `arrays/launches.py`). A process that compiles ever new programs grows by their
+code.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ....kernels.compiling import object_code
 from ....kernels.launch import library_pages, processor
 from ....kernels.launch.cache_files import (
     digest,
@@ -36,7 +37,7 @@ from ....kernels.launch.cache_files import (
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
 from ....kernels.launch.spans import span
 from .address_space import require_address_space
-from .codegen import USES_JIT_LINK, CodeGenerator
+from .codegen import CodeGenerator
 from .quick_code import QuickCode, target_symbol
 
 if TYPE_CHECKING:
@@ -154,11 +155,9 @@ class _Machine(CodeGenerator):
         library_pages.load()
         super().__init__()
         library_pages.release()
-        self.compiler = self.llvm.create_lljit_compiler(self.target_machine, use_jit_link=USES_JIT_LINK)
         self.loaded: dict[tuple[str, str], int] = {}
         self.in_work: dict[str, threading.RLock] = {}
         self.keys: set[str] = set()
-        self.libraries: list[Any] = []
         self.ahead: dict[str, Compilation] = {}
         self.released = time.monotonic()
         self.quick: dict[str, QuickCode] = {}
@@ -364,15 +363,7 @@ class _Machine(CodeGenerator):
         """Load machine code; returns the addresses of its functions."""
         from .vector_variants import library_symbols
 
-        library_pages.release_before(library_pages.LINKER_BYTES)
-        loading = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name in names:
-            loading.export_symbol(name)
-        for symbol, address in {**symbols, **library_symbols(code)}.items():
-            loading.import_symbol(symbol, address)
-        library = loading.link(self.compiler, f"library{len(self.libraries)}")
-        self.libraries.append(library)
-        return [int(library[name]) for name in names]
+        return object_code.load(code, names, {**symbols, **library_symbols(code)})
 
 
 def _generator_sources() -> list[pathlib.Path]:

@@ -53,8 +53,7 @@ def _require_numba() -> None:
     Raises:
         NoCode: it cannot.
     """
-    # Here, as programs without such kernels need no Numba.
-    from ....kernels.launch.private_names import problem
+    from ....kernels.launch.compilation import problem
 
     reason = problem()
     if reason is not None:

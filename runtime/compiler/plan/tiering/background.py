@@ -361,11 +361,15 @@ class Background:
 
     def _may_run(self, job: Job) -> bool:
         """Whether the thread should run a job now: not where it would wait for another process, or compile
-        in its place, while jobs may come that other code needs.
+        in its place, while jobs may come that other code needs; nor a kernel of Numba, which takes seconds
+        and much memory, while other processes compile.
         """
         if job.is_ahead:
             return job.is_there is None or job.is_there()
-        return job.has_priority or job.ahead is None or not self.has_processes
+        is_kernel = job.ahead is None
+        return job.has_priority or not (
+            any(one.is_ahead for one in self.waiting) if is_kernel else self.has_processes
+        )
 
     def wait_for_an_answer(self) -> None:
         """Wait for another job, or for a short time until a process answers or a job may run."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ....kernels.compiling.kernel_cache import has_code
 from ....kernels.launch.spans import span
 from ...cost_model import (
     CACHE_LOAD_SECONDS,
@@ -402,8 +403,9 @@ class Tiering(Replaceable):
 
 
 def _is_worth_numba() -> bool:
-    """Whether Numba is imported, or the steps that it could serve have taken long enough to import it."""
-    return "numba" in sys.modules or _waiting_for_numba.seconds > MIN_NUMBA_BASELINE_SECONDS
+    """Whether Numba is there, or need not be, or the steps that it could serve have taken long enough."""
+    has_taken_long = _waiting_for_numba.seconds > MIN_NUMBA_BASELINE_SECONDS
+    return has_taken_long or "numba" in sys.modules or has_code()
 
 
 def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ import pytest
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
+from nimblehlo.kernels.compiling import child_process
 from nimblehlo.kernels.launch import library_pages
 from nimblehlo.kernels.launch.cache_files import write_entry
 from tests.support.forks import holds_in_child, needs_fork
@@ -30,11 +31,17 @@ def text(value: int, instructions: int = 1) -> str:
     return f"define i64 @f(i64 %x) {{\n{lines}  ret i64 %y{instructions}\n}}\n"
 
 
+def assume_threads(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Let this process have so many threads."""
+    for module in (compiler_processes, child_process):
+        monkeypatch.setattr(module, "available_threads", lambda: threads)
+
+
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilerProcesses]:
     """Two processes, whatever the machine has."""
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
-    monkeypatch.setattr(compiler_processes, "launched_ranks", lambda: 1)
+    assume_threads(monkeypatch, 3)
+    monkeypatch.setattr(child_process, "launched_ranks", lambda: 1)
     monkeypatch.setattr(compiler_processes, "shortage_of", lambda needed: None)
     started = CompilerProcesses()
     assert started.start() and len(started) == 2
@@ -193,7 +200,7 @@ class SlowSelector(selectors.DefaultSelector):
 def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(
     processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch, selector: type[selectors.BaseSelector]
 ) -> None:
-    monkeypatch.setattr(compiler_processes.selectors, "DefaultSelector", selector)
+    monkeypatch.setattr(child_process.selectors, "DefaultSelector", selector)
     for process in processes._processes:
         process._process.send_signal(signal.SIGSTOP)
     compilation = processes.submit(text(4), False)
@@ -209,7 +216,7 @@ def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(
 
 
 def test_folders_of_other_types_in_the_path_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
+    assume_threads(monkeypatch, 3)
     monkeypatch.setattr(sys, "path", [Path("absent"), *sys.path])
     processes = CompilerProcesses()
     assert processes.start()
@@ -227,8 +234,8 @@ def test_folders_of_other_types_in_the_path_are_no_error(monkeypatch: pytest.Mon
     ],
 )
 def test_no_process_where_it_would_not_pay(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
-    monkeypatch.setattr(compiler_processes, name, value)
+    assume_threads(monkeypatch, 3)
+    monkeypatch.setattr(compiler_processes if name == "shortage_of" else child_process, name, value)
     assert not CompilerProcesses().start()
 
 
@@ -236,7 +243,7 @@ def test_no_process_where_it_would_not_pay(monkeypatch: pytest.MonkeyPatch, name
 def test_no_process_where_python_cannot_be_started(
     monkeypatch: pytest.MonkeyPatch, executable: str | None
 ) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 3)
+    assume_threads(monkeypatch, 3)
     monkeypatch.setattr(sys, "executable", executable)
     none = CompilerProcesses()
     assert not none.start() and none.submit(text(1), False) is None
@@ -285,7 +292,8 @@ def test_processes_end_with_their_parent(end: str) -> None:
     script = f"""
 import os, sys
 from nimblehlo.compiler.loops.llvm import compiler_processes
-compiler_processes.available_threads = lambda: 3
+from nimblehlo.kernels.compiling import child_process
+compiler_processes.available_threads = child_process.available_threads = lambda: 3
 compiler_processes.PROCESSES.start()
 print(*[one._process.pid for one in compiler_processes.PROCESSES._processes], flush=True)
 {end}

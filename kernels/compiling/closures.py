@@ -1,13 +1,11 @@
-"""The closures that pass a kernel's arguments to native code.
+"""The code that loads a kernel's arguments from closures (`closure_arguments`).
 
 A task is a native function `void (int64 task, void *closure)`. A kernel is compiled as serial code, and its
-task loads the arguments from the closure. Importing this module imports Numba; `compilation` and `prepared`
-import it at the first call of a kernel.
+task loads the arguments from the closure. Importing this module imports Numba.
 """
 
 from __future__ import annotations
 
-import enum
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -20,55 +18,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from ..named_tuples import NamedTuple
+from .closure_arguments import Argument, Arguments, Encoding
 
 _INT64 = ir.IntType(64)
-
-
-class Encoding(enum.Enum):
-    """The encoding of an argument in a closure, an array of 64-bit values.
-
-    The closure begins with the addresses of arrays, in the order of the arguments. The values of all
-    arguments follow, and then a failure flag: it is not 0 once a task has failed.
-    """
-
-    VALUE = "an integer: its value"
-    ARRAY = "an array: the values are its address and shape"
-    ARRAY_PARAM = "an array whose address is the next one of the addresses: the values are its shape"
-    ADDRESS_TABLE = "an array that consists of the next ones of the addresses: no values"
-
-
-class Argument(NamedTuple):
-    """An argument's Numba type, its encoding, and the number of addresses that it has in the closure."""
-
-    numba_type: Any
-    encoding: Encoding
-    addresses: int = 0
-
-
-Arguments = tuple["Argument | tuple[Argument, ...]", ...]
-"""The arguments that a closure encodes; members of tuples are encoded one by one."""
-
-
-def array_type(dtype: np.dtype[Any], rank: int, is_written: bool) -> Any:
-    """The Numba type of a C-contiguous array."""
-    return types.Array(numba.from_dtype(dtype), rank, "C", readonly=not is_written)
-
-
-def encoded_arguments(arguments: tuple[Any, ...]) -> Arguments:
-    """The encoding of a call's arguments by `native.run_kernel`."""
-    return tuple(
-        [
-            tuple(map(_encoded, argument)) if isinstance(argument, tuple) else _encoded(argument)
-            for argument in arguments
-        ]
-    )
-
-
-def _encoded(value: Any) -> Argument:
-    if isinstance(value, np.ndarray):
-        return Argument(array_type(value.dtype, value.ndim, value.flags.writeable), Encoding.ARRAY)
-    return Argument(types.intp, Encoding.VALUE)
 
 
 def closure_task(body: Any, arguments: Arguments) -> Callable[[int, int], None]:
@@ -106,8 +58,11 @@ def closure_task(body: Any, arguments: Arguments) -> Callable[[int, int], None]:
 
 def _type_of(argument: Argument | tuple[Argument, ...]) -> Any:
     if isinstance(argument, Argument):
-        return argument.numba_type
-    return types.BaseTuple.from_types(tuple([member.numba_type for member in argument]))
+        if argument.array is None:
+            return types.intp
+        dtype, rank, is_written = argument.array
+        return types.Array(numba.from_dtype(np.dtype(dtype)), rank, "C", readonly=not is_written)
+    return types.BaseTuple.from_types(tuple([_type_of(member) for member in argument]))
 
 
 class _ClosureReader:
@@ -126,7 +81,7 @@ class _ClosureReader:
         if not isinstance(argument, Argument):
             members = [self.argument(member) for member in argument]
             return self._context.make_tuple(self._builder, _type_of(argument), members)
-        numba_type, encoding, addresses = argument
+        numba_type, encoding, addresses = _type_of(argument), argument.encoding, argument.addresses
         if encoding is Encoding.VALUE:
             return self._value()
         first = self._builder.gep(self._values, [_INT64(self._next_array)])

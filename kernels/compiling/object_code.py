@@ -1,0 +1,86 @@
+"""Loads machine code into this process by LLVM's linker: that of kernels, and of generated loops.
+
+Loaded code, and the LLVM objects that it needs, are never unloaded: callers keep plain addresses.
+
+Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
+within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
+by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section by
+itself, and ends the process if two sections are too far apart. JITLink does not support all of COFF, the
+object format of Windows: there RuntimeDyld links code of the large code model, all of whose addresses have 64
+bits.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..launch import library_pages
+from ..launch.processor import llvm_target
+
+_USES_JIT_LINK = sys.platform != "win32"
+CODE_MODEL = "small" if _USES_JIT_LINK else "large"
+TASK_SYMBOL = "task"
+"""The symbol of a kernel's task in its machine code."""
+
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A child must not find LLVM's own lock held by a thread that it does not have.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+_libraries: list[Any] = []
+
+
+def target_machine(cpu: str, features: str, level: int) -> Any:
+    """LLVM's code generator for code that `load` links.
+
+    Args:
+        cpu, features: the processor, as LLVM names it.
+        level: how far it optimizes, from 0 to 3.
+    """
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel=CODE_MODEL
+    )
+
+
+def load(code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> list[int]:
+    """Load machine code; returns the addresses of its functions, which are valid until the process ends.
+
+    Args:
+        code: an object file.
+        names: the functions' symbols.
+        symbols: the addresses of external symbols that are not those of a library in the process.
+
+    Raises:
+        RuntimeError: a symbol is missing, or the process cannot map the code.
+    """
+    with _lock:
+        library_pages.load()
+        import llvmlite.binding as llvm
+
+        linker = _linker()
+        library_pages.release_before(library_pages.LINKER_BYTES)
+        loading = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name in names:
+            loading.export_symbol(name)
+        for symbol, address in symbols.items():
+            loading.import_symbol(symbol, address)
+        library = loading.link(linker, f"library{len(_libraries)}")
+        _libraries.append(library)
+        return [int(library[name]) for name in names]
+
+
+@functools.cache
+def _linker() -> Any:
+    import llvmlite.binding as llvm
+
+    return llvm.create_lljit_compiler(target_machine(*llvm_target(), level=0), use_jit_link=_USES_JIT_LINK)
