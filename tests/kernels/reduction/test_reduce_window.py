@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo.kernels.reduction import reduce_window
-from nimblehlo.kernels.simd.block_sizes import SCAN_BLOCK, SCAN_GROUP, SCAN_PANEL
+from nimblehlo.kernels.simd.block_sizes import SCAN_BLOCK, SCAN_FLAGS, SCAN_GROUP, SCAN_PANEL
 from tests.support.running import assert_same_bits
 
 WIDE = {"bfloat16": np.dtype("f4"), "float16": np.dtype("f4")}
@@ -240,14 +240,14 @@ def test_panels_that_other_tasks_have_not_reduced(folded, reverse):
     operand = np.random.default_rng(8).standard_normal(size).astype(np.float32)
     want = scanned(operand, np.float32(0), operator.add, reverse)
     room = [np.empty(n, np.float32) for n in (2 * SCAN_PANEL, 7 * 16, 5)]
-    flags = np.zeros(scan_loops.FLAGS + 5, np.int64)
+    flags = np.zeros(SCAN_FLAGS + 5, np.int64)
     work = (1, size, operand, np.zeros(16, np.float32), *room, flags, 0)
     body = scan_loops.scan_blocks("float32", "add", reverse)
     body(1, *work, np.empty(size, np.float32))
     flags[:] = 0
     flags[0] = 3
     for panel in folded:
-        flags[scan_loops.FLAGS + panel] = 1
+        flags[SCAN_FLAGS + panel] = 1
     for panel in {0, 1, 2} - set(folded):
         room[1][16 * panel : 16 * panel + 16] = np.nan
     room[2][:] = np.nan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.kernels.reduction import reduce_window, select_and_scatter, select_and_scatter_loops
+from nimblehlo.kernels.reduction import reduce_window, select_and_scatter
 
 COMPARE = {"GE": operator.ge, "GT": operator.gt, "LE": operator.le, "LT": operator.lt}
 COMBINE = {"add": operator.add, "multiply": operator.mul, "maximum": np.maximum}
@@ -181,7 +181,7 @@ def test_sixteen_threads_share_the_blocks(shape, windows, monkeypatch):
     def record(tasks, size, work_items, *arguments, threads):
         launched.append((tasks, size, work_items))
 
-    monkeypatch.setattr(select_and_scatter_loops, "blocks", lambda *_: record)
+    monkeypatch.setattr(select_and_scatter, "kernel_at", lambda *_: record)
     strides = [min(2, size) for size in windows]
     run = select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides)
     axes = reduce_window.axes_of(shape, windows, strides)

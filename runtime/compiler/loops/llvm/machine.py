@@ -373,7 +373,7 @@ def _generator_sources() -> list[pathlib.Path]:
     return [
         *(package / name for name in ("compiler/loops", "program/ir", "program/ops")),
         *(package / name for name in ("options.py", "types.py")),
-        *(kernels / name for name in ("simd", "launch/processor.py")),
+        *(kernels / name for name in ("simd", "launch/processor.py", "compiling/object_code.py")),
     ]
 
 
