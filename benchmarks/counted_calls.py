@@ -67,6 +67,8 @@ def xla_call(
     stored = folder / "executable.xla" if folder is not None else None
     with jax.enable_x64(True):
         arrays = [jax.device_put(array).block_until_ready() for array in inputs]
+        # XLA's calls of LAPACK read addresses that lowering a factorization stores.
+        jax.jit(jax.numpy.linalg.cholesky).lower(np.eye(1))
 
     def compile() -> Callable[[], object]:
         if stored is not None and stored.exists():
