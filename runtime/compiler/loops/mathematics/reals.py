@@ -108,13 +108,6 @@ class Real:
         """The nearest integer; of two, the even one."""
         return self._called("llvm.roundeven")
 
-    def nearest_integer(self) -> ir.Value:
-        """`rint` as an integer of the type's width; any integer where that has no such value."""
-        builder, bits = self.builder, self.layout.bits
-        types = [bits, self.value.type]
-        function = builder.module.declare_intrinsic("llvm.lrint", types, ir.FunctionType(bits, types[1:]))
-        return builder.call(function, [self.value])
-
     def with_sign_of(self, other: Real) -> Real:
         """The magnitude with the sign of another value."""
         return self._called("llvm.copysign", other)
@@ -312,11 +305,12 @@ def _scaled_by_rounding(x: Real, shifted: ir.Value, scale: Callable[[Real, ir.Va
     The bits of a subnormal number, and of the least normal ones, are the multiple of the smallest number that
     it is.
     """
-    _, mantissa, bias, _ = x.layout
+    builder, (bits, mantissa, bias, _) = x.builder, x.layout
     k = x.from_bits(shifted)
     is_small = k.compare("<", x.layout.magic - (bias - 2))
     value = scale(x, where(is_small, k + float(bias + mantissa - 1), k).bits())
-    return where(is_small, x.from_bits(value.nearest_integer()), value)
+    multiple = where(is_small, value, 0.0).rint()
+    return where(is_small, x.from_bits(builder.fptosi(multiple.value, bits)), value)
 
 
 def power_of_two(x: Real, exponent: ir.Value) -> Real:
