@@ -11,6 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+# Where Numba is loaded, this process compiles the kernels.
+import numba  # noqa: F401
 import numpy as np
 
 import nimblehlo

@@ -19,9 +19,10 @@ MAX_FILES: Final = 14
 
 
 @pytest.fixture(scope="module")
-def entered(project_root: Path) -> dict[str, list[str]]:
-    """The files that each program enters."""
-    environment = {**os.environ, "NIMBLEHLO_VERIFY": ""}
+def entered(project_root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The files that each program enters, where none of its code is cached."""
+    cache = str(tmp_path_factory.mktemp("cache"))
+    environment = {**os.environ, "NIMBLEHLO_VERIFY": "", "NIMBLEHLO_CACHE_DIR": cache}
     command = [sys.executable, "-m", "tests.project.followed"]
     ran = subprocess.run(
         command, capture_output=True, text=True, timeout=300, env=environment, cwd=project_root
