@@ -263,7 +263,9 @@ def test_flat():
     assert (compilation.flat(array.T) == [0, 3, 1, 4, 2, 5]).all()
 
 
-def test_what_compiled_code_alone_calls_is_not_made_into_machine_code():
+def test_what_compiled_code_alone_calls_is_not_made_into_machine_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+
     @compilation.kernel
     def tripled(value):
         return 3 * value
