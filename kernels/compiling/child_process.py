@@ -7,6 +7,7 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from io import FileIO
 
 from ..launch import processor
@@ -16,6 +17,8 @@ from ..launch.threads import available_threads
 _NICENESS = 5
 """Added to the niceness of a process: calls that go on meanwhile have precedence on the processors. A call
 that waits for code leaves a processor to it."""
+END_SECONDS = 5.0
+"""Seconds in which a process ends before it is left alone."""
 
 
 def may_start() -> bool:
@@ -56,6 +59,28 @@ def start(module: str) -> subprocess.Popen[bytes]:
         # A child that is forked meanwhile must find nothing in a buffer.
         bufsize=0,
     )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process, and wait for its end. Its pipes stay open."""
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_SECONDS)
+
+
+def close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close this process's ends of the pipes to another one."""
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with suppress(OSError, ValueError):
+            pipe.close()
+
+
+def abandon(process: subprocess.Popen[bytes]) -> None:
+    """Leave a process to the parent of this one, which was forked."""
+    close_pipes(process)
+    # Otherwise the end of the object would ask for the status of a process that is no child.
+    process.returncode = 0
 
 
 def is_readable(pipe: FileIO, seconds: float) -> bool:

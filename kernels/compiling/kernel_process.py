@@ -17,7 +17,7 @@ import sys
 import threading
 from contextlib import suppress
 from io import FileIO
-from subprocess import Popen, TimeoutExpired
+from subprocess import Popen
 from typing import Any, cast
 
 from ..launch import library_pages
@@ -30,8 +30,6 @@ _IDLE_SECONDS = 0.5
 _ANSWER_SECONDS = 300.0
 """Seconds without an answer after which a process counts as stopped: a kernel takes up to 5 s, and many times
 as long where other processes are busy."""
-_END_SECONDS = 5.0
-"""Seconds in which a process ends before it is left alone."""
 
 
 class KernelProcess:
@@ -112,24 +110,15 @@ class KernelProcess:
 
     def _end(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            with suppress(TimeoutExpired):
-                self._process.wait(_END_SECONDS)
-            self._close_pipes()
+            child_process.kill(self._process)
+            child_process.close_pipes(self._process)
             self._process = None
-
-    def _close_pipes(self) -> None:
-        for pipe in self._pipes:
-            with suppress(OSError, ValueError):
-                pipe.close()
 
     def after_fork_in_child(self) -> None:
         """Leave the process to the parent."""
         self._lock = threading.Lock()
         if self._process is not None:
-            self._close_pipes()
-            # Otherwise the end of this object would ask for the status of a process that is no child.
-            self._process.returncode = 0
+            child_process.abandon(self._process)
             self._process = self._timer = None
 
 

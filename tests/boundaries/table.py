@@ -35,7 +35,7 @@ runtime/program/ops/collectives/replica_groups.py:_NO_ID
 runtime/compiler/loops/elementwise/complex64.py:_EXP_REACH
 runtime/compiler/loops/llvm/codegen.py:_OPTIMISATION_LEVEL
 runtime/compiler/loops/llvm/compiler_processes.py:MAX_PROCESSES
-runtime/compiler/loops/llvm/compiler_processes.py:_END_SECONDS
+kernels/compiling/child_process.py:END_SECONDS
 runtime/compiler/loops/llvm/compiler_processes.py:_PROCESS_BYTES
 runtime/compiler/loops/mathematics/*
 runtime/compiler/loops/regions/sort.py:_NO_INSERTION

@@ -12,9 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from io import FileIO
-from subprocess import TimeoutExpired
 from typing import cast
 
 from ....kernels.compiling import child_process
@@ -37,8 +35,6 @@ _WAITING_BYTES = 1 << 16
 _ANSWER_SECONDS = 60.0
 """Seconds without an answer, or in which it takes no bytes of a request, after which a process counts as
 stopped: LLVM takes some 2 s for 1 MB of text."""
-_END_SECONDS = 5.0
-"""Seconds in which a process ends before it is killed."""
 
 
 class Compilation:
@@ -167,7 +163,7 @@ class _CompilerProcess:
         self._kill()
         # A thread that waits for an answer, and has the lock, notices that the process has ended, but not
         # that the pipe is closed on its own side.
-        if self._lock.acquire(timeout=_END_SECONDS):
+        if self._lock.acquire(timeout=child_process.END_SECONDS):
             try:
                 self.close_pipes()
             finally:
@@ -176,23 +172,17 @@ class _CompilerProcess:
     def _kill(self) -> None:
         """Kill the process. Its pipes stay open."""
         self.is_usable = False
-        self._process.kill()
-        with suppress(TimeoutExpired):
-            self._process.wait(_END_SECONDS)
+        child_process.kill(self._process)
 
     def close_pipes(self) -> None:
         """Close this process's ends of the pipes."""
-        for pipe in self._pipes:
-            with suppress(OSError, ValueError):
-                pipe.close()
+        child_process.close_pipes(self._process)
 
     def abandon(self) -> None:
         """Leave the process to the parent of this one, which was forked."""
         self.is_usable = False
         self._lock = threading.Lock()
-        self.close_pipes()
-        # Otherwise the end of this object would ask for the status of a process that is no child.
-        self._process.returncode = 0
+        child_process.abandon(self._process)
 
 
 class CompilerProcesses:
