@@ -47,13 +47,15 @@ from .nest import (
     operand_nodes,
     stride_class,
 )
-from .nontemporal_stores import BUFFER_BYTES, copy_nontemporal, is_aligned
+from .nontemporal_stores import copy_nontemporal, is_aligned
 from .transposition import TileOperand, emit_tile
 from .transposition_emitter import TranspositionEmitter, tile_range
 
 NAME = "nest"
 _LINES_AHEAD = 128
 """Cache lines of gathered slices that are prefetched ahead."""
+_BYTES_AHEAD = 2048
+"""Bytes by which chunks of operands are prefetched ahead."""
 _MAX_PREFETCHED_LINES = 8
 """Cache lines of one slice that are prefetched; the hardware prefetcher follows from there."""
 _ONCE, _ROW, _ELEMENT = range(3)
@@ -140,7 +142,8 @@ class _Emitter:
             return {}
         buffers: dict[int, ir.Value] = {}
         for number in range(len(self.nest.accesses) - len(self.nest.stores), len(self.nest.accesses)):
-            buffers[number] = _stack_scratch(builder, BUFFER_BYTES)
+            itemsize = self.nest.accesses[number].element_type.dtype.itemsize
+            buffers[number] = _stack_scratch(builder, self.plan.chunk_elements * itemsize)
         return buffers
 
     def allocate_transposed_tiles(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
@@ -286,8 +289,8 @@ class _Emitter:
             for offset, strides in zip(self.offsets, self.index_strides, strict=True)
         ]
         self.emit_nodes(_ROW, rows.builder, None)
-        if self.buffers:
-            self.emit_buffered(rows.builder, inner)
+        if self.plan.chunk_elements:
+            self.emit_chunks(rows.builder, inner)
         else:
             self.emit_elements(rows.builder, inner)
         rows.close()
@@ -302,10 +305,10 @@ class _Emitter:
 
     def prefetch_slices(self, builder: ir.IRBuilder, index: ir.Value) -> None:
         """Prefetch gathered slices that the innermost loop copies later."""
-        if not self.plan.prefetched:
+        if not self.plan.prefetched_slices:
             return
         last = builder.sub(self.sizes[-1], I64(1))
-        for number in self.plan.prefetched:
+        for number in self.plan.prefetched_slices:
             node = self.nest.nodes[number]
             assert isinstance(node, Gather)
             if all(self.levels[start.node] != _ELEMENT for start in node.indices):
@@ -322,25 +325,34 @@ class _Emitter:
                 address = builder.gep(self.slices[number], [offset], source_etype=I8)
                 prefetch_address(builder, address, locality=2)
 
-    def emit_buffered(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
-        """The innermost loop by chunks, after each of which buffered results are copied with nontemporal
-        stores."""
-        results = self.nest.results
-        extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
-        size, chunk_extent = builder.sub(inner[1], inner[0]), I64(extent)
-        chunk_count = builder.udiv(builder.add(size, I64(extent - 1)), chunk_extent)
+    def emit_chunks(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
+        """The innermost loop by chunks: before each, operands of a later one are prefetched; after it, its
+        buffered results are copied with nontemporal stores."""
+        extent = I64(self.plan.chunk_elements)
+        size = builder.sub(inner[1], inner[0])
+        chunk_count = builder.udiv(builder.add(size, I64(self.plan.chunk_elements - 1)), extent)
         chunk = GuardedLoop(builder, "chunks", I64(0), chunk_count)
         body = chunk.builder
-        first = body.add(inner[0], body.mul(chunk.index, chunk_extent))
-        stop = min_index(body, body.add(first, chunk_extent), inner[1])
+        first = body.add(inner[0], body.mul(chunk.index, extent))
+        stop = min_index(body, body.add(first, extent), inner[1])
         self.buffer_start = first
+        for number in self.plan.prefetched_operands:
+            self.prefetch_chunk(body, number, first)
         self.emit_elements(body, (first, stop))
         count = body.sub(stop, first)
-        for number, access in enumerate(results, len(self.rows) - len(results)):
+        for number, buffer in self.buffers.items():
+            access = self.nest.accesses[number]
             target = _element_pointer(body, access, self.rows[number], first)
-            itemsize = access.element_type.dtype.itemsize
-            copy_nontemporal(body, self.buffers[number], target, count, itemsize)
+            copy_nontemporal(body, buffer, target, count, access.element_type.dtype.itemsize)
         chunk.close()
+
+    def prefetch_chunk(self, builder: ir.IRBuilder, number: int, first: ir.Value) -> None:
+        """Prefetch the cache lines of an operand's chunk that the innermost loop reads later."""
+        access = self.nest.accesses[number]
+        chunk = _element_pointer(builder, access, self.rows[number], first)
+        nbytes = self.plan.chunk_elements * access.element_type.dtype.itemsize
+        for offset in range(_BYTES_AHEAD, _BYTES_AHEAD + nbytes, CACHE_LINE_BYTES):
+            prefetch_address(builder, builder.gep(chunk, [I64(offset)], source_etype=I8), locality=3)
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
         for number, node in enumerate(self.nest.nodes):

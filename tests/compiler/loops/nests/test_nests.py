@@ -664,8 +664,20 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
             assert not memory[:start].any() and not memory[start + a.size :].any()
 
 
+@pytest.fixture
+def without_prefetches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No operand is prefetched, as on Zen 4."""
+    monkeypatch.setattr(emission_plan, "avoids_software_prefetch", lambda: True)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.usefixtures("past_caches", "without_prefetches")
+def test_random_blocks_past_the_caches_without_prefetches(seed: int) -> None:
+    check_random_block(seed)
+
+
 @pytest.mark.parametrize(
-    ("operations", "is_buffered"),
+    ("operations", "is_short"),
     [
         (["negate"] * 43, True),
         (["negate"] * 44, False),
@@ -673,15 +685,59 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
         (["exponential"] * 2, False),
     ],
 )
+@pytest.mark.parametrize("prefetches", [True, False])
 @pytest.mark.usefixtures("past_caches")
-def test_results_that_take_long_to_compute_are_kept_in_the_caches(
-    operations: list[str], is_buffered: bool
+def test_results_of_long_computations_bypass_the_caches_if_operands_are_prefetched(
+    operations: list[str], is_short: bool, prefetches: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(emission_plan, "avoids_software_prefetch", lambda: not prefetches)
     type = "tensor<5000xf32>"
     lines = [f"%{n} = stablehlo.{name} %{n - 1} : {type}" for n, name in enumerate(operations, 1)]
     body = "\n".join([*lines, f"return %{len(operations)} : {type}"])
     (found,) = nests_of(block_of(f"func.func @main(%0: {type}) -> {type} {{\n{body}\n}}"))
-    assert emission_plan.buffers_stores(schedule_loops(found)) == is_buffered
+    assert emission_plan.buffers_stores(schedule_loops(found)) == (is_short or prefetches)
+
+
+def test_large_contiguous_operands_are_prefetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emission_plan, "avoids_software_prefetch", lambda: False)
+    large, row = "tensor<2048x1024xf32>", "tensor<1024xf32>"
+    block = block_of(f"""
+      func.func @main(%a: {large}, %b: {row}, %c: {large}) -> {large} {{
+        %0 = stablehlo.broadcast_in_dim %b, dims = [1] : ({row}) -> {large}
+        %1 = stablehlo.add %0, %a : {large}
+        %2 = stablehlo.reverse %c, dims = [1] : {large}
+        %3 = stablehlo.multiply %1, %2 : {large}
+        return %3 : {large}
+      }}
+    """)
+    (found,) = nests_of(block)
+    nest = schedule_loops(found)
+    (number,) = emission_plan.prefetched_operands(nest)
+    access = nest.accesses[number]
+    assert access.array == 0 and access.index_map.strides[-1] == 1
+    assert emission_plan.chunk_elements(nest) * 4 == emission_plan._CHUNK_BYTES
+
+
+def chunk_elements_of_sum(type: str) -> int:
+    """The elements of a chunk in a sum of one array."""
+    lines = f"%0 = stablehlo.add %a, %a : {type}\nreturn %0 : {type}"
+    (found,) = nests_of(block_of(f"func.func @main(%a: {type}) -> {type} {{\n{lines}\n}}"))
+    return emission_plan.chunk_elements(schedule_loops(found))
+
+
+def test_small_operands_are_not_prefetched() -> None:
+    assert chunk_elements_of_sum("tensor<1024x1024xf32>") == 0
+
+
+@pytest.mark.parametrize(
+    ("type", "elements"), [("i8", 512), ("f32", 128), ("f64", 128), ("complex<f64>", 128)]
+)
+@pytest.mark.usefixtures("past_caches")
+def test_chunks_of_prefetched_operands_hold_groups_of_vectors(
+    type: str, elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emission_plan, "avoids_software_prefetch", lambda: False)
+    assert chunk_elements_of_sum(f"tensor<5000x{type}>") == elements
 
 
 @pytest.mark.usefixtures("past_caches")
