@@ -12,6 +12,7 @@ from itertools import islice
 
 from llvmlite import ir
 
+from ....kernels.launch.processor import prefetch_distance_bytes
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ....kernels.simd.prefetches import prefetch_address
 from ....program.ir import Operation
@@ -54,8 +55,6 @@ from .transposition_emitter import TranspositionEmitter, tile_range
 NAME = "nest"
 _LINES_AHEAD = 128
 """Cache lines of gathered slices that are prefetched ahead."""
-_BYTES_AHEAD = 2048
-"""Bytes by which chunks of operands are prefetched ahead."""
 _MAX_PREFETCHED_LINES = 8
 """Cache lines of one slice that are prefetched; the hardware prefetcher follows from there."""
 _ONCE, _ROW, _ELEMENT = range(3)
@@ -351,8 +350,9 @@ class _Emitter:
         access = self.nest.accesses[number]
         chunk = _element_pointer(builder, access, self.rows[number], first)
         nbytes = self.plan.chunk_elements * access.element_type.dtype.itemsize
-        for offset in range(_BYTES_AHEAD, _BYTES_AHEAD + nbytes, CACHE_LINE_BYTES):
-            prefetch_address(builder, builder.gep(chunk, [I64(offset)], source_etype=I8), locality=3)
+        for line in range(0, nbytes, CACHE_LINE_BYTES):
+            offset = I64(prefetch_distance_bytes() + line)
+            prefetch_address(builder, builder.gep(chunk, [offset], source_etype=I8))
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
         for number, node in enumerate(self.nest.nodes):
