@@ -27,7 +27,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast, overload
 
 import numpy as np
@@ -38,6 +39,33 @@ from .private_names import require_numba
 from .spans import span
 
 _kernels: weakref.WeakSet["TaskKernel"] = weakref.WeakSet()
+
+
+class NotCompiled(Exception):
+    """A kernel's code is not there yet, in a context in which nothing is compiled."""
+
+
+class _Compiling(threading.local):
+    """Whether the thread compiles kernels, and waits for those that other threads compile."""
+
+    is_allowed = True
+
+
+_compiling = _Compiling()
+
+
+@contextmanager
+def without_compiling() -> Iterator[None]:
+    """Let this thread use kernels whose code is there, such as on the disk, and no others.
+
+    Within the context, a kernel that must be compiled, or that another thread compiles, raises NotCompiled
+    before any of its tasks runs.
+    """
+    _compiling.is_allowed = False
+    try:
+        yield
+    finally:
+        _compiling.is_allowed = True
 
 
 class TaskKernel:
@@ -59,21 +87,38 @@ class TaskKernel:
     def task_address(self, arguments: Arguments) -> int:
         """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
         (`closure_arguments`)."""
-        from ..compiling import kernel_cache, object_code
+        from ..compiling import object_code
 
-        with self._lock:
+        if not self._lock.acquire(blocking=_compiling.is_allowed):
+            raise NotCompiled(self.name)
+        try:
             address = self.addresses.get(arguments)
             if address is None:
-                name = f"task of {self.name} from a closure: {arguments}"
-                code = kernel_cache.read(name)
-                if code is None:
-                    with span("compile", self.name):
-                        code = self._compiled(arguments)
-                    kernel_cache.write(name, code)
+                code = self._code(arguments)
                 (address,) = object_code.load(code, [object_code.TASK_SYMBOL], native.kernel_symbols())
                 library_pages.release()
                 self.addresses[arguments] = address
             return address
+        finally:
+            self._lock.release()
+
+    def _code(self, arguments: Arguments) -> bytes:
+        """The machine code of a task, from the disk if it is there.
+
+        Raises:
+            NotCompiled: it is not, and this thread compiles nothing (`without_compiling`).
+        """
+        from ..compiling import kernel_cache
+
+        name = f"task of {self.name} from a closure: {arguments}"
+        code = kernel_cache.read(name)
+        if code is None:
+            if not _compiling.is_allowed:
+                raise NotCompiled(self.name)
+            with span("compile", self.name):
+                code = self._compiled(arguments)
+            kernel_cache.write(name, code)
+        return code
 
     def _compiled(self, arguments: Arguments) -> bytes:
         """The machine code of a task, from wherever it is compiled."""

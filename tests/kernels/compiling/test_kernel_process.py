@@ -63,6 +63,23 @@ def test_code_on_the_disk_needs_neither_numba_nor_a_process(kept: Path) -> None:
     run("check(); assert KERNEL_PROCESS._process is None and 'numba' not in sys.modules", kept)
 
 
+def test_a_thread_that_must_not_compile_uses_code_that_is_there(kept: Path, tmp_path: Path) -> None:
+    run("with compilation.without_compiling(): check()", kept)
+    code = """
+        try:
+            with compilation.without_compiling():
+                check()
+        except compilation.NotCompiled as error:
+            assert "copy" in str(error) and KERNEL_PROCESS._process is None
+        else:
+            raise AssertionError
+        check()
+        with compilation.without_compiling():
+            check()
+    """
+    run(code, tmp_path)
+
+
 def test_a_process_that_may_start_no_other_compiles(tmp_path: Path) -> None:
     code = "child_process.may_start = lambda: False; check(); assert 'numba' in sys.modules"
     run(code, tmp_path)

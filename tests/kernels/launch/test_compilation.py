@@ -177,6 +177,24 @@ def test_a_child_compiles_a_kernel_for_which_another_thread_waits(monkeypatch, t
     thread.join()
 
 
+def test_a_thread_that_must_not_compile_waits_for_no_other():
+    kernel, ended = compilation.kernel(parallel=True)(lambda task: None), threading.Event()
+    has_lock = threading.Event()
+
+    def hold():
+        with kernel._lock:
+            has_lock.set()
+            ended.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert has_lock.wait(60)
+    with pytest.raises(compilation.NotCompiled), compilation.without_compiling():
+        kernel.task_address(())
+    ended.set()
+    thread.join()
+
+
 @compilation.kernel
 def _twice(value):
     return value * 2

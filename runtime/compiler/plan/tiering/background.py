@@ -66,6 +66,7 @@ class Job:
         ahead: has another process compile what the action then loads; None: no other process can.
         seconds: that the action is expected to take, with optimizing its code if that follows.
         is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
+        runs_beside: whether the action mostly waits for another process, so that a thread of its own runs it.
         benefit: tells what calls save by the action, in relation to its time, as far as that is known by now;
             jobs with equal priority are begun in its descending order.
 
@@ -73,7 +74,17 @@ class Job:
         is_ahead: whether another process compiles what the action loads.
     """
 
-    __slots__ = ("action", "ahead", "benefit", "ended", "has_priority", "is_ahead", "is_there", "seconds")
+    __slots__ = (
+        "action",
+        "ahead",
+        "benefit",
+        "ended",
+        "has_priority",
+        "is_ahead",
+        "is_there",
+        "runs_beside",
+        "seconds",
+    )
 
     def __init__(
         self,
@@ -83,6 +94,7 @@ class Job:
         seconds: float = 0.0,
         is_there: Callable[[], bool] | None = None,
         benefit: Callable[[], float] = lambda: 0.0,
+        runs_beside: bool = False,
     ) -> None:
         self.action = action
         self.has_priority = has_priority
@@ -90,6 +102,7 @@ class Job:
         self.seconds = seconds
         self.is_there = is_there
         self.benefit = benefit
+        self.runs_beside = runs_beside
         self.is_ahead = self.ended = False
 
     def run(self) -> None:
@@ -137,7 +150,10 @@ def _log_debug(what: str, error: Exception) -> None:
 
 
 class Background:
-    """A queue of jobs, quick ones first, and the thread that runs them."""
+    """A queue of jobs, quick ones first, and the thread that runs them.
+
+    Jobs that wait for another process have a queue and a thread of their own (`beside`).
+    """
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -145,6 +161,9 @@ class Background:
         self.running: Job | None = None
         self.run_by_callers: dict[Job, int] = {}
         self.thread: threading.Thread | None = None
+        self.beside: list[Job] = []
+        self.running_beside: Job | None = None
+        self.thread_beside: threading.Thread | None = None
         self.holds = 0
         self.switch_interval: float | None = None
         self.is_ready_for_forks = False
@@ -154,6 +173,8 @@ class Background:
     def submit(self, job: Job) -> Job:
         """Add a job to the queue, and return it."""
         self.prepare_for_forks()
+        if job.runs_beside and self._add_beside(job):
+            return job
         with self.changed:
             self._add(job)
             waiting = self._ordered()
@@ -201,6 +222,40 @@ class Background:
         if self.thread is None:
             self._start()
         self.changed.notify_all()
+
+    def _add_beside(self, job: Job) -> bool:
+        """Add a job to the queue of those that wait for another process; whether a thread runs it."""
+        with self.changed:
+            self.beside.append(job)
+            if self.thread_beside is None:
+                thread = threading.Thread(target=self._work_beside, name="nimblehlo waiting for a process")
+                self.thread_beside = thread
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    self.thread_beside = None
+                    self.beside.remove(job)
+                    _log_debug("no thread waits for a process", error)
+                    return False
+        return True
+
+    def _work_beside(self) -> None:
+        """Run the thread of jobs that wait for another process."""
+        while True:
+            with self.changed:
+                self.running_beside = None
+                self.changed.notify_all()
+                while self.holds:
+                    self.changed.wait()
+                if not self.beside or not threading.main_thread().is_alive():
+                    self.thread_beside = None
+                    return
+                job = self.running_beside = self.beside.pop(0)
+            try:
+                job.run()
+            except BaseException as error:  # no call was stopped here
+                _warn(error)
+                job.end()
 
     def _start(self) -> None:
         """Start the thread, where the system and the state of the interpreter allow it; or calls compile."""
@@ -292,12 +347,12 @@ class Background:
     @property
     def is_busy(self) -> bool:
         """Whether a job runs, which slows calls down."""
-        return self.thread is not None and not self.is_idle
+        return (self.thread is not None and not self.is_idle) or self.thread_beside is not None
 
     def wait(self) -> None:
-        """Wait until the queue is empty and no job runs."""
+        """Wait until the queues are empty and no job runs."""
         with self.changed:
-            while self.waiting or self.running is not None:
+            while self.waiting or self.beside or (self.running or self.running_beside) is not None:
                 self.changed.wait()
 
     def work(self) -> None:
@@ -463,10 +518,13 @@ class Background:
             self.release()
 
     def before_fork(self) -> None:
-        """Wait for the job that runs, and keep others from beginning."""
+        """Wait for the jobs that run, and keep others from beginning."""
         with self.changed:
             self.holds += 1
-            while self.running is not None and self.thread is not threading.current_thread():
+            current = threading.current_thread()
+            while (self.running is not None and self.thread is not current) or (
+                self.running_beside is not None and self.thread_beside is not current
+            ):
                 self.changed.wait()
 
     def release(self) -> None:
@@ -482,8 +540,9 @@ class Background:
         interrupted = [job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()]
         for job in interrupted:
             del self.run_by_callers[job]
-        self.waiting.extend(interrupted)
-        self.running = self.thread = None
+        self.waiting += [*interrupted, *self.beside]
+        self.beside = []
+        self.running = self.running_beside = self.thread = self.thread_beside = None
         self._restore_switch_interval()
         self.holds = 0
         self.has_processes = self.is_idle = False

@@ -96,7 +96,8 @@ class Tiering(Replaceable):
 
     - The baselines of all steps that share the code are expected to take longer than compiling it.
     - The code is cached on the disk, and the step has taken longer than loading it.
-    - The steps have taken as long as `THRESHOLDS` says.
+    - The steps have taken as long as `THRESHOLDS` says, unless another process compiles it: calls go on
+      meanwhile.
     - All steps of the program together have taken long enough (`profiles`).
 
     A step of a loop that native code will replace is not compiled by itself, but uses code that is there.
@@ -136,7 +137,7 @@ class Tiering(Replaceable):
         self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0
         self.fastest = math.inf
-        self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
+        self.lookup_seconds = CACHE_LOAD_SECONDS
         self.job: Job | None = None
         self.is_abandoned = self.is_nested = self.is_code_timed = False
         self.enclosing: list[Implementation] = []
@@ -181,6 +182,8 @@ class Tiering(Replaceable):
     @property
     def wait_threshold(self) -> float:
         """The time in baselines after which a call waits for the code."""
+        if self.code.compiles_when_called and _compiles_beside():
+            return math.inf
         return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self.compile_seconds
 
     @property
@@ -344,8 +347,9 @@ class Tiering(Replaceable):
             job = Job(compile, has_priority=True, ahead=ahead, seconds=self.optimized_seconds)
             self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
-            job = Job(functools.partial(self.compile, _copies(operands)), has_priority=False)
-            self.job = BACKGROUND.submit(job)
+            compile = functools.partial(self.compile, _copies(operands))
+            self.job = Job(compile, has_priority=False, runs_beside=_compiles_beside())
+            BACKGROUND.submit(self.job)
 
     def adopt(self, operands: tuple[Any, ...]) -> None:
         """Use the code that was compiled for this step or for another one that shares it."""
@@ -366,15 +370,24 @@ class Tiering(Replaceable):
                     BACKGROUND.finish(job)
                 self.adopt(operands)
                 return
-        elif not self.needs_no_compilation():
+        elif self.code.compiles_when_called or not self.needs_no_compilation():
             # Look again later: another step may compile the code.
             self.lookup_seconds = 2 * (spent + self.profile.expected)
+            if self.code.compiles_when_called and has_code():
+                self.load_kernel(operands)
             return
         # If this fails, the baseline stays.
         job = self.job = Job(functools.partial(self.compile, operands), has_priority=True)
         if self.program is not None and spent >= self.wait_threshold:
             self.program.begin_due(self.profile)
         BACKGROUND.run(job)
+
+    def load_kernel(self, operands: tuple[Any, ...]) -> None:
+        """Use a kernel if all of its code is loaded or on the disk, which its first call shows."""
+        from ....kernels.launch.compilation import NotCompiled, without_compiling
+
+        with suppress(NoCode, NotCompiled), without_compiling():
+            self.compile(operands)
 
     def needs_no_compilation(self) -> bool:
         """Whether the code is cached on the disk, or there can be none."""
@@ -406,6 +419,13 @@ def _is_worth_numba() -> bool:
     """Whether Numba is there, or need not be, or the steps that it could serve have taken long enough."""
     has_taken_long = _waiting_for_numba.seconds > MIN_NUMBA_BASELINE_SECONDS
     return has_taken_long or "numba" in sys.modules or has_code()
+
+
+def _compiles_beside() -> bool:
+    """Whether another process compiles kernels, while calls go on."""
+    from ....kernels.compiling.kernel_process import KERNEL_PROCESS
+
+    return KERNEL_PROCESS.may_run()
 
 
 def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:

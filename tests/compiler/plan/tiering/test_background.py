@@ -38,6 +38,38 @@ def test_jobs_are_done_in_order_quick_ones_first() -> None:
     assert done == ["b", "d", "a", "c"]
 
 
+def test_jobs_that_wait_for_another_process_do_not_hold_up_others(caplog: pytest.LogCaptureFixture) -> None:
+    background, done, answer = Background(), [], threading.Event()
+    first = Job(lambda: answer.wait() and done.append("first"), has_priority=False, runs_beside=True)
+    second = Job(lambda: done.append("second"), has_priority=False, runs_beside=True)
+    failing = Job(raises(KeyboardInterrupt()), has_priority=False, runs_beside=True)
+    for job in (first, failing, second):
+        assert background.submit(job) is job
+    background.finish(background.submit(Job(lambda: done.append("other"), has_priority=True)))
+    assert done == ["other"] and background.is_busy and not first.ended
+    answer.set()
+    background.wait()
+    assert done == ["other", "first", "second"] and failing.ended
+    while background.is_busy:
+        time.sleep(0.001)
+    assert background.thread_beside is None and "KeyboardInterrupt" in caplog.text
+    caplog.clear()
+
+
+def test_the_thread_runs_jobs_that_no_other_one_can_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    background, start, done = Background(), threading.Thread.start, []
+
+    def start_one(thread: threading.Thread) -> None:
+        if thread.name == "nimblehlo waiting for a process":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    background.submit(Job(lambda: done.append(1), has_priority=False, runs_beside=True))
+    background.wait()
+    assert done == [1] and background.thread_beside is None
+
+
 def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
     while BACKGROUND.thread is not None:
         time.sleep(0.001)
@@ -78,7 +110,7 @@ def test_a_job_is_done_after_the_call_that_began_it_was_stopped(reason: type[Bas
     assert job.ended and done == [1]
 
 
-def raises(error: Exception) -> Callable[..., None]:
+def raises(error: BaseException) -> Callable[..., None]:
     def function(*arguments: object) -> None:
         raise error
 
@@ -225,15 +257,24 @@ def test_a_job_that_has_ended_refers_to_no_operands() -> None:
 
 
 @needs_fork
-def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -> None:
+@pytest.mark.parametrize("runs_beside", [False, True])
+def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread(runs_beside: bool) -> None:
     background, begun, done = Background(), threading.Event(), []
-    background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), has_priority=True))
+
+    def compile() -> None:
+        begun.set()
+        time.sleep(0.1)
+        done.append(1)
+
+    background.submit(Job(compile, has_priority=True, runs_beside=runs_beside))
+    later = background.submit(Job(lambda: None, has_priority=True, runs_beside=runs_beside))
     begun.wait()
 
     def check() -> bool:
         good = done == [1]
         job = background.submit(Job(lambda: None, has_priority=True))
         background.finish(job)
+        background.finish(later)
         return good and job.ended
 
     assert holds_in_child(check)

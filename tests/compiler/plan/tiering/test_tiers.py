@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from nimblehlo.compiler.implementation import (
 from nimblehlo.compiler.plan.implementations import kernel
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND, Job
+from nimblehlo.kernels.launch.compilation import NotCompiled
 
 ONE = np.ones(())
 
@@ -78,10 +81,55 @@ class _Step:
 def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
+    monkeypatch.setattr(tiers, "_compiles_beside", lambda: False)
     step = _Step(0.03, 0.001)
     chosen = [step.step.run(ONE, body=None) for _ in range(10)]
     assert chosen[:2] == ["baseline", "kernel"] and chosen[-1] == "kernel"
     assert step.calls.count("prepare") == 1 and step.step.native is not None
+
+
+def test_no_call_waits_for_a_kernel_that_another_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
+    monkeypatch.setattr(tiers, "has_code", lambda: False)
+    step, answer = _Step(0.03, 0.001), threading.Event()
+    monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
+    chosen = [step.step.run(ONE) for _ in range(10)]
+    job = step.step.job
+    has_own_thread = job is not None and job.runs_beside and job not in BACKGROUND.waiting
+    answer.set()
+    assert chosen == ["baseline"] * 10 and has_own_thread
+    BACKGROUND.wait()
+    assert step.step.run(ONE) == "kernel" and step.step.native is not None
+
+
+def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "has_code", lambda: True)
+    step = _Step(cost_model.CACHE_LOAD_SECONDS * 0.4, 1e-6)
+    assert [step.step.run(ONE) for _ in range(3)] == ["baseline"] * 3
+    assert step.step.run(ONE) == "kernel" and step.step.job is None
+
+
+def test_a_kernel_that_is_not_on_the_disk_is_looked_for_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "has_code", lambda: True)
+    step = _Step(cost_model.CACHE_LOAD_SECONDS, 1e-6)
+
+    def compile() -> Any:
+        step.calls.append("looked")
+        raise NotCompiled("the kernel")
+
+    monkeypatch.setattr(step.step.code, "prepare", compile)
+    for _ in range(33):
+        step.step.run(ONE)
+    # Once so many baselines have run.
+    looks = [n - i for i, n in enumerate(n for n, call in enumerate(step.calls) if call == "looked")]
+    assert 4 <= len(looks) <= 6 and all(after >= 2 * before for before, after in itertools.pairwise(looks))
+    assert not step.step.is_abandoned
 
 
 def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,10 +371,11 @@ def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> Non
 def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
     code = _Code(kept=False)
     step = _generated(code, expected=1e-6, compiling=0.02, pause=0.006)
-    chosen = [step.run(0)[0]]
-    for _ in range(3):
-        chosen.append(step.run(0)[0])
+    with BACKGROUND.held():
+        chosen = [step.run(0)[0] for _ in range(2)]
+    for _ in range(2):
         BACKGROUND.wait()
+        chosen.append(step.run(0)[0])
     assert chosen[:2] == ["baseline"] * 2 and chosen[3:] == ["native"] and code.made == 1
 
 
