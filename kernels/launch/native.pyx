@@ -42,6 +42,7 @@ cdef extern from "task_pool.h" nogil:
     bint pool_is_available()
     void pool_wake_ahead()
     void pool_assume_processors(int processors)
+    void pool_leave_processors(int processors)
     enum:
         POOL_BRIEF
         POOL_SHORT
@@ -98,6 +99,11 @@ def wake_workers():
 def assume_processors(int processors):
     """Let the pool use threads as if there were so many processors, for tests; 0: those that there are."""
     pool_assume_processors(processors)
+
+
+def leave_processors(int processors):
+    """Let launches leave so many processors to other processes, which compile for this one."""
+    pool_leave_processors(processors)
 
 
 cdef int launch_length(double seconds) noexcept nogil:

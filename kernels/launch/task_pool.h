@@ -88,7 +88,7 @@ typedef struct {
 static struct {
     pthread_mutex_t launching;
     int64_t ended, burst;
-    int is_started, threads, processors, assumed_processors;
+    int is_started, threads, processors, assumed_processors, left_processors;
     pthread_t separated[POOL_MAX_SEPARATED];
     int avoided_cpu;
     POOL_CACHE_ALIGNED pthread_mutex_t lock;
@@ -231,7 +231,13 @@ static int64_t pool_limit_threads(int64_t threads) {
     if (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MAX_THREADS % POOL_RECOUNT == 0 || !pool.processors)
         pool.processors = pool_count_processors();
     int processors = pool.assumed_processors ? pool.assumed_processors : pool.processors;
+    processors -= __atomic_load_n(&pool.left_processors, __ATOMIC_RELAXED);
     return threads < processors ? threads : processors;
+}
+
+/* Have launches leave so many processors to other processes, from the next one on. */
+static void pool_leave_processors(int processors) {
+    __atomic_store_n(&pool.left_processors, processors, __ATOMIC_RELAXED);
 }
 
 /* Have launches use threads as if there were so many processors, so that tests see how threads interrupt each other;
@@ -343,6 +349,7 @@ static int pool_is_available(void) { return 1; }
 static int pool_is_available(void) { return 0; }
 static void pool_wake_ahead(void) {}
 static void pool_assume_processors(int processors) { (void)processors; }
+static void pool_leave_processors(int processors) { (void)processors; }
 static int pool_run(
     PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolStopCheck stop_check
 ) {

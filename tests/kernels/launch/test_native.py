@@ -314,6 +314,28 @@ def test_no_launch_uses_more_threads_than_processors(assumed, workers):
     run(code)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's list of threads")
+@pytest.mark.parametrize(("left", "workers"), [(0, 3), (1, 2), (3, 0), (9, 0)])
+def test_launches_leave_processors_to_other_processes(left, workers):
+    code = f"""
+        os.environ["NUMBA_NUM_THREADS"] = "5"
+        import numpy as np
+        from nimblehlo.kernels.launch.native import assume_processors, leave_processors
+        from tests.kernels.launch.test_native import made
+        assume_processors(4)
+        leave_processors({left})
+        function, values = made(1000, 100, 1.0, 5), np.arange(1000)
+        def started():
+            known = set(os.listdir("/proc/self/task"))
+            assert (function(values) == 2 * values).all()
+            return len(set(os.listdir("/proc/self/task")) - known)
+        assert started() == {workers}
+        leave_processors(0)
+        assert started() == 3 - {workers}
+    """
+    run(code)
+
+
 def test_an_exit_does_not_wait_for_idle_threads():
     run("""
         import numpy as np

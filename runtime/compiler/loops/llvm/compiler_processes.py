@@ -19,6 +19,7 @@ from ....kernels.compiling import child_process
 from ....kernels.compiling.child_process import is_readable, is_writable, read_exactly, write_all
 from ....kernels.launch import library_pages
 from ....kernels.launch.free_memory import shortage_of
+from ....kernels.launch.native import leave_processors
 from ....kernels.launch.threads import available_threads
 from .compiler_process import ANSWER, REQUEST
 
@@ -69,9 +70,14 @@ class Compilation:
 
 
 class _CompilerProcess:
-    """One process. Several threads may wait for its compilations."""
+    """One process. Several threads may wait for its compilations.
 
-    def __init__(self) -> None:
+    Args:
+        on_answers: called when answers have been read.
+    """
+
+    def __init__(self, on_answers: Callable[[], None]) -> None:
+        self._on_answers = on_answers
         self._process = child_process.start(f"{__package__}.compiler_process")
         # A process that is stopped takes no more bytes, for which nobody may wait without limit.
         os.set_blocking(self._pipes[0].fileno(), False)
@@ -99,6 +105,11 @@ class _CompilerProcess:
     def has_started(self) -> bool:
         """Whether it can begin to compile at once."""
         return self._start.has_ended
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether it starts, or compiles a text."""
+        return self.is_usable and bool(self.submitted)
 
     @property
     def has_answer(self) -> bool:
@@ -140,6 +151,7 @@ class _CompilerProcess:
                 # Part of an answer may have been read.
                 self._kill()
                 self.close_pipes()
+            self._on_answers()
 
     def _read(self, size: int) -> bytes:
         """The next bytes of the answers.
@@ -206,7 +218,7 @@ class CompilerProcesses:
             return False
         try:
             for _ in range(count):
-                self._processes.append(_CompilerProcess())
+                self._processes.append(_CompilerProcess(self._leave_processors))
         except Exception:
             # No process can be started here, such as for want of memory.
             self._has_failed = True
@@ -241,7 +253,9 @@ class CompilerProcesses:
         if not self._processes:
             return None
         process = min(self._processes, key=lambda one: (one.waiting_bytes(), not one.has_started))
-        return process.submit(text, fast_compile)
+        compilation = process.submit(text, fast_compile)
+        self._leave_processors()
+        return compilation
 
     def close(self) -> None:
         """End all processes."""
@@ -258,6 +272,14 @@ class CompilerProcesses:
     def _count(self) -> None:
         """Have LLVM's pages returned sooner while there are processes."""
         library_pages.count_beside(len(self._processes) * _COMPILING_BYTES)
+        self._leave_processors()
+
+    def _leave_processors(self) -> None:
+        """Have launches leave a processor to each process that compiles.
+
+        Each thread of a launch precedes it on the processors, so it would get a quarter of one.
+        """
+        leave_processors(sum(process.is_compiling for process in tuple(self._processes)))
 
     def _remove_failed(self) -> None:
         if all(process.is_usable for process in self._processes):

@@ -70,6 +70,23 @@ def test_memory_of_the_processes_counts_while_there_are_some(processes: Compiler
     assert library_pages._Beside.bytes == 0
 
 
+def test_launches_leave_a_processor_to_each_process_that_compiles(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(compiler_processes, "leave_processors", left.append)
+    first, second = [processes.submit(text(value), False) for value in (1, 2)]
+    assert first is not None and second is not None and first._process is not second._process
+    assert first.result() is not None
+    first._process.read_available()
+    assert left[-1] == 1
+    assert second.result() is not None and left[-1] == 0
+    third = processes.submit(text(3), False)
+    assert third is not None and left[-1] == 1
+    processes.close()
+    assert left[-1] == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "getpriority"), reason="the system has no niceness")
 def test_calls_have_precedence_on_the_processors(processes: CompilerProcesses) -> None:
     compilation = processes.submit(text(1), False)
