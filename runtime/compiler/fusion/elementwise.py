@@ -25,9 +25,18 @@ from .gather_index_map import (
     gathers_elements,
     has_gather_map,
 )
-from .groups import FusionGroup, OperationPredicate, boundary, is_rematerializable, replace, users_of
+from .groups import (
+    FusionGroup,
+    OperationPredicate,
+    boundary,
+    is_rematerializable,
+    replace,
+    results_of,
+    users_of,
+)
 from .levels import LevelGrouping
 from .movement_index_map import is_movement_op
+from .operation_kinds import OperationKinds
 
 if TYPE_CHECKING:
     from .refusals import Refusal, Refusals
@@ -79,6 +88,7 @@ def form_fusions(
     has_emitter: OperationPredicate,
     pays_alone: OperationPredicate = lambda _: False,
     refusals: Refusals | None = None,
+    kinds: OperationKinds | None = None,
 ) -> None:
     """Group the elementwise operations, moves and gathers of a block, in place.
 
@@ -88,8 +98,9 @@ def form_fusions(
         has_emitter: whether native code can be generated for an operation, by its name and element types.
         pays_alone: tells which operations are worth a call of native code by themselves.
         refusals: where it is noted why operations are not fused.
+        kinds: those of the block's operations, if they are shared with other passes.
     """
-    grouping = _ElementwiseGrouping(block, has_emitter, pays_alone)
+    grouping = _ElementwiseGrouping(block, has_emitter, pays_alone, kinds or OperationKinds())
     fusions = grouping.fusions()
     if refusals is not None:
         grouping.note_refusals(refusals, fusions)
@@ -118,15 +129,22 @@ def _written_or_reduced(operation: Operation) -> Sequence[Value]:
 class _ElementwiseGrouping(LevelGrouping):
     """Finds the fusions of one block."""
 
-    def __init__(self, block: Block, has_emitter: OperationPredicate, pays_alone: OperationPredicate) -> None:
+    def __init__(
+        self,
+        block: Block,
+        has_emitter: OperationPredicate,
+        pays_alone: OperationPredicate,
+        kinds: OperationKinds,
+    ) -> None:
         super().__init__(block, MAX_MEMBERS)
+        self.has_emitter = has_emitter
         self.pays_alone = pays_alone
         self.users = users_of(block)
-        self.kinds = [self.kind(operation, has_emitter) for operation in self.operations]
+        self.kinds = list(map(kinds.by_kind(self.kind), self.operations))
         self.separable: set[int] = set()
         self.readers: dict[tuple[Value, int], int] = {}
 
-    def kind(self, operation: Operation, has_emitter: OperationPredicate) -> int:
+    def kind(self, operation: Operation) -> int:
         """The role of an operation in fusions, such as `_ELEMENTWISE`."""
         if len(operation.results) != 1 or operation.regions or declaration_of(operation).is_terminator:
             return _OTHER
@@ -141,7 +159,8 @@ class _ElementwiseGrouping(LevelGrouping):
         if is_gather(operation):
             return self.kind_of_gather(operation)
         shapes = (tensor_type(operation.result).shape, ())
-        if all(tensor_type(value).shape in shapes for value in operation.operands) and has_emitter(operation):
+        has_one_shape = all(tensor_type(value).shape in shapes for value in operation.operands)
+        if has_one_shape and self.has_emitter(operation):
             return _ELEMENTWISE
         return _OTHER
 
@@ -240,7 +259,7 @@ class _ElementwiseGrouping(LevelGrouping):
         """
         result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
         for group in fusions:
-            results = boundary(self.operations, group, self.users)[1]
+            results = results_of(self.operations, group, self.users)
             result_shapes.update(dict.fromkeys(group.owned, (group, tensor_type(results[0]).shape)))
         for group in fusions:
             while rejected := {

@@ -15,10 +15,11 @@ from .gather_index_map import gathers_elements
 from .groups import (
     FusionGroup,
     OperationPredicate,
-    boundary,
     fusion_operation,
     is_rematerializable,
+    operands_of,
     replace,
+    results_of,
     users_of,
 )
 from .levels import LevelGrouping
@@ -112,7 +113,7 @@ class _FusionSet:
         if not self.try_build(group):
             return False
         consumer = max(group.owned)
-        read_values = boundary(self.operations, group, self.users)[0]
+        read_values = operands_of(self.operations, group)
         for value in read_values:
             self.users[value].append(consumer)
         affected = {self.fusion_of[value]: None for value in read_values if value in self.fusion_of}
@@ -130,11 +131,11 @@ class _FusionSet:
 
         A group that was already built for these results is not built again.
         """
-        operands, results = boundary(self.operations, group, self.users)
+        results = results_of(self.operations, group, self.users)
         if group.built is not None and group.built[0] == results:
             return True
         members = [self.operations[index] for index in group.members]
-        built = fusion_operation(members, operands, results, self.name)
+        built = fusion_operation(members, operands_of(self.operations, group), results, self.name)
         if not self.has_tiling(built.regions[0].block):
             return False
         group.built = results, built
@@ -142,27 +143,30 @@ class _FusionSet:
 
 
 class SpaceGrouping(LevelGrouping):
-    """Finds the groups of one block's operations; subclasses tell which operations may be in a group.
+    """Finds the groups of one block's operations; subclasses tell which groups are fused.
 
     Args:
         block: is not changed.
         shape: of the operands of the groups' reductions.
         has_emitter: whether native code can be generated for an operation, by its name and element types.
+        is_member: whether an operation may be in a group.
     """
 
-    def __init__(self, block: Block, shape: tuple[int, ...], has_emitter: OperationPredicate) -> None:
+    def __init__(
+        self,
+        block: Block,
+        shape: tuple[int, ...],
+        has_emitter: OperationPredicate,
+        is_member: OperationPredicate,
+    ) -> None:
         super().__init__(block, MAX_MEMBERS)
         self.shape = shape
         self.profitable: list[FusionGroup] = []
         self.has_emitter = has_emitter
         of_gathers = _operations_of_gathers(block, shape, has_emitter)
         self.members = [
-            operation not in of_gathers and self.is_member(operation) for operation in self.operations
+            operation not in of_gathers and is_member(operation) for operation in self.operations
         ]
-
-    def is_member(self, operation: Operation) -> bool:
-        """Whether an operation may be in a group."""
-        raise NotImplementedError
 
     def pays(self, group: FusionGroup) -> bool:
         """Whether a group with a reduction and other operations is faster than its operations one by one."""

@@ -47,19 +47,24 @@ def boundary(
     operations: list[Operation], group: FusionGroup, users: dict[Value, list[int]]
 ) -> tuple[list[Value], list[Value]]:
     """The operands and the results of a fusion, in the order of the block."""
-    members = group.members
-    inside = {result for index in members for result in operations[index].results}
-    operands: dict[Value, None] = {}
-    results = []
-    for index in members:
-        for operand in used_values(operations[index]):
-            if operand not in inside:
-                operands[operand] = None
-        if index in group.owned:
-            for result in operations[index].results:
-                if not group.owned.issuperset(users.get(result, ())):
-                    results.append(result)
-    return list(operands), results
+    return operands_of(operations, group), results_of(operations, group, users)
+
+
+def operands_of(operations: list[Operation], group: FusionGroup) -> list[Value]:
+    """The operands of a fusion, in the order of the block."""
+    members = [operations[index] for index in group.members]
+    inside = {result for member in members for result in member.results}
+    used = dict.fromkeys([value for member in members for value in used_values(member)])
+    return [value for value in used if value not in inside]
+
+
+def results_of(
+    operations: list[Operation], group: FusionGroup, users: dict[Value, list[int]]
+) -> list[Value]:
+    """The results of a fusion, in the order of the block: what operations outside of it use."""
+    owned = group.owned
+    results = [result for index in sorted(owned) for result in operations[index].results]
+    return [result for result in results if not owned.issuperset(users.get(result, ()))]
 
 
 def users_of(block: Block) -> dict[Value, list[int]]:
@@ -88,14 +93,16 @@ def replace(
     """
     operations = block.operations
     # The operands of an operation that one fusion copies may be results of another fusion.
-    for group in fusions:
-        for value in boundary(operations, group, users)[0]:
+    operands_by_group = [operands_of(operations, group) for group in fusions]
+    for group, operands in zip(fusions, operands_by_group, strict=True):
+        for value in operands:
             users[value].append(max(group.owned))
     replaced: dict[Value, Value] = {}
+    readers: set[int] = set()
     inserted: dict[int, Operation] = {}
     removed: set[int] = set()
-    for group in fusions:
-        operands, results = boundary(operations, group, users)
+    for group, operands in zip(fusions, operands_by_group, strict=True):
+        results = results_of(operations, group, users)
         if group.built is not None and group.built[0] == results:
             fusion = group.built[1]
         else:
@@ -104,6 +111,8 @@ def replace(
         if refusals is not None:
             refusals.fused(fusion, [operations[index] for index in group.members], new_results)
         replaced.update(new_results)
+        for result in results:
+            readers.update(users[result])
         inserted[max(group.owned)] = fusion
         removed |= group.owned
     remaining = []
@@ -112,8 +121,11 @@ def replace(
             remaining.append(inserted[index])
         elif index not in removed:
             remaining.append(operation)
-    block.operations = remaining
-    block.replace_uses(replaced)
+    for fusion in inserted.values():
+        fusion.replace_operands(replaced)
+    for index in readers - removed:
+        for nested in operations[index].walk():
+            nested.replace_operands(replaced)
     block.operations = topological_order(remaining)
 
 

@@ -67,9 +67,10 @@ class _ReductionGrouping(SpaceGrouping):
     def __init__(self, block: Block, space: ReducedSpace, has_emitter: OperationPredicate) -> None:
         self.space = space
         self.reduced_values = _find_reduced_values(block, space, has_emitter)
-        super().__init__(block, space.shape, has_emitter)
+        super().__init__(block, space.shape, has_emitter, self.is_member)
 
     def is_member(self, operation: Operation) -> bool:
+        """Whether an operation may be in a group."""
         if len(operation.results) != 1 or is_rematerializable(operation):
             return False
         if operation.result in self.reduced_values:

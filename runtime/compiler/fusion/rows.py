@@ -18,6 +18,7 @@ from ..specialize.framework.rewriter import has_static_unquantized_types
 from .elementwise import MIN_LARGE_SIZE
 from .grouping import ReducedSpace, SpaceGrouping, TilingPredicate, reduced_space, replace_groups
 from .groups import OperationPredicate, is_rematerializable
+from .operation_kinds import OperationKinds
 
 if TYPE_CHECKING:
     from .refusals import Refusals
@@ -38,15 +39,18 @@ def form_row_fusions(
     has_emitter: OperationPredicate,
     has_row_tiling: TilingPredicate,
     refusals: Refusals | None = None,
+    kinds: OperationKinds | None = None,
 ) -> None:
     """Replace each group of operations that can become one loop over rows by a fusion operation.
 
     Args:
         refusals: where it is noted why operations are not fused.
+        kinds: those of the block's operations, if they are shared with other passes.
     """
+    kinds = kinds or OperationKinds()
     for space in dict.fromkeys(map(_row_space, block.operations)):
         if space is not None and _is_large_enough(space):
-            grouping = _RowGrouping(block, space, has_emitter)
+            grouping = _RowGrouping(block, space, has_emitter, kinds)
             replace_groups(block, grouping, has_row_tiling, ROW_FUSION, refusals)
 
 
@@ -64,10 +68,11 @@ def _is_large_enough(space: ReducedSpace) -> bool:
 class _RowGrouping(SpaceGrouping):
     """Finds the groups of one block in one space."""
 
-    def __init__(self, block: Block, space: ReducedSpace, has_emitter: OperationPredicate) -> None:
+    def __init__(
+        self, block: Block, space: ReducedSpace, has_emitter: OperationPredicate, kinds: OperationKinds
+    ) -> None:
         self.space = space
-        self.fits_space: dict[tuple[int, ...], bool] = {}
-        super().__init__(block, space.shape, has_emitter)
+        super().__init__(block, space.shape, has_emitter, kinds.by_kind(self.is_member))
 
     def pays_alone(self) -> bool:
         columns = math.prod(self.space.shape[self.space.first :])
@@ -95,14 +100,11 @@ class _RowGrouping(SpaceGrouping):
     def has_shape_in_space(self, value: Value) -> bool:
         """Whether a tensor has an element for each element, or for each row, of the space.
 
-        Dimensions of size 1 do not matter. The answer is cached for each shape.
+        Dimensions of size 1 do not matter.
         """
         type = value.type
         if not isinstance(type, TensorType):
             return False
-        fits_space = self.fits_space.get(type.shape)
-        if fits_space is None:
-            sizes = [size for size in type.shape if size != 1]
-            rows = [size for size in self.space.shape[: self.space.first] if size != 1]
-            fits_space = self.fits_space[type.shape] = type.shape == self.space.shape or sizes == rows
-        return fits_space
+        sizes = [size for size in type.shape if size != 1]
+        rows = [size for size in self.space.shape[: self.space.first] if size != 1]
+        return type.shape == self.space.shape or sizes == rows

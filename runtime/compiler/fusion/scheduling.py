@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from ...program.ir import Operation, Region, Value, used_values
 from ...program.ops.framework.declaration import declaration_of
@@ -41,39 +42,32 @@ def topological_order(operations: Iterable[Operation]) -> list[Operation]:
     The terminator stays last. The operations must have no cycle.
     """
     unordered = list(operations)
-    if _is_in_order(unordered):
-        return unordered
-    producers = {result: operation for operation in unordered for result in operation.results}
-    before: dict[Operation, list[Operation]] = {}
-    latest_effect: Operation | None = None
-    for operation in unordered:
-        values = used_values(operation)
-        needed = dict.fromkeys(producers[value] for value in values if value in producers)
-        if not has_no_effect(operation):
-            if latest_effect is not None:
-                needed[latest_effect] = None
-            latest_effect = operation
-        before[operation] = list(needed)
+    undefined = {result for operation in unordered for result in operation.results}
+    effects: list[Operation] | None = None
     ordered: dict[Operation, None] = {}
     for operation in unordered:
         pending = [operation]
         while pending:
-            missing = [needed for needed in before[pending[-1]] if needed not in ordered]
-            if pending[-1] in ordered or not missing:
-                ordered[pending.pop()] = None
-            else:
+            current = pending[-1]
+            if current in ordered:
+                pending.pop()
+                continue
+            used = used_values(current)
+            missing: list[Any] = []
+            if not undefined.isdisjoint(used):
+                missing = list(dict.fromkeys([value.owner for value in used if value in undefined]))
+            if current is not operation and not has_no_effect(current):
+                # Operations with effects that precede `operation` are ordered already.
+                if effects is None:
+                    effects = [one for one in unordered if not has_no_effect(one)]
+                earlier = effects[: effects.index(current)]
+                missing += [one for one in earlier[-1:] if one not in ordered and one not in missing]
+            if missing:
                 pending += reversed(missing)
+            else:
+                ordered[pending.pop()] = None
+                undefined.difference_update(current.results)
     return list(ordered)
-
-
-def _is_in_order(operations: list[Operation]) -> bool:
-    """Whether each operation follows the operations whose results it uses."""
-    undefined = {result for operation in operations for result in operation.results}
-    for operation in operations:
-        if not undefined.isdisjoint(used_values(operation)):
-            return False
-        undefined.difference_update(operation.results)
-    return True
 
 
 def reduce_early(region: Region, stays_unfused: Callable[[Operation], bool] = lambda _: False) -> None:

@@ -15,6 +15,7 @@ from ...program.ops.intermediate.fusion import STEP_FUSION
 from ...types import TensorType
 from ..specialize.framework.operation_classes import has_no_effect, is_control_flow
 from .groups import FusionGroup, OperationPredicate, boundary, replace, users_of
+from .operation_kinds import OperationKinds
 
 if TYPE_CHECKING:
     from .refusals import Refusals
@@ -42,6 +43,7 @@ def form_step_fusions(
     has_emitter: OperationPredicate,
     stays_unfused: OperationPredicate,
     refusals: Refusals | None = None,
+    kinds: OperationKinds | None = None,
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
@@ -49,13 +51,16 @@ def form_step_fusions(
         has_emitter: whether native code on small arrays can be generated for an operation.
         stays_unfused: tells which control flow keeps its regions unfused.
         refusals: where it is noted why operations are not fused.
+        kinds: those of the region's operations, if they are shared with other passes.
     """
+    kinds = kinds or OperationKinds()
     for operation in region.block.operations:
         if is_control_flow(operation) and not stays_unfused(operation):
             for inner in operation.regions:
-                form_step_fusions(inner, has_emitter, stays_unfused, refusals)
-    if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
-        grouping = _StepGrouping(region.block, has_emitter)
+                form_step_fusions(inner, has_emitter, stays_unfused, refusals, kinds)
+    cost_in_steps, may_be_fused = kinds.by_kind(_cost_in_steps), kinds.by_kind(_may_be_fused)
+    if sum(map(cost_in_steps, filter(may_be_fused, region.block.operations))) >= MIN_STEPS:
+        grouping = _StepGrouping(region.block, has_emitter, kinds)
         fusions = grouping.fusions()
         if fusions:
             replace(region.block, fusions, grouping.users, STEP_FUSION, refusals)
@@ -64,10 +69,12 @@ def form_step_fusions(
 class _StepGrouping:
     """Finds the fusions of one block."""
 
-    def __init__(self, block: Block, has_emitter: OperationPredicate) -> None:
+    def __init__(self, block: Block, has_emitter: OperationPredicate, kinds: OperationKinds) -> None:
         self.operations = block.operations
         self.users = users_of(block)
-        self.has_emitter = has_emitter
+        self.can_fuse = kinds.by_kind(lambda operation: _may_be_fused(operation) and has_emitter(operation))
+        self.cost_in_steps = kinds.by_kind(_cost_in_steps)
+        self.sizes = kinds.by_kind(_sizes)
         self.constants = {
             operation.result: index
             for index, operation in enumerate(self.operations)
@@ -83,10 +90,8 @@ class _StepGrouping:
         for index, operation in enumerate(self.operations):
             if declaration_of(operation).is_terminator or operation.is_constant:
                 continue
-            can_fuse = _may_be_fused(operation) and self.has_emitter(operation)
-            operation_count = operation_bytes = 0
-            if can_fuse:
-                operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
+            can_fuse = self.can_fuse(operation)
+            operation_count, operation_bytes = self.sizes(operation) if can_fuse else (0, 0)
             fits = (
                 size + operation_count <= MAX_STEP_FUSION_OPERATIONS
                 and result_bytes + operation_bytes <= MAX_BYTES
@@ -105,7 +110,7 @@ class _StepGrouping:
 
         There is one, unless it would have too many arrays: then each half becomes what it would alone.
         """
-        if sum(_cost_in_steps(self.operations[index]) for index in members) < MIN_STEPS:
+        if sum([self.cost_in_steps(self.operations[index]) for index in members]) < MIN_STEPS:
             return []
         group = FusionGroup(0, 0, members)
         used_by_members = {value for index in members for value in used_values(self.operations[index])}
@@ -131,11 +136,13 @@ def _cost_in_steps(operation: Operation) -> float:
     return 0.5 if facts.movement is not None and facts.movement.is_cheap_view else 1.0
 
 
-def _result_bytes(operation: Operation) -> int:
-    """Bytes of the results of an operation and of those in its regions, without views of operands."""
+def _sizes(operation: Operation) -> tuple[int, int]:
+    """The number of operations that an operation and its regions are, and the bytes of their results, without
+    views of operands."""
+    count = sum(1 for _ in operation.walk())
     writing = [inner for inner in operation.walk() if not declaration_of(inner).memory.keeps_order]
     produced = [value.type for inner in writing for value in inner.results]
-    return sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
+    return count, sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
 
 
 def _may_be_fused(operation: Operation) -> bool:

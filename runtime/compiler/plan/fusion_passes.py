@@ -15,6 +15,7 @@ from ...program.ops.intermediate.fusion import REDUCTION_FUSION, ROW_FUSION
 from .. import passes
 from ..fusion import rematerialization, scheduling
 from ..fusion.elementwise import MIN_SMALL_OPERATIONS, form_fusions, fusible_blocks
+from ..fusion.operation_kinds import OperationKinds
 from ..fusion.reductions import form_reduction_fusions, note_unfused_reductions
 from ..fusion.rows import form_row_fusions
 from ..fusion.small_steps import form_step_fusions
@@ -40,6 +41,8 @@ class Fusing:
         function: the specialized function, whose operations and those of its callees are fused in place.
         options: those of the program.
         refusals: where passes note why operations are not fused; None: nobody asks.
+        kinds: those of the function's operations.
+        has_emitter: whether native code can be generated for an elementwise operation.
         native_loops: the loops that become native code and keep their regions as they are, and what is
             compiled of each.
     """
@@ -48,6 +51,8 @@ class Fusing:
         self.function = function
         self.options = options
         self.refusals = refusals
+        self.kinds = OperationKinds()
+        self.has_emitter = self.kinds.by_kind(has_emitter)
         self.native_loops: dict[Operation, DecidedLoop] = {}
         self._stay_unfused: dict[Operation, bool] = {}
 
@@ -159,7 +164,7 @@ def fuse_rows(state: Fusing) -> None:
     """Form the fusions of reductions of rows and the operations on these."""
     if state.has_default_ordering:
         for block in state.blocks:
-            form_row_fusions(block, has_emitter, has_row_tiling, state.refusals)
+            form_row_fusions(block, state.has_emitter, has_row_tiling, state.refusals, state.kinds)
         state.remove_dead_code()
 
 
@@ -167,7 +172,7 @@ def fuse_reductions(state: Fusing) -> None:
     """Form the fusions of other reductions and the operations on their operands."""
     if state.has_default_ordering:
         for block in state.blocks:
-            form_reduction_fusions(block, has_emitter, has_reduction_tiling, state.refusals)
+            form_reduction_fusions(block, state.has_emitter, has_reduction_tiling, state.refusals)
     if state.refusals is not None:
         _, tree, accumulate = state.options.ordering
         ordering = f"reduction_tree={tree!r}, accumulate={accumulate!r}"
@@ -183,7 +188,7 @@ def fuse_elementwise(state: Fusing) -> None:
     if state.refusals is not None:
         _note_little_work(state, state.refusals)
     for block in state.blocks:
-        form_fusions(block, has_emitter, is_worth_compiling_alone, state.refusals)
+        form_fusions(block, state.has_emitter, is_worth_compiling_alone, state.refusals, state.kinds)
     state.remove_dead_code()
 
 
@@ -209,7 +214,7 @@ def fuse_small_steps(state: Fusing) -> None:
     """Form the fusions of operations on few elements."""
     if state.options.ordering == Ordering():
         for body in state.function.bodies:
-            form_step_fusions(body, is_small_step, state.becomes_native_loop, state.refusals)
+            form_step_fusions(body, is_small_step, state.becomes_native_loop, state.refusals, state.kinds)
 
 
 def reduce_early(state: Fusing) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -124,6 +125,12 @@ class _Lowering:
         compared by identity; the program keeps these objects alive."""
         self.enclosing: list[Implementation] = []
         """The implementations whose regions contain the operation, outermost first."""
+
+    @functools.cached_property
+    def uncompiled(self) -> _Lowering:
+        """Lowers the bodies of step fusions, which are compiled as a whole, not their steps; these share the
+        functions of equal operations."""
+        return _Lowering(replace(self.options, compile="never"), self.choose)
 
     def joins(self, name: str) -> bool:
         """Whether steps are joined by a pattern of `passes.PASSES`."""
@@ -262,9 +269,7 @@ class _Lowering:
     ) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
         if isinstance(view, StepFusion):
-            # A native loop compiles its regions as a whole, not their steps.
-            options = replace(self.options, compile="never")
-            return {"body": _Lowering(options, self.choose).lower_region(view.body, captures)}
+            return {"body": self.uncompiled.lower_region(view.body, captures)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
         self.enclosing.append(implementation)
         for declared in view.declared_regions:

@@ -150,10 +150,11 @@ def _remove_unused(region: Region, used: set[Value]) -> None:
     """Walk a region backwards; `used` collects the values that are used, including captured ones."""
     remaining: list[Operation] = []
     for operation in reversed(region.block.operations):
-        is_needed = not used.isdisjoint(operation.results) or declaration_of(operation).is_terminator
-        if not is_needed and has_no_effect(operation):
+        is_unused = used.isdisjoint(operation.results) and not declaration_of(operation).is_terminator
+        if is_unused and has_no_effect(operation):
             continue
-        drop_unused_results(operation, used)
+        if operation.regions or len(operation.results) > 1:
+            drop_unused_results(operation, used)
         used.update(operation.operands)
         for inner in operation.regions:
             _remove_unused(inner, used)

@@ -156,10 +156,10 @@ class Rewriter:
 
     def _simplified(self, operation: Operation) -> Sequence[Value] | None:
         """The values that replace the operation's results; None if no rewrite applies."""
-        name = operation.name
-        rewrites = self._other_rewrites.get(name, ())
-        if name in self._tensor_rewrites and has_static_unquantized_types(operation):
-            rewrites = (*rewrites, *self._tensor_rewrites[name])
+        rewrites = self._other_rewrites.get(operation.name, ())
+        tensor_rewrites = self._tensor_rewrites.get(operation.name)
+        if tensor_rewrites is not None and has_static_unquantized_types(operation):
+            rewrites = (*rewrites, *tensor_rewrites) if rewrites else tensor_rewrites
         if self._nested >= MAX_REWRITE_DEPTH or not (rewrites or operation.operands):
             return None
         outer, self._current = self._current, operation

@@ -58,10 +58,10 @@ def product_of_single_terms(operation: Operation, rewriter: Rewriter) -> Value |
 
     view = DotGeneral.of(operation)
     rows, k, columns = view.matrix_sizes
-    order = view.summation_order
-    if k != 1 or 1 not in (rows, columns) or order is None:
+    if k != 1 or 1 not in (rows, columns):
         return None
-    if order.is_fused and not order.chain_bytes:
+    order = view.summation_order
+    if order is None or (order.is_fused and not order.chain_bytes):
         return None
     batch = range(len(view.lhs_batching_dimensions))
     split, result = len(batch) + len(view.lhs_result_dimensions), tensor_type(operation.result)

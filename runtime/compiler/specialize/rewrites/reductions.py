@@ -24,8 +24,8 @@ def reduce_over_unit_dimensions(operation: Operation, rewriter: Rewriter) -> tup
     if type.element_type != result.element_type or not type.category & (INTEGER | BOOLEAN | FLOAT):
         return None
     view = Reduce.of(operation)
-    name = monoid(view.body)
-    if name is None or any(type.shape[d] != 1 for d in view.dimensions):
+    name = monoid(view.body) if all(type.shape[d] == 1 for d in view.dimensions) else None
+    if name is None:
         return None
     if _is_neutral(initial, name):
         return (reshaped(value, operation.result, rewriter),)
