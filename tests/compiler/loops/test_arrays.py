@@ -226,6 +226,17 @@ MOVES = {
     "concatenate": """%s = stablehlo.slice %x [0:4, 1:3, 0:6] : (tensor<4x5x6xf32>) -> tensor<4x2x6xf32>
       %y = stablehlo.concatenate %s, %x, %s, dim = 1
         : (tensor<4x2x6xf32>, tensor<4x5x6xf32>, tensor<4x2x6xf32>) -> tensor<4x9x6xf32>""",
+    "concatenate columns": """
+      %s = stablehlo.slice %x [0:4, 0:5, 1:3] : (tensor<4x5x6xf32>) -> tensor<4x5x2xf32>
+      %t = stablehlo.slice %x [0:4, 0:5, 0:1] : (tensor<4x5x6xf32>) -> tensor<4x5x1xf32>
+      %y = stablehlo.concatenate %t, %s, %x, %t, %s, dim = 2
+        : (tensor<4x5x1xf32>, tensor<4x5x2xf32>, tensor<4x5x6xf32>, tensor<4x5x1xf32>, tensor<4x5x2xf32>)
+        -> tensor<4x5x12xf32>""",
+    "pad columns": """
+      %s = stablehlo.slice %x [0:4, 0:5, 1:3] : (tensor<4x5x6xf32>) -> tensor<4x5x2xf32>
+      %p = stablehlo.constant dense<7.0> : tensor<f32>
+      %y = stablehlo.pad %s, %p, low = [0, 0, 1], high = [0, 0, 2], interior = [0, 0, 1]
+        : (tensor<4x5x2xf32>, tensor<f32>) -> tensor<4x5x6xf32>""",
     "broadcast": """%s = stablehlo.slice %x [0:1, 0:5, 0:1] : (tensor<4x5x6xf32>) -> tensor<1x5x1xf32>
       %y = stablehlo.broadcast_in_dim %s, dims = [2, 1, 0] : (tensor<1x5x1xf32>) -> tensor<3x5x2xf32>""",
 }
@@ -253,7 +264,7 @@ def test_reductions(name: str, dimensions: str, shape: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("length", [8, 15, 16, 17, 31, 33, 50, 64, 250, 257, 530])
+@pytest.mark.parametrize("length", [2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 50, 64, 250, 257, 530])
 def test_reductions_of_rows(length: int, dtype: Any) -> None:
     """Rows of fewer and more elements than vectors have, of which some begin at no multiple of a vector."""
     rows, one_row = floats(3, length, dtype=dtype), RNG.standard_normal(length).astype(dtype)
@@ -568,10 +579,13 @@ VIEWS = {
 }
 
 
+@pytest.mark.parametrize("rows", [36, 700])
 @pytest.mark.parametrize("name", VIEWS)
-def test_views(name: str) -> None:
+def test_views(name: str, rows: int) -> None:
+    """700 rows of three elements are several tiles, and some rows are left."""
     body = f"{VIEWS[name]}\n      %n = stablehlo.negate %c : tensor<36x1xf32>"
-    check_body(body, "%out, %n, %r", x=floats(36, 3), c=floats(36, 1), r=floats(3))
+    body = body.replace("36", str(rows)).replace("x9x", f"x{rows // 4}x")
+    check_body(body, "%out, %n, %r", x=floats(rows, 3), c=floats(rows, 1), r=floats(3))
 
 
 def test_branches_and_inner_loops_leave_arrays_where_they_were() -> None:

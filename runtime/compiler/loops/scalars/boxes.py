@@ -41,8 +41,35 @@ def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> 
         if isinstance(to, Storage) and isinstance(at, Storage):
             _copy_run(emitter.builder, to, target_offset, at, source_offset, run)
         else:
-            assert not isinstance(to, Elements)
-            emitter.put(to, target_offset, emitter.at(at, source_offset))
+            _copy_element(emitter, to, target_offset, at, source_offset)
+
+
+def copy_rows(
+    emitter: Emitter, boxes: Sequence[tuple[Side, Side]], sizes: Sequence[Sequence[int]]
+) -> None:
+    """Copy boxes of as many rows together, row by row, so that LLVM makes vectors of several rows.
+
+    Args:
+        boxes: of each box where it is copied to, and from.
+        sizes: of each box.
+    """
+    for indices in emitter.box(sizes[0][:-1]):
+        for (target, source), (*_, count) in zip(boxes, sizes, strict=True):
+            for index in range(count):
+                offsets = [
+                    emitter.offset((*indices, index), side.strides, side.first) for side in (target, source)
+                ]
+                _copy_element(emitter, target.binding, offsets[0], source.binding, offsets[1])
+
+
+def _copy_element(
+    emitter: Emitter, target: Binding | Target, to: Index, source: Binding | Target, at: Index
+) -> None:
+    if isinstance(target, Storage) and isinstance(source, Storage):
+        _copy_run(emitter.builder, target, to, source, at, 1)
+    else:
+        assert not isinstance(target, Elements)
+        emitter.put(target, to, emitter.at(source, at))
 
 
 def _copy_run(

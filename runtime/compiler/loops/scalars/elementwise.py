@@ -36,8 +36,10 @@ from .movement import is_splat
 
 MIN_ROW_ELEMENTS = 16
 """Elements of a row from which on loops over rows are as fast as one loop."""
-TILE_ELEMENTS = 64
-"""Elements of shorter rows that become one loop."""
+MAX_TILE_ELEMENTS = 1 << 10
+"""Maximum elements of shorter rows that become one loop: the copies of views stay in the L1 cache."""
+TILE_MULTIPLE = 64
+"""Elements that a loop computes at a time, at most: four vectors of f32 on AVX-512."""
 
 
 def is_view(operation: Operation) -> bool:
@@ -87,29 +89,63 @@ def _emit_tiles(
             those sizes.
     """
     split = len(sizes) - 1
-    while split and math.prod(sizes[split:]) < TILE_ELEMENTS:
+    while split and math.prod(sizes[split - 1 :]) <= MAX_TILE_ELEMENTS:
         split -= 1
     inner = math.prod(sizes[split + 1 :])
-    max_rows = max(TILE_ELEMENTS // inner, 1)
-    rows = max([n for n in range(1, min(sizes[split], max_rows) + 1) if sizes[split] % n == 0])
-    tile_sizes = [rows, *sizes[split + 1 :]]
-    count = rows * inner
+    rows = _tile_rows(sizes[split], inner)
     sources = chain.sources
     copies: dict[int, Target] = {}
     for number, (source, side) in enumerate(zip(sources, sides[1:], strict=True)):
         if side != sides[0] and isinstance(emitter.bindings.get(source), Storage):
-            copies[number] = emitter.allocate_scratch(tensor_type(source).with_shape((count,)))
-    for indices in emitter.box([*sizes[:split], sizes[split] // rows]):
-        steps = [(*side.strides[:split], side.strides[split] * rows) for side in sides]
-        starts = [emitter.offset(indices, step, side.offset) for side, step in zip(sides, steps, strict=True)]
-        for number, copied in copies.items():
-            binding = emitter.bindings[sources[number]]
-            of_source = sides[number + 1].strides[split:]
-            _copy_tile(emitter, copied, Side(binding, starts[number + 1], of_source), tile_sizes)
-        for index in emitter.loop(count):
-            first, *offsets = [emitter.add(start, index) for start in starts]
-            offsets = [index if number in copies else offset for number, offset in enumerate(offsets)]
-            emitter.put(target, first, chain.element(offsets, copies))
+            copies[number] = emitter.allocate_scratch(tensor_type(source).with_shape((rows * inner,)))
+    for indices in emitter.box(sizes[:split]):
+        starts = [emitter.offset(indices, side.strides[:split], side.offset) for side in sides]
+        count, left = divmod(sizes[split], rows)
+        for number in emitter.loop(count):
+            steps = [side.strides[split] * rows for side in sides]
+            firsts = [emitter.offset([number], [step], at) for step, at in zip(steps, starts, strict=True)]
+            _emit_tile(emitter, chain, target, copies, firsts, sides, (rows, *sizes[split + 1 :]))
+        if left:
+            firsts = [
+                emitter.add(start, count * rows * side.strides[split])
+                for start, side in zip(starts, sides, strict=True)
+            ]
+            _emit_tile(emitter, chain, target, copies, firsts, sides, (left, *sizes[split + 1 :]))
+
+
+def _tile_rows(rows: int, elements: int) -> int:
+    """The number of rows of so many elements that become one loop."""
+    if rows * elements <= MAX_TILE_ELEMENTS:
+        return rows
+    most = MAX_TILE_ELEMENTS // elements
+    multiple = TILE_MULTIPLE // math.gcd(TILE_MULTIPLE, elements)
+    return most // multiple * multiple or most
+
+
+def _emit_tile(
+    emitter: Emitter,
+    chain: _Chain,
+    target: Target,
+    copies: Mapping[int, Target],
+    starts: Sequence[Index],
+    sides: Sequence[AffineExpr],
+    sizes: Sequence[int],
+) -> None:
+    """A loop over the elements of some rows.
+
+    Args:
+        copies: the memory for the copies of views, by the numbers of their loads.
+        starts: the offsets of the first row into the target and of the chain's loads.
+        sizes: of the dimensions of the rows, the innermost ones of `sides`.
+    """
+    for number, copied in copies.items():
+        binding = emitter.bindings[chain.sources[number]]
+        source = Side(binding, starts[number + 1], sides[number + 1].strides[-len(sizes) :])
+        _copy_tile(emitter, copied, source, sizes)
+    for index in emitter.loop(math.prod(sizes)):
+        first, *offsets = [emitter.add(start, index) for start in starts]
+        offsets = [index if number in copies else offset for number, offset in enumerate(offsets)]
+        emitter.put(target, first, chain.element(offsets, copies))
 
 
 def _copy_tile(emitter: Emitter, target: Target, source: Side, sizes: Sequence[int]) -> None:

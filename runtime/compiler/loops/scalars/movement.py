@@ -13,17 +13,20 @@ from ....program.ir import DenseElementsAttribute, Operation, tensor_type
 from ....program.ir import Value as IrValue
 from ....program.ir.affine import row_major_offset
 from ....program.ops.framework.declaration import Op
-from ....program.ops.shape.movement import MovementOp
+from ....program.ops.shape.movement import MovementMap, MovementOp
 from ....types import Array, TensorType
 from ..llvm.functions import opaque, outside_address
 from ..llvm.values import I8, I64, constant
-from .boxes import Side, copy
+from .boxes import Side, copy, copy_rows
 from .elements import Elements, Storage
-from .emitter import Binding, EmitRule, Emitter, Registers, check_nothing
+from .emitter import Binding, EmitRule, Emitter, Registers, Target, check_nothing
 
 MAX_CONSTANT_BYTES = 1 << 10
 """Maximum bytes of a constant that becomes part of the code. Code refers to others by symbols, since LLVM IR
 has three letters for a byte; variables index larger tables, so LLVM would fold no element of theirs."""
+
+MAX_ROW_ELEMENTS = 8
+"""Maximum elements of rows whose pieces are copied together."""
 
 
 def is_splat(operation: Operation) -> bool:
@@ -78,14 +81,35 @@ def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
         if emitter.mode.holds(result_type)
         else emitter.allocate_result(operation.result)
     )
-    for movement_map in reversed(maps):
-        operand = operation.operands[movement_map.operand]
-        operand_shape = tensor_type(operand).shape
-        to = row_major_offset(result_type.shape, movement_map.result_indices, result_type.rank)
-        at = row_major_offset(operand_shape, movement_map.indices, result_type.rank)
-        source = Side(emitter.bindings[operand], at.offset, at.strides)
-        copy(emitter, Side(target, to.offset, to.strides), source, movement_map.sizes)
+    for boxes in _together(list(reversed(maps))):
+        sides = [_sides(emitter, operation, target, box) for box in boxes]
+        if len(boxes) == 1:
+            copy(emitter, *sides[0], boxes[0].sizes)
+        else:
+            copy_rows(emitter, sides, [box.sizes for box in boxes])
     return [emitter.result(target)]
+
+
+def _sides(emitter: Emitter, operation: Operation, target: Target, box: MovementMap) -> tuple[Side, Side]:
+    """Where a box of the result is, and where its elements are read."""
+    result_shape = tensor_type(operation.result).shape
+    operand = operation.operands[box.operand]
+    to = row_major_offset(result_shape, box.result_indices, len(result_shape))
+    at = row_major_offset(tensor_type(operand).shape, box.indices, len(result_shape))
+    return Side(target, to.offset, to.strides), Side(emitter.bindings[operand], at.offset, at.strides)
+
+
+def _together(boxes: Sequence[MovementMap]) -> list[list[MovementMap]]:
+    """Neighbouring boxes of as many rows, each of few elements: one loop over rows copies them."""
+    groups: list[list[MovementMap]] = []
+    for box in boxes:
+        others = groups[-1] if groups else []
+        elements = sum(one.sizes[-1] for one in (*others, box)) if box.sizes else MAX_ROW_ELEMENTS + 1
+        if others and others[0].sizes[:-1] == box.sizes[:-1] and elements <= MAX_ROW_ELEMENTS:
+            others.append(box)
+        else:
+            groups.append([box])
+    return groups
 
 
 def _emit_alias(emitter: Emitter, operation: Operation) -> Sequence[Binding]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_REDUCED_BYTES = 1 << 16
 """Bytes of operands that are reduced together, in all rows or in one: their levels lie on the stack."""
+MAX_LENGTH_IN_REGISTERS = 8
+"""Maximum length of a reduced dimension whose levels stay in registers: vectors then have several totals."""
 
 
 def _check(operation: Operation, mode: Mode) -> str | None:
@@ -110,6 +112,11 @@ def _reduced(
     tree = _Tree(emitter, view, [emitter.element(value) for value in operation.operands[-len(inputs) :]])
     columns = [tree.in_order(binding, type) for binding, type in zip(inputs, view.inputs, strict=True)]
     outer, length, inner = view.layout.sizes
+    if length <= MAX_LENGTH_IN_REGISTERS:
+        emitter.begin_statement(columns)
+        results = [emitter.allocate_result(result) for result in operation.results]
+        tree.reduce_in_registers(columns, results, outer)
+        return [emitter.result(result) for result in results]
     if not _reduces_row_by_row(view):
         totals = tree.totals(columns, outer)
         results = [emitter.allocate_result(result) for result in operation.results]
@@ -156,11 +163,30 @@ class _Tree:
         self.emitter.begin_statement(columns)
         return columns
 
+    def reduce_in_registers(
+        self, columns: Sequence[Binding | Target], targets: Sequence[Target], outer: int
+    ) -> None:
+        """Reduce `outer` rows one element of the results after the other."""
+        emitter, (_, length, inner) = self.emitter, self.view.layout.sizes
+        for row, index in emitter.box([outer, inner]):
+            first = emitter.offset([row, index], [length * inner, 1])
+            offsets = [emitter.add(first, k * inner) for k in range(length)]
+            elements = [[emitter.at(column, offset) for column in columns] for offset in offsets]
+            while len(elements) > 1:
+                pairs = zip(elements[::2], elements[1::2], strict=False)
+                last = elements[len(elements) // 2 * 2 :]
+                elements = [self.combined(left, right) for left, right in pairs] + last
+            offset = emitter.offset([row, index], [inner, 1])
+            self.put(targets, offset, self.combined(self.initial, elements[0]))
+
+    def combined(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        return self.emitter.apply_scalar_body(self.view.body.block, [*left, *right])
+
     def finish(self, totals: Sequence[Binding | Target], targets: Sequence[Target], outer: int) -> None:
         """Combine the initial values with the totals of `outer` rows."""
         for index in self.emitter.loop(outer * self.view.layout.sizes[2]):
-            items = [*self.initial, *(self.emitter.at(total, index) for total in totals)]
-            self.put(targets, index, self.emitter.apply_scalar_body(self.view.body.block, items))
+            items = [self.emitter.at(total, index) for total in totals]
+            self.put(targets, index, self.combined(self.initial, items))
 
     def in_order(self, binding: Binding, type: TensorType) -> Binding | Target:
         """An operand in that order: a copy where its dimensions are reduced in between others."""
@@ -185,9 +211,8 @@ class _Tree:
             for pair, index in emitter.box([length // 2, inner]):
                 left = emitter.offset([pair, index], [2 * inner, 1], start)
                 right = emitter.add(left, inner)
-                items = [emitter.at(column, at) for at in (left, right) for column in columns]
-                offset = emitter.offset([pair, index], [inner, 1], to)
-                self.put(targets, offset, emitter.apply_scalar_body(self.view.body.block, items))
+                items = [[emitter.at(column, at) for column in columns] for at in (left, right)]
+                self.put(targets, emitter.offset([pair, index], [inner, 1], to), self.combined(*items))
             if length % 2:
                 for index in emitter.loop(inner):
                     last = emitter.add(start, index, (length - 1) * inner)
