@@ -1,6 +1,7 @@
 # cython: language_level=3
-"""Native sorts: of rows by a task each (`row_sort.h`), of one long row by several threads (`grouped_sort.h`), and
-functions that sort unsigned integers, for kernels to call (`radix_sort.h`)."""
+"""Native sorts: of rows by a task each (`row_sort.h`), of one long row by several threads (`pivot_sort.h` where NumPy
+sorts fast, `grouped_sort.h` elsewhere), and functions that sort unsigned integers, for kernels to call
+(`radix_sort.h`)."""
 
 cimport numpy as cnp
 from libc.stdint cimport int64_t, intptr_t, uint8_t, uint32_t, uint64_t
@@ -81,6 +82,24 @@ cdef extern from "grouped_sort.h" nogil:
     bint grouped_divide(GroupedSort *s)
     void grouped_task(int64_t task, void *closure) noexcept
 
+cdef extern from "pivot_sort.h" nogil:
+    enum:
+        PIVOT_MAX_GROUPS
+        PIVOT_MAX_CHUNKS
+        PIVOT_COUNT
+        PIVOT_DISTRIBUTE
+        PIVOT_SORT
+
+    ctypedef struct PivotSort:
+        SortedRow row
+        int64_t stage, chunk, chunks, groups, has_shared_codes
+        void *numbers
+
+    bint pivot_is_available()
+    void pivot_choose(PivotSort *s)
+    bint pivot_divide(PivotSort *s)
+    void pivot_task(int64_t task, void *closure) noexcept
+
 cdef extern from "numpy/arrayobject.h":
     ctypedef int (*ArraySort)(void *start, cnp.npy_intp count, void *array) noexcept nogil
     ctypedef struct PyArray_ArrFuncs:
@@ -104,9 +123,6 @@ cdef double _ROW_SECONDS_PER_ITEM = 1e-8
 cdef enum:
     BYTES_PER_ITEM = 64
     GATHERED_BYTES_PER_ITEM = 16
-    # Threads that sort a row of 32 bits an element together, at least, where NumPy sorts fast: to divide the elements
-    # takes as long as to sort them, and more where many are equal (Sapphire Rapids).
-    MIN_QUICKSORT_THREADS = 3
 
 MIN_GROUPED_LENGTH = 4 * MIN_CHUNK
 """The shortest row that several threads sort."""
@@ -178,6 +194,29 @@ def sort_address(dtype, bint by_upper_half=False) -> int:
     return <size_t>&sort_upper_half if by_upper_half else <size_t>&sort_uint64
 
 
+cdef bint sort_by_pivots(SortedRow row, int64_t groups, threads) except -1:
+    """Sort one row by several threads, unless most elements are in one of the groups; returns whether it is sorted."""
+    cdef PivotSort sort
+    cdef double seconds = row.length * _SECONDS_PER_ITEM
+    sort.row, sort.groups = row, min(groups, <int64_t>PIVOT_MAX_GROUPS)
+    sort.chunk = max(<int64_t>MIN_CHUNK, (row.length + PIVOT_MAX_CHUNKS - 1) // PIVOT_MAX_CHUNKS)
+    sort.chunks = (row.length + sort.chunk - 1) // sort.chunk
+    pivot_choose(&sort)
+    sort.stage = PIVOT_COUNT
+    run_in_order(<size_t>&pivot_task, <size_t>&sort, sort.chunks, seconds, threads)
+    if pivot_divide(&sort):
+        return False
+    cdef cnp.ndarray pairs = np.empty(row.length if row.positions != NULL else 0, np.uint64)
+    sort.numbers = cnp.PyArray_DATA(pairs) if row.positions != NULL else row.values
+    sort.stage = PIVOT_DISTRIBUTE
+    run_in_order(<size_t>&pivot_task, <size_t>&sort, sort.chunks, seconds, threads)
+    sort.stage = PIVOT_SORT
+    run_in_order(<size_t>&pivot_task, <size_t>&sort, sort.groups, 4 * seconds, threads)
+    if sort.has_shared_codes and row.positions == NULL:
+        row.codes.restore(&row)
+    return True
+
+
 cdef bint sort_in_groups(SortedRow row, threads) except -1:
     """Sort one row by several threads, unless most elements are in one of the groups; returns whether it is sorted."""
     cdef GroupedSort sort
@@ -242,17 +281,15 @@ def sort_rows(uint64_t[::1] encoding, cnp.ndarray elements, cnp.ndarray values, 
     row.values = NULL if values is None else cnp.PyArray_DATA(values)
     row.positions = NULL if positions is None else <uint32_t *>cnp.PyArray_DATA(positions)
     cdef bint has_groups = row.positions != NULL or row.item_bytes > 2
-    cdef bint is_fast = not uses_digits and row.positions == NULL and row.item_bytes == 4
+    cdef bint has_pivots = not uses_digits and pivot_is_available()
     cdef int64_t chosen = chosen_threads(threads)
-    if is_fast and chosen < MIN_QUICKSORT_THREADS:
-        has_groups = False
     if length < MIN_GROUPED_LENGTH or not has_groups or rows >= chosen:
         sort_each_row(&sort, rows, threads)
         return 0
     cdef SortedRow first = row[0]
     for number in range(rows):
         row[0] = row_at(&first, number)
-        if sort_in_groups(row[0], threads):
+        if sort_by_pivots(row[0], chosen, threads) if has_pivots else sort_in_groups(row[0], threads):
             sorted_count += 1
         else:
             sort_each_row(&sort, 1, threads)

@@ -89,6 +89,7 @@ def test_threads_that_share_a_row_give_the_bits_of_one(rows, dtype, descending, 
             assert grouped >= rows * (1 if values.itemsize == 2 else 2)
 
 
+@pytest.mark.usefixtures("by_digits")
 def test_elements_of_which_most_are_equal_are_sorted_by_one_thread():
     values = np.random.default_rng(1).random(LENGTH, np.float32)
     encoding = encoding_of(values.dtype, sort.Key(0)).as_array
@@ -101,6 +102,7 @@ def test_elements_of_which_most_are_equal_are_sorted_by_one_thread():
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i4", "u8"])
+@pytest.mark.usefixtures("by_digits")
 def test_two_different_elements_are_sorted_by_several_threads(dtype):
     values = np.random.default_rng(1).integers(0, 2, LENGTH).astype(dtype)
     values[1], values[2] = np.iinfo(dtype).max, np.iinfo(dtype).min
@@ -109,6 +111,7 @@ def test_two_different_elements_are_sorted_by_several_threads(dtype):
     assert got == sorted_by(values, sort.Key(0), 1)[0]
 
 
+@pytest.mark.usefixtures("by_digits")
 def test_clusters_that_the_sample_misses_are_sorted_by_one_thread():
     """Every element of the sample differs; all others are equal."""
     values = np.full(LENGTH, 7, np.uint32)
@@ -118,6 +121,7 @@ def test_clusters_that_the_sample_misses_are_sorted_by_one_thread():
     assert result.tobytes() == np.sort(values).tobytes()
 
 
+@pytest.mark.usefixtures("by_digits")
 def test_elements_outside_the_range_of_the_sample():
     values = np.full(LENGTH, 1 << 30, np.uint32)
     values += np.random.default_rng(2).integers(0, 1 << 20, LENGTH).astype(np.uint32)
@@ -138,15 +142,18 @@ def test_rows_are_shared_by_threads_where_there_are_fewer_than_threads():
         np.testing.assert_array_equal(result.reshape(-1, length), np.sort(values.reshape(-1, length), axis=1))
 
 
-def test_two_threads_share_a_row_where_that_takes_less_time_than_to_sort_it(by_digits):
-    for dtype, shares in (("u4", by_digits), ("u8", True)):
+@pytest.mark.usefixtures("by_digits")
+@pytest.mark.parametrize("threads", [2, 5, 16, 40])
+def test_so_many_threads_share_a_row(threads):
+    """Where NumPy sorts fast, at most PIVOT_MAX_GROUPS groups."""
+    for dtype in ("u4", "u8"):
         values = np.random.default_rng(6).integers(0, 2**32, LENGTH).astype(dtype)
         encoding, result = encoding_of(values.dtype, sort.Key(0)).as_array, np.empty_like(values)
-        assert sort_rows(encoding, values, result, None, LENGTH, 2) == shares
+        assert sort_rows(encoding, values, result, None, LENGTH, threads) == 1
         np.testing.assert_array_equal(result, np.sort(values))
     bits, positions = values.astype(np.uint32), np.empty(LENGTH, np.uint32)
     encoding = encoding_of(bits.dtype, sort.Key(0)).as_array
-    assert sort_rows(encoding, bits, None, positions, LENGTH, 2) == 1
+    assert sort_rows(encoding, bits, None, positions, LENGTH, threads) == 1
     np.testing.assert_array_equal(positions, np.argsort(bits, kind="stable"))
 
 
