@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from ....kernels.simd.prefetches import prefetch_address
 from ....program.ir import Block, Operation, plain_element_type
 from ....program.ir import Value as IrValue
 from ....types import ElementType
@@ -24,6 +25,13 @@ from ..regions.region_function import OperandArrays
 from .element_emitter import Indices
 from .reducers import Reducer
 from .row_emitter import RowEmitter
+from .row_prefetches import (
+    cache_lines,
+    columns_of_cache_line,
+    columns_of_chunk,
+    prefetched_rows,
+    prefetching_pass,
+)
 from .row_tiling import NAME, RowTilePlan, pass_count, pass_outputs, reductions_in_pass, rows_per_group
 from .short_rows import ShortRows, short_row_group
 from .vector_reduce import reduce_row
@@ -78,6 +86,8 @@ class _Rows(RowEmitter):
             if not self._is_buffered_in_result(value)
         }
         self.reduced_buffers: dict[IrValue, ir.Value] = {}
+        self.prefetched = prefetched_rows(block, plan)
+        self.prefetching_pass = prefetching_pass(block, plan)
         self._generate()
 
     def _is_buffered_in_result(self, value: IrValue) -> bool:
@@ -97,6 +107,7 @@ class _Rows(RowEmitter):
     def _enter_row(self, row: ir.Value, pass_index: int) -> None:
         """Reset the state of a row at the start of a pass over it."""
         self.pass_index = pass_index
+        self.row = row
         self.indices = self.row_indices(row)
         self.row_in_group = self.builder.sub(row, self.first)
         self.rows: dict[IrValue, Value] = {}
@@ -180,7 +191,36 @@ class _Rows(RowEmitter):
         return self.row_address(self.pointers[value], value, self.indices) if is_row else None
 
     def _columns(self, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]]) -> None:
-        loop = Loop(self.builder, I64(0), I64(self.plan.columns))
+        columns = self.plan.columns
+        prefetched = self.prefetched if self.pass_index == self.prefetching_pass else []
+        chunk = columns_of_chunk(self.plan, prefetched) if prefetched else columns
+        if chunk == columns:
+            self._chunk_of_columns(targets, I64(0), columns)
+            return
+        pointers = [self._row_after_group(value) for value in prefetched]
+        with Loop(self.builder, I64(0), I64(columns // chunk), rolled=True) as number:
+            first = self.builder.mul(number, I64(chunk))
+            for value, pointer in zip(prefetched, pointers, strict=True):
+                self._prefetch(value, pointer, first, chunk)
+            self._chunk_of_columns(targets, first, chunk)
+
+    def _row_after_group(self, value: IrValue) -> ir.Value:
+        """The address of the row that follows the current one by the rows of a group."""
+        indices = self.row_indices(self.builder.add(self.row, I64(self.group)))
+        return self.row_address(self.pointers[value], value, indices)
+
+    def _prefetch(self, value: IrValue, row: ir.Value, first: ir.Value, count: int) -> None:
+        """Prefetch `count` columns of a value's row, at an address, from column `first` on."""
+        stored = stored_type(plain_element_type(value))
+        for number in range(cache_lines(value, count)):
+            column = self.builder.add(first, I64(number * columns_of_cache_line(value)))
+            prefetch_address(self.builder, self.builder.gep(row, [column], source_etype=stored), locality=2)
+
+    def _chunk_of_columns(
+        self, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]], first: ir.Value, count: int
+    ) -> None:
+        """Compute `count` columns of the targets from column `first` on."""
+        loop = Loop(self.builder, first, self.builder.add(first, I64(count)))
         with loop as column:
             elements: dict[IrValue, Value] = {}
             for value, element_type, pointer, stride in targets:
@@ -190,7 +230,7 @@ class _Rows(RowEmitter):
                 store(self.builder, element_type, element, address)
             owners = [value.owner for value in elements]
             operations = [owner for owner in owners if isinstance(owner, Operation)]
-            loop.interleave_count = interleave_count(operations, self.plan.columns)
+            loop.interleave_count = interleave_count(operations, count)
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute all values that are the same for all columns and that this pass needs for these."""
