@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "simd/processor_level.h"
+#include "simd/zip.h"
 
 enum { LINALG_CHOLESKY, LINALG_LU, LINALG_TRIANGULAR_SOLVE };
 

@@ -175,6 +175,14 @@ INLINE void NAME(pack_triangle)(
     }
 }
 
+/* Copy LANES vectors, each the next lane of as many vectors of the other matrix. Strides are in items. */
+INLINE void NAME(transpose_square)(const ITEM *from, int64_t from_stride, ITEM *to, int64_t to_stride) {
+    VECTOR rows[LANES];
+    UNROLL for (int row = 0; row < LANES; row++) rows[row] = LOAD(from + row * from_stride);
+    TRANSPOSE_VECTORS(VECTOR, LANES, rows)
+    UNROLL for (int row = 0; row < LANES; row++) *(NAME(Unaligned) *)(to + row * to_stride) = rows[row];
+}
+
 /* Copy some rows of at most WIDTH columns, which need not be contiguous, to a panel: COPIED_ROWS of each column at a
    time, so that the cache lines of columns that are contiguous are read once. Columns behind the last one are zeros. */
 INLINE void NAME(load_columns)(
@@ -183,7 +191,13 @@ INLINE void NAME(load_columns)(
     for (int64_t first = 0; first < rows; first += COPIED_ROWS) {
         int64_t count = rows - first < COPIED_ROWS ? rows - first : COPIED_ROWS;
         ITEM *to = panel + first * ROW_ITEMS(components);
-        for (int64_t lane = 0; lane < columns; lane++) {
+        int64_t lane = 0;
+        if (components == 1 && row_stride == 1 && count == COPIED_ROWS)
+            for (; lane + LANES <= columns; lane += LANES)
+                for (int64_t row = 0; row < COPIED_ROWS; row += LANES)
+                    NAME(transpose_square)(
+                        from + first + row + lane * column_stride, column_stride, to + row * WIDTH + lane, WIDTH);
+        for (; lane < columns; lane++) {
             const ITEM *element = from + first * row_stride + lane * column_stride;
             for (int64_t row = 0; row < count; row++, element += row_stride) {
                 ITEM *item = to + row * ROW_ITEMS(components) + lane;
@@ -219,7 +233,16 @@ INLINE void NAME(store_columns)(
     int64_t columns, int64_t first_diagonal, const ITEM *panel) {
     for (int64_t first = 0; first < rows; first += COPIED_ROWS) {
         const ITEM *from = panel + first * ROW_ITEMS(components);
-        for (int64_t lane = 0; lane < columns; lane++) {
+        int64_t lane = 0;
+        while (lane < columns) {
+            if (components == 1 && row_stride == 1 && lane % LANES == 0 && lane + LANES <= columns &&
+                first + COPIED_ROWS <= rows && first + COPIED_ROWS <= lane + first_diagonal + 1) {
+                for (int64_t row = 0; row < COPIED_ROWS; row += LANES)
+                    NAME(transpose_square)(
+                        from + row * WIDTH + lane, WIDTH, to + first + row + lane * column_stride, column_stride);
+                lane += LANES;
+                continue;
+            }
             int64_t behind = lane + first_diagonal + 1 < rows ? lane + first_diagonal + 1 : rows;
             int64_t count = behind - first < COPIED_ROWS ? behind - first : COPIED_ROWS;
             ITEM *element = to + first * row_stride + lane * column_stride;
@@ -228,6 +251,7 @@ INLINE void NAME(store_columns)(
                 element[0] = item[0];
                 if (components == 2) element[1] = is_conjugate ? -item[WIDTH] : item[WIDTH];
             }
+            lane++;
         }
     }
 }
