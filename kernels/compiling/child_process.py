@@ -28,6 +28,13 @@ def may_start() -> bool:
     return is_python and available_threads() > 1 and launched_ranks() == 1
 
 
+def yield_to_calls() -> None:
+    """Give the calls of the parent precedence on the processors: once this process has loaded what it needs,
+    which takes twice as long while calls and their threads precede it."""
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+
+
 def start(module: str) -> subprocess.Popen[bytes]:
     """Start a process that runs the function `serve` of a module of this package, with pipes to it.
 
@@ -39,7 +46,6 @@ def start(module: str) -> subprocess.Popen[bytes]:
     # An interrupt from the terminal is meant for the parent, from the child's start on.
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-        f"import os; hasattr(os, 'nice') and os.nice({_NICENESS}); "
         f"import sys; sys.path[:] = {path!r}; "
         # What the package imports for its users takes 0.1 s and 12 MB.
         "from importlib.util import find_spec, module_from_spec; "

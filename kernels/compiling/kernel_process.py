@@ -136,6 +136,7 @@ def serve() -> None:
     library_pages.keep()
     requests, answers = FileIO(0, "r"), FileIO(1, "w")
     answer: bytes | str = problem() or ""
+    child_process.yield_to_calls()
     with suppress(EOFError, OSError):
         while True:
             data = pickle.dumps(answer)

@@ -101,9 +101,19 @@ def assume_processors(int processors):
     pool_assume_processors(processors)
 
 
-def leave_processors(int processors):
-    """Let launches leave so many processors to other processes, which compile for this one."""
-    pool_leave_processors(processors)
+# How many processors launches leave, by the names of those for which they do.
+cdef dict _left_processors = {}
+
+
+def leave_processors(str owner, int processors):
+    """Let launches use so many threads less, from the next one on, because something else compiles for them.
+
+    Args:
+        owner: what needs the processors; its former demand ends.
+        processors: how many it needs.
+    """
+    _left_processors[owner] = processors
+    pool_leave_processors(sum(_left_processors.values()))
 
 
 cdef int launch_length(double seconds) noexcept nogil:

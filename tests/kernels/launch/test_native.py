@@ -323,14 +323,16 @@ def test_launches_leave_processors_to_other_processes(left, workers):
         from nimblehlo.kernels.launch.native import assume_processors, leave_processors
         from tests.kernels.launch.test_native import made
         assume_processors(4)
-        leave_processors({left})
+        leave_processors("a", {left // 2})
+        leave_processors("b", {left - left // 2})
         function, values = made(1000, 100, 1.0, 5), np.arange(1000)
         def started():
             known = set(os.listdir("/proc/self/task"))
             assert (function(values) == 2 * values).all()
             return len(set(os.listdir("/proc/self/task")) - known)
         assert started() == {workers}
-        leave_processors(0)
+        leave_processors("a", 0)
+        leave_processors("b", 0)
         assert started() == 3 - {workers}
     """
     run(code)

@@ -14,7 +14,7 @@ import struct
 import threading
 from io import FileIO
 
-from ....kernels.compiling.child_process import read_exactly, write_all
+from ....kernels.compiling.child_process import read_exactly, write_all, yield_to_calls
 from .codegen import CodeGenerator
 
 REQUEST = struct.Struct("<Q?")
@@ -30,6 +30,7 @@ def serve() -> None:
     # The parent never waits for a place in the pipe while this process compiles.
     threading.Thread(target=_read, args=(requests, texts), daemon=True).start()
     generator = CodeGenerator()
+    yield_to_calls()
     code = b""
     while True:
         try:

@@ -30,7 +30,7 @@ _PROCESS_BYTES = 1 << 27
 _COMPILING_BYTES = 20 << 20
 """Bytes that a process shares with no other while it compiles: 15 MB for a small module, 17 to 21 MB at the
 peak of the programs of `benchmarks/libraries` (Python 3.13, llvmlite 0.50, Linux)."""
-_WAITING_BYTES = 1 << 16
+_WAITING_BYTES = 1 << 15
 """Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
 0.1 s for them."""
 _ANSWER_SECONDS = 60.0
@@ -232,6 +232,11 @@ class CompilerProcesses:
         self._remove_failed()
 
     @property
+    def have_started(self) -> bool:
+        """Whether a process can begin to compile at once, by the answers that were read."""
+        return any(process.has_started for process in self._processes)
+
+    @property
     def have_answers(self) -> bool:
         """Whether the answer of a process can be read, or a process has ended."""
         return any(process.has_answer for process in self._processes)
@@ -279,7 +284,7 @@ class CompilerProcesses:
 
         Each thread of a launch precedes it on the processors, so it would get a quarter of one.
         """
-        leave_processors(sum(process.is_compiling for process in tuple(self._processes)))
+        leave_processors(__name__, sum(process.is_compiling for process in tuple(self._processes)))
 
     def _remove_failed(self) -> None:
         if all(process.is_usable for process in self._processes):

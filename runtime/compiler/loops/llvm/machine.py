@@ -35,6 +35,7 @@ from ....kernels.launch.cache_files import (
     write_entry,
 )
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
+from ....kernels.launch.native import leave_processors
 from ....kernels.launch.spans import span
 from .address_space import require_address_space
 from .codegen import CodeGenerator
@@ -78,6 +79,7 @@ def function_addresses(
     fast_compile: bool = False,
     symbols: Mapping[str, int] | None = None,
     quickly: bool = False,
+    unrolls_late: bool = False,
 ) -> Sequence[int]:
     """The addresses of functions of one module, valid until the process ends.
 
@@ -89,11 +91,12 @@ def function_addresses(
         symbols: the addresses of external symbols that the code refers to; None: there are none.
         quickly: whether the code is not optimized at first. The caller then has it optimized
             (`quick_codes`).
+        unrolls_late: whether quick code is first optimized roughly, because unrolling takes LLVM long.
 
     Raises:
         MemoryError: the process cannot map the code.
     """
-    return _machine().addresses(key, names, build, fast_compile, symbols or {}, quickly)
+    return _machine().addresses(key, names, build, fast_compile, symbols or {}, quickly, unrolls_late)
 
 
 def quick_codes() -> dict[str, QuickCode]:
@@ -101,20 +104,25 @@ def quick_codes() -> dict[str, QuickCode]:
     return _machines[0].take_quick() if _machines else {}
 
 
-def optimize_ahead(key: str) -> None:
+def optimize_ahead(key: str, roughly: bool = False) -> None:
     """Have another process optimize quick code, for which `optimize` then waits."""
-    _machine().optimize_ahead(key)
+    _machine().optimize_ahead(key, roughly)
 
 
-def is_there(key: str) -> bool:
-    """Whether no other process compiles the code of a key, or its answer has been read."""
-    compilation = _machine().ahead.get(key)
+def is_there(key: str, roughly: bool = False) -> bool:
+    """Whether no other process optimizes the code of a key, or its answer has been read."""
+    compilation = _machine().ahead.get(_key_ahead(key, roughly))
     return compilation is None or not compilation.is_pending
 
 
-def optimize(key: str) -> None:
-    """Put optimized code in the place of quick code."""
-    _machine().optimize(key)
+def optimize(key: str, roughly: bool = False) -> None:
+    """Put optimized code in the place of quick code.
+
+    Args:
+        key: see `function_addresses`.
+        roughly: whether that is code as of `fast_compile`, until a second call optimizes it.
+    """
+    _machine().optimize(key, roughly)
 
 
 def compile_ahead(key: str, build: Build, fast_compile: bool = False) -> None:
@@ -146,7 +154,7 @@ class _Machine(CodeGenerator):
 
     Attributes:
         in_work: for each key, what the thread holds that compiles or loads its code.
-        ahead: the compilations of other processes, by key, until they are loaded.
+        ahead: the compilations of other processes, by key and `_key_ahead`, until they are loaded.
         quick: the loaded quick code, by key, until it is optimized.
         new_quick: the keys of those that `take_quick` has not returned, and the threads that loaded them.
     """
@@ -184,6 +192,7 @@ class _Machine(CodeGenerator):
         fast_compile: bool,
         symbols: Mapping[str, int],
         quickly: bool = False,
+        unrolls_late: bool = False,
     ) -> Sequence[int]:
         loaded = [self.loaded.get((key, name)) for name in names]
         if None not in loaded:
@@ -191,7 +200,9 @@ class _Machine(CodeGenerator):
         # Other threads compile other code meanwhile.
         with self.in_work.setdefault(key, threading.RLock()):
             if any((key, name) not in self.loaded for name in names):
-                addresses = self.loaded_addresses(key, names, build, fast_compile, symbols, quickly)
+                addresses = self.loaded_addresses(
+                    key, names, build, fast_compile, symbols, quickly, unrolls_late
+                )
                 for name, address in zip(names, addresses, strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
@@ -205,6 +216,7 @@ class _Machine(CodeGenerator):
         fast_compile: bool,
         symbols: Mapping[str, int],
         quickly: bool,
+        unrolls_late: bool,
     ) -> Sequence[int]:
         """Load code, and return the addresses of its functions; the arguments are those of `addresses`."""
         code = self.code_compiled_ahead(key) or self.cached_code(key)
@@ -216,7 +228,9 @@ class _Machine(CodeGenerator):
         with _lock:
             require_address_space()
             if code is None and quickly:
-                addresses = self.load_quickly(key, names, text, quick_code, fast_compile, symbols)
+                addresses = self.load_quickly(
+                    key, names, text, quick_code, fast_compile, symbols, unrolls_late
+                )
             else:
                 code = code or self.compiled_code(key, text(), fast_compile)
                 addresses = self.load(code, names, symbols)
@@ -242,16 +256,17 @@ class _Machine(CodeGenerator):
             if compilation is not None:
                 self.ahead[key] = compilation
 
-    def code_compiled_ahead(self, key: str) -> bytes | None:
+    def code_compiled_ahead(self, key: str, roughly: bool = False) -> bytes | None:
         """The machine code from another process, once it is there; None if none has compiled it."""
-        compilation = self.ahead.get(key)
+        key_ahead = _key_ahead(key, roughly)
+        compilation = self.ahead.get(key_ahead)
         if compilation is None:
             return None
         with span("wait", f"generated code {key}"):
             code = compilation.result()
         with _lock:
-            is_new = self.ahead.pop(key, None) is not None
-            if is_new and code is not None:
+            is_new = self.ahead.pop(key_ahead, None) is not None
+            if is_new and code is not None and not roughly:
                 self.store(key, code)
         return code
 
@@ -263,6 +278,7 @@ class _Machine(CodeGenerator):
         code: bytes | None,
         fast_compile: bool,
         symbols: Mapping[str, int],
+        unrolls_late: bool,
     ) -> Sequence[int]:
         """Load quick code, which is generated if it is not on disk; returns the addresses of its functions.
 
@@ -279,7 +295,7 @@ class _Machine(CodeGenerator):
                 write_entry(path, code)
         loaded = self.load(code, [*names, *map(target_symbol, names)], symbols)
         if key not in self.quick:
-            self.quick[key] = QuickCode(text, size, fast_compile, symbols, {})
+            self.quick[key] = QuickCode(text, size, fast_compile, symbols, {}, unrolls_late)
             self.new_quick[key] = threading.get_ident()
         self.quick[key].targets.update(zip(names, loaded[len(names) :], strict=True))
         return loaded[: len(names)]
@@ -293,30 +309,33 @@ class _Machine(CodeGenerator):
         quick = [(key, self.quick.get(key)) for key in keys]
         return {key: code for key, code in quick if code is not None}
 
-    def optimize_ahead(self, key: str) -> None:
+    def optimize_ahead(self, key: str, roughly: bool) -> None:
         """See `optimize_ahead`."""
         from .compiler_processes import PROCESSES
 
-        quick = self.quick.get(key)
-        if PROCESSES and quick is not None and key not in self.ahead:
-            compilation = PROCESSES.submit(quick.text(), quick.fast_compile)
+        quick, key_ahead = self.quick.get(key), _key_ahead(key, roughly)
+        if PROCESSES and quick is not None and key_ahead not in self.ahead:
+            compilation = PROCESSES.submit(quick.text(), roughly or quick.fast_compile)
             if compilation is not None:
-                self.ahead[key] = compilation
+                self.ahead[key_ahead] = compilation
 
-    def optimize(self, key: str) -> None:
+    def optimize(self, key: str, roughly: bool) -> None:
         """See `optimize`."""
-        code = self.code_compiled_ahead(key)
+        code = self.code_compiled_ahead(key, roughly)
         with _lock:
             quick = self.quick.get(key)
             if quick is None:
                 return
             require_address_space()
-            code = code or self.compiled_code(key, quick.text(), quick.fast_compile)
+            if code is None:
+                code = self.compiled_code(key, quick.text(), roughly or quick.fast_compile, not roughly)
             names = list(quick.targets)
             addresses = dict(zip(names, self.load(code, names, quick.symbols), strict=True))
             quick.replace(addresses)
-            self.loaded.update({(key, name): address for name, address in addresses.items()})
-            del self.quick[key]
+            if not roughly:
+                # Until then callers get the functions that jump.
+                self.loaded.update({(key, name): address for name, address in addresses.items()})
+                del self.quick[key]
             self.release_pages()
 
     def cached_code(self, key: str, quick: bool = False) -> bytes | None:
@@ -324,11 +343,16 @@ class _Machine(CodeGenerator):
         path = self.path(key, quick)
         return read_entry(path) if path else None
 
-    def compiled_code(self, key: str, text: str, fast_compile: bool) -> bytes:
-        """The machine code of a text, which is written to the disk."""
-        with span("compile", f"generated code {key}"):
-            code = self.compile(text, fast_compile)
-        self.store(key, code)
+    def compiled_code(self, key: str, text: str, fast_compile: bool, is_final: bool = True) -> bytes:
+        """The machine code of a text, which is written to the disk if `is_final`."""
+        leave_processors(__name__, 1)
+        try:
+            with span("compile", f"generated code {key}"):
+                code = self.compile(text, fast_compile)
+        finally:
+            leave_processors(__name__, 0)
+        if is_final:
+            self.store(key, code)
         return code
 
     def store(self, key: str, code: bytes) -> None:
@@ -384,6 +408,11 @@ def _folder(target: str) -> str | None:
     except OSError:
         return None
     return GENERATED_PREFIX + digest(sources, target.encode()).hex()[:32]
+
+
+def _key_ahead(key: str, roughly: bool) -> str:
+    """The key in `_Machine.ahead` of the code of a key, which is optimized `roughly` or fully."""
+    return f"{key} roughly" if roughly else key
 
 
 _lock = threading.RLock()

@@ -24,6 +24,7 @@ class QuickCode(NamedTuple):
         fast_compile: how the code is optimized (`codegen.CodeGenerator.compile`).
         symbols: the addresses of external symbols that it refers to.
         targets: the addresses of the variables that its functions jump by, by the functions' names.
+        unrolls_late: whether it is optimized without unrolling first (`machine.function_addresses`).
     """
 
     text: Callable[[], str]
@@ -31,6 +32,7 @@ class QuickCode(NamedTuple):
     fast_compile: bool
     symbols: Mapping[str, int]
     targets: dict[str, int]
+    unrolls_late: bool = False
 
     def replace(self, addresses: Mapping[str, int]) -> None:
         """Let the functions jump to the code at other addresses, by the functions' names."""

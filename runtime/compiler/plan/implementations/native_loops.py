@@ -511,7 +511,7 @@ class NativeLoop(ProfiledLoop):
         symbols.update(launch_symbols(loop.operation, self.implementation_of, quickly))
         names = (while_function.NAME, WORKSPACE_BYTES)
         address, size_address = machine.function_addresses(
-            self.key, names, self._text, self.fast_compile, symbols, quickly
+            self.key, names, self._text, self.fast_compile, symbols, quickly, not self.fast_compile
         )
         work = sum(while_function.iteration_work(loop.operation))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)

@@ -24,6 +24,7 @@ from ...cost_model import (
     OPTIMIZING_SECONDS,
     OPTIMIZING_SECONDS_PER_BYTE,
     OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS,
+    UNROLLING_SHARE,
 )
 from ...float_errors import ignoring_float_errors
 from .time_limit import within_time_limit
@@ -35,6 +36,10 @@ times as long, and a call that releases the lock in each step would wait that lo
 MIN_WAITING_SECONDS = 0.25
 """Expected seconds of the jobs that wait from which other processes compile ahead. A process takes 0.05 s to
 start on Zen 4, in which the calls and the thread go on."""
+
+_MAX_STARTING_SECONDS = 0.4
+"""Maximum expected seconds of a job without priority that the thread runs while processes start, which takes
+0.1 to 0.25 s: jobs with priority may come meanwhile."""
 
 _IDLE_SECONDS, _MAIN_THREAD_CHECK_SECONDS = 1.0, 0.05
 """Seconds for which processes that have nothing to compile stay; and between two looks whether the main
@@ -169,6 +174,7 @@ class Background:
         self.is_ready_for_forks = False
         self.processes_lock = threading.Lock()
         self.has_processes = self.is_idle = False
+        self.priority_seconds = 0.0
 
     def submit(self, job: Job) -> Job:
         """Add a job to the queue, and return it."""
@@ -177,6 +183,7 @@ class Background:
             return job
         with self.changed:
             self._add(job)
+            self.priority_seconds += job.seconds if job.has_priority else 0.0
             waiting = self._ordered()
         try:
             self._use_processes(waiting)
@@ -191,7 +198,9 @@ class Background:
         loop, so it starts while this process makes texts. Only the thread writes to it: an interrupted call
         would leave half a text.
         """
-        is_worth_it = self.has_processes or sum(job.seconds for job in waiting) >= MIN_WAITING_SECONDS
+        # Quick code of jobs that have ended is optimized, too.
+        seconds = max(self.priority_seconds, sum(job.seconds for job in waiting))
+        is_worth_it = self.has_processes or seconds >= MIN_WAITING_SECONDS
         if self.holds or self.thread is None or not is_worth_it:
             return
         with self._one_thread() as may_use:
@@ -371,6 +380,7 @@ class Background:
                     self.end_processes()
                     self._restore_switch_interval()
                     self.thread = None
+                    self.priority_seconds = 0.0
                     self.changed.notify_all()
                     return
                 order = self._ordered()
@@ -421,10 +431,11 @@ class Background:
         """
         if job.is_ahead:
             return job.is_there is None or job.is_there()
-        is_kernel = job.ahead is None
-        return job.has_priority or not (
-            any(one.is_ahead for one in self.waiting) if is_kernel else self.has_processes
-        )
+        if job.has_priority:
+            return True
+        if job.ahead is None:
+            return not any(one.is_ahead for one in self.waiting)
+        return not self.has_processes or (job.seconds <= _MAX_STARTING_SECONDS and _processes_start())
 
     def wait_for_an_answer(self) -> None:
         """Wait for another job, or for a short time until a process answers or a job may run."""
@@ -553,6 +564,13 @@ def _need_processes(jobs: Sequence[Job]) -> bool:
     return any(job.has_priority and (job.is_ahead or job.ahead is not None) for job in jobs)
 
 
+def _processes_start() -> bool:
+    """Whether no process has begun to compile yet."""
+    from ...loops.llvm.compiler_processes import PROCESSES
+
+    return not PROCESSES.have_started
+
+
 BACKGROUND = Background()
 """The background compiler of this process."""
 
@@ -561,7 +579,8 @@ def optimize_quick_code(seconds_of_calls: Callable[[], float]) -> None:
     """Have the quick code that this thread has loaded optimized once the code of other jobs is there.
 
     First comes what takes calls the most time for each second of optimizing it: LLVM takes up to 30 times as
-    long for code of which calls spend as much time.
+    long for code of which calls spend as much time. A loop that LLVM unrolls is optimized without unrolling
+    before.
 
     Args:
         seconds_of_calls: the time of the code in a call of the program; 0.0 before that is known.
@@ -569,14 +588,40 @@ def optimize_quick_code(seconds_of_calls: Callable[[], float]) -> None:
     from ...loops.llvm import machine
 
     for key, code in machine.quick_codes().items():
-        per_byte = OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS if code.fast_compile else OPTIMIZING_SECONDS_PER_BYTE
-        seconds = OPTIMIZING_SECONDS + per_byte * code.size
-        job = Job(
-            functools.partial(machine.optimize, key),
-            has_priority=False,
-            ahead=functools.partial(machine.optimize_ahead, key),
-            seconds=seconds,
-            is_there=functools.partial(machine.is_there, key),
-            benefit=lambda seconds=seconds: seconds_of_calls() / seconds,  # type: ignore[misc]
-        )
-        BACKGROUND.submit(job)
+        saved = seconds_of_calls
+        if code.unrolls_late:
+            _submit_optimization(key, code.size, True, seconds_of_calls, roughly=True)
+            saved = functools.partial(_saved_by_unrolling, seconds_of_calls)
+        _submit_optimization(key, code.size, code.fast_compile, saved)
+
+
+def _saved_by_unrolling(seconds_of_calls: Callable[[], float]) -> float:
+    """The time that unrolling saves in a call of the program; before it is known, other code comes first."""
+    return UNROLLING_SHARE * seconds_of_calls() or -1.0
+
+
+def _submit_optimization(
+    key: str, size: int, fast_compile: bool, saved: Callable[[], float], roughly: bool = False
+) -> None:
+    """Have quick code optimized.
+
+    Args:
+        key: of the code.
+        size: bytes of its text.
+        fast_compile: whether LLVM unrolls none of its loops.
+        saved: about the seconds that a call of the program saves by that; 0.0 before they are known.
+        roughly: see `machine.optimize`.
+    """
+    from ...loops.llvm import machine
+
+    per_byte = OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS if fast_compile else OPTIMIZING_SECONDS_PER_BYTE
+    seconds = OPTIMIZING_SECONDS + per_byte * size
+    job = Job(
+        functools.partial(machine.optimize, key, roughly),
+        has_priority=False,
+        ahead=functools.partial(machine.optimize_ahead, key, roughly),
+        seconds=seconds,
+        is_there=functools.partial(machine.is_there, key, roughly),
+        benefit=lambda: saved() / seconds,
+    )
+    BACKGROUND.submit(job)

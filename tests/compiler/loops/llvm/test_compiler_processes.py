@@ -74,7 +74,7 @@ def test_launches_leave_a_processor_to_each_process_that_compiles(
     processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left: list[int] = []
-    monkeypatch.setattr(compiler_processes, "leave_processors", left.append)
+    monkeypatch.setattr(compiler_processes, "leave_processors", lambda owner, count: left.append(count))
     first, second = [processes.submit(text(value), False) for value in (1, 2)]
     assert first is not None and second is not None and first._process is not second._process
     assert first.result() is not None

@@ -16,6 +16,7 @@ from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
+from nimblehlo.kernels.compiling import child_process
 from nimblehlo.kernels.launch.spans import Span, observed
 from nimblehlo.program.ops.control.control import While
 from nimblehlo.program.ops.framework.declaration import Op
@@ -108,6 +109,33 @@ def test_optimized_code_takes_the_place_of_quick_code(
     assert list(direct) == optimized, "new callers jump"
     check(list(direct))
     machine.optimize(key)
+    processes.close()
+
+
+@pytest.mark.parametrize("has_processes", [False, True])
+def test_roughly_optimized_code_stays_until_there_is_better(
+    monkeypatch: pytest.MonkeyPatch, has_processes: bool
+) -> None:
+    for module in (compiler_processes, child_process):
+        monkeypatch.setattr(module, "available_threads", lambda: 2 if has_processes else 1)
+    processes = CompilerProcesses()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    assert processes.start() == has_processes
+    key, quick, addresses = loaded()
+    first, path = targets(quick), machine._machine().path(key)
+    machine.optimize_ahead(key, roughly=True)
+    machine.optimize_ahead(key)
+    assert not has_processes or not machine.is_there(key, roughly=True)
+    machine.optimize(key, roughly=True)
+    rough = targets(quick)
+    assert machine.is_there(key, roughly=True) and not set(first) & set(rough)
+    assert path is not None and not path.exists(), "code is cached that is not fully optimized"
+    assert list(machine.function_addresses(key, ("f", "g"), lambda: "", quickly=True)) == addresses
+    check(addresses)
+    machine.optimize(key)
+    assert not {*first, *rough} & set(targets(quick)) and path.exists()
+    check(addresses)
+    machine.optimize(key, roughly=True)
     processes.close()
 
 

@@ -19,6 +19,7 @@ from nimblehlo.compiler.cost_model import (
     OPTIMIZING_SECONDS,
     OPTIMIZING_SECONDS_PER_BYTE,
     OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS,
+    UNROLLING_SHARE,
 )
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.quick_code import QuickCode
@@ -307,6 +308,7 @@ class Processes:
     def __init__(self) -> None:
         self.actions: list[str] = []
         self.texts = 2
+        self.have_started = True
 
     def start(self) -> bool:
         self.actions.append("start")
@@ -590,7 +592,7 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
     """First what takes calls the most time for each second of optimizing it."""
     done: list[str] = []
     times = {"a": 1.0, "b": 0.0, "c": 0.0}
-    monkeypatch.setattr(machine, "optimize", done.append)
+    monkeypatch.setattr(machine, "optimize", lambda key, roughly: done.append(key))
     with BACKGROUND.held():
         for key, size, fast_compile in (("a", 80_000, False), ("b", 80_000, True), ("c", 20_000, False)):
             code = QuickCode(lambda: "", size, fast_compile, {}, {})
@@ -606,6 +608,51 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
     sizes = 80_000, 80_000, 20_000
     expected = [OPTIMIZING_SECONDS + rate * size for rate, size in zip(rates, sizes, strict=True)]
     assert seconds == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "others_seconds", "order"),
+    [(1.0, 1.01 * UNROLLING_SHARE, "Aca"), (1.0, 0.99 * UNROLLING_SHARE, "Aac"), (0.0, 0.0, "Aca")],
+)
+def test_loops_are_optimized_without_unrolling_before(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, others_seconds: float, order: str
+) -> None:
+    """Unrolling saves little: it comes after other code, too, also while no times are known."""
+    done: list[str] = []
+
+    def optimize(key: str, roughly: bool) -> None:
+        done.append(key.upper() if roughly else key)
+
+    monkeypatch.setattr(machine, "optimize", optimize)
+    with BACKGROUND.held():
+        for key, time_of_calls in (("a", seconds), ("c", others_seconds)):
+            code = QuickCode(lambda: "", 20_000, False, {}, {}, unrolls_late=key == "a")
+            monkeypatch.setattr(machine, "quick_codes", lambda key=key, code=code: {key: code})
+            optimize_quick_code(lambda time_of_calls=time_of_calls: time_of_calls)  # type: ignore[misc]
+    BACKGROUND.wait()
+    assert "".join(done) == order
+
+
+def test_the_thread_optimizes_short_code_while_processes_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, background, done = Processes(), Background(), list[str]()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    processes.texts, processes.have_started = 0, False
+    background.submit(Job(lambda: None, has_priority=True, seconds=10.0))
+    background.wait()
+    assert set(processes.actions) == {"start"}
+    limit = tiering_background._MAX_STARTING_SECONDS
+    with background.held():
+        for name, seconds in (("long", 1.01 * limit), ("short", limit)):
+            action = functools.partial(done.append, name)
+            background.submit(Job(action, False, lambda: None, seconds))
+    while not done:
+        time.sleep(0.001)
+    processes.have_started = True
+    background.finish(background.submit(Job(lambda: None, has_priority=True)))
+    assert done == ["short"]
+    processes.texts = 1
+    background.wait()
+    assert done == ["short", "long"]
 
 
 def test_jobs_come_in_the_order_of_what_they_save() -> None:
