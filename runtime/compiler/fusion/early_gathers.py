@@ -41,8 +41,8 @@ def gather_from_operands(region: Region) -> None:
     """
     gathers = list(filter(is_gather, region.walk()))
     if any(_is_computed(operation.operands[0]) for operation in gathers):
-        name, rewrites = Gather.name, [_EarlyGathers(region).rewrite]
-        Rewriter({name: rewrites}, {}, {}, Budget(), name).visit(region)
+        rewrites = {Gather.name: [_EarlyGathers(region).rewrite]}
+        Rewriter(rewrites, {}, {}, Budget(), is_gather).visit(region)
 
 
 def _is_computed(value: Value) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...program.ir import Block, Operation, Value, used_values
+from ...program.ir import Block, Value, used_values
 from ..specialize.framework.disjoint_set import DisjointSet
 from ..specialize.framework.operation_classes import has_no_effect
 
@@ -27,14 +27,16 @@ class LevelGrouping:
 
     Attributes:
         operations: the block's.
-        position: of each operation in the block.
+        producer_of: the position of the operation of the block that defines a value.
         levels: by position; see the module's docstring.
         groups: by position.
     """
 
     def __init__(self, block: Block, max_members: int) -> None:
         self.operations = block.operations
-        self.position = {operation: index for index, operation in enumerate(self.operations)}
+        self.producer_of = {
+            result: index for index, operation in enumerate(self.operations) for result in operation.results
+        }
         self.max_members = max_members
         self.levels: list[int] = []
         self.groups = DisjointSet(0, max_members)
@@ -83,17 +85,19 @@ class LevelGrouping:
 
     def find_levels(self) -> None:
         """Set the level of each operation, and join the operations that may be in one group."""
-        self.levels = [-1] * len(self.operations)
+        self.levels = levels = [-1] * len(self.operations)
         self.groups = DisjointSet(len(self.operations), self.max_members)
+        producer = self.producer
         latest_effect = -1
         for index, operation in enumerate(self.operations):
             if self.is_groupable(index):
                 self.join(index)
             elif not self.costs_nothing(index):
-                level = max([self.level_of(value) for value in used_values(operation)], default=-1)
+                producers = [producer(value) for value in used_values(operation)]
+                level = max([levels[one] for one in producers if one is not None], default=-1)
                 if not has_no_effect(operation):
                     latest_effect = level = max(level, latest_effect)
-                self.levels[index] = level
+                levels[index] = level
 
     def join(self, index: int) -> None:
         """Set the level of an operation, and join it with the operations of that level which it uses."""
@@ -101,11 +105,13 @@ class LevelGrouping:
         level = 0
         for operand in self.operations[index].operands:
             producer = self.producer(operand)
-            if producer is not None and self.may_join(index, operand, producer):
+            if producer is None:
+                continue
+            if self.may_join(index, operand, producer):
                 joinable[self.groups.root(producer)] = self.levels[producer]
                 level = max(level, self.levels[producer])
             else:
-                level = max(level, self.level_of(operand) + 1)
+                level = max(level, self.levels[producer] + 1)
         joined = [root for root, other in joinable.items() if other == level]
         if 1 + sum(self.groups.size(root) for root in joined) > self.max_members:
             level, joined = level + 1, []
@@ -113,11 +119,6 @@ class LevelGrouping:
         for root in joined:
             self.groups.unite(index, root)
 
-    def level_of(self, value: Value) -> int:
-        """The level of the operation that defines a value; -1 for a value from outside of the block."""
-        producer = self.producer(value)
-        return -1 if producer is None else self.levels[producer]
-
     def producer(self, value: Value) -> int | None:
         """The position of the operation of this block that defines a value."""
-        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
+        return self.producer_of.get(value)

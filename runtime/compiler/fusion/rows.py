@@ -48,7 +48,8 @@ def form_row_fusions(
         kinds: those of the block's operations, if they are shared with other passes.
     """
     kinds = kinds or OperationKinds()
-    for space in dict.fromkeys(map(_row_space, block.operations)):
+    row_space = kinds.by_kind(_row_space)
+    for space in dict.fromkeys(map(row_space, filter(is_reduction, block.operations))):
         if space is not None and _is_large_enough(space):
             grouping = _RowGrouping(block, space, has_emitter, kinds)
             replace_groups(block, grouping, has_row_tiling, ROW_FUSION, refusals)

@@ -25,22 +25,23 @@ MAX_COMPARED_BYTES = 1 << 10
 """Maximum bytes of a constant that are part of its key, instead of a checksum."""
 
 
-def remove_common_subexpressions(region: Region) -> bool:
+def remove_common_subexpressions(region: Region) -> set[Operation]:
     """Replace each operation that repeats an earlier one of the same or an enclosing block, in place.
 
     Returns:
-        Whether an operation was replaced.
+        The operations that use results of earlier ones in place of replaced ones.
     """
     cleaner = _Cleaner()
     cleaner.visit(region, {})
-    return bool(cleaner.values)
+    return cleaner.changed
 
 
 class _Cleaner:
-    """The state of the pass: the replacements of values."""
+    """The state of the pass: the replacements of values, and the operations that use them."""
 
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}
+        self.changed: set[Operation] = set()
         self.kinds = OperationKeys()
 
     def visit(self, region: Region, visible: dict[Hashable, Operation]) -> None:
@@ -50,7 +51,10 @@ class _Cleaner:
         remaining: list[Operation] = []
         values = self.values
         for operation in region.block.operations:
+            operands = operation.operands
             operation.replace_operands(values)
+            if operation.operands is not operands:
+                self.changed.add(operation)
             if not declaration_of(operation).is_terminator and operation.results:
                 key = operation.operands, self.kinds.key_of(operation)
                 equal_operation = visible.get(key)

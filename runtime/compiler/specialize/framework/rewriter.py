@@ -46,8 +46,8 @@ class Rewriter:
         other_rewrites: the rewrites that apply to any operands.
         preparations: called before an operation's regions are rebuilt.
         budget: for folding.
-        only: the name of the operations that a rewrite may apply to, in a region which is simplified
-            otherwise, besides what these rewrites create or change; None: all operations.
+        only: the operations that a rewrite may apply to, in a region which is simplified otherwise, besides
+            what these rewrites create or change; None: all operations.
 
     Attributes:
         known_constants: the constants among the visible values.
@@ -61,7 +61,7 @@ class Rewriter:
         other_rewrites: Mapping[str, Sequence[Rewrite]],
         preparations: Mapping[str, Preparation],
         budget: Budget,
-        only: str | None = None,
+        only: Callable[[Operation], bool] | None = None,
     ) -> None:
         self.known_constants: dict[Value, DenseElementsAttribute] = {}
         self.intervals = Intervals()
@@ -95,8 +95,8 @@ class Rewriter:
             self._preparations[operation.name](operation, self)
         for region in operation.regions:
             self.visit(region)
-        is_simplified = self._only is not None and operation.operands is operands
-        results = None if is_simplified and self._is_other(operation) else self._simplified(operation)
+        is_simplified = operation.operands is operands and self._is_other(operation)
+        results = None if is_simplified else self._simplified(operation)
         if results is None:
             self._append_unchanged(operation)
             return operation.results
@@ -104,8 +104,10 @@ class Rewriter:
         return results
 
     def _is_other(self, operation: Operation) -> bool:
-        """Whether no rewrite created an operation, and its name is not the only one that they apply to."""
-        return self._nested == 0 and not operation.regions and operation.name != self._only
+        """Whether no rewrite created an operation, and it is none of those that they apply to alone."""
+        if self._only is None or self._nested or operation.regions:
+            return False
+        return not self._only(operation)
 
     def insert_all(self, operations: Iterable[Operation]) -> None:
         for operation in operations:

@@ -208,7 +208,7 @@ def split_scatter_indices(region: Region, is_small_scatter: Callable[[Op], bool]
 
     name = "stablehlo.scatter"
     if any(operation.name == name for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, name: (split,)}, Budget(), name)
+        _run(region, {**TENSOR_REWRITES, name: (split,)}, Budget(), _has_name(name))
 
 
 def combine_pairs_first(region: Region) -> None:
@@ -217,14 +217,19 @@ def combine_pairs_first(region: Region) -> None:
 
     name = "stablehlo.reduce"
     if any(is_paired(operation) or has_rows(operation) for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, name: (combine_pairs_first, reduce_rows_first)}, Budget(), name)
+        rewrites = {**TENSOR_REWRITES, name: (combine_pairs_first, reduce_rows_first)}
+        _run(region, rewrites, Budget(), _has_name(name))
+
+
+def _has_name(name: str) -> Condition:
+    return lambda operation: operation.name == name
 
 
 def _run(
     region: Region,
     tensor_rewrites: Mapping[str, Sequence[Rewrite]],
     budget: Budget,
-    only: str | None = None,
+    only: Condition | None = None,
 ) -> None:
     """Visit a region until nothing changes, `MAX_VISITS` times at most; for `only` see `Rewriter`."""
     for _ in range(MAX_VISITS):
@@ -232,14 +237,16 @@ def _run(
         rewriter.visit(region)
         if not rewriter.rewrite_count:
             return
-        merged = remove_common_subexpressions(region)
+        changed = remove_common_subexpressions(region)
         remove_dead_code(region)
-        if not merged and _converges_in_one_pass(region):
-            return
+        if _converges_in_one_pass(region):
+            if not changed:
+                return
+            only = changed.__contains__
 
 
 def _converges_in_one_pass(region: Region) -> bool:
-    """Whether no rewrite of an operation can enable one of an earlier operation.
+    """Whether no rewrite of an operation can enable one of another operation that does not use its results.
 
     This holds without control flow if each operation has one result.
     """
