@@ -84,6 +84,12 @@ def _reduces_at_most_one(operation: Operation) -> bool:
     return min(tensor_type(operation.operands[0]).shape, default=2) < 2
 
 
+def _updates_slices(loop: Operation) -> bool:
+    """Whether the body of a loop updates slices."""
+    names = [operation.name for operation in loop.regions[1].block.operations]
+    return "stablehlo.dynamic_update_slice" in names
+
+
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.add": (_rewrite("algebra.add_zero", _reads_constant),),
     "stablehlo.and": (_rewrite("algebra.simplify_and_or"),),
@@ -174,6 +180,7 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("loops.drop_invariant_values"),
         _rewrite("loops.unroll"),
         _rewrite("loops.hoist"),
+        _rewrite("accumulations.update_sums", _updates_slices),
     ),
 }
 """Tried on operands and results of any type."""
