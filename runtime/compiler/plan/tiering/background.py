@@ -175,15 +175,19 @@ class Background:
         self.processes_lock = threading.Lock()
         self.has_processes = self.is_idle = False
         self.priority_seconds = 0.0
+        self.is_cache_empty = False
 
     def submit(self, job: Job) -> Job:
         """Add a job to the queue, and return it."""
         self.prepare_for_forks()
         if job.runs_beside and self._add_beside(job):
             return job
+        if self.thread is None:
+            # Code on the disk is loaded without any of the time that jobs are expected to take.
+            self.is_cache_empty = not _has_compiled_code()
         with self.changed:
             self._add(job)
-            self.priority_seconds += job.seconds if job.has_priority else 0.0
+            self.priority_seconds += job.seconds if job.has_priority and self.is_cache_empty else 0.0
             waiting = self._ordered()
         try:
             self._use_processes(waiting)
@@ -562,6 +566,13 @@ class Background:
 def _need_processes(jobs: Sequence[Job]) -> bool:
     """Whether other processes compile, or should compile, code of jobs with priority."""
     return any(job.has_priority and (job.is_ahead or job.ahead is not None) for job in jobs)
+
+
+def _has_compiled_code() -> bool:
+    """Whether any generated code is loaded or on the disk."""
+    from ...loops.llvm.machine import has_compiled_code
+
+    return has_compiled_code()
 
 
 def _processes_start() -> bool:

@@ -389,6 +389,25 @@ def test_processes_start_and_optimize_while_the_thread_runs_a_job(
     assert optimized_early == [not code_needs_processes] and "optimize" in processes.actions
 
 
+@pytest.mark.parametrize("is_cache_empty", [False, True])
+def test_processes_start_for_code_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, is_cache_empty: bool
+) -> None:
+    """Unless it may be on the disk."""
+    processes, background, gate = Processes(), Background(), threading.Event()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(tiering_background, "_has_compiled_code", lambda: not is_cache_empty)
+    half = tiering_background.MIN_WAITING_SECONDS / 2
+    background.submit(Job(gate.wait, has_priority=True, seconds=half))
+    while background.waiting:
+        time.sleep(0.001)
+    assert not processes.actions
+    background.submit(Job(lambda: None, has_priority=True, seconds=half))
+    assert processes.actions == ["start"] * is_cache_empty
+    gate.set()
+    background.wait()
+
+
 def test_the_thread_compiles_where_starting_processes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, background, done = Processes(), Background(), []
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
