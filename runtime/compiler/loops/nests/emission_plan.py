@@ -11,6 +11,7 @@ import math
 from ....kernels.launch.processor import avoids_software_prefetch, nontemporal_store_bytes
 from ....kernels.named_tuples import NamedTuple
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
+from ..chunks import elements_of_chunk
 from ..element_costs import takes_longer_than_memory
 from .nest import MAX_CONSTANT_STRIDE, Access, Apply, Gather, Nest, is_copy
 from .nontemporal_stores import BUFFER_BYTES, MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
@@ -251,10 +252,6 @@ def interleaved_access(nest: Nest, number: int) -> InterleavedAccess | None:
 
 MIN_PREFETCHED_BYTES = 1 << 20
 """Bytes of a gathered array that one core's own caches do not hold."""
-_CHUNK_BYTES = 512
-"""Bytes of a chunk whose cache lines are prefetched at once: few enough that the core can wait for all."""
-_MIN_CHUNK_ELEMENTS = 128
-"""Elements of a chunk at least: those of the vectors that are interleaved."""
 
 
 def prefetched_slices(nest: Nest) -> tuple[int, ...]:
@@ -300,10 +297,11 @@ def chunk_elements(nest: Nest) -> int:
     """The elements of the innermost loop whose operands are prefetched, and whose results are buffered, at
     once; 0 for all."""
     prefetched = prefetched_operands(nest)
-    chunk_bytes = _CHUNK_BYTES if prefetched else BUFFER_BYTES if buffers_stores(nest) else 0
     accesses = [*nest.results, *[nest.accesses[number] for number in prefetched]]
-    elements = chunk_bytes // max([access.element_type.dtype.itemsize for access in accesses])
-    return max(elements, _MIN_CHUNK_ELEMENTS) if chunk_bytes else 0
+    itemsizes = [access.element_type.dtype.itemsize for access in accesses]
+    if prefetched:
+        return elements_of_chunk(itemsizes)
+    return BUFFER_BYTES // max(itemsizes) if buffers_stores(nest) else 0
 
 
 def prefetches_tiles(nest: Nest) -> bool:

@@ -17,6 +17,7 @@ from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ....kernels.simd.prefetches import prefetch_address
 from ....program.ir import Operation
 from ....types import ELEMENT_TYPES, ElementType, TensorType
+from ..chunks import prefetch_chunk
 from ..element_costs import interleave_count
 from ..elementwise.rules import emit
 from ..llvm.functions import aligned_scratch, opaque
@@ -336,7 +337,10 @@ class _Emitter:
         stop = min_index(body, body.add(first, extent), inner[1])
         self.buffer_start = first
         for number in self.plan.prefetched_operands:
-            self.prefetch_chunk(body, number, first)
+            access = self.nest.accesses[number]
+            address = _element_pointer(body, access, self.rows[number], first)
+            nbytes = self.plan.chunk_elements * access.element_type.dtype.itemsize
+            prefetch_chunk(body, address, prefetch_distance_bytes(), nbytes)
         self.emit_elements(body, (first, stop))
         count = body.sub(stop, first)
         for number, buffer in self.buffers.items():
@@ -344,15 +348,6 @@ class _Emitter:
             target = _element_pointer(body, access, self.rows[number], first)
             copy_nontemporal(body, buffer, target, count, access.element_type.dtype.itemsize)
         chunk.close()
-
-    def prefetch_chunk(self, builder: ir.IRBuilder, number: int, first: ir.Value) -> None:
-        """Prefetch the cache lines of an operand's chunk that the innermost loop reads later."""
-        access = self.nest.accesses[number]
-        chunk = _element_pointer(builder, access, self.rows[number], first)
-        nbytes = self.plan.chunk_elements * access.element_type.dtype.itemsize
-        for line in range(0, nbytes, CACHE_LINE_BYTES):
-            offset = I64(prefetch_distance_bytes() + line)
-            prefetch_address(builder, builder.gep(chunk, [offset], source_etype=I8))
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
         for number, node in enumerate(self.nest.nodes):

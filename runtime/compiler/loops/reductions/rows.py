@@ -12,26 +12,22 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ....kernels.simd.prefetches import prefetch_address
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Block, Operation, plain_element_type
 from ....program.ir import Value as IrValue
 from ....types import ElementType
+from ..chunks import prefetch_chunk
 from ..element_costs import interleave_count
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
 from ..llvm.values import I64, Value, load, store, stored_type
+from ..nests.nontemporal_stores import copy_nontemporal
 from ..regions.region_function import OperandArrays
 from .element_emitter import Indices
 from .reducers import Reducer
+from .row_chunks import row_chunks
 from .row_emitter import RowEmitter
-from .row_prefetches import (
-    cache_lines,
-    columns_of_cache_line,
-    columns_of_chunk,
-    prefetched_rows,
-    prefetching_pass,
-)
 from .row_tiling import NAME, RowTilePlan, pass_count, pass_outputs, reductions_in_pass, rows_per_group
 from .short_rows import ShortRows, short_row_group
 from .vector_reduce import reduce_row
@@ -69,6 +65,24 @@ def _define_task(module: ir.Module, body: ir.Function, group: int) -> None:
     builder.ret_void()
 
 
+class _Target(NamedTuple):
+    """An output of a pass.
+
+    Attributes:
+        value: what is computed.
+        element_type: as which it is stored.
+        pointer: to its row.
+        stride: elements between columns.
+        is_result: whether it is stored to a result of the fusion.
+    """
+
+    value: IrValue
+    element_type: ElementType
+    pointer: ir.Value
+    stride: int
+    is_result: bool = False
+
+
 class _Rows(RowEmitter):
     """Computes a group of rows, one after the other.
 
@@ -86,8 +100,12 @@ class _Rows(RowEmitter):
             if not self._is_buffered_in_result(value)
         }
         self.reduced_buffers: dict[IrValue, ir.Value] = {}
-        self.prefetched = prefetched_rows(block, plan)
-        self.prefetching_pass = prefetching_pass(block, plan)
+        self.chunks = row_chunks(plan, block, group)
+        self.chunk_buffers: dict[IrValue, ir.Value] = {}
+        if self.chunks:
+            for value in self.chunks.results:
+                stored = stored_type(plain_element_type(value))
+                self.chunk_buffers[value] = aligned_scratch(self.builder, stored, self.chunks.columns)
         self._generate()
 
     def _is_buffered_in_result(self, value: IrValue) -> bool:
@@ -136,7 +154,7 @@ class _Rows(RowEmitter):
         targets = self._targets(reducers)
         if targets:
             # Row values are computed before the loop, so that they dominate it.
-            self._compute_row_values([value for value, *_ in targets])
+            self._compute_row_values([target.value for target in targets])
             self._columns(targets)
         for reducer, (first, second) in reducers.items():
             operation = reducer.operation
@@ -160,24 +178,22 @@ class _Rows(RowEmitter):
                 pointer = self.row_address(self.result_pointers[position], value, self.indices)
                 store(self.builder, plain_element_type(value), self.row_value(value), pointer)
 
-    def _targets(
-        self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]
-    ) -> list[tuple[IrValue, ElementType, ir.Value, int]]:
-        """The outputs of a pass: value, stored element type, address of its row, column stride."""
-        targets = []
+    def _targets(self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]) -> list[_Target]:
+        """The outputs of a pass."""
+        targets: list[_Target] = []
         outputs = pass_outputs(self.plan, self.block, self.pass_index)
         for reducer, (first, _) in reducers.items():
             if self._in_memory(reducer) is None:
-                targets.append((reducer.operation.operands[0], reducer.types[0], first.pointers[0], 1))
+                targets.append(_Target(reducer.operation.operands[0], reducer.types[0], first.pointers[0], 1))
         for position, value in enumerate(self.block.terminator.operands):
             if value in outputs and self.plan.varies_along_columns(value):
                 stride = self.plan.column_stride(value)
                 assert stride is not None
                 pointer = self.row_address(self.result_pointers[position], value, self.indices)
-                targets.append((value, plain_element_type(value), pointer, stride))
+                targets.append(_Target(value, plain_element_type(value), pointer, stride, True))
         for value in self.stack_buffers:
             if value in outputs:
-                targets.append((value, plain_element_type(value), self.buffers[value], 1))
+                targets.append(_Target(value, plain_element_type(value), self.buffers[value], 1))
         return targets
 
     def _in_memory(self, reducer: Reducer) -> ir.Value | None:
@@ -190,47 +206,60 @@ class _Rows(RowEmitter):
         is_row = value in self.pointers and self.plan.column_stride(value) == 1
         return self.row_address(self.pointers[value], value, self.indices) if is_row else None
 
-    def _columns(self, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]]) -> None:
-        columns = self.plan.columns
-        prefetched = self.prefetched if self.pass_index == self.prefetching_pass else []
-        chunk = columns_of_chunk(self.plan, prefetched) if prefetched else columns
-        if chunk == columns:
-            self._chunk_of_columns(targets, I64(0), columns)
+    def _columns(self, targets: Sequence[_Target]) -> None:
+        """Compute the outputs of a pass over a row, by chunks where one of them, or the pass, asks for it."""
+        columns, chunks = self.plan.columns, self.chunks
+        if chunks is None or not (self._prefetches() or any(map(self._bypasses_caches, targets))):
+            self._chunk(targets, I64(0), columns)
             return
-        pointers = [self._row_after_group(value) for value in prefetched]
-        with Loop(self.builder, I64(0), I64(columns // chunk), rolled=True) as number:
-            first = self.builder.mul(number, I64(chunk))
-            for value, pointer in zip(prefetched, pointers, strict=True):
-                self._prefetch(value, pointer, first, chunk)
-            self._chunk_of_columns(targets, first, chunk)
+        prefetched = chunks.prefetched if self._prefetches() else ()
+        rows = [self._row_after_group(value) for value in prefetched]
+        with Loop(self.builder, I64(0), I64(columns // chunks.columns), rolled=True) as number:
+            first = self.builder.mul(number, I64(chunks.columns))
+            for value, row in zip(prefetched, rows, strict=True):
+                address = address_of(self.builder, row, first, stored_type(plain_element_type(value)))
+                nbytes = chunks.columns * plain_element_type(value).dtype.itemsize
+                prefetch_chunk(self.builder, address, 0, nbytes, chunks.locality)
+            self._chunk(targets, first, chunks.columns)
+        rest = columns % chunks.columns
+        if rest:
+            self._chunk(targets, I64(columns - rest), rest)
+
+    def _prefetches(self) -> bool:
+        """Whether this pass prefetches later rows."""
+        return self.chunks is not None and self.pass_index == self.chunks.prefetching_pass
 
     def _row_after_group(self, value: IrValue) -> ir.Value:
         """The address of the row that follows the current one by the rows of a group."""
         indices = self.row_indices(self.builder.add(self.row, I64(self.group)))
         return self.row_address(self.pointers[value], value, indices)
 
-    def _prefetch(self, value: IrValue, row: ir.Value, first: ir.Value, count: int) -> None:
-        """Prefetch `count` columns of a value's row, at an address, from column `first` on."""
-        stored = stored_type(plain_element_type(value))
-        for number in range(cache_lines(value, count)):
-            column = self.builder.add(first, I64(number * columns_of_cache_line(value)))
-            prefetch_address(self.builder, self.builder.gep(row, [column], source_etype=stored), locality=2)
+    def _bypasses_caches(self, target: _Target) -> bool:
+        """Whether a chunk of an output is buffered, and written past the caches."""
+        return target.is_result and target.value in self.chunk_buffers
 
-    def _chunk_of_columns(
-        self, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]], first: ir.Value, count: int
-    ) -> None:
-        """Compute `count` columns of the targets from column `first` on."""
-        loop = Loop(self.builder, first, self.builder.add(first, I64(count)))
+    def _chunk(self, targets: Sequence[_Target], first: ir.Value, count: int) -> None:
+        """Compute `count` columns of a row's outputs, from column `first` on."""
+        builder = self.builder
+        loop = Loop(builder, first, builder.add(first, I64(count)))
         with loop as column:
             elements: dict[IrValue, Value] = {}
-            for value, element_type, pointer, stride in targets:
-                element = self.element(value, (column,), elements)
-                offset = self.builder.mul(column, I64(stride)) if stride != 1 else column
-                address = address_of(self.builder, pointer, offset, stored_type(element_type))
-                store(self.builder, element_type, element, address)
+            for target in targets:
+                element = self.element(target.value, (column,), elements)
+                pointer, offset = target.pointer, column
+                if self._bypasses_caches(target):
+                    pointer, offset = self.chunk_buffers[target.value], builder.sub(column, first)
+                elif target.stride != 1:
+                    offset = builder.mul(column, I64(target.stride))
+                address = address_of(builder, pointer, offset, stored_type(target.element_type))
+                store(builder, target.element_type, element, address)
             owners = [value.owner for value in elements]
             operations = [owner for owner in owners if isinstance(owner, Operation)]
             loop.interleave_count = interleave_count(operations, count)
+        for target in filter(self._bypasses_caches, targets):
+            address = address_of(builder, target.pointer, first, stored_type(target.element_type))
+            itemsize = target.element_type.dtype.itemsize
+            copy_nontemporal(builder, self.chunk_buffers[target.value], address, I64(count), itemsize)
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute all values that are the same for all columns and that this pass needs for these."""

@@ -715,7 +715,7 @@ def test_large_contiguous_operands_are_prefetched(monkeypatch: pytest.MonkeyPatc
     (number,) = emission_plan.prefetched_operands(nest)
     access = nest.accesses[number]
     assert access.array == 0 and access.index_map.strides[-1] == 1
-    assert emission_plan.chunk_elements(nest) * 4 == emission_plan._CHUNK_BYTES
+    assert emission_plan.chunk_elements(nest) == 128
 
 
 def chunk_elements_of_sum(type: str) -> int:
