@@ -232,11 +232,6 @@ class CompilerProcesses:
         self._remove_failed()
 
     @property
-    def have_started(self) -> bool:
-        """Whether a process can begin to compile at once, by the answers that were read."""
-        return any(process.has_started for process in self._processes)
-
-    @property
     def have_answers(self) -> bool:
         """Whether the answer of a process can be read, or a process has ended."""
         return any(process.has_answer for process in self._processes)

@@ -33,13 +33,13 @@ _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
 times as long, and a call that releases the lock in each step would wait that long in each."""
 
-MIN_WAITING_SECONDS = 0.25
+MIN_WAITING_SECONDS = 0.5
 """Expected seconds of the jobs that wait from which other processes compile ahead. A process takes 0.05 s to
-start on Zen 4, in which the calls and the thread go on."""
+start on Zen 4 and 0.1 to 0.25 s on Sapphire Rapids, in which the calls and the thread go on."""
 
-_MAX_STARTING_SECONDS = 0.4
-"""Maximum expected seconds of a job without priority that the thread runs while processes start, which takes
-0.1 to 0.25 s: jobs with priority may come meanwhile."""
+MIN_REQUESTED_SECONDS = 0.25
+"""Expected seconds of the jobs with priority so far from which they do, if nothing is on the disk: the quick
+code of these jobs will take longer to optimize."""
 
 _IDLE_SECONDS, _MAIN_THREAD_CHECK_SECONDS = 1.0, 0.05
 """Seconds for which processes that have nothing to compile stay; and between two looks whether the main
@@ -202,9 +202,11 @@ class Background:
         loop, so it starts while this process makes texts. Only the thread writes to it: an interrupted call
         would leave half a text.
         """
-        # Quick code of jobs that have ended is optimized, too.
-        seconds = max(self.priority_seconds, sum(job.seconds for job in waiting))
-        is_worth_it = self.has_processes or seconds >= MIN_WAITING_SECONDS
+        is_worth_it = (
+            self.has_processes
+            or sum(job.seconds for job in waiting) >= MIN_WAITING_SECONDS
+            or self.priority_seconds >= MIN_REQUESTED_SECONDS
+        )
         if self.holds or self.thread is None or not is_worth_it:
             return
         with self._one_thread() as may_use:
@@ -439,7 +441,7 @@ class Background:
             return True
         if job.ahead is None:
             return not any(one.is_ahead for one in self.waiting)
-        return not self.has_processes or (job.seconds <= _MAX_STARTING_SECONDS and _processes_start())
+        return not self.has_processes
 
     def wait_for_an_answer(self) -> None:
         """Wait for another job, or for a short time until a process answers or a job may run."""
@@ -467,14 +469,11 @@ class Background:
         """Have other processes compile the code of jobs, in their order, where that pays.
 
         Those without priority follow once processes compile nothing for others, which they would slow down.
-        However short they are, other processes run them if that is possible: code that is needed meanwhile
-        does not wait.
+        The thread runs those that take little longer than a process to start, which would add its memory.
         """
         has_priority = _need_processes(jobs)
         jobs = [job for job in jobs if job.ahead is not None and job.has_priority == has_priority]
-        seconds = sum(job.seconds for job in jobs)
-        is_worth_it = seconds >= MIN_WAITING_SECONDS or (jobs and not has_priority)
-        if not self.has_processes and not is_worth_it:
+        if not self.has_processes and sum(job.seconds for job in jobs) < MIN_WAITING_SECONDS:
             return
         with self._one_thread() as may_use:
             if may_use:
@@ -573,13 +572,6 @@ def _has_compiled_code() -> bool:
     from ...loops.llvm.machine import has_compiled_code
 
     return has_compiled_code()
-
-
-def _processes_start() -> bool:
-    """Whether no process has begun to compile yet."""
-    from ...loops.llvm.compiler_processes import PROCESSES
-
-    return not PROCESSES.have_started
 
 
 BACKGROUND = Background()

@@ -308,7 +308,6 @@ class Processes:
     def __init__(self) -> None:
         self.actions: list[str] = []
         self.texts = 2
-        self.have_started = True
 
     def start(self) -> bool:
         self.actions.append("start")
@@ -354,14 +353,20 @@ def test_processes_compile_ahead_while_long_jobs_wait(
     assert processes.actions == (["start", "ahead 1", "ahead 2", "start", "start", "close"] if starts else [])
 
 
-def test_processes_run_short_jobs_without_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_processes", [False, True])
+def test_processes_run_short_jobs_if_there_are_some(
+    monkeypatch: pytest.MonkeyPatch, has_processes: bool
+) -> None:
     processes, background = Processes(), Background()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    if has_processes:
+        background.submit(Job(lambda: None, True, seconds=tiering_background.MIN_WAITING_SECONDS))
+        background.wait()
     for has_priority in (True, False):
         ahead = functools.partial(processes.actions.append, f"ahead {has_priority}")
         background.submit(Job(lambda: None, has_priority, ahead, seconds=1e-3))
         background.wait()
-    assert processes.actions == ["start", "ahead False"]
+    assert ("ahead False" in processes.actions) == has_processes == ("start" in processes.actions)
 
 
 @pytest.mark.parametrize("code_needs_processes", [False, True])
@@ -397,7 +402,7 @@ def test_processes_start_for_code_that_was_asked_for(
     processes, background, gate = Processes(), Background(), threading.Event()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
     monkeypatch.setattr(tiering_background, "_has_compiled_code", lambda: not is_cache_empty)
-    half = tiering_background.MIN_WAITING_SECONDS / 2
+    half = tiering_background.MIN_REQUESTED_SECONDS / 2
     background.submit(Job(gate.wait, has_priority=True, seconds=half))
     while background.waiting:
         time.sleep(0.001)
@@ -650,28 +655,6 @@ def test_loops_are_optimized_without_unrolling_before(
             optimize_quick_code(lambda time_of_calls=time_of_calls: time_of_calls)  # type: ignore[misc]
     BACKGROUND.wait()
     assert "".join(done) == order
-
-
-def test_the_thread_optimizes_short_code_while_processes_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    processes, background, done = Processes(), Background(), list[str]()
-    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
-    processes.texts, processes.have_started = 0, False
-    background.submit(Job(lambda: None, has_priority=True, seconds=10.0))
-    background.wait()
-    assert set(processes.actions) == {"start"}
-    limit = tiering_background._MAX_STARTING_SECONDS
-    with background.held():
-        for name, seconds in (("long", 1.01 * limit), ("short", limit)):
-            action = functools.partial(done.append, name)
-            background.submit(Job(action, False, lambda: None, seconds))
-    while not done:
-        time.sleep(0.001)
-    processes.have_started = True
-    background.finish(background.submit(Job(lambda: None, has_priority=True)))
-    assert done == ["short"]
-    processes.texts = 1
-    background.wait()
-    assert done == ["short", "long"]
 
 
 def test_jobs_come_in_the_order_of_what_they_save() -> None:
