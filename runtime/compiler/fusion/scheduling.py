@@ -43,7 +43,7 @@ def topological_order(operations: Iterable[Operation]) -> list[Operation]:
     """
     unordered = list(operations)
     undefined = {result for operation in unordered for result in operation.results}
-    effects: list[Operation] | None = None
+    preceding: dict[Operation, Operation] | None = None
     ordered: dict[Operation, None] = {}
     for operation in unordered:
         pending = [operation]
@@ -58,10 +58,12 @@ def topological_order(operations: Iterable[Operation]) -> list[Operation]:
                 missing = list(dict.fromkeys([value.owner for value in used if value in undefined]))
             if current is not operation and not has_no_effect(current):
                 # Operations with effects that precede `operation` are ordered already.
-                if effects is None:
+                if preceding is None:
                     effects = [one for one in unordered if not has_no_effect(one)]
-                earlier = effects[: effects.index(current)]
-                missing += [one for one in earlier[-1:] if one not in ordered and one not in missing]
+                    preceding = dict(zip(effects[1:], effects[:-1], strict=True))
+                earlier = preceding.get(current)
+                if earlier is not None and earlier not in ordered and earlier not in missing:
+                    missing.append(earlier)
             if missing:
                 pending += reversed(missing)
             else:
