@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from ...program.ir import Block, Operation, Region, Value, tensor_type, used_values
 from ...program.ops.framework.declaration import declaration_of
 from ...program.ops.framework.traits import Movement
+from ...program.ops.shape.layout import Transpose
 from ..specialize.framework.operation_classes import is_control_flow, is_gather, is_reduction, is_view
 from ..specialize.framework.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
@@ -433,6 +434,22 @@ class _ElementwiseGrouping(LevelGrouping):
                 return True
         return False
 
+    def is_transposed(self, value: Value, members: set[int]) -> bool:
+        """Whether a fusion reads a value along another dimension than its innermost one: loops gather by
+        vectors only along that.
+        """
+        pending, left = [value], set(members)
+        while pending:
+            users = left.intersection(self.users.get(pending.pop(), ()))
+            left -= users
+            for operation in [self.operations[user] for user in users]:
+                if declaration_of(operation).movement is Movement.TRANSPOSE:
+                    permutation = Transpose.of(operation).permutation
+                    if permutation[-1] != len(permutation) - 1:
+                        return True
+                pending += operation.results
+        return False
+
     def producers(self, index: int) -> list[int]:
         """The producers of the operands of an operation, except of an array that must be in memory."""
         array = self.array_of(index)
@@ -458,6 +475,8 @@ class _ElementwiseGrouping(LevelGrouping):
             return is_sole_user or is_view(operation)
         size = tensor_type(operation.result).size
         if kind in _INDEXED:
+            if kind == _GATHER and size >= MIN_LARGE_SIZE and self.is_transposed(operation.result, members):
+                return False
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
         is_recomputed = declaration_of(operation).cost.is_recomputed
         if is_sole_user:

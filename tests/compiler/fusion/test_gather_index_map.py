@@ -142,6 +142,27 @@ def test_what_joins(case: str) -> None:
     run_every_way(text, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("order", "is_joined"), [((1, 0, 2), True), ((0, 2, 1), False), ((2, 0, 1), False)]
+)
+def test_elements_are_gathered_in_the_order_of_their_indices(order: Sequence[int], is_joined: bool) -> None:
+    """Vectors gather where indices are neighbours, which a transposition would separate."""
+
+    def gather(x: Any, i: Any) -> Any:
+        return jnp.transpose(jnp.abs(x[i].reshape(40, 10, 100)), order)
+
+    arguments = floats(300), indices(300, COUNT)
+    text = text_of(gather, arguments)
+    made = simplified(text)
+    fuse_operations(made, Options())
+    assert made.body is not None
+    fusions = [operation for operation in made.body.block.operations if operation.name == FUSION]
+    inside = [short([one.name for one in fusion.regions[0].block.operations]) for fusion in fusions]
+    assert any("gather" in names and "transpose" in names for names in inside) == is_joined, inside
+    assert any("gather" in names for names in inside)
+    run_every_way(text, *arguments)
+
+
 def test_short_lines_are_gathered_before_they_are_used() -> None:
     arguments = floats(900, 3), indices(900, COUNT)
     text = text_of(lambda x, i: x[i] * 2, arguments)
