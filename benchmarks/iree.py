@@ -5,10 +5,10 @@
 FILE is as `benchmarks.bounds` takes it. IREE compiles the same StableHLO for this processor and runs it on
 all threads; a case that it does not compile, or not run in time, has no ratio: its sorts of a million take
 hours. `--one-thread` compares processor time on one thread, which other load on the machine disturbs less.
-Each case runs in a process of its own. Results
-are compared before anything is timed. Where they differ, they are compared once more for inputs of which no
-two elements are equal: if they agree there, the line of the case says so, as both may choose any of equal
-elements. Needs ``iree-base-compiler`` and ``iree-base-runtime``.
+Each case runs in a process of its own. Results are compared before anything is timed. Where they differ, they
+are compared once more for inputs of which no two elements are equal: if they agree there, the line of the
+case says so, as both may choose any of equal elements. Needs ``iree-base-compiler`` and
+``iree-base-runtime``.
 """
 
 from __future__ import annotations
