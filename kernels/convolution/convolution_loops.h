@@ -634,6 +634,11 @@ CONV_CODE void CONV_NAME(conv_pack_item)(const ConvProduct *p, const CONV_NAME(C
             p, number / p->strips, number % p->strips, factors, count, w->panels + (number - w->begin) * full * count);
 }
 
+/* The first output feature of a strip, or the end of them. */
+CONV_INLINE int64_t CONV_NAME(conv_strip_column)(const ConvProduct *p, int64_t number) {
+    return number / p->strips * p->columns + number % p->strips * p->vectors * CONV_LANES;
+}
+
 /* Do one work item: some windows, by blocks, times some strips. */
 CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item, char *memory) {
     int64_t strip_count = p->groups * p->strips, strip_groups = (strip_count + p->strip_group - 1) / p->strip_group;
@@ -656,7 +661,14 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item,
             p, row / items * span + window, conv_min(p->block, last - window), w.filled, &w.blocks[blocks]);
     for (w.k_block = 0; w.k_block < p->k_block_count; w.k_block++) {
         if (p->packs_items) CONV_NAME(conv_pack_item)(p, &w);
-        for (int64_t block = 0; block < blocks; block++) CONV_NAME(conv_multiply_block)(p, &w.blocks[block], &w);
+        for (int64_t block = 0; block < blocks; block++) {
+            CONV_NAME(conv_multiply_block)(p, &w.blocks[block], &w);
+            if (!p->epilogue || w.k_block + 1 < p->k_block_count) continue;
+            int64_t column = CONV_NAME(conv_strip_column)(p, w.begin);
+            epilogue_apply(
+                p->epilogue, first + block * p->block, w.blocks[block].count, column,
+                CONV_NAME(conv_strip_column)(p, w.end) - column);
+        }
     }
 }
 
@@ -713,7 +725,7 @@ CONV_INLINE void CONV_NAME(conv_multiply_lanes)(
 CONV_CODE void CONV_NAME(conv_multiply_groups)(const ConvProduct *p, int64_t work_item, char *memory) {
     int64_t width = p->vectors * CONV_LANES, group_blocks = (p->groups + width - 1) / width;
     int64_t first = work_item / group_blocks * CONV_GROUP_WINDOWS, group = work_item % group_blocks * width;
-    int64_t last = conv_min(group + width, p->groups);
+    int64_t last = conv_min(group + width, p->groups), first_group = group;
     ConvBlock block;
     conv_locate_windows(p, first, conv_min(CONV_GROUP_WINDOWS, p->windows - first), CONV_GROUP_WINDOWS, &block);
     memset(memory, 0, CONV_MAX_WIDTH * sizeof(CONV_ITEM));
@@ -723,6 +735,7 @@ CONV_CODE void CONV_NAME(conv_multiply_groups)(const ConvProduct *p, int64_t wor
     for (; group + CONV_LANES <= last; group += CONV_LANES)
         CONV_NAME(conv_multiply_lanes)(1, p, &block, group, CONV_LANES, zeros);
     if (group < last) CONV_NAME(conv_multiply_lanes)(1, p, &block, group, last - group, zeros);
+    if (p->epilogue) epilogue_apply(p->epilogue, first, block.count, first_group, last - first_group);
 }
 
 /* The elements to scale: `entries` for each window, at `lhs_offsets` from the first window's, by `factors`. */
@@ -884,6 +897,10 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
                 s.accumulates = 1;
             }
         }
+        if (p->epilogue)
+            epilogue_apply(
+                p->epilogue, window_row * innermost->count + begin, conv_min(end, innermost->count) - begin, channel,
+                last_channel - channel);
     }
 }
 

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "launch/epilogue.h"
 #include "simd/processor_level.h"
 #include "simd/zip.h"
 
@@ -84,10 +85,14 @@ typedef struct {
 
    `row_axis`: the axis of the last spatial dimension. `row_begins`, `row_ends`: the positions along it of each window
    that are inside of lhs, if elements are contiguous from position to position and windows are packed by transposing;
-   otherwise NULL. */
+   otherwise NULL.
+
+   `epilogue`: applied to the windows of each block and the features of each work item, or NULL. Rows of the result are
+   windows, and its columns features, which are contiguous. */
 typedef struct {
     const char *lhs, *rhs;
     char *result;
+    const Epilogue *epilogue;
     int64_t rank, positions, features, has_base_dilation, groups, columns, k_size, k_block_size, k_block_count;
     ConvAxis axes[CONV_MAX_AXES];
     const int64_t *position_indices, *factor_offsets, *k_block_segments;
@@ -127,10 +132,12 @@ typedef struct {
 
 /* The arguments of scaling tasks. A window row is the windows along the last axis; `run_offsets` has the lhs offset of
    each position for each of its runs, `factor_offsets` the factors of each position. A work item is CONV_WINDOW_ROWS
-   window rows, `row_block` windows of each, and `channel_block` channels. */
+   window rows, `row_block` windows of each, and `channel_block` channels. `epilogue`: as of products, with
+   `by_channels`. */
 typedef struct {
     const char *lhs, *factors;
     char *result;
+    const Epilogue *epilogue;
     int64_t rank, positions, channels;
     ConvAxis axes[CONV_MAX_AXES];
     const int64_t *position_indices, *run_offsets, *factor_offsets;

@@ -3,6 +3,8 @@ from typing import Any
 
 import numpy as np
 
+from ..launch.block_code import BlockCode
+
 K_BLOCK: int
 OUTSIDE: int
 BLOCK: int
@@ -45,6 +47,12 @@ class CachedByStrides:
         dtype: np.dtype[Any],
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray: ...
+
+class ConvolutionWithEpilogue:
+    def __init__(
+        self, convolve: CachedByStrides, code: BlockCode, apply: Callable[..., Any], position: int
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *operands: np.ndarray) -> np.ndarray: ...
 
 class Scaling:
     def __init__(

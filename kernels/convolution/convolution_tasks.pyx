@@ -13,6 +13,7 @@ from ..launch.native import run_in_order, run_independent
 cnp.import_array()
 
 include "launch/aligned_memory.pxi"
+include "launch/epilogue.pxi"
 
 cdef extern from "convolution_tasks.h" nogil:
     enum:
@@ -48,6 +49,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const char *lhs
         const char *rhs
         char *result
+        const Epilogue *epilogue
         int64_t rank, positions, features, has_base_dilation, groups, columns
         int64_t k_size, k_block_size, k_block_count
         ConvAxis *axes
@@ -75,6 +77,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const char *lhs
         const char *factors
         char *result
+        const Epilogue *epilogue
         int64_t rank, positions, channels
         ConvAxis *axes
         const int64_t *position_indices
@@ -97,6 +100,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const char *lhs
         const char *rhs
         char *result
+        const Epilogue *epilogue
         int64_t features, columns, k_block_size, k_block_count
         int64_t tile_rows, tile_columns, tiles, result_rows, result_columns
         const int64_t *row_offsets
@@ -226,7 +230,7 @@ cdef class PackingLaunch:
         launch.pack_tasks = divide_items(
             pack_items, self.panel_bytes // MIN_PACKED_TASK_BYTES, &launch.packs_per_task)
 
-    cdef int run(self, size_t task, size_t plan, ConvLaunch *launch) except -1:
+    cdef int run(self, size_t task, size_t plan, ConvLaunch *launch, double epilogue_seconds=0.0) except -1:
         """Run the tasks of a call, whose arguments are `plan` and have `launch`."""
         cdef AlignedMemory memory, panels = self.kept_panels
         cdef int64_t panel_bytes = 0 if self.keeps_panels else self.panel_bytes
@@ -243,7 +247,7 @@ cdef class PackingLaunch:
         memset(launch.busy, 0, launch.slots * sizeof(int32_t))
         # Threads begin with consecutive work items: what one has written, it reads in the next convolution.
         run = run_in_order if launch.pack_tasks else run_independent
-        run(task, plan, launch.pack_tasks + self.tasks, self.seconds, self.threads)
+        run(task, plan, launch.pack_tasks + self.tasks, self.seconds + epilogue_seconds, self.threads)
         # Concurrent first calls each pack panels of their own.
         self.kept_panels = panels
         return 0
@@ -298,10 +302,24 @@ cdef class Products(PackingLaunch):
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
+        self.write(lhs, rhs, result, NULL, 0.0)
+
+    cdef bint takes_epilogue(self) noexcept:
+        """Whether the result is a matrix of windows and contiguous features, if it is contiguous."""
+        return self.plan.output_stride == 1 and not self.plan.by_windows
+
+    cdef int write(
+        self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result, const Epilogue *epilogue, double epilogue_seconds,
+    ) except -1:
+        """Write the result, to which an epilogue that takes so long is applied, unless it is NULL."""
         cdef ConvProduct plan = self.plan
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
         plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset
-        self.run(<size_t>conv_product_task, <size_t>&plan, &plan.launch)
+        plan.epilogue = epilogue
+        # The epilogue reads what the product has stored.
+        plan.nontemporal = plan.nontemporal and epilogue == NULL
+        self.run(<size_t>conv_product_task, <size_t>&plan, &plan.launch, epilogue_seconds)
+        return 1
 
 
 cdef int64_t packing_items(ConvProduct *p) noexcept:
@@ -365,11 +383,22 @@ cdef class Winograd(PackingLaunch):
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared; return whether it is all finite."""
+        return self.write(lhs, rhs, result, NULL, 0.0) == 1
+
+    cdef bint takes_epilogue(self) noexcept:
+        """As of `Products`."""
+        return self.plan.output_stride == 1 and self.plan.result_column_stride == self.plan.columns
+
+    cdef int write(
+        self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result, const Epilogue *epilogue, double epilogue_seconds,
+    ) except -1:
+        """As of `Products`; return whether the convolution is all finite."""
         cdef ConvWinograd plan = self.plan
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
+        plan.epilogue = epilogue
         plan.non_finite = 0
-        self.run(<size_t>winograd_task, <size_t>&plan, &plan.launch)
+        self.run(<size_t>winograd_task, <size_t>&plan, &plan.launch, epilogue_seconds)
         return plan.non_finite == 0
 
 
@@ -395,21 +424,28 @@ cdef class CachedByStrides:
         self.make, self.shape, self.dtype, self.writers = make, shape, dtype, {}
 
     def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None):
+        cdef cnp.ndarray result = self.new_result()
+        lhs, rhs = with_positive_strides(lhs), with_positive_strides(rhs)
+        self.writer_of(lhs, rhs, result)(lhs, rhs, result)
+        return result
+
+    cdef cnp.ndarray new_result(self):
+        """Memory for the result."""
         cdef cnp.npy_intp shape[CONV_MAX_AXES + 1]
         cdef Py_ssize_t axis
-        cdef cnp.ndarray result
         for axis in range(len(self.shape)):
             shape[axis] = self.shape[axis]
-        lhs, rhs = with_positive_strides(lhs), with_positive_strides(rhs)
-        result = cnp.PyArray_EMPTY(len(self.shape), shape, self.dtype.type_num, 0)
+        return cnp.PyArray_EMPTY(len(self.shape), shape, self.dtype.type_num, 0)
+
+    cdef object writer_of(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
+        """The writer for operands with these strides."""
         strides = strides_of(lhs), strides_of(rhs)
         write = self.writers.get(strides)
         if write is None:
             if len(self.writers) >= MAX_WRITERS:
                 self.writers.clear()
             write = self.writers[strides] = self.make(lhs, rhs, result)
-        write(lhs, rhs, result)
-        return result
+        return write
 
 
 cdef bytes strides_of(cnp.ndarray array):
@@ -456,10 +492,24 @@ cdef class Scaling:
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result; rhs is contiguous for each position."""
+        self.write(lhs, rhs, result, NULL, 0.0)
+
+    cdef bint takes_epilogue(self) noexcept:
+        """As of `Products`."""
+        return self.plan.by_channels
+
+    cdef int write(
+        self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result, const Epilogue *epilogue, double epilogue_seconds,
+    ) except -1:
+        """As of `Products`."""
         cdef ConvScaling plan = self.plan
         plan.lhs, plan.factors = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
-        run_in_order(<size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds, self.threads)
+        plan.epilogue = epilogue
+        plan.nontemporal = plan.nontemporal and epilogue == NULL
+        run_in_order(
+            <size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds + epilogue_seconds, self.threads)
+        return 1
 
 
 cdef class Planes(PackingLaunch):
@@ -506,6 +556,7 @@ cdef class Planes(PackingLaunch):
 
 
 include "sliding.pxi"
+include "convolution_epilogue.pxi"
 
 
 cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:

@@ -11,7 +11,7 @@ convolutional neural networks (2016).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -79,15 +79,20 @@ def prepare(
         return prepare_direct(shapes, axes, numbers, dtype, threads=threads)
 
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
-        multiply = _winograd(axes, numbers, lhs, rhs, result, threads, is_rhs_constant)
-
-        def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
-            if not multiply(lhs, rhs, result):
-                np.copyto(result, direct()(lhs, rhs), where=~np.isfinite(result))
-
-        return write
+        return _Writer(_winograd(axes, numbers, lhs, rhs, result, threads, is_rhs_constant), direct)
 
     return tasks.CachedByStrides(make, tuple(shapes[2]), dtype)
+
+
+class _Writer:
+    """Writes results by a launch, and those that are not finite by the direct algorithm."""
+
+    def __init__(self, launch: tasks.Winograd, direct: Callable[[], Convolution]) -> None:
+        self.launch, self.direct = launch, direct
+
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
+        if not self.launch(lhs, rhs, result):
+            np.copyto(result, self.direct()(lhs, rhs), where=~np.isfinite(result))
 
 
 def _winograd(

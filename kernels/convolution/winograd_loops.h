@@ -339,6 +339,16 @@ CONV_CODE CONV_VECTOR CONV_NAME(winograd_store_strided)(
     return check;
 }
 
+/* Apply the epilogue to the windows of a run of tiles, whose first result is at `offset`. */
+CONV_CODE void CONV_NAME(winograd_finish_run)(
+    const ConvWinograd *p, const CONV_NAME(WinogradRun) *run, int64_t lanes, int64_t offset) {
+    int64_t rows = conv_min(2, p->result_rows - 2 * run->row), row = offset / p->columns + 2 * run->column;
+    for (int64_t i = 0; i < rows; i++, row += p->result_row_stride / p->columns)
+        epilogue_apply(
+            p->epilogue, row, conv_min(2 * run->count, p->result_columns - 2 * run->column), offset % p->columns,
+            lanes);
+}
+
 /* Transform the sums of `count` tiles into results. Returns whether all are finite. */
 CONV_CODE int CONV_NAME(winograd_transform_results)(
     const ConvWinograd *p, const CONV_NAME(WinogradMemory) *w, int64_t first, int64_t count, int64_t group) {
@@ -352,6 +362,7 @@ CONV_CODE int CONV_NAME(winograd_transform_results)(
         check = p->output_stride == 1
             ? CONV_NAME(winograd_store_contiguous)(p, sums, w->sum_stride, &run, lanes, result, check)
             : CONV_NAME(winograd_store_strided)(p, sums, w->sum_stride, &run, lanes, result, w->copies, check);
+        if (p->epilogue) CONV_NAME(winograd_finish_run)(p, &run, lanes, result - (const CONV_ITEM *)p->result);
         tile += run.count;
     }
     CONV_ITEM total = 0;

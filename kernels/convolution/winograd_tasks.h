@@ -44,10 +44,11 @@ enum {
    `factor_offsets`: of the 9 positions of a window, into rhs. `factor_run`, `first_factor`: as in ConvProduct. `launch.panels`: transformed factors [group of
    WINOGRAD_COLUMNS output features][k block][position of a tile][strip][k][item], groups padded to whole vectors, with
    a gap behind each position. A packing task transforms factors. A work item is `block` tiles, the last of the `blocks`
-   fewer, and a group of output features. */
+   fewer, and a group of output features. `epilogue`: as in ConvProduct. */
 typedef struct {
     const char *lhs, *rhs;
     char *result;
+    const Epilogue *epilogue;
     int64_t features, columns, k_block_size, k_block_count;
     int64_t tile_rows, tile_columns, tiles, result_rows, result_columns;
     const int64_t *row_offsets, *column_offsets, *factor_offsets;

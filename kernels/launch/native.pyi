@@ -31,10 +31,6 @@ class Launch:
         kernel: str | None = None,
     ) -> None: ...
 
-class BlockEpilogue:
-    def __init__(self, blocks: Iterable[Iterable[Launch]], threads: int | None = None) -> None: ...
-    def run(self, function: int, closure: int, seconds: float, arrays: list[Any]) -> None: ...
-
 class LoopCall:
     def __init__(
         self,

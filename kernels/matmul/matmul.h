@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "launch/epilogue.h"
 #include "simd/processor_level.h"
 #include "simd/zip.h"
 
@@ -70,10 +71,12 @@ typedef struct {
    workspaces of `workspace_bytes`: `workspace_busy` marks those in use, `copied_rows` whose rows each has copied
    (the number of a matrix's block of rows, or -1). Copies of k blocks are `copy_bytes` apart, or overwrite each other
    if that is 0 and are then made for each work item. `panels`: the right matrix, packed beforehand for
-   all calls, or NULL: [k block][panel][k][column], `padded_columns` columns in all. */
+   all calls, or NULL: [k block][panel][k][column], `padded_columns` columns in all. `epilogue`: applied to each work
+   item's block of the result, or NULL. */
 typedef struct {
     MatmulOperand left, right;
     char *result, *panels;
+    const Epilogue *epilogue;
     int64_t padded_columns;
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind, adds_two_chains;
@@ -320,6 +323,7 @@ static void matmul_multiply(Matmul *p, int64_t vector_bytes, int64_t work_item, 
         p, left, right, to, rows, columns, p->workspace + slot * p->workspace_bytes,
         p->copy_bytes && p->copied_rows[slot] == row_block, p->is_symmetric && column == row, column);
     __atomic_store_n(&p->copied_rows[slot], row_block, __ATOMIC_RELAXED);
+    if (p->epilogue) epilogue_apply(p->epilogue, row, rows, column, columns);
     if (p->is_symmetric && column > row)
         functions->mirror(
             to, p->columns * p->itemsize, rows, columns,

@@ -1,25 +1,26 @@
 import numpy as np
 
-from ..launch.native import BlockEpilogue
+from ..launch.block_code import BlockCode
 
 K_BLOCK: int
 MAX_SMALL_COMPLEX: int
 MAX_ATTENTION_OPERANDS: int
 
 def is_available() -> bool: ...
-class MatmulWithEpilogue:
-    def __init__(
-        self,
-        block: tuple[int, int],
-        epilogue: BlockEpilogue,
-        position: int,
-        transposed: tuple[bool, bool] = (False, False),
-    ) -> None: ...
-    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *epilogue_operands: np.ndarray) -> np.ndarray: ...
-
 class ConstantProduct:
     def __init__(self, threads: int | None = None, adds_two_chains: bool = False) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray: ...
+
+class MatmulWithEpilogue:
+    def __init__(
+        self,
+        code: BlockCode,
+        position: int,
+        transposed: tuple[bool, bool] = (False, False),
+        is_rhs_constant: bool = False,
+        threads: int | None = None,
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *operands: np.ndarray) -> np.ndarray: ...
 
 def packs_once(rows: int, k_size: int) -> bool: ...
 def multiply(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...

@@ -18,6 +18,7 @@ from ..launch.threads import available_threads
 cnp.import_array()
 
 include "launch/aligned_memory.pxi"
+include "launch/epilogue.pxi"
 
 cdef extern from "numpy/arrayobject.h":
     # Takes the reference to the element type that it is given.
@@ -42,6 +43,7 @@ cdef extern from "matmul.h" nogil:
         MatmulOperand left, right
         char *result
         char *panels
+        const Epilogue *epilogue
         int64_t padded_columns
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind, adds_two_chains
@@ -73,6 +75,11 @@ cdef enum:
     LONG_ROW_BLOCK = 256
     LEFT_BYTES = 5 << 18
     BLOCK_SUMS = 1 << 18
+    # Bytes of a work item's block of a result with an epilogue and more than RESULT_BYTES, where k is at most
+    # MATMUL_LOW_K, unless it has fewer rows than MIN_EPILOGUE_ROWS: the epilogue then reads it from the L2 cache.
+    RESULT_BYTES = 1 << 20
+    EPILOGUE_BYTES = 1 << 17
+    MIN_EPILOGUE_ROWS = 48
     # Bytes of the rows' copies that a workspace keeps for the next work items, at most.
     MAX_COPIED_BYTES = 1 << 24
     # Workspaces of many tasks, at least: there may be more threads than processors.
@@ -339,7 +346,7 @@ cdef int64_t describe(Matmul *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy
     product.left.outer_stride, product.left.k_stride = left[rank - 2], left[rank - 1]
     product.right.outer_stride, product.right.k_stride = right[rank - 1], right[rank - 2]
     product.batch_rank, product.batch_sizes, product.batch = rank - 2, <int64_t *>shape, batch
-    product.panels, product.adds_two_chains = NULL, 0
+    product.panels, product.epilogue, product.adds_two_chains = NULL, NULL, 0
     return batch
 
 
@@ -352,62 +359,51 @@ cdef cnp.ndarray result_of(Matmul *product, cnp.ndarray lhs, cnp.npy_intp *shape
     return result
 
 
-cdef class MatmulWithEpilogue:
-    """A matrix product and the fusion that consumes it, block by block.
+cdef class MatmulWithEpilogue(ConstantProduct):
+    """A matrix product and the elementwise code that consumes it, block by block: `(lhs, rhs, *operands) -> result`.
 
     Args:
-        block: rows and columns of a block: a multiple of 32 columns, or all.
-        epilogue: launches for each block, in row-major order. They number the arrays: `epilogue_operands`, with the
-            product inserted at `position`, then the result, which is the product's memory.
-        position: the number of the product among the epilogue's operands.
+        code: the `BlockCode` of the code.
+        position: the number of the product among the operands of the code.
         transposed: whether lhs and rhs are passed transposed.
+        is_rhs_constant: whether rhs has the same elements in all calls.
+        threads: maximum number of threads; None: all.
     """
 
-    cdef object run
-    cdef int64_t rows, columns
-    cdef Py_ssize_t position
-    cdef bint transposes_lhs, transposes_rhs
+    cdef EpilogueCode code
+    cdef bint transposes_lhs, transposes_rhs, is_rhs_constant
 
-    def __init__(self, block, epilogue, position, transposed=(False, False)):
-        self.rows, self.columns = block
-        self.run, self.position = epilogue.run, position
+    def __init__(self, code, position, transposed=(False, False), bint is_rhs_constant=False, threads=None):
+        super().__init__(threads)
+        self.code, self.is_rhs_constant = EpilogueCode(code, position), is_rhs_constant
         self.transposes_lhs, self.transposes_rhs = transposed
 
-    def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None, *epilogue_operands):
-        """Return the epilogue's result.
+    def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None, *operands):
+        """Return the code's result.
 
         Raises:
             ValueError: as for `multiply`.
         """
         cdef Matmul product
+        cdef Epilogue epilogue
         cdef cnp.npy_intp shape[MAX_RANK]
-        cdef AlignedMemory workspace
-        cdef list arrays = []
-        cdef cnp.ndarray array
         lhs = lhs.T if self.transposes_lhs else lhs
         rhs = rhs.T if self.transposes_rhs else rhs
         describe(&product, lhs, rhs, shape)
         cdef cnp.ndarray result = result_of(&product, lhs, shape)
-        for operand in epilogue_operands:
-            array = operand
-            arrays.append(array if cnp.PyArray_ISCARRAY_RO(array) else np.array(array, order="C"))
-        arrays.insert(self.position, result)
-        arrays.append(result)
-        product.row_block, product.column_block = self.rows, block_size(self.columns, 1, WIDTH)
-        product.row_blocks = (product.rows + self.rows - 1) // self.rows
-        product.column_blocks = (product.columns + product.column_block - 1) // product.column_block
-        product.work_items, product.items_per_task = product.row_blocks * product.column_blocks, 1
-        product.is_symmetric = 0
-        workspace = allocate_workspaces(&product, product.work_items)
-        self.run(<size_t>&matmul_task, <size_t>&product, seconds_of(&product, 1), arrays)
+        arrays = self.code.bind(&epilogue, result, operands)
+        product.epilogue = &epilogue
+        if self.is_rhs_constant and packs_once(product.rows, product.k_size):
+            self.use_panels(&product)
+        run(&product, 1, self.threads, self.code.seconds * product.rows * product.columns)
         return result
 
 
-cdef int run(Matmul *product, int64_t batch, object threads) except -1:
-    """Run all tasks of a product that is not empty."""
+cdef int run(Matmul *product, int64_t batch, object threads, double epilogue_seconds=0.0) except -1:
+    """Run all tasks of a product that is not empty, whose epilogue takes so long on one thread."""
     cdef int64_t fmas = product.rows * product.columns * product.k_size, tasks
     cdef AlignedMemory workspace
-    cdef double seconds = seconds_of(product, batch)
+    cdef double seconds = seconds_of(product, batch) + epilogue_seconds
     divide(product, batch, available_threads())
     tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
     product.items_per_task = (product.work_items + tasks - 1) // tasks
@@ -454,6 +450,8 @@ cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
     cdef int64_t row_bytes = max(1, product.k_size * product.itemsize)
     cdef int64_t most_rows = max(LONG_ROW_BLOCK, min(ROW_BLOCK, LEFT_BYTES // row_bytes))
+    if product.epilogue != NULL and product.k_size <= MATMUL_LOW_K and rows * columns * product.itemsize > RESULT_BYTES:
+        most_rows = max(MIN_EPILOGUE_ROWS, min(most_rows, EPILOGUE_BYTES // (columns * product.itemsize)))
     cdef int64_t row_splits = (rows + most_rows - 1) // most_rows
     cdef int64_t column_splits = ((rows + row_splits - 1) // row_splits * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t for_threads = min(ITEMS_PER_THREAD * threads, fmas // SHARED_ITEM_FMAS)
@@ -463,7 +461,7 @@ cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
     cdef int64_t min_rows = MIN_ROW_BLOCK if rows > MATMUL_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
     # A block of columns is copied once: multiply it with as many rows as possible.
     cdef bint shares_columns = rows > MATMUL_LOW_ROWS and product.k_size > MATMUL_LOW_K
-    product.is_symmetric = rows >= 2 * MIN_ROW_BLOCK and is_own_transpose(product)
+    product.is_symmetric = product.epilogue == NULL and rows >= 2 * MIN_ROW_BLOCK and is_own_transpose(product)
     if product.is_symmetric:
         row_splits = min((rows + MIN_ROW_BLOCK - 1) // MIN_ROW_BLOCK, max(MAX_MIRRORED_BLOCKS, row_splits))
         column_splits = row_splits

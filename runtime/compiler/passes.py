@@ -221,7 +221,7 @@ PASSES: Final = (
         "join-epilogues",
         "join",
         "",
-        needs="a product and an elementwise fusion that alone reads it",
+        needs="a product or a convolution, and an elementwise fusion that alone reads it",
         promises="one step, block by block",
     ),
     Pass(

@@ -192,6 +192,15 @@ class _Lowering:
             operands = tuple([slots[operand] for operand in operation.operands])
             results = tuple([slots[result] for result in operation.results])
             return cached.copied_to(operands, results, operation.location, (operation,))
+        view = self.view_of(operation)
+        step = self.new_step(view, slots)
+        is_uncompiled = self.choose is choose and step.implementation.kind in UNCOMPILED
+        if is_uncompiled and _is_determined_by_types(view):
+            self.shared_steps[cache_key] = step
+        return step
+
+    def view_of(self, operation: Operation) -> Op:
+        """The view of an operation with what is known of its surroundings."""
         view = Op.of(operation)
         view.ordering = self.ordering
         if self.constant_arguments:
@@ -200,20 +209,17 @@ class _Lowering:
                 for number, value in enumerate(operation.operands)
                 if value in self.constant_arguments
             ]
-        step = self.new_step(view, slots)
-        is_uncompiled = self.choose is choose and step.implementation.kind in UNCOMPILED
-        if is_uncompiled and _is_determined_by_types(view):
-            self.shared_steps[cache_key] = step
-        return step
+        return view
 
     def lower_epilogue(self, product: Operation, fusion: Operation, slots: _Slots) -> list[Step]:
         """One step for a product and the fusion that uses it; two steps if the fusion has no native code."""
         slots.slot_of(product.result)
         first, second = self.lower_operation(product, slots), self.lower_operation(fusion, slots)
-        if second.implementation.kind not in (ImplementationKind.GENERATED, ImplementationKind.TIERED):
+        is_generated = second.implementation.kind in (ImplementationKind.GENERATED, ImplementationKind.TIERED)
+        if not is_generated or first.implementation.kind is not ImplementationKind.KERNEL:
             return [first, second]
         implementation = EpilogueFusion(
-            first.implementation, product, second.implementation, fusion, self.options.threads
+            first.implementation, self.view_of(product), second.implementation, fusion, self.options.threads
         )
         return [_joined(implementation, (product, fusion), second, slots, product.attributes)]
 

@@ -13,7 +13,6 @@ import pytest
 
 from nimblehlo.kernels.launch import threads
 from nimblehlo.kernels.launch.native import (
-    BlockEpilogue,
     Launch,
     NativeFunction,
     has_pool,
@@ -152,23 +151,6 @@ def test_results_go_where_they_are_asked_for():
     assert function(values, out=(out,)) is out and (out == 2 * values).all()
     assert function(values, out=(None,)) is not out
     assert function(values, out=(values,)) is values and (values == out).all()
-
-
-@pytest.mark.parametrize("count", [1, 2, 5, None])
-@pytest.mark.parametrize("seconds", [0.0, 1e-4])
-def test_launches_follow_on_each_block(count, seconds):
-    """The blocks are made by doubling, and doubled once and twice more."""
-    address = ctypes.cast(_double, ctypes.c_void_p).value
-    blocks = []
-    for block in range(4):
-        here = 8 * 3 * block
-        first = Launch(address, 3, ((0, here), (1, here)), (3, 1), seconds)
-        blocks.append([first, Launch(address, 1, ((1, here), (2, here)), (3, 3), seconds)])
-    values, arrays = np.arange(12), [np.zeros(12, np.int64) for _ in range(3)]
-    closure = np.array([values.ctypes.data, arrays[0].ctypes.data, 12, 3])
-    BlockEpilogue(blocks, count).run(address, closure.ctypes.data, seconds, arrays)
-    for number, array in enumerate(arrays):
-        np.testing.assert_array_equal(array, values << (number + 1))
 
 
 def test_operands_are_read_in_row_major_order():

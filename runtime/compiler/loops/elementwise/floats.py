@@ -80,14 +80,17 @@ def _extreme(
 
     One instruction selects an operand, and of equal ones the second. In both orders of the operands it
     selects the same value, or both zeros, so `of_equal` combines the two selections; with a constant other
-    than zero one of them is enough. vrangeps does all of this where the processor has it. LLVM's own
-    functions test the sign first, which takes longer.
+    than zero one of them is enough, which also selects NaN, as it is, if that is quiet already. vrangeps does
+    all of this where the processor has it. LLVM's own functions test the sign first, which takes longer.
     """
 
     def select(first: ir.Value, second: ir.Value) -> ir.Value:
         return builder.select(builder.fcmp_ordered(relation, first, second), first, second)
 
     has_number = _is_nonzero_number(lhs) or _is_nonzero_number(rhs)
+    for value, number in ((lhs, rhs), (rhs, lhs)):
+        if _is_nonzero_number(number) and _is_arithmetic(value):
+            return select(number, value)
     if has_range() and not has_number:
         return extreme(builder, relation, lhs, rhs)
     if has_number:
@@ -100,6 +103,17 @@ def _extreme(
 
 def _is_nonzero_number(value: ir.Value) -> bool:
     return isinstance(value, ir.Constant) and value.constant != 0 and not math.isnan(value.constant)
+
+
+def _is_arithmetic(value: ir.Value) -> bool:
+    """Whether a value is the result of arithmetic, which has no signaling NaN.
+
+    LLVM drops arithmetic with some constants, but no addition of +0.
+    """
+    if not isinstance(value, ir.Instruction) or value.opname not in ("fadd", "fsub", "fmul", "fdiv"):
+        return False
+    constants = [operand for operand in value.operands if isinstance(operand, ir.Constant)]
+    return not constants or (value.opname == "fadd" and all(map(_is_positive_zero, constants)))
 
 
 def negate(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:

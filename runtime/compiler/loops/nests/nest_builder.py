@@ -41,14 +41,13 @@ _NARROW = 1 << 31
 """Minimum elements of an array whose offsets do not fit 32 bits."""
 
 
-def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
+def nests_of(block: Block) -> list[Nest]:
     """The nests that together compute what a block returns.
 
     Args:
         block: constants of one element, iotas, moves
             (`nimblehlo.compiler.fusion.movement_index_map`), elementwise operations, and gathers
             from arguments of the block or views of them; all results have one shape.
-        box: which of the results' elements; None: all.
 
     Raises:
         NoCode: there would be too many nests, an index depends on more than one loop, or the results have
@@ -60,7 +59,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
         raise NoCode("its results have several shapes")
     if 0 in shape:
         return []
-    pending: list[Box] = [box or tuple([(0, size) for size in shape])]
+    pending: list[Box] = [tuple([(0, size) for size in shape])]
     nests: list[Nest] = []
     while pending:
         box = pending.pop()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....program.ir import Block, Value, tensor_type
-from ....program.ir.affine import Box
 from ....program.ops.elementwise.base import is_elementwise
 from ....program.ops.framework.declaration import declaration_of
 from ...cost_model import BYTES_PER_SECOND, estimate
@@ -50,14 +49,14 @@ class ScheduledNests:
     """
 
     def __init__(self, nests: Sequence[Any]) -> None:
-        self._nests = nests
+        self.unscheduled = nests
 
     @functools.cached_property
     def scheduled(self) -> Sequence[Any]:
         """The nests, each with its loop schedule."""
         from .loop_schedule import schedule_loops
 
-        return tuple(map(schedule_loops, self._nests))
+        return tuple(map(schedule_loops, self.unscheduled))
 
     @functools.cached_property
     def keys(self) -> Sequence[str]:
@@ -79,12 +78,7 @@ class NestCode(NativeCode):
     Args:
         block: see `nests_of`.
         threads: maximum number of threads; None: all.
-        box: the elements of the results that are computed; None: all.
     """
-
-    def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
-        super().__init__(block, threads)
-        self.box = box
 
     @functools.cached_property
     def may_overwrite(self) -> OverwritePairs:  # type: ignore[override]
@@ -98,12 +92,12 @@ class NestCode(NativeCode):
         Raises:
             NoCode: the block needs too many nests.
         """
-        return _nest_cache.get_or_build(self.block, self._build_nests, self.box)
+        return _nest_cache.get_or_build(self.block, self._build_nests)
 
     def _build_nests(self) -> ScheduledNests:
         from .nest_builder import nests_of
 
-        return ScheduledNests(nests_of(self.block, self.box))
+        return ScheduledNests(nests_of(self.block))
 
     @property
     def has_code(self) -> bool:
@@ -160,4 +154,4 @@ class NestCode(NativeCode):
 
 
 _nest_cache: BlockCache[ScheduledNests] = BlockCache()
-"""Nests, by block and box."""
+"""Nests, by block."""

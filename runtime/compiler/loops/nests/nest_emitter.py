@@ -75,9 +75,14 @@ def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[
     return tuple(args)
 
 
-def nest_ir(nest: Nest) -> str:
-    """The LLVM IR of a module that defines the task `NAME` of a scheduled nest."""
-    return text_of(_Emitter(nest).module)
+def nest_ir(nest: Nest, vectors: int | None = None) -> str:
+    """The LLVM IR of a module that defines the task `NAME` of a scheduled nest.
+
+    Args:
+        nest: the nest.
+        vectors: how many an iteration of the innermost loop computes; None: `interleave_count` decides.
+    """
+    return text_of(_Emitter(nest, vectors).module)
 
 
 def _levels(nest: Nest) -> list[int]:
@@ -98,8 +103,8 @@ def _levels(nest: Nest) -> list[int]:
 class _Emitter:
     """Generates one nest."""
 
-    def __init__(self, nest: Nest) -> None:
-        self.nest = nest
+    def __init__(self, nest: Nest, vectors: int | None) -> None:
+        self.nest, self.vectors = nest, vectors
         self.plan = emission_plan(nest)
         self.module = ir.Module(NAME)
         builder, task, args = begin_task(
@@ -447,7 +452,7 @@ class _Emitter:
         group = self.module.add_metadata([ACCESS_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
         properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
-        count = interleave_count(self.innermost_operations())
+        count = self.vectors or interleave_count(self.innermost_operations())
         if count:
             properties.append(interleaved(self.module, count))
         branch.set_metadata("llvm.loop", self.module.add_metadata(properties))

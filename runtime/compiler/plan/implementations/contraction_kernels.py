@@ -27,6 +27,8 @@ from ...implementation import Runnable
 from .kernel import KernelImplementation, KernelMatch
 
 if TYPE_CHECKING:
+    from ....kernels.launch.block_code import BlockCode
+    from ....program.ir import Operation
     from ....program.ops.contraction.convolution import Convolution
     from ....program.ops.reduction.window_geometry import Window
 
@@ -189,27 +191,63 @@ def _is_rhs_constant(view: Contraction | Convolution) -> bool:
 
 
 def _by_constant(view: Contraction | Convolution, make: Callable[[], Runnable]) -> Runnable:
-    """What `make` gives for each constant rhs: a function of lhs and rhs that keeps a packed copy of rhs.
-
-    Calls of an outlined function share its steps, and each passes constants of its own.
+    """What `make` gives for each constant rhs: a function of lhs, rhs and the operands of an epilogue that
+    keeps a packed copy of rhs.
     """
-    if 1 not in view.constant_arguments:
-        return make()
-    functions: dict[int, tuple[Array, Runnable]] = {}
+    return _ByConstant(lambda _: make()) if 1 in view.constant_arguments else make()
 
-    def run(lhs: Array, rhs: Array) -> Array:
-        entry = functions.get(id(rhs))
+
+class _ByConstant:
+    """A function for each constant rhs: calls of an outlined function share its steps, and each passes
+    constants of its own.
+
+    Args:
+        make: gives the function for a constant.
+    """
+
+    def __init__(self, make: Callable[[Array], Runnable]) -> None:
+        self.make = make
+        self.functions: dict[int, tuple[Array, Runnable]] = {}
+
+    def function_of(self, rhs: Array) -> Runnable:
+        """The function for a constant."""
+        entry = self.functions.get(id(rhs))
         if entry is None:
-            entry = rhs, make()
+            entry = rhs, self.make(rhs)
             # Calls take turns, so that a copy which is dropped for another one would be made at each call.
-            kept_bytes = sum([constant.nbytes for constant, _ in functions.copy().values()])
+            kept_bytes = sum([constant.nbytes for constant, _ in self.functions.copy().values()])
             if kept_bytes + rhs.nbytes <= _MAX_CONSTANT_BYTES:
                 # The reference keeps the id from being given to another array.
-                functions[id(rhs)] = entry
-        result: Array = entry[1](lhs, rhs)
+                self.functions[id(rhs)] = entry
+        return entry[1]
+
+    def __call__(self, lhs: Array, rhs: Array, *others: Array) -> Array:
+        result: Array = self.function_of(rhs)(lhs, rhs, *others)
         return result
 
-    return run
+
+def matmul_with_epilogue(view: Contraction, code: BlockCode, position: int, threads: int | None) -> Runnable:
+    """A product of floats by one matrix and the code that consumes it, as one launch.
+
+    Args:
+        view: the product.
+        code: the code.
+        position: the number of the product among the code's operands; the others follow those of the product.
+        threads: maximum number of threads; None: all.
+    """
+    from ....kernels.matmul.matmul import MatmulWithEpilogue
+
+    transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
+    is_constant = _is_rhs_constant(view)
+
+    def make() -> Runnable:
+        return MatmulWithEpilogue(code, position, transposed, is_constant, threads)
+
+    multiply = _by_constant(view, make) if is_constant else make()
+    if view.lhs.rank == 2:
+        return multiply
+    k, shape = view.lhs.shape[-1], view.result.shape
+    return lambda lhs, rhs, *others: multiply(lhs.reshape(-1, k), rhs, *others).reshape(shape)
 
 
 def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
@@ -275,6 +313,59 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
     return KernelImplementation(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
+
+
+def stores_rows(operation: Operation) -> bool:
+    """Whether an operation is a convolution of floats of one type that stores rows of features."""
+    from ....program.ops.contraction.convolution import Convolution  # here, as many programs have none
+
+    if operation.name != Convolution.name:
+        return False
+    view = Convolution.of(operation)
+    types = [view.lhs, view.rhs, view.result]
+    if not view.is_float or not all(type.is_static and type.size for type in types):
+        return False
+    if any(type.dtype != view.conversions[-1].dtype for type in types):
+        return False
+    return view.output_feature_dimension == view.result.rank - 1 and view.batch_group_count == 1
+
+
+def convolution_with_epilogue(
+    view: Convolution,
+    convolve: Runnable,
+    code: BlockCode,
+    position: int,
+    threads: int | None,
+    apply: Runnable,
+    in_two_steps: Runnable,
+) -> Runnable:
+    """A convolution that `stores_rows` and the code that consumes it, as one launch where kernels allow it.
+
+    Args:
+        view: the convolution.
+        convolve: its kernel, whose packed constants are shared.
+        code: the code.
+        position: the number of the convolution's result among the code's operands.
+        threads: maximum number of threads; None: all.
+        apply: the code as a function of arrays.
+        in_two_steps: the function of lhs, rhs and the code's other operands, for other kernels.
+    """
+    from ....kernels.convolution.convolution import are_finite
+    from ....kernels.convolution.convolution_tasks import CachedByStrides, ConvolutionWithEpilogue
+
+    def join(convolve: Runnable | None) -> Runnable:
+        if not isinstance(convolve, CachedByStrides):
+            return in_two_steps
+        return ConvolutionWithEpilogue(convolve, code, apply, position)
+
+    if isinstance(convolve, _ByConstant):
+        by_constant = convolve
+        return _ByConstant(lambda rhs: join(by_constant.function_of(rhs)))
+    if isinstance(convolve, CachedByStrides) or not view.is_depthwise:
+        return join(convolve)
+    windows = view.windows(view.rhs.shape, view.static_padding())
+    joined = join(_depthwise_kernel(view, windows, view.result.dtype, threads))
+    return lambda lhs, rhs, *others: (joined if are_finite(rhs) else in_two_steps)(lhs, rhs, *others)
 
 
 def _convolution_by_loops(

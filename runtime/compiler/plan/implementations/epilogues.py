@@ -1,42 +1,38 @@
-"""A matrix product and the fusion that uses its result, as one step.
+"""A matrix product or a convolution and the fusion that uses its result, as one step.
 
-A thread applies the fusion to each block of the product while the block is in its cache. That pays for large
-products with a small contracted size and a cheap fusion, since writing such a product takes as long as
-computing it.
+A thread applies the fusion to each block of the product while the block is in its caches, so that the product
+is not read from memory, and two steps take one launch.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter
 from typing import Any, Final
 
-from ....program.ir import Operation, Region, Value, use_counts
+from ....program.ir import Block, Operation, Region, Value, use_counts
+from ....program.ops.framework.declaration import Op, declaration_of
+from ....program.ops.framework.memory_limit import bytes_of
+from ....program.ops.framework.traits import Product
 from ....program.ops.intermediate.fusion import Fusion
-from ....types import TensorType
 from ...cost_model import estimate
-from ...implementation import Implementation, Replaceable, Runnable
-from ...loops.nests.nest_code import NestCode, may_overwrite
-from ...specialize.framework.operation_classes import contraction, is_matmul
+from ...implementation import Implementation, NoCode, Replaceable, Runnable
+from ...loops.nests.matrix_code import block_code, matrix_nest
+from ...loops.nests.nest_code import may_overwrite
+from ...specialize.framework.operation_classes import contraction
 from ..tiering.time_limit import within_time_limit
+from .contraction_kernels import convolution_with_epilogue, matmul_with_epilogue, stores_rows
 
-_MIN_MULTIPLICATIONS: Final = 1 << 21
-"""Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""
-_MAX_K: Final = 256
-"""Maximum contracted size of a product that takes no longer than writing its result."""
+_MIN_RESULT_BYTES: Final = 1 << 18
+"""Minimum bytes of a product with an epilogue. Smaller ones stay in the L2 cache between two steps, and do
+not pay for the code of blocks, which is compiled beside the fusion's own."""
 _MAX_EPILOGUE_SECONDS: Final = 2e-9
 """Maximum seconds of the fusion for an element; a more expensive fusion is a separate loop."""
-_BLOCK: Final = (256, 1 << 11)
-"""Rows of a block, and bytes of its rows; with fewer rows, the columns of rhs are packed too often."""
-_MAX_BLOCKS: Final = 96
-"""Maximum blocks of a result: each has launches of its own, which take time to prepare."""
 
 
 def find_epilogues(region: Region) -> dict[Operation, Operation]:
     """The products of a region's block that can have an epilogue, by the fusion that becomes the epilogue."""
     operations = region.block.operations
-    if not any(map(_is_product, operations)):
+    if not any(map(_may_be_joined, operations)):
         return {}
     from ....program.ops.contraction.float_matmul import has_native_matmul
 
@@ -47,32 +43,33 @@ def find_epilogues(region: Region) -> dict[Operation, Operation]:
     return {fusion: product for fusion, product in pairs if product is not None}
 
 
-def _is_product(operation: Operation) -> bool:
-    """Whether an operation is a product of matrices for whose size an epilogue pays."""
-    if not is_matmul(operation):
+def _may_be_joined(operation: Operation) -> bool:
+    """Whether an operation is a product or a convolution that can have an epilogue."""
+    kind = declaration_of(operation).product
+    if kind is None or bytes_of(operation.results[0].type) < _MIN_RESULT_BYTES:
         return False
+    if kind is Product.CONVOLUTION:
+        return stores_rows(operation)
+    return kind is Product.MATMUL and _is_matrix(operation)
+
+
+def _is_matrix(operation: Operation) -> bool:
+    """Whether an operation is a product by one matrix that the blocked kernel computes."""
     from ....program.ops.contraction.float_matmul import matmul
 
     view = contraction(operation)
-    if view.multiply is not matmul or 1 in view.result.shape:
+    if view.multiply is not matmul or not all(type.is_static for type in (view.lhs, view.rhs)):
         return False
-    if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
+    if view.rhs.rank != 2 or view.lhs.rank != view.result.rank:
         return False
-    if not view.result.is_static:
+    # The other dimensions of lhs are the rows of one matrix.
+    if view.lhs.rank > 2 and view.lhs_contracting_dimensions != (view.lhs.rank - 1,):
         return False
-    k = view.lhs.shape[view.lhs_contracting_dimensions[0]]
-    if k > _MAX_K or view.result.size * k <= _MIN_MULTIPLICATIONS:
+    rows, k, columns = view.matrix_sizes
+    if min(rows, columns) < 2 or not k:
         return False
     # A matrix times its own transpose is symmetric, and takes half the time without an epilogue.
-    is_symmetric = operation.operands[0] is operation.operands[1]
-    sizes = zip(view.result.shape, _block(view.result), strict=True)
-    return not is_symmetric and 1 < math.prod(-(-size // extent) for size, extent in sizes) <= _MAX_BLOCKS
-
-
-def _block(type: TensorType) -> tuple[int, int]:
-    """The rows and columns of a result's blocks; the last blocks may be smaller."""
-    rows, columns = type.shape
-    return min(rows, _BLOCK[0]), min(columns, _BLOCK[1] // type.dtype.itemsize)
+    return operation.operands[0] is not operation.operands[1]
 
 
 def _product_before(operation: Operation, uses: Counter[Value]) -> Operation | None:
@@ -85,9 +82,18 @@ def _product_before(operation: Operation, uses: Counter[Value]) -> Operation | N
     for number, _ in may_overwrite(body):
         value = operation.operands[number]
         product = value.owner
-        if uses[value] == 1 and isinstance(product, Operation) and _is_product(product):
-            return product
+        if uses[value] == 1 and isinstance(product, Operation) and _may_be_joined(product):
+            return product if _has_matrix_code(body) else None
     return None
+
+
+def _has_matrix_code(body: Block) -> bool:
+    """Whether there is code for any rows and columns of what a block returns."""
+    try:
+        matrix_nest(body)
+    except NoCode:
+        return False
+    return True
 
 
 class EpilogueFusion(Replaceable):
@@ -95,7 +101,7 @@ class EpilogueFusion(Replaceable):
 
     Args:
         multiply: the implementation of the product.
-        product: the product.
+        product: the view of the product.
         epilogue: the implementation of the fusion, which has native code or gets it.
         fusion: the fusion; its other operands follow those of the product.
         threads: maximum number of threads; None: all.
@@ -106,18 +112,19 @@ class EpilogueFusion(Replaceable):
     def __init__(
         self,
         multiply: Implementation,
-        product: Operation,
+        product: Op,
         epilogue: Implementation,
         fusion: Operation,
         threads: int | None,
     ) -> None:
         super().__init__()
         self.kind = epilogue.kind
-        self.reason = f"{epilogue.reason}, epilogue of {product.name}, block by block"
-        self.multiply, self.product, self.epilogue, self.fusion = multiply, product, epilogue, fusion
-        self.absorbed = (product,)
-        self.functions = multiply.function, epilogue.function
-        self.position, self.threads = fusion.operands.index(product.result), threads
+        self.product, self.absorbed = product, (product.operation,)
+        self.reason = f"{epilogue.reason}, epilogue of {product.operation.name}, block by block"
+        self.multiply, self.epilogue, self.fusion = multiply, epilogue, fusion
+        self.multiply_function: Runnable | None = multiply.function
+        self.apply_epilogue = epilogue.function
+        self.position, self.threads = fusion.operands.index(product.operation.result), threads
 
     def constituents(self) -> tuple[Implementation, ...]:
         return self.multiply, self.epilogue
@@ -125,25 +132,30 @@ class EpilogueFusion(Replaceable):
     def run(self, lhs: Any, rhs: Any, *others: Any) -> Any:
         if self.native is not None:
             return self.native(lhs, rhs, *others)
-        multiply, apply_epilogue = self.functions
-        result = apply_epilogue(*others[: self.position], multiply(lhs, rhs), *others[self.position :])
+        result = self.in_two_steps(lhs, rhs, *others)
         if self.epilogue.is_settled:
             self.use(within_time_limit(self.prepare))
         return result
 
+    def in_two_steps(self, lhs: Any, rhs: Any, *others: Any) -> Any:
+        """The product, then the fusion."""
+        multiply = self.multiply_function
+        if multiply is None:
+            multiply = self.multiply_function = self.multiply.function
+        product = multiply(lhs, rhs)
+        return self.apply_epilogue(*others[: self.position], product, *others[self.position :])
+
+    def use(self, native: Runnable) -> None:
+        super().use(native)
+        # It may hold a packed copy of a constant, and the native code has one of its own.
+        self.multiply_function = None
+
     def prepare(self) -> Runnable:
         """A product and its epilogue as one launch."""
-        from ....kernels.launch.native import BlockEpilogue
-        from ....kernels.matmul.matmul import MatmulWithEpilogue
-
-        body, type = self.fusion.regions[0].block, self.product.result.type
-        assert isinstance(type, TensorType)
-        block = _block(type)
-        bounds = [
-            [(first, min(first + step, size)) for first in range(0, size, step)]
-            for size, step in zip(type.shape, block, strict=True)
-        ]
-        launches = [NestCode(body, self.threads, box).launches() for box in itertools.product(*bounds)]
-        view = contraction(self.product)
-        transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
-        return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, transposed)
+        code = block_code(self.fusion.regions[0].block)
+        view: Any = self.product
+        if declaration_of(view.operation).product is Product.CONVOLUTION:
+            convolve = self.multiply_function or self.multiply.function
+            arguments = code, self.position, self.threads, self.apply_epilogue, self.in_two_steps
+            return convolution_with_epilogue(view, convolve, *arguments)
+        return matmul_with_epilogue(view, code, self.position, self.threads)

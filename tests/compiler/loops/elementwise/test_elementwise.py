@@ -310,3 +310,31 @@ def test_extremes_of_a_constant(type: str, constant: float) -> None:
     assert "generated" in executable.explain("plan")
     expected = nimblehlo.execute(text, [values], options=Options(compile="never"))
     assert all(map(same_bits, executable(values), expected))
+
+
+@pytest.mark.parametrize("constant", [6.0, -0.5])
+@pytest.mark.parametrize("type", ["f32", "f64"])
+def test_extremes_of_arithmetic_and_a_constant(type: str, constant: float) -> None:
+    """NaN is quiet after arithmetic, also where LLVM drops it: multiplying by one, adding -0."""
+    values = values_of(ELEMENT_TYPES[type])
+    tensor = f"tensor<{len(values)}x{type}>"
+    arithmetic = ("multiply %x, %y", "add %x, %y", "multiply %x, %one", "add %x, %low", "maximum %x, %high")
+    lines, results = [], []
+    for number, operation in enumerate(arithmetic):
+        lines.append(f"%v{number} = stablehlo.{operation} : {tensor}")
+        for name, operands in (("maximum", f"%v{number}, %c"), ("minimum", f"%c, %v{number}")):
+            results.append(f"%{name[:3]}{number}")
+            lines.append(f"{results[-1]} = stablehlo.{name} {operands} : {tensor}")
+    types = ", ".join([tensor] * len(results))
+    text = f"""func.func @main(%x: {tensor}, %y: {tensor}) -> ({types}) {{
+      %c = stablehlo.constant dense<{constant}> : {tensor}
+      %one = stablehlo.constant dense<1.0> : {tensor}
+      %low = stablehlo.constant dense<-0.0> : {tensor}
+      %high = stablehlo.constant dense<0.0> : {tensor}
+      {chr(10).join(lines)}
+      return {", ".join(results)} : {types}
+    }}"""
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    inputs = [values, np.roll(values, 3)]
+    expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    assert all(map(same_bits, executable(*inputs), expected))
