@@ -92,6 +92,7 @@ _NO_GENERATORS = (
     "nimblehlo.compiler.lru_cache",
     "nimblehlo.compiler.specialize.framework",
     "nimblehlo.kernels.compiling.child_process",
+    "nimblehlo.kernels.launch.block_code",
     "nimblehlo.kernels.launch.cache_files",
     "nimblehlo.kernels.launch.cache_limit",
     "nimblehlo.kernels.launch.free_memory",
@@ -104,7 +105,7 @@ _NO_GENERATORS = (
 )
 """What the loops import although no code depends on it beyond its key: keys contain a description of the
 nest that is built from index maps, and the work items of a task. The addresses of functions of
-`real_functions` are bound when code is loaded."""
+`real_functions` are bound when code is loaded. `block_code` describes code that is there."""
 
 
 def test_the_name_of_the_code_cache_covers_all_sources_that_decide_the_ir(monkeypatch, project_root):
