@@ -29,6 +29,7 @@ from ...cost_model import (
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
     MAX_RESULT_BYTES,
+    MIN_AWAITED_KERNEL_SECONDS,
     MIN_NUMBA_BASELINE_SECONDS,
     MIN_SHARED_SECONDS,
     PAUSE_CALLS,
@@ -96,8 +97,8 @@ class Tiering(Replaceable):
 
     - The baselines of all steps that share the code are expected to take longer than compiling it.
     - The code is cached on the disk, and the step has taken longer than loading it.
-    - The steps have taken as long as `THRESHOLDS` says, unless another process compiles it: calls go on
-      meanwhile.
+    - The steps have taken as long as `THRESHOLDS` says, unless another process compiles a kernel for short
+      ones: calls go on meanwhile.
     - All steps of the program together have taken long enough (`profiles`).
 
     A step of a loop that native code will replace is not compiled by itself, but uses code that is there.
@@ -182,7 +183,8 @@ class Tiering(Replaceable):
     @property
     def wait_threshold(self) -> float:
         """The time in baselines after which a call waits for the code."""
-        if self.code.compiles_when_called and _compiles_beside():
+        is_short = self.fastest < MIN_AWAITED_KERNEL_SECONDS
+        if self.code.compiles_when_called and is_short and _compiles_beside():
             return math.inf
         return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self.compile_seconds
 

@@ -88,8 +88,11 @@ def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPat
     assert step.calls.count("prepare") == 1 and step.step.native is not None
 
 
-def test_no_call_waits_for_a_kernel_that_another_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_short_call_waits_for_a_kernel_that_another_process_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
+    monkeypatch.setattr(tiers, "MIN_AWAITED_KERNEL_SECONDS", 60.0)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
     monkeypatch.setattr(tiers, "has_code", lambda: False)
@@ -102,6 +105,22 @@ def test_no_call_waits_for_a_kernel_that_another_process_compiles(monkeypatch: p
     assert chosen == ["baseline"] * 10 and has_own_thread
     BACKGROUND.wait()
     assert step.step.run(ONE) == "kernel" and step.step.native is not None
+
+
+def test_a_long_call_waits_for_a_kernel_that_another_process_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.05)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
+    monkeypatch.setattr(tiers, "has_code", lambda: False)
+    step, answer = _Step(0.03, 0.001), threading.Event()
+    assert cost_model.MIN_AWAITED_KERNEL_SECONDS < 0.03
+    monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
+    chosen = [step.step.run(ONE) for _ in range(2)]
+    assert step.step.job is not None and step.step.job.runs_beside
+    threading.Timer(0.05, answer.set).start()
+    assert [*chosen, step.step.run(ONE)] == ["baseline", "baseline", "kernel"]
 
 
 def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
