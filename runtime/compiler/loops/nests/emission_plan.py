@@ -14,7 +14,12 @@ from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ..chunks import elements_of_chunk
 from ..element_costs import takes_longer_than_memory
 from .nest import MAX_CONSTANT_STRIDE, Access, Apply, Gather, Nest, is_copy
-from .nontemporal_stores import BUFFER_BYTES, MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
+from .nontemporal_stores import (
+    BUFFER_BYTES,
+    MIN_COMPUTED_NONTEMPORAL_BYTES,
+    MIN_NONTEMPORAL_BYTES,
+    MIN_NONTEMPORAL_ROW_BYTES,
+)
 from .transposition import MAX_TILED_ITEMSIZE, tile_lanes
 
 
@@ -109,9 +114,10 @@ def buffers_stores(nest: Nest) -> bool:
     if is_long and not prefetched_operands(nest):
         return False
     elements = math.prod(nest.sizes)
+    min_bytes = MIN_COMPUTED_NONTEMPORAL_BYTES if is_long else MIN_NONTEMPORAL_BYTES
     for access in nest.results:
         itemsize = access.element_type.dtype.itemsize
-        if access.index_map.strides[-1] != 1 or elements * itemsize < MIN_NONTEMPORAL_BYTES:
+        if access.index_map.strides[-1] != 1 or elements * itemsize < min_bytes:
             return False
         if nest.sizes[-1] * itemsize < MIN_NONTEMPORAL_ROW_BYTES:
             return False

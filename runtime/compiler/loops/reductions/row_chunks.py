@@ -17,7 +17,7 @@ from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ....program.ir import Block, Value, plain_element_type
 from ..chunks import elements_of_chunk
 from ..element_costs import cost_of
-from ..nests.nontemporal_stores import MIN_NONTEMPORAL_BYTES
+from ..nests.nontemporal_stores import MIN_COMPUTED_NONTEMPORAL_BYTES
 from .iteration_space import collapsed_stride, shape_of
 from .row_tiling import RowTilePlan, pass_count
 
@@ -88,7 +88,7 @@ def _may_bypass(plan: RowTilePlan, value: Value) -> bool:
     """Whether a result is larger than the caches, has rows of whole cache lines, and is not read again."""
     if value in plan.buffered or collapsed_stride(plan.shape, plan.strides(value)) != 1:
         return False
-    is_large = math.prod(plan.shape) * _itemsize(value) >= MIN_NONTEMPORAL_BYTES
+    is_large = math.prod(plan.shape) * _itemsize(value) >= MIN_COMPUTED_NONTEMPORAL_BYTES
     return is_large and plan.columns * _itemsize(value) % CACHE_LINE_BYTES == 0
 
 

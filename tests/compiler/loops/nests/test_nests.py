@@ -626,6 +626,7 @@ def test_operands_of_other_types_are_turned(type: str) -> None:
 def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of any size are computed in buffers."""
     monkeypatch.setattr(emission_plan, "MIN_NONTEMPORAL_BYTES", 1)
+    monkeypatch.setattr(emission_plan, "MIN_COMPUTED_NONTEMPORAL_BYTES", 1)
     monkeypatch.setattr(emission_plan, "MIN_NONTEMPORAL_ROW_BYTES", 1)
 
 

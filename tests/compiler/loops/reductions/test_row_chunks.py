@@ -18,7 +18,7 @@ from tests.compiler.loops.reductions.test_rows import check, layer_norm, numbers
 @pytest.fixture
 def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of any size count as larger than the caches, on any processor."""
-    monkeypatch.setattr(row_chunks, "MIN_NONTEMPORAL_BYTES", 1)
+    monkeypatch.setattr(row_chunks, "MIN_COMPUTED_NONTEMPORAL_BYTES", 1)
     monkeypatch.setattr(row_chunks, "MIN_PREFETCHED_BYTES", 1)
     monkeypatch.setattr(row_chunks, "avoids_software_prefetch", lambda: False)
 
@@ -115,8 +115,8 @@ def gradient(result: Any, cotangent: Any) -> Any:
         ((255, 1024), False, False),  # less than MIN_PREFETCHED_BYTES
         ((256, 1024), True, False),
         ((1 << 15, 100), False, False),  # rows of less than a chunk
-        ((2047, 1024), True, False),  # less than MIN_NONTEMPORAL_BYTES
-        ((2048, 1024), True, True),
+        ((4095, 1024), True, False),  # less than MIN_COMPUTED_NONTEMPORAL_BYTES
+        ((4096, 1024), True, True),
     ],
 )
 @pytest.mark.usefixtures("prefetching")
@@ -130,7 +130,7 @@ def test_long_rows_of_large_arrays_are_prefetched(
 
 @pytest.mark.usefixtures("prefetching")
 def test_rows_are_not_prefetched_where_little_is_computed() -> None:
-    for rows, is_prefetched in ((512, False), (2048, True)):
+    for rows, is_prefetched in ((512, False), (4096, True)):
         array = jax.ShapeDtypeStruct((rows, 1024), np.float32)
         assert (chunks_of(gradient, array, array)[1] is not None) == is_prefetched
 
