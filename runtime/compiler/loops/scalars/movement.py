@@ -26,7 +26,7 @@ MAX_CONSTANT_BYTES = 1 << 10
 has three letters for a byte; variables index larger tables, so LLVM would fold no element of theirs."""
 
 MAX_ROW_ELEMENTS = 8
-"""Maximum elements of rows whose pieces are copied together."""
+"""Maximum elements of short rows, which are copied together."""
 
 
 def is_splat(operation: Operation) -> bool:

@@ -127,6 +127,14 @@ class Job:
             _warn(error)
         self.end()
 
+    def run_in_background(self) -> None:
+        """Run it in a thread that no error ends: no call was stopped there."""
+        try:
+            self.run()
+        except BaseException as error:
+            _warn(error)
+            self.end()
+
     def end(self) -> None:
         """Note that it has ended."""
         # Steps keep their jobs, and the action refers to the operands of a call.
@@ -268,11 +276,7 @@ class Background:
                     self.thread_beside = None
                     return
                 job = self.running_beside = self.beside.pop(0)
-            try:
-                job.run()
-            except BaseException as error:  # no call was stopped here
-                _warn(error)
-                job.end()
+            job.run_in_background()
 
     def _start(self) -> None:
         """Start the thread, where the system and the state of the interpreter allow it; or calls compile."""
@@ -410,11 +414,7 @@ class Background:
                 if job is not None:
                     self.waiting.remove(job)
             if job is not None:
-                try:
-                    job.run()
-                except BaseException as error:  # no call was stopped here
-                    _warn(error)
-                    job.end()
+                job.run_in_background()
                 last_run = time.monotonic()
             with self.changed:
                 self.running = None
