@@ -20,6 +20,7 @@ from ....kernels.launch.processor import (
     has_full_speed_avx512,
     has_range,
     has_rsqrt14,
+    has_scalef,
     has_two_register_permute,
 )
 from ....kernels.named_tuples import NamedTuple
@@ -133,6 +134,20 @@ def extreme(builder: ir.IRBuilder, relation: str, lhs: ir.Value, rhs: ir.Value) 
     return _called(builder, _extreme_name(relation, lhs.type), lhs, rhs)
 
 
+def times_power(builder: ir.IRBuilder, value: ir.Value, exponent: ir.Value) -> ir.Value:
+    """value * 2^exponent of f32, rounded once, where the exponent is an integer or NaN.
+
+    `llvm.ldexp` takes an integer, which the instruction needs as a float. The processor must have the
+    instruction (`has_scalef`).
+    """
+    return _called(builder, "times_power", value, exponent)
+
+
+def nearest_integer(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The i32 nearest to an f32, of two the even one; any where there is none (`has_scalef`)."""
+    return _called(builder, "nearest_integer", value)
+
+
 def _extreme_name(relation: str, type: ir.Type) -> str:
     return f"{'greater' if relation == '>' else 'lesser'}_{'f32' if type == F32 else 'f64'}"
 
@@ -240,11 +255,46 @@ def _range_of_vectors(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: i
 
 def _range_of_scalars(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     register, name = (ir.VectorType(F32, 4), "ss") if lhs.type == F32 else (ir.VectorType(F64, 2), "sd")
-    undefined = ir.Constant(register, ir.Undefined)
-    first, second = [builder.insert_element(undefined, operand, I32(0)) for operand in (lhs, rhs)]
+    first, second = [_in_register(builder, operand, register) for operand in (lhs, rhs)]
     args = [first, second, first, I8(-1), I32(control), _CURRENT_ROUNDING]
     range = _instruction(builder, f"mask.range.{name}", register, *[arg.type for arg in args])
     return builder.extract_element(builder.call(range, args), I32(0))
+
+
+def _emit_times_power(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    value, exponent = operands
+    if not isinstance(value.type, ir.VectorType):
+        register = ir.VectorType(F32, 4)
+        first, second = [_in_register(builder, operand, register) for operand in operands]
+        args = [first, second, first, I8(-1), _CURRENT_ROUNDING]
+        scale = _instruction(builder, "mask.scalef.ss", register, *[arg.type for arg in args])
+        return builder.extract_element(builder.call(scale, args), I32(0))
+    type = value.type
+    args = [value, exponent, value, ir.IntType(max(type.count, 8))(-1)]
+    if type.count == 2 * _LANES:
+        args.append(_CURRENT_ROUNDING)
+    name = f"mask.scalef.ps.{32 * type.count}"
+    return builder.call(_instruction(builder, name, type, *[arg.type for arg in args]), args)
+
+
+def _emit_nearest_integer(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    (value,) = operands
+    if not isinstance(value.type, ir.VectorType):
+        args = [_in_register(builder, value, ir.VectorType(F32, 4))]
+        name, result = "sse.cvtss2si", I32
+    else:
+        lanes = value.type.count
+        args, result = [value], ir.VectorType(I32, lanes)
+        name = {4: "sse2.cvtps2dq", 8: "avx.cvt.ps2dq.256", 16: "avx512.mask.cvtps2dq.512"}[lanes]
+        if lanes == 2 * _LANES:
+            args += [ir.Constant(result, None), ir.IntType(lanes)(-1), _CURRENT_ROUNDING]
+    type = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(builder.module.declare_intrinsic(f"llvm.x86.{name}", (), type), args)
+
+
+def _in_register(builder: ir.IRBuilder, value: ir.Value, register: ir.VectorType) -> ir.Value:
+    """A register whose first lane is a value; the others are undefined."""
+    return builder.insert_element(ir.Constant(register, ir.Undefined), value, I32(0))
 
 
 def _after(builder: ir.IRBuilder, operand: ir.Value, result: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -269,6 +319,12 @@ def _instructions() -> tuple[_Instruction, ...]:
         _Instruction(_Declaration("inverse_root", F64, (F64,), (4, 8)), _emit_inverse_root, has_rsqrt14),
         _Instruction(
             _Declaration("fma", F64, (F64, F64, POINTER), (4,)), _emit_fma, has_fast_memory_operands
+        ),
+        _Instruction(
+            _Declaration("times_power", F32, (F32, F32), (4, 8, 16)), _emit_times_power, has_scalef
+        ),
+        _Instruction(
+            _Declaration("nearest_integer", I32, (F32,), (4, 8, 16)), _emit_nearest_integer, has_scalef
         ),
         *[
             _Instruction(

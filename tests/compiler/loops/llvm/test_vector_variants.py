@@ -1,4 +1,4 @@
-"""Tables in registers and estimates: right for any number of lanes, one instruction for a vector of them."""
+"""Tables in registers, estimates and scaling: right for any number of lanes, one instruction for a vector."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nimblehlo.kernels.launch.processor import (
     has_fast_memory_operands,
     has_range,
     has_rsqrt14,
+    has_scalef,
     has_two_register_permute,
 )
 from nimblehlo.types import ELEMENT_TYPES
@@ -23,12 +24,14 @@ from tests.compiler.loops.loops import looped, module_of
 TABLE = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, vector_variants.ENTRIES)
 TYPE = ELEMENT_TYPES["i64"]
 F64 = ELEMENT_TYPES["f64"]
+F32, I32 = ELEMENT_TYPES["f32"], ELEMENT_TYPES["i32"]
 
 wide = pytest.mark.skipif(
     not (has_two_register_permute() and has_rsqrt14()),
     reason="this processor has no instructions for it",
 )
 ranging = pytest.mark.skipif(not has_range(), reason="this processor has no range instruction")
+scaling = pytest.mark.skipif(not has_scalef(), reason="this processor has no instruction that scales")
 narrow = pytest.mark.skipif(
     not has_fast_memory_operands(), reason="this processor keeps constants in registers"
 )
@@ -144,6 +147,46 @@ def test_a_loop_of_vectors_selects_all_lanes_at_once() -> None:
     loop = str(machine._machine().optimised(text).get_function("loop"))
     assert "@llvm.x86.avx512.mask.range.ps." in loop
     assert "@greater" not in loop
+
+
+def emit_times_power(builder: ir.IRBuilder, value: tuple[Any, ...], exponent: tuple[Any, ...]) -> Any:
+    return (vector_variants.times_power(builder, value[0], exponent[0]),)
+
+
+@scaling
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
+def test_products_with_powers_of_two(count: int) -> None:
+    random = np.random.default_rng(count)
+    value, exponent = random.uniform(0.5, 2, count), random.integers(-160, 130, count)
+    value, exponent = value.astype(np.float32), exponent.astype(np.float32)
+    exponent[::5] = np.nan
+    got = looped(emit_times_power, [F32, F32], F32)(value, exponent)
+    with np.errstate(all="ignore"):
+        want = np.ldexp(value, np.where(np.isnan(exponent), 0, exponent).astype(np.int32))
+    np.testing.assert_array_equal(got, np.where(np.isnan(exponent), np.nan, want))
+
+
+def emit_nearest_integer(builder: ir.IRBuilder, value: tuple[Any, ...]) -> Any:
+    return (vector_variants.nearest_integer(builder, value[0]),)
+
+
+@scaling
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
+def test_nearest_integers(count: int) -> None:
+    value = (np.random.default_rng(count).integers(-(2**24), 2**24, count) / 4).astype(np.float32)
+    assert (looped(emit_nearest_integer, [F32], I32)(value) == np.rint(value)).all()
+
+
+@scaling
+def test_a_loop_of_vectors_scales_and_rounds_all_lanes_at_once() -> None:
+    def emit(builder: ir.IRBuilder, value: tuple[Any, ...], exponent: tuple[Any, ...]) -> list[Any]:
+        product = emit_times_power(builder, value, exponent)
+        return [emit_nearest_integer(builder, product)]
+
+    loop = str(machine._machine().optimised(str(module_of(emit, [F32, F32], [I32]))).get_function("loop"))
+    assert "@llvm.x86.avx512.mask.scalef.ps." in loop
+    assert "ps2dq" in loop
+    assert "@times_power" not in loop and "@nearest_integer" not in loop
 
 
 def emit_fma(builder: ir.IRBuilder, operands: Any) -> tuple[Any, ...]:
