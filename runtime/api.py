@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .compiler.lru_cache import LRUCache
 from .compiler.passes import Observe, require_pass
 from .compiler.plan import MemoryEstimate
+from .compiler.plan.fusion_passes import fuse_operations
 from .compiler.specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
 from .compiler.specialize.framework.constants import integers_by_reference
 from .compiler.specialize.scatter_granularity import ScatterGranularity, scatter_granularity
@@ -20,12 +22,13 @@ from .execution.boundary import DirectCall
 from .execution.inputs import convert_input
 from .execution.memory import RECYCLING, run_with
 from .execution.program import Placement, Program
+from .execution.stored_programs import ProgramFile, StoredProgram, file_of
 from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
 from .options import Options
 from .program.frontend.loader import is_exported
 from .program.ir import Function, Module, Operation, argument_names
-from .program.loading import load
+from .program.loading import GivenProgram, given_program, load
 from .program.ops.framework.declaration import declaration_of
 from .program.ops.framework.facts import OpenOrder
 from .program.ops.framework.memory_limit import typed_shortage
@@ -117,7 +120,7 @@ def compile(
             module, lambda loaded: Executable(load(loaded), entry, options or Options(), host=host)
         )
     if grid is None:
-        return Executable(load(module), entry, options or Options(), host=host)
+        return Executable(given_program(module), entry, options or Options(), host=host)
     return GridExecutable(load(module), entry, options or Options(), grid, host)
 
 
@@ -186,8 +189,17 @@ class Executable(DirectCall):
 
     _outlines_subgraphs = True
 
-    def __init__(self, module: Module, entry: str, options: Options, host: HostQueues | None = None) -> None:
-        function = entry_function(module, entry)
+    def __init__(
+        self, module: Module | GivenProgram, entry: str, options: Options, host: HostQueues | None = None
+    ) -> None:
+        if options.cache_bytes is not None:
+            from .kernels.launch.cache_limit import set_limit
+
+            set_limit(options.cache_bytes)
+        self._given = module if isinstance(module, GivenProgram) else GivenProgram(lambda: module)
+        self._file = file_of(self._given.text, entry, options)
+        self._stored = self._file.read() if self._file else None
+        function = entry_function(self._module, entry) if self._stored is None else self._stored.declared
         processor_level()
         inputs = len(function.type.inputs)
         if options.donate != "all" and max(options.donate, default=-1) >= inputs:
@@ -195,19 +207,17 @@ class Executable(DirectCall):
                 f"donate names input {max(options.donate)}, but @{entry} takes {counted(inputs, 'input')}"
             )
         require_pass(options.last_pass)
-        if options.cache_bytes is not None:
-            from .kernels.launch.cache_limit import set_limit
-
-            set_limit(options.cache_bytes)
         self.options = options
         self._host = host
         self.input_types = function.type.inputs
         self.output_types = function.type.results
         self.input_names = argument_names(function)
         tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
-        self._module = module
         self._entry = entry
-        self._out_of_bounds = scatter_granularity(module, options)
+        self._declared = function.with_body(None)
+        self._out_of_bounds = (
+            scatter_granularity(self._module, options) if self._stored is None else self._stored.granularity
+        )
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
@@ -217,6 +227,11 @@ class Executable(DirectCall):
             tuple([type.shape if type else None for type in tensors]),
             self._static_program.call if self._static_program else None,
         )
+
+    @property
+    def _module(self) -> Module:
+        """The module, which is parsed now if the program came from the disk."""
+        return self._given.module
 
     def call_converted(self, *inputs: object) -> list[Any]:
         """Run the program after converting the inputs to its argument types.
@@ -281,7 +296,23 @@ class Executable(DirectCall):
     def _new_program(self, types: Sequence[Type]) -> Program:
         if self._sanitizer is not None:
             return self._sanitized(self._sanitizer, types)
+        if self._file is not None and tuple(types) == tuple(self.input_types):
+            return self._stored_program(self._file, types)
         return self._lowered(self._specialized_function(types))
+
+    def _stored_program(self, file: ProgramFile, types: Sequence[Type]) -> Program:
+        """The program of the declared types: what is on the disk, or it is written there if that pays."""
+        stored, self._stored = self._stored, None
+        if stored is None:
+            started = thread_time()
+            function = self._specialized_function(types)
+            native_loops = fuse_operations(function, self.options)
+            stored = StoredProgram(function, native_loops, self._declared, self._out_of_bounds)
+            file.write(stored, self._given.seconds + thread_time() - started)
+        placement = Placement(len(self.input_types), host=self._host)
+        return Program(
+            stored.function, self.options, placement=placement, native_loops=stored.native_loops
+        )
 
     def _specialized_function(
         self, types: Sequence[Type], observe: Observe | None = None, *, outlines_subgraphs: bool = True

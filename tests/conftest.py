@@ -15,6 +15,9 @@ from hypothesis import HealthCheck, settings
 # Every plan that a test makes is verified, and each call of its steps (`nimblehlo.execution.verification`).
 os.environ.setdefault("NIMBLEHLO_VERIFY", "steps")
 
+# Tests change how passes decide, which the key of a stored program does not have.
+os.environ.setdefault("NIMBLEHLO_STORE_PROGRAMS", "0")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A first call may compile a loop, which takes longer than Hypothesis grants an example, and a machine that is

@@ -29,14 +29,20 @@ DEFAULT_LIMIT = 1 << 30
 UNFINISHED_PREFIX = ".unfinished-"
 """Prefix of the names of files that are being written."""
 
-KINDS = {".bin": "numba", ".o": "generated", ".json": "machine"}
-"""The kind of an entry by its suffix: loops that Numba compiled, code generated as LLVM IR, and the measured
-speed of the machine. Each process evicts entries of all kinds, whichever it uses itself."""
+PROGRAM_SUFFIX = ".program"
+"""Suffix of the names of files with programs that the compiler's passes have gone through."""
+
+KINDS = {".bin": "numba", ".o": "generated", PROGRAM_SUFFIX: "programs", ".json": "machine"}
+"""The kind of an entry by its suffix: loops that Numba compiled, code generated as LLVM IR, programs, and the
+measured speed of the machine. Each process evicts entries of all kinds, whichever it uses itself."""
 
 GENERATED_PREFIX = "generated-"
 """Prefix of the names of folders with code generated as LLVM IR."""
 
-_FOLDER = re.compile(rf"({GENERATED_PREFIX})?[0-9a-f]{{32}}")
+PROGRAMS_PREFIX = "programs-"
+"""Prefix of the names of folders with programs."""
+
+_FOLDER = re.compile(rf"({GENERATED_PREFIX}|{PROGRAMS_PREFIX})?[0-9a-f]{{32}}")
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
 _UNFINISHED_SECONDS = 3600.0
 """Age from which an unfinished file counts as left behind by a process that ended."""

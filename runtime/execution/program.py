@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from .memory import MIN_POOLED_BYTES, RECYCLING, Retention
 
 if TYPE_CHECKING:
     from ..compiler.explanation import WhyNotFused
+    from ..compiler.plan.implementations.native_loops import DecidedLoop
     from ..program.ops.collectives.process_grid import Grid, ProcessId
     from .grid.host import HostQueues
     from .grid.transport import LocalTransport
@@ -154,6 +155,7 @@ class Program:
         choose: see `nimblehlo.compiler.plan.lower`.
         runner: creates the runner of the plan.
         placement: the processes that run it; None: one process, which does not communicate.
+        native_loops: see `nimblehlo.compiler.plan.lower`.
 
     Attributes:
         call: its call with arguments that fit.
@@ -166,6 +168,7 @@ class Program:
         choose: Choose = choose,
         runner: Callable[[Plan], Any] = Runner,
         placement: Placement | None = None,
+        native_loops: Mapping[Operation, DecidedLoop] | None = None,
     ) -> None:
         if options.linear_algebra == "library":
             from ..program.ops.numerics.decompositions import use_library
@@ -173,7 +176,7 @@ class Program:
             use_library(_operations(function))
         self.function = function
         self.type = function.type
-        self.plan = lower(function, options, choose)
+        self.plan = lower(function, options, choose, native_loops)
         count, processes = len(self.type.inputs), 1
         if placement is not None:
             count, processes = placement.input_count, placement.process_count

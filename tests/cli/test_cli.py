@@ -67,6 +67,7 @@ def test_cache_info(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "total: 3 files, 146 bytes",
         "numba: 2 files, 110 bytes",
         "generated: 1 file, 36 bytes",
+        "programs: 0 files, 0 bytes",
         "machine: 0 files, 0 bytes",
         "unfinished: 0 files, 0 bytes",
     ]
@@ -83,6 +84,7 @@ def test_cache_info_as_json(cache: Path, tmp_path: Path, capsys: pytest.CaptureF
         "kinds": {
             "numba": {"files": 2, "bytes": 110},
             "generated": {"files": 1, "bytes": 36},
+            "programs": {"files": 0, "bytes": 0},
             "machine": {"files": 0, "bytes": 0},
             "unfinished": {"files": 0, "bytes": 0},
         },

@@ -141,6 +141,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "grid": {"executor"},
         "mpi": {"grid"},
         "program": {"boundary", "executor", "grid", "memory", "verification"},
+        "stored_programs": set(),
     },
     "inspection": {
         "progress": set(),

@@ -45,16 +45,23 @@ Choose = Callable[[Op, Options], Implementation]
 """Chooses the implementation of an operation, whose view has the ordering of the options."""
 
 
-def lower(function: Function, options: Options, choose: Choose = choose) -> Plan:
+def lower(
+    function: Function,
+    options: Options,
+    choose: Choose = choose,
+    native_loops: Mapping[Operation, DecidedLoop] | None = None,
+) -> Plan:
     """The plan of a function, with the steps of its callees in place of the calls.
 
     Args:
         function: the result of `nimblehlo.compiler.specialize.specialize`; its operations are fused in place.
         options: those of the Executable.
         choose: chooses the implementation of each operation, outermost operations first.
+        native_loops: what `fuse_operations` returned for the function; None: it has not run yet.
     """
     assert function.body is not None
-    native_loops = fuse_operations(function, options)
+    if native_loops is None:
+        native_loops = fuse_operations(function, options)
     plan = _Lowering(options, choose, function, native_loops).lower_region(function.body, ())
     implementations = [step.implementation for step in all_steps(plan)]
     tiered = tierings(implementations)

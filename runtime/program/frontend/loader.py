@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from ...errors import ParseError, UnsupportedError
 from ..ir import Module
+from ..ir.record import Record
 from .parser import parse
 
 if TYPE_CHECKING:
@@ -17,6 +18,42 @@ if TYPE_CHECKING:
 MAGIC: Final = b"ML\xefR"
 """The first bytes of MLIR bytecode."""
 _SINGLE_WORD: Final = re.compile(r"[^\s{}%@\"]+")
+
+
+class ProgramText(Record):
+    """The text or the bytecode of a program.
+
+    Attributes:
+        content: the text, or the bytes of either.
+        name: its name in errors and locations.
+    """
+
+    content: str | bytes
+    name: str
+
+
+def text_of(module: object) -> ProgramText | None:
+    """What `load_ir` parses of a text, of bytes or of the path of a file; None for other sources.
+
+    Raises:
+        ParseError: the file cannot be read.
+    """
+    if isinstance(module, (bytes, bytearray, memoryview)):
+        return ProgramText(bytes(module), "<bytes>")
+    if isinstance(module, os.PathLike) or (isinstance(module, str) and _is_file_path(module)):
+        path = os.fspath(module)
+        return ProgramText(_content(path), os.fsdecode(path))
+    return ProgramText(module, "<text>") if isinstance(module, str) else None
+
+
+def load_text(text: ProgramText) -> Module:
+    """Parse a text or bytecode.
+
+    Raises:
+        ParseError, UnsupportedError: as by `load_ir`.
+    """
+    content = text.content
+    return _parse_text(content) if isinstance(content, str) else _parse_bytes(content, text.name)
 
 
 def load_ir(module: object) -> Module:
@@ -54,13 +91,20 @@ def _parse_text(text: str) -> Module:
 
 
 def _read(path: str | bytes) -> Module:
-    path_name = os.fsdecode(path)
+    return _parse_bytes(_content(path), os.fsdecode(path))
+
+
+def _content(path: str | bytes) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        ParseError: it cannot be read.
+    """
     try:
         with open(path, "rb") as file:
-            content = file.read()
+            return file.read()
     except OSError as error:
-        raise ParseError(f"cannot read {path_name}: {error.strerror}") from error
-    return _parse_bytes(content, path_name)
+        raise ParseError(f"cannot read {os.fsdecode(path)}: {error.strerror}") from error
 
 
 def _parse_bytes(content: bytes, name: str) -> Module:

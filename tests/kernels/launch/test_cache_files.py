@@ -111,7 +111,8 @@ def test_usage_and_clear(folder: Path, tmp_path: Path) -> None:
     (folder / ".unfinished-x").write_text("123")
     usage = cache_files.usage()
     assert usage.path == tmp_path and usage.refusal is None and usage.limit == cache_limit.DEFAULT_LIMIT
-    assert usage.kinds == {"numba": (1, 37), "generated": (2, 70), "machine": (0, 0), "unfinished": (1, 3)}
+    expected = {"numba": (1, 37), "generated": (2, 70), "programs": (0, 0), "machine": (0, 0)}
+    assert usage.kinds == {**expected, "unfinished": (1, 3)}
     assert cache_files.clear() == (3, 107)
     none = dict.fromkeys(cache_limit.KINDS.values(), (0, 0))
     assert cache_files.usage().kinds == {**none, "unfinished": (1, 3)}

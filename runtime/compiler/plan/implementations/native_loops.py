@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +123,14 @@ class DecidedLoop:
             region.block.replace_uses(changed)
         self._operands = operands
         return self._loop
+
+
+def encodable_decisions(
+    native_loops: Mapping[Operation, DecidedLoop],
+) -> list[tuple[Operation, LoopToCompile]]:
+    """The loops that are compiled, for `nimblehlo.program.ir.encoding`; not those to decide on again."""
+    loops = [(operation, decided.loop_of(operation)) for operation, decided in native_loops.items()]
+    return [(operation, loop) for operation, loop in loops if loop is not None]
 
 
 def _operands_within(operation: Operation) -> dict[Operation, Sequence[Value]]:
