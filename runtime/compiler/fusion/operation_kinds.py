@@ -20,8 +20,8 @@ Answer = TypeVar("Answer")
 class OperationKinds:
     """The kinds of a program's operations, while passes replace operands by others of the same types.
 
-    Operations with several results, of which some may be dropped, have no kind, nor have those whose regions
-    are long, are programs, which passes change, or use values from outside.
+    Operations with several results, of which some may be dropped, have no kind unless they are fusions, nor
+    have those whose regions are programs, which passes change, are long, or use values from outside.
     """
 
     def __init__(self) -> None:
@@ -51,13 +51,17 @@ class OperationKinds:
 
         return answer
 
+    def forget(self) -> None:
+        """Forget which operation is of which kind, since a pass has changed regions."""
+        self._numbers.clear()
+
     def _number(self, operation: Operation) -> int | None:
         """The number of an operation's kind; None if it has none."""
-        regions = _regions_key(operation) if len(operation.results) == 1 else None
+        regions = _regions_key(operation)
         if regions is None:
             return None
         attributes, types = operation.attributes, [operand.type for operand in operation.operands]
-        types.append(operation.results[0].type)
+        types += [result.type for result in operation.results]
         # By identity, which is faster than equality: equal kinds may have different numbers.
         key = (operation.name, id(attributes), len(types), *map(id, types), *regions[0])
         kept = (attributes, types, regions[1])
@@ -68,14 +72,17 @@ class OperationKinds:
 
 def _regions_key(operation: Operation) -> tuple[Sequence[object], Sequence[object]] | None:
     """A key of an operation's regions and the objects whose identities it contains; None if it has none."""
+    role = declaration_of(operation).region_role
+    if role is not RegionRole.FUSION and len(operation.results) != 1:
+        return None
     if not operation.regions:
         return (), ()
-    if declaration_of(operation).region_role is not RegionRole.COMPUTATION:
+    if role not in (RegionRole.COMPUTATION, RegionRole.FUSION):
         return None
     keys: list[object] = []
     referenced: list[object] = []
     for region in operation.regions:
-        if len(region.block.operations) > MAX_COMPARED_OPERATIONS:
+        if role is RegionRole.COMPUTATION and len(region.block.operations) > MAX_COMPARED_OPERATIONS:
             return None
         try:
             key, objects = structural_key(region.block)

@@ -208,6 +208,7 @@ def rematerialize(state: Fusing) -> None:
     """Compute cheap values again where keeping them raises the peak of memory."""
     for body in state.function.bodies:
         rematerialization.rematerialize(body, has_emitter, _HAS_TILING, state.stays_unfused)
+    state.kinds.forget()
 
 
 def fuse_small_steps(state: Fusing) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import nimblehlo
+from nimblehlo.compiler.fusion.elementwise import form_fusions
 from nimblehlo.compiler.fusion.operation_kinds import OperationKinds
+from nimblehlo.compiler.specialize.framework.operation_classes import is_fusion
 from nimblehlo.program.ir import Operation
 
 REDUCE = """
@@ -84,3 +88,54 @@ def test_operations_of_several_results_have_no_kind() -> None:
       }}
     """)
     assert asked.count("stablehlo.sort") == 2
+
+
+def fusions(text: str) -> list[Operation]:
+    """The fusions of a program."""
+    (body,) = [function.body for function in nimblehlo.load(text).functions.values()]
+    assert body is not None
+    form_fusions(body.block, lambda _: True)
+    return [operation for operation in body.block.operations if is_fusion(operation)]
+
+
+CHAINS = """
+  func.func @main(%a: tensor<4xf32>, %b: tensor<5xf32>) -> tensor<4xf32> {{
+    %0 = stablehlo.add %a, %a : tensor<4xf32>
+    %1 = stablehlo.tanh %0 : tensor<4xf32>
+    %2 = stablehlo.multiply %0, %1 : tensor<4xf32>
+    %3 = "stablehlo.reverse"(%2) {{dimensions = array<i64: 0>}} : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = "stablehlo.sort"(%3) ({{
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %less = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %less : tensor<i1>
+    }}) {{dimension = 0 : i64, is_stable = true}} : (tensor<4xf32>) -> tensor<4xf32>
+    %5 = stablehlo.add %4, %4 : tensor<4xf32>
+    %6 = stablehlo.{function} %5 : tensor<4xf32>
+    %7 = stablehlo.multiply %5, %6 : tensor<4xf32>
+    return %7 : tensor<4xf32>
+  }}
+"""
+
+
+@pytest.mark.parametrize(("function", "count"), [("tanh", 1), ("cosine", 2)])
+def test_fusions_of_equal_bodies_are_one_kind(function: str, count: int) -> None:
+    asked: list[Operation] = []
+    answer = OperationKinds().by_kind(asked.append)
+    formed = fusions(CHAINS.format(function=function))
+    assert len(formed) == 2
+    for fusion in formed:
+        answer(fusion)
+    assert len(asked) == count
+
+
+def test_kinds_are_forgotten_with_their_regions() -> None:
+    asked: list[Operation] = []
+    kinds = OperationKinds()
+    answer = kinds.by_kind(asked.append)
+    first, second = fusions(CHAINS.format(function="cosine"))
+    answer(first)
+    first.regions = second.regions
+    kinds.forget()
+    answer(first)
+    answer(second)
+    assert asked == [first, first]
