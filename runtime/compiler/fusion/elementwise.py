@@ -142,6 +142,7 @@ class _ElementwiseGrouping(LevelGrouping):
         self.pays_alone = pays_alone
         self.users = users_of(block)
         self.kinds = list(map(kinds.by_kind(self.kind), self.operations))
+        self.indexed = self.indexed_values()
         self.separable: set[int] = set()
         self.readers: dict[tuple[Value, int], int] = {}
 
@@ -336,9 +337,9 @@ class _ElementwiseGrouping(LevelGrouping):
         return self.kinds[index] == _REMATERIALIZABLE
 
     def may_join(self, index: int, operand: Value, producer: int) -> bool:
-        is_elementwise_input = operand is not self.array_of(index)
-        has_shape = tensor_type(operand).shape == tensor_type(self.operations[index].result).shape
-        return is_elementwise_input and has_shape and self.kinds[producer] in _CORES
+        if self.kinds[producer] not in _CORES or operand is self.array_of(index):
+            return False
+        return tensor_type(operand).shape == tensor_type(self.operations[index].results[0]).shape
 
     def join(self, index: int) -> None:
         """Join a core with the cores of its level that it uses, or that use one of its operands."""
@@ -424,8 +425,23 @@ class _ElementwiseGrouping(LevelGrouping):
             return False
         return declaration_of(self.operations[producer]).movement in _READ_THROUGH
 
+    def indexed_values(self) -> set[Value]:
+        """The values that operations of the block index, themselves or through views."""
+        indexed: set[Value] = set()
+        for index, kind in enumerate(self.kinds):
+            if kind not in _INDEXED:
+                continue
+            value = self.operations[index].operands[0]
+            indexed.add(value)
+            while self.is_view(value):
+                value = self.operations[self.producer_of[value]].operands[0]
+                indexed.add(value)
+        return indexed
+
     def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
         """Whether members of a fusion index a value or a view of it."""
+        if value not in self.indexed:  # before its users are visited: a constant may have thousands of them
+            return False
         for user in members.intersection(self.users.get(value, ())):
             result = self.operations[user].result
             if self.array_of(user) is value:
@@ -464,17 +480,19 @@ class _ElementwiseGrouping(LevelGrouping):
             is_sole_user: whether only members of the fusion use its result.
         """
         kind, operation = self.kinds[index], self.operations[index]
-        members = group.owned | group.copied
-        if self.is_read_at_indices(operation.result, members):
+        if operation.result in self.indexed and self.is_read_at_indices(
+            operation.result, group.owned | group.copied
+        ):
             return self.is_view(operation.result)
         if kind == _REMATERIALIZABLE:
             return True
-        if len(members) >= MAX_MEMBERS:
+        if len(group.owned) + len(group.copied) >= MAX_MEMBERS:
             return False
         if kind == _MOVEMENT:
             return is_sole_user or is_view(operation)
         size = tensor_type(operation.result).size
         if kind in _INDEXED:
+            members = group.owned | group.copied
             if kind == _GATHER and size >= MIN_LARGE_SIZE and self.is_transposed(operation.result, members):
                 return False
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
@@ -503,5 +521,8 @@ class _ElementwiseGrouping(LevelGrouping):
 
     def has_too_many_arrays(self, group: FusionGroup) -> bool:
         """Whether a fusion has more operands and results than a loop nest may have arrays."""
+        members = [self.operations[index] for index in group.owned | group.copied]
+        if sum([len(member.operands) + len(member.results) for member in members]) <= MAX_ARRAYS:
+            return False
         operands, results = boundary(self.operations, group, self.users)
         return len(operands) + len(results) > MAX_ARRAYS
