@@ -190,16 +190,21 @@ class Executable(DirectCall):
     _outlines_subgraphs = True
 
     def __init__(
-        self, module: Module | GivenProgram, entry: str, options: Options, host: HostQueues | None = None
+        self,
+        module: Module | GivenProgram,
+        entry: str,
+        options: Options,
+        host: HostQueues | None = None,
+        file: ProgramFile | None = None,
     ) -> None:
         if options.cache_bytes is not None:
             from .kernels.launch.cache_limit import set_limit
 
             set_limit(options.cache_bytes)
         self._given = module if isinstance(module, GivenProgram) else GivenProgram(lambda: module)
-        self._file = file_of(self._given.text, entry, options)
-        self._stored = self._file.read() if self._file else None
-        function = entry_function(self._module, entry) if self._stored is None else self._stored.declared
+        self._file = file or self._file_of(entry, options)
+        stored = self._file.stored if self._file else None
+        function = entry_function(self._module, entry) if stored is None else stored.declared
         processor_level()
         inputs = len(function.type.inputs)
         if options.donate != "all" and max(options.donate, default=-1) >= inputs:
@@ -215,9 +220,7 @@ class Executable(DirectCall):
         tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
         self._entry = entry
         self._declared = function.with_body(None)
-        self._out_of_bounds = (
-            scatter_granularity(self._module, options) if self._stored is None else self._stored.granularity
-        )
+        self._out_of_bounds = stored.granularity if stored else scatter_granularity(self._module, options)
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
@@ -227,6 +230,10 @@ class Executable(DirectCall):
             tuple([type.shape if type else None for type in tensors]),
             self._static_program.call if self._static_program else None,
         )
+
+    def _file_of(self, entry: str, options: Options) -> ProgramFile | None:
+        """The file of the program; None if it is not to be stored, such as one of a subclass."""
+        return file_of(self._given, entry, options) if type(self) is Executable else None
 
     @property
     def _module(self) -> Module:
@@ -302,13 +309,15 @@ class Executable(DirectCall):
 
     def _stored_program(self, file: ProgramFile, types: Sequence[Type]) -> Program:
         """The program of the declared types: what is on the disk, or it is written there if that pays."""
-        stored, self._stored = self._stored, None
+        stored = file.stored
         if stored is None:
             started = thread_time()
             function = self._specialized_function(types)
             native_loops = fuse_operations(function, self.options)
-            stored = StoredProgram(function, native_loops, self._declared, self._out_of_bounds)
-            file.write(stored, self._given.seconds + thread_time() - started)
+            name, granularity = self._module.name, self._out_of_bounds
+            stored = StoredProgram(function, native_loops, name, self._declared, granularity)
+            if self._given.means_the_same:
+                file.write(stored, self._given.seconds + thread_time() - started)
         placement = Placement(len(self.input_types), host=self._host)
         return Program(
             stored.function, self.options, placement=placement, native_loops=stored.native_loops

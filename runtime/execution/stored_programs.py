@@ -23,12 +23,14 @@ from ..compiler.specialize.scatter_granularity import ScatterGranularity
 from ..kernels.launch import processor
 from ..kernels.launch.cache_files import digest, folder, read_entry, write_entry
 from ..kernels.launch.cache_limit import PROGRAM_SUFFIX, PROGRAMS_PREFIX, limit
+from ..kernels.launch.garbage import gc_paused
 from ..kernels.launch.threads import chosen_threads
 from ..options import Options
-from ..program.frontend.loader import ProgramText
-from ..program.ir import Function, Operation
+from ..program.frontend.loader import MAGIC, ProgramText
+from ..program.ir import Function, Module, Operation
 from ..program.ir.encoding import Decision, NotEncodable, decode, encode
 from ..program.ir.record import IdentityRecord
+from ..program.loading import GivenProgram
 from ..program.ops.custom_calls.user_functions import Registry
 from ..program.ops.framework.memory_limit import usable_bytes
 
@@ -39,9 +41,13 @@ ENVIRONMENT_VARIABLE: Final = "NIMBLEHLO_STORE_PROGRAMS"
 """0: programs are neither stored nor read; for tests that change how passes decide."""
 
 MIN_TEXT_BYTES: Final = 1 << 13
+MIN_BYTECODE_BYTES: Final = 1 << 11
 MAX_TEXT_BYTES: Final = 1 << 25
-"""Sizes of the texts whose programs are stored. Smaller ones compile in a few milliseconds; of larger ones
-most is constants, and a process would keep the text, which it may have to parse, in memory."""
+"""Sizes of the texts whose programs are stored, and of bytecode. Smaller ones compile in a few milliseconds;
+of larger ones most is constants, and a process would keep the text, which it may have to parse, in memory."""
+
+MIN_OPERATIONS: Final = 250
+"""Operations of the modules whose programs are stored; the key of a module is its operations as bytes."""
 
 MIN_SECONDS: Final = 0.05
 """Seconds that the front end and the passes take for a program that is stored. Encoding takes about a
@@ -67,12 +73,14 @@ class StoredProgram(IdentityRecord):
     Attributes:
         function: the fused function.
         native_loops: what `nimblehlo.compiler.plan.fusion_passes.fuse_operations` has returned for it.
+        module_name: the name of the module.
         declared: the function of the module without its body.
         granularity: what scatters drop.
     """
 
     function: Function
     native_loops: Mapping[Operation, DecidedLoop]
+    module_name: str | None
     declared: Function
     granularity: ScatterGranularity
 
@@ -83,8 +91,9 @@ class ProgramFile:
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
 
-    def read(self) -> StoredProgram | None:
-        """The program; None if it is not there, or the file is damaged."""
+    @functools.cached_property
+    def stored(self) -> StoredProgram | None:
+        """The program, which may be lowered once; None if it is not there, or the file is damaged."""
         content = read_entry(self._path)
         if content is None:
             return None
@@ -110,18 +119,32 @@ class ProgramFile:
             write_entry(self._path, content)
 
 
-def file_of(text: ProgramText | None, entry: str, options: Options, kind: str = "") -> ProgramFile | None:
+def _text_of_module(module: Module) -> ProgramText | None:
+    """What tells a module from others; None for small modules, and for those that are not to be stored."""
+    functions = [item for item in module.body if isinstance(item, Function)]
+    if len(functions) < len(module.body) or sum(1 for _ in module.walk()) < MIN_OPERATIONS:
+        return None
+    described = (module.name, module.attributes, module.producer)
+    try:
+        content = b"".join([encode(each, (), described) for each in functions])
+    except NotEncodable:
+        return None
+    return ProgramText(content, "<module>")
+
+
+def file_of(given: GivenProgram, entry: str, options: Options, kind: str = "") -> ProgramFile | None:
     """The file of a program; None if it is not to be stored.
 
     Args:
-        text: the text; None: the program has none.
+        given: the program.
         entry: the function that is compiled.
         options: those with which it is compiled.
         kind: what else decides which program the text becomes.
     """
-    if text is None or not MIN_TEXT_BYTES <= len(text.content) <= MAX_TEXT_BYTES:
-        return None
     if options.sanitize or Registry.changes or os.environ.get(ENVIRONMENT_VARIABLE) == "0":
+        return None
+    text = given.text or _text_of_module(given.module)
+    if text is None or not _min_bytes(text.content) <= len(text.content) <= MAX_TEXT_BYTES:
         return None
     version = _folder()
     if version is None:
@@ -129,15 +152,22 @@ def file_of(text: ProgramText | None, entry: str, options: Options, kind: str = 
     content = text.content
     chunk = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     threads = chosen_threads(options.threads)
-    described = (type(content).__name__, text.name, entry, kind, threads, replace(options, cache_bytes=None))
+    # Passes do not ask for the other two.
+    decisive = replace(options, cache_bytes=None, donate=())
+    described = (type(content).__name__, text.name, entry, kind, threads, decisive)
     name = digest(repr(described).encode("utf-8", "surrogatepass"), b"\0", chunk).hex()[:32]
     return ProgramFile(version / f"{name}{PROGRAM_SUFFIX}")
+
+
+def _min_bytes(content: str | bytes) -> int:
+    """The size from which the program of a text or of bytecode is stored."""
+    return MIN_TEXT_BYTES if isinstance(content, str) or not content.startswith(MAGIC) else MIN_BYTECODE_BYTES
 
 
 def _encoded(stored: StoredProgram) -> bytes:
     declared = stored.declared
     settings = {name: getattr(declared, name) for name in _DECLARED}
-    described = ((declared.name, declared.type, settings), stored.granularity)
+    described = (stored.module_name, (declared.name, declared.type, settings), stored.granularity)
     if not stored.native_loops:
         return encode(stored.function, (), described)
     from ..compiler.plan.implementations.native_loops import encodable_decisions
@@ -145,11 +175,12 @@ def _encoded(stored: StoredProgram) -> bytes:
     return encode(stored.function, encodable_decisions(stored.native_loops), described)
 
 
+@gc_paused
 def _decoded(content: bytes) -> StoredProgram:
     function, decisions, described = decode(content)
-    declared_fields, granularity = described
-    declared = Function(*declared_fields[:2], **declared_fields[2])
-    return StoredProgram(function, _native_loops(decisions), declared, granularity)
+    module_name, (name, type, settings), granularity = described
+    declared = Function(name, type, **settings)
+    return StoredProgram(function, _native_loops(decisions), module_name, declared, granularity)
 
 
 def _native_loops(decisions: Sequence[Decision]) -> Mapping[Operation, DecidedLoop]:

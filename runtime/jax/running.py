@@ -11,8 +11,10 @@ from typing import Any
 
 from ..api import Executable
 from ..api import compile as compile_module
+from ..execution.stored_programs import ProgramFile
 from ..program.frontend.loader import load_ir
 from ..program.ir import Module
+from ..program.loading import GivenProgram
 from ..program.ops.collectives.process_grid import Grid
 from ..program.ops.framework.verify import verify
 from . import callbacks, findings
@@ -49,10 +51,11 @@ class JaxProgram:
     """A program of JAX that is ready to run. Many threads may call it at the same time.
 
     Args:
-        module: what `load_program` returned.
+        given: what gives the module that `load_program` returned.
         settings: how it is compiled and run.
         donate: numbers of the inputs that a call may consume.
         grid: the processes that run it; None: one.
+        file: where a program for one process may be stored.
 
     Attributes:
         executable: runs it; JAX's types, memory and explanations are those of this one.
@@ -64,16 +67,24 @@ class JaxProgram:
     """
 
     def __init__(
-        self, module: Module, settings: Settings, donate: Sequence[int] = (), grid: Grid | None = None
+        self,
+        given: GivenProgram,
+        settings: Settings,
+        donate: Sequence[int] = (),
+        grid: Grid | None = None,
+        file: ProgramFile | None = None,
     ) -> None:
         self.settings = settings
-        self.name = module.name or "main"
+        stored = file.stored if file else None
+        self.name = (stored.module_name if stored else given.module.name) or "main"
         # An exploration reads the inputs again.
-        donated = () if settings.explore else tuple(donate)
-        self.executable: Executable = compile_module(
-            module, options=replace(settings.options, donate=donated), grid=grid
-        )
-        self._module = module
+        options = replace(settings.options, donate=() if settings.explore else tuple(donate))
+        self.executable: Executable
+        if file is None:
+            self.executable = compile_module(given.module, options=options, grid=grid)
+        else:
+            self.executable = Executable(given, "main", options, file=file)
+        self._given = given
         if settings.options.sanitize:
             observers = getattr(self.executable.findings, "observers", None)
             assert observers is not None
@@ -95,7 +106,7 @@ class JaxProgram:
 
         options = replace(self.settings.options, sanitize=False)
         exploration = explore(
-            self._module,
+            self._given.module,
             inputs,
             schedules=self.settings.explore,
             seed=self.settings.explore_seed,

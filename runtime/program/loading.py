@@ -55,11 +55,13 @@ class GivenProgram:
     Attributes:
         text: see above; None from when it is parsed.
         seconds: the processor time that parsing and verification took.
+        means_the_same: whether another process makes the same program of the text.
     """
 
     def __init__(self, load: Callable[[], Module], text: ProgramText | None = None) -> None:
         self.text = text
         self.seconds = 0.0
+        self.means_the_same = True
         self._load = load
         self._module: Module | None = None
 
@@ -85,9 +87,14 @@ def _is_loaded() -> Module:
 def given_program(module: object) -> GivenProgram:
     """A program whose module is loaded when it is asked for, if it is text or bytecode, and else at once.
 
+    Args:
+        module: see `load`; a program that was given before is returned as it is.
+
     Raises:
         NimbleError: as by `load`, of what is loaded at once, or the file cannot be read.
     """
+    if isinstance(module, GivenProgram):
+        return module
     with typed_shortage("the module cannot be loaded"):
         text = None if isinstance(module, Module) else text_of(module)
     if text is not None:

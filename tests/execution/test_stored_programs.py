@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import Options
+from nimblehlo import Options, api
 from nimblehlo.execution import stored_programs
 from nimblehlo.kernels.launch import cache_limit
 from nimblehlo.kernels.launch.cache_files import read_entry, write_entry
 from nimblehlo.program import loading
+from nimblehlo.program.ir import FunctionAttribute
 from nimblehlo.program.ops.custom_calls.user_functions import Registry
 from tests.support.running import same_bits
 
@@ -65,7 +66,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which programs of any size are stored."""
     monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv(stored_programs.ENVIRONMENT_VARIABLE, raising=False)
-    monkeypatch.setattr(stored_programs, "MIN_TEXT_BYTES", 0)
+    for name in ("MIN_TEXT_BYTES", "MIN_BYTECODE_BYTES", "MIN_OPERATIONS"):
+        monkeypatch.setattr(stored_programs, name, 0)
     monkeypatch.setattr(stored_programs, "MIN_SECONDS", 0.0)
     monkeypatch.setattr(cache_limit, "_limits", [])
     monkeypatch.setattr(Registry, "changes", 0)
@@ -124,7 +126,7 @@ def test_a_stored_program_is_the_same(
 def test_the_decisions_on_loops_are_stored(store: Path) -> None:
     nimblehlo.compile(LOOP, options=Options(threads=2))
     (path,) = files(store)
-    stored = stored_programs.ProgramFile(path).read()
+    stored = stored_programs.ProgramFile(path).stored
     assert stored is not None
     ((operation, decided),) = stored.native_loops.items()
     loop = decided.loop_of(operation)
@@ -145,9 +147,51 @@ def test_files_and_bytes_are_stored(source: str, store: Path, parsed: list[str])
     assert parsed == [str(path) if "path" in source else "<bytes>"]
 
 
+@pytest.fixture
+def specialized(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The entries of the programs that are specialized from now on."""
+    entries: list[str] = []
+    specialize: Callable[..., Any] = api.specialize
+
+    def noted(module: Any, entry: str, *arguments: Any, **settings: Any) -> Any:
+        entries.append(entry)
+        return specialize(module, entry, *arguments, **settings)
+
+    monkeypatch.setattr(api, "specialize", noted)
+    return entries
+
+
+def test_modules_are_known_by_their_operations(store: Path, specialized: list[str]) -> None:
+    results = [nimblehlo.compile(nimblehlo.load(SUMS))(ROWS)[0] for _ in range(2)]
+    assert len(specialized) == len(files(store)) == 1
+    assert same_bits(*results)
+    module = nimblehlo.load(SUMS)
+    body = module.functions["main"].body
+    assert body is not None
+    body.block.operations[1].name = "stablehlo.negate"
+    (negated,) = nimblehlo.compile(module)(ROWS)
+    assert not same_bits(negated, results[0])
+    assert len(specialized) == len(files(store)) == 2
+    module.producer = "JAX"
+    nimblehlo.compile(module)
+    assert len(files(store)) == 3
+
+
+def test_modules_that_are_small_or_call_python_are_not_stored(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = nimblehlo.load(SUMS)
+    for operation in module.functions["other"].body.walk():  # type: ignore[union-attr]
+        operation.attributes = {"function": FunctionAttribute(print)}
+    nimblehlo.compile(module)
+    monkeypatch.setattr(stored_programs, "MIN_OPERATIONS", 100)
+    nimblehlo.compile(nimblehlo.load(SUMS))
+    assert not files(store)
+
+
 def test_other_options_entries_and_texts_are_other_programs(store: Path, parsed: list[str]) -> None:
     nimblehlo.compile(SUMS)
-    nimblehlo.compile(SUMS, options=Options(cache_bytes=1 << 29))
+    nimblehlo.compile(SUMS, options=Options(cache_bytes=1 << 29, donate=(0,)))
     assert len(parsed) == 1
     others: list[dict[str, Any]] = [
         {"entry": "other"},
@@ -249,6 +293,13 @@ def test_texts_of_some_sizes_are_stored(store: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(stored_programs, "MIN_TEXT_BYTES", smallest)
         monkeypatch.setattr(stored_programs, "MAX_TEXT_BYTES", largest)
         nimblehlo.compile(SUMS)
+        assert len(files(store)) == count
+    artifact = nimblehlo.load(SUMS).serialize()
+    monkeypatch.setattr(stored_programs, "MIN_TEXT_BYTES", 1 << 20)
+    monkeypatch.setattr(stored_programs, "MAX_TEXT_BYTES", 1 << 20)
+    for smallest, count in ((len(artifact) + 1, 1), (len(artifact), 2)):
+        monkeypatch.setattr(stored_programs, "MIN_BYTECODE_BYTES", smallest)
+        nimblehlo.compile(artifact)
         assert len(files(store)) == count
 
 

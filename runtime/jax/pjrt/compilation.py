@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -16,9 +17,12 @@ from ...compiler.specialize.gspmd.conversion import to_shardy
 from ...compiler.specialize.inline import with_inlined_calls
 from ...compiler.specialize.sharding import attributes_with_known_groups
 from ...errors import ParseError, UnsupportedError
+from ...execution.stored_programs import ProgramFile, file_of
+from ...kernels.launch.garbage import gc_paused
 from ...program.frontend.jaxlib_modules import read_module
-from ...program.frontend.loader import MAGIC, load_ir
+from ...program.frontend.loader import MAGIC, ProgramText, load_ir
 from ...program.ir import Attribute, BoolAttribute, Function, Module, Operation, StringAttribute
+from ...program.loading import GivenProgram
 from ...program.ops.collectives.process_grid import Grid
 from ...program.ops.custom_calls.targets import HANDLER
 from ...program.ops.custom_calls.view import frontend_attribute
@@ -72,8 +76,12 @@ class LoadedProgram:
         fingerprint: equal for equal programs, options and versions.
     """
 
-    def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
-        function = module.functions["main"]
+    def __init__(
+        self, given: GivenProgram, code: bytes, options: CompileOptions, file: ProgramFile | None = None
+    ) -> None:
+        stored = file.stored if file else None
+        function = stored.declared if stored else given.module.functions["main"]
+        calls_python = not given.means_the_same
         has_one_device = len(options.device_ids) == 1
         types, result_types = function.type.inputs, function.type.results
         donated_arguments = _donated_arguments(function)
@@ -82,17 +90,18 @@ class LoadedProgram:
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
         if options.partitions > 1:
-            divide_callbacks(module, options.partitions)
+            divide_callbacks(given.module, options.partitions)
         # Each call that is not partitioned assembles new arrays from the shards.
-        local = None if has_one_device else _device_program(module, options, calls_python)
+        local = None if has_one_device else _device_program(given.module, options, calls_python)
         self._program = JaxProgram(
-            module if local is None else local,
+            given if local is None else GivenProgram(functools.partial(_same, local)),
             options.settings,
             self.donated if has_one_device else (),
             None if local is None else Grid(options.replicas, options.partitions),
+            file,
         )
         self.is_slow_at_first = _is_slow(self._program.executable)
-        self._module = module
+        self._given = given
         self._local = local
         self._code = code
         self._options = options
@@ -105,7 +114,7 @@ class LoadedProgram:
         if options.replicas > 1:
             self.run_partitioned: Callable[[Sequence[tuple[Any, ...]]], list[list[Any]]] = self.run
         elif not has_one_device:
-            partitioned = PartitionedProgram(module, options.partitions, self.run, local is not None)
+            partitioned = PartitionedProgram(given.module, options.partitions, self.run, local is not None)
             self.run_partitioned = partitioned
             self.result_shapes = [shards.shard_shape for shards in partitioned.results]
             sizes = list(map(_bytes, types, [shards.shard_shape for shards in partitioned.arguments]))
@@ -124,6 +133,11 @@ class LoadedProgram:
             b"".join([hashlib.sha256(text).digest() for text in hashed_texts])
         ).digest()
         _PROGRAMS[self.fingerprint] = self
+
+    @property
+    def _module(self) -> Module:
+        """The module, which is parsed now if the program came from the disk."""
+        return self._given.module
 
     def _describe_values(self, function: Function) -> None:
         """Set what PJRT asks about the arguments and results of a function."""
@@ -209,10 +223,10 @@ def compile_program(code: bytes, format: str, options: bytes, device_count: int)
     parsed = parse_compile_options(options, device_count)
     if parsed.replicas > 1 and parsed.partitions > 1:
         raise UnsupportedError("replicas and partitions cannot be combined; either alone is supported")
-    module, calls_python = _load(code, parsed.partitions > 1)
-    if "main" not in module.functions:
-        raise UnsupportedError("the program has no function @main")
-    return LoadedProgram(module, calls_python, code, parsed)
+    given = _given(code, parsed.partitions > 1)
+    is_stored = len(parsed.device_ids) == 1 and not parsed.settings.synchronous
+    file = file_of(given, "main", parsed.settings.options, "JAX") if is_stored else None
+    return LoadedProgram(given, code, parsed, file)
 
 
 def deserialize_program(data: bytes, options: bytes | None, device_count: int) -> LoadedProgram:
@@ -239,6 +253,25 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
             f"the program was serialized by NimbleHLO {version}, but this is {platform_version()}"
         )
     return compile_program(rest[size:], "mlir", rest[:size] if options is None else options, device_count)
+
+
+def _same(module: Module) -> Module:
+    return module
+
+
+def _given(code: bytes, is_partitioned: bool) -> GivenProgram:
+    """A program, which is loaded when its module is asked for."""
+
+    @gc_paused
+    def load() -> Module:
+        module, calls_python = _load(code, is_partitioned)
+        given.means_the_same = not calls_python
+        if "main" not in module.functions:
+            raise UnsupportedError("the program has no function @main")
+        return module
+
+    given = GivenProgram(load, ProgramText(code, "<bytes>"))
+    return given
 
 
 def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
