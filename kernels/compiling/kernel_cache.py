@@ -11,7 +11,7 @@ import sys
 from importlib.util import find_spec
 
 from ..launch.cache_files import digest, digest_of_sources, folder, read_entry, write_entry
-from ..launch.processor import llvm_target
+from .object_code import compiler_identity
 
 _NUMBA_TARGET = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """The variables by which users choose Numba's target."""
@@ -23,13 +23,11 @@ def fingerprint() -> str:
 
     Raises OSError if the sources, or Numba's, cannot be read.
     """
-    import llvmlite
-    import llvmlite.binding as llvm
     import numpy
 
     sources = digest_of_sources(pathlib.Path(__file__).parent.parent)
-    versions = (sys.version, llvmlite.__version__, numpy.__version__)
-    target = (llvm.get_default_triple(), llvm_target(), [os.environ.get(name) for name in _NUMBA_TARGET])
+    versions = (sys.version, compiler_identity(), numpy.__version__)
+    target = [os.environ.get(name) for name in _NUMBA_TARGET]
     return digest(sources, _numba_version(), repr((versions, target)).encode()).hex()[:32]
 
 

@@ -1,26 +1,32 @@
-"""Loads machine code into this process by LLVM's linker: that of kernels, and of generated loops.
+"""Loads machine code into this process: that of kernels, and of generated loops.
 
 Loaded code, and the LLVM objects that it needs, are never unloaded: callers keep plain addresses.
 
 Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
-within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
-by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section by
-itself, and ends the process if two sections are too far apart. JITLink does not support all of COFF, the
-object format of Windows: there RuntimeDyld links code of the large code model, all of whose addresses have 64
-bits.
+within 2 GB. `object_loader` loads what LLVM writes for Linux, so that a process need not have LLVM. Other
+files are linked by LLVM. Its linker JITLink maps one block of memory for a module, and reaches functions of
+libraries by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each
+section by itself, and ends the process if two sections are too far apart. JITLink does not support all of
+COFF, the object format of Windows: there RuntimeDyld links code of the large code model, all of whose
+addresses have 64 bits.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import pathlib
+import platform
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..launch import library_pages
-from ..launch.processor import llvm_target
+from ..launch.processor import identity, llvm_target
+from .address_space import require_address_space
+from .object_loader import UnsupportedObject, load_object
 
 _USES_JIT_LINK = sys.platform != "win32"
 CODE_MODEL = "small" if _USES_JIT_LINK else "large"
@@ -33,6 +39,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 _libraries: list[Any] = []
+
+
+@functools.cache
+def compiler_identity() -> str:
+    """All that decides the machine code of a text in LLVM IR, besides the sources of this package.
+
+    LLVM is not loaded where that is possible (`processor_features`).
+    """
+    import llvmlite
+
+    binding = pathlib.Path(llvmlite.__file__).parent / "binding"
+    # Builds of a version may have different versions of LLVM.
+    libraries = sorted((path.name, path.stat().st_size) for path in binding.glob("*llvmlite.*"))
+    target = (sys.platform, platform.machine(), identity(), CODE_MODEL)
+    return repr((llvmlite.__version__, libraries, target))
 
 
 def target_machine(cpu: str, features: str, level: int) -> Any:
@@ -61,9 +82,18 @@ def load(code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> list[
         symbols: the addresses of external symbols that are not those of a library in the process.
 
     Raises:
-        RuntimeError: a symbol is missing, or the process cannot map the code.
+        RuntimeError: a symbol is missing, or LLVM cannot map the code.
+        MemoryError: the process cannot map the code.
     """
+    with suppress(UnsupportedObject):
+        return load_object(code, names, dict(symbols))
+    return _link(code, names, symbols)
+
+
+def _link(code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> list[int]:
+    """See `load`: by LLVM."""
     with _lock:
+        require_address_space()
         library_pages.load()
         import llvmlite.binding as llvm
 

@@ -48,13 +48,18 @@ class _Mapping(NamedTuple):
     path: str
 
 
+def is_loaded() -> bool:
+    """Whether the process has the library."""
+    return "llvmlite.binding" in sys.modules
+
+
 def load() -> None:
     """Load the library, and return the pages that only this touches: more than a phase of compiling does.
 
     Raises:
         ImportError: llvmlite cannot be imported.
     """
-    if "llvmlite.binding" not in sys.modules:
+    if not is_loaded():
         import llvmlite.binding  # noqa: F401
 
         release()
@@ -109,8 +114,9 @@ def _return_pages() -> None:
 
 def release_promptly() -> None:
     """Return the pages between phases of compiling, which soon touch them again: see `is_due`."""
-    _Releases.count += 1
-    release()
+    if is_loaded():
+        _Releases.count += 1
+        release()
 
 
 def release_after_loading() -> None:

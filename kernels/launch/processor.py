@@ -5,12 +5,14 @@ That is this machine's processor, with all of its features, unless NIMBLEHLO_CPU
 then uses the instructions of that level alone, as on a processor that has no others. `native` is the default.
 The variable is read once, at the first use; C code reads it in `simd/processor_level.h`.
 
-The features of this machine are read from LLVM once, at the first use.
+`processor_features` tells the features of this machine, without LLVM where that is possible.
 """
 
 import functools
 import os
 import platform
+
+from . import processor_features
 
 __all__ = [
     "ENVIRONMENT_VARIABLE",
@@ -26,6 +28,7 @@ __all__ = [
     "has_rsqrt14",
     "has_scalef",
     "has_two_register_permute",
+    "identity",
     "level",
     "limit_numba",
     "llvm_target",
@@ -63,7 +66,7 @@ def level() -> str:
     if name not in LEVELS:
         names = ", ".join((*LEVELS, NATIVE))
         raise ValueError(f"{ENVIRONMENT_VARIABLE} is {name!r}, but must be one of {names}")
-    missing = [feature for feature in LEVELS[name] if not _machine_features().get(feature)]
+    missing = [feature for feature in LEVELS[name] if not processor_features.features().get(feature)]
     if missing:
         raise ValueError(
             f"{ENVIRONMENT_VARIABLE} is {name!r}, but this processor does not have {', '.join(missing)}"
@@ -94,17 +97,16 @@ def limit_numba() -> None:
         numba.config.CPU_NAME, numba.config.CPU_FEATURES = llvm_target()
 
 
-@functools.cache
-def _machine_features() -> dict[str, bool]:
-    import llvmlite.binding as llvm
-
-    return dict(llvm.get_host_cpu_features())
+def identity() -> str:
+    """A text that differs where `llvm_target` does; LLVM is not loaded where that is possible."""
+    name = level()
+    return processor_features.identity() if name == NATIVE else name
 
 
 @functools.cache
 def _features() -> dict[str, bool]:
     name = level()
-    return _machine_features() if name == NATIVE else dict.fromkeys(LEVELS[name], True)
+    return processor_features.features() if name == NATIVE else dict.fromkeys(LEVELS[name], True)
 
 
 def has(feature: str) -> bool:

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ....kernels.compiling.object_code import CODE_MODEL, target_machine
+from ....kernels.compiling.object_code import target_machine
 from ....kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 
 _OPTIMISATION_LEVEL = 3
@@ -29,11 +29,7 @@ def tuning() -> str:
 
 
 class CodeGenerator:
-    """LLVM, set up for this processor.
-
-    Attributes:
-        description: all that decides the machine code of a text, besides the project's sources.
-    """
+    """LLVM, set up for this processor."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -43,9 +39,6 @@ class CodeGenerator:
         features = ",".join(part for part in (features, tuning()) if part)
         self._target = cpu, features
         self.target_machine = target_machine(cpu, features, _OPTIMISATION_LEVEL)
-        self.description = repr(
-            (llvm.llvm_version_info, llvm.get_default_triple(), cpu, features, CODE_MODEL)
-        )
 
     def compile(self, text: str, fast_compile: bool = False) -> bytes:
         """The machine code of a module.

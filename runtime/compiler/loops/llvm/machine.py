@@ -1,14 +1,15 @@
 """Has LLVM IR compiled for this CPU, caches machine code on disk, and loads it once in each process.
 
+LLVM is loaded where this process compiles (`compiling.py`), and where it must load a file that only LLVM can.
+
 Machine code is cached under a key, a digest of the caller's description of the computation (`key_of`), so
 that a cached function needs no IR. The name of the cache's folder depends on everything else that the code
 depends on: the sources that turn descriptions into IR (`_generator_sources`), LLVM's version, and the CPU
 with its features.
 
-Loaded code, and the LLVM objects that it needs, are never unloaded. LLVM could: the end of a library of
-`object_code` removes its code. But functions, launches and the jumps of quick code hold plain addresses, a
-thread may be in the code, and programs with equal keys share it, so nothing tells when the last user has
-gone. For the same reason what code refers to by its address stays, too: large constants and prepared calls
+Loaded code is never unloaded. Functions, launches and the jumps of quick code hold plain addresses, a thread
+may be in the code, and programs with equal keys share it, so nothing tells when the last user has gone. For
+the same reason what code refers to by its address stays, too: large constants and prepared calls
 (`arrays/library_calls.py`, `arrays/launches.py`). A process that compiles ever new programs grows by their
 code.
 """
@@ -22,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....kernels.compiling import object_code
 from ....kernels.launch import library_pages, processor
@@ -35,10 +36,8 @@ from ....kernels.launch.cache_files import (
     write_entry,
 )
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
-from ....kernels.launch.native import leave_processors
 from ....kernels.launch.spans import span
-from .address_space import require_address_space
-from .codegen import CodeGenerator
+from .compiling import Compiler
 from .quick_code import QuickCode, target_symbol
 
 if TYPE_CHECKING:
@@ -149,10 +148,11 @@ def has_compiled_code() -> bool:
     return bool(_machines) or has_folder(GENERATED_PREFIX)
 
 
-class _Machine(CodeGenerator):
+class _Machine:
     """This process's compiler and the code that it has loaded.
 
     Attributes:
+        compiler: has texts compiled.
         in_work: for each key, what the thread holds that compiles or loads its code.
         ahead: the compilations of other processes, by key and `_key_ahead`, until they are loaded.
         quick: the loaded quick code, by key, until it is optimized.
@@ -160,9 +160,7 @@ class _Machine(CodeGenerator):
     """
 
     def __init__(self) -> None:
-        library_pages.load()
-        super().__init__()
-        library_pages.release()
+        self.compiler = Compiler(_lock)
         self.loaded: dict[tuple[str, str], int] = {}
         self.in_work: dict[str, threading.RLock] = {}
         self.keys: set[str] = set()
@@ -170,7 +168,7 @@ class _Machine(CodeGenerator):
         self.released = time.monotonic()
         self.quick: dict[str, QuickCode] = {}
         self.new_quick: dict[str, int] = {}
-        self.folder = _folder(self.description)
+        self.folder = _folder(object_code.compiler_identity())
 
     def has(self, key: str, counts_quick: bool) -> bool:
         """Whether code of a key is loaded or on disk; quick code on disk does if `counts_quick`."""
@@ -222,22 +220,24 @@ class _Machine(CodeGenerator):
         code = self.code_compiled_ahead(key) or self.cached_code(key)
         quick_code = self.cached_code(key, quick=True) if code is None and quickly else None
         text = functools.cache(build)
+        size = 0 if quick_code is None else len(quick_code)
         if code is None and quick_code is None:
-            # LLVM may compile the text of another thread meanwhile.
-            text()
-        with _lock:
-            require_address_space()
-            if code is None and quickly:
-                addresses = self.load_quickly(
-                    key, names, text, quick_code, fast_compile, symbols, unrolls_late
-                )
+            size = len(text())
+            if quickly:
+                quick_code = self.compiled_quickly(key, text(), names)
             else:
-                code = code or self.compiled_code(key, text(), fast_compile)
-                addresses = self.load(code, names, symbols)
-            self.release_pages()
-            # It may have been submitted while this thread compiled.
-            self.ahead.pop(key, None)
-        return addresses
+                code = self.compiled_code(key, text(), fast_compile)
+        if code is None:
+            assert quick_code is not None
+            addresses = self.load(quick_code, [*names, *map(target_symbol, names)], symbols)
+            quick = QuickCode(text, size, fast_compile, symbols, {}, unrolls_late)
+            self.note_quick(key, quick, dict(zip(names, addresses[len(names) :], strict=True)))
+        else:
+            addresses = self.load(code, names, symbols)
+        self.release_pages()
+        # It may have been submitted while this thread compiled.
+        self.ahead.pop(key, None)
+        return addresses[: len(names)]
 
     def release_pages(self) -> None:
         """Return the pages of LLVM's library, except where another module may need them at once."""
@@ -264,41 +264,17 @@ class _Machine(CodeGenerator):
             return None
         with span("wait", f"generated code {key}"):
             code = compilation.result()
-        with _lock:
-            is_new = self.ahead.pop(key_ahead, None) is not None
-            if is_new and code is not None and not roughly:
-                self.store(key, code)
+        is_new = self.ahead.pop(key_ahead, None) is not None
+        if is_new and code is not None and not roughly:
+            self.store(key, code)
         return code
 
-    def load_quickly(
-        self,
-        key: str,
-        names: Sequence[str],
-        text: Build,
-        code: bytes | None,
-        fast_compile: bool,
-        symbols: Mapping[str, int],
-        unrolls_late: bool,
-    ) -> Sequence[int]:
-        """Load quick code, which is generated if it is not on disk; returns the addresses of its functions.
-
-        Args:
-            text: returns the text that the code is optimized from.
-            code: that on disk, of a process which ended before it had optimized it; None: there is none.
-        """
-        size = len(text() if code is None else code)
-        if code is None:
-            with span("compile", f"quick code {key}"):
-                code = self.compile_quickly(text(), names)
-            path = self.path(key, quick=True)
-            if path:
-                write_entry(path, code)
-        loaded = self.load(code, [*names, *map(target_symbol, names)], symbols)
+    def note_quick(self, key: str, quick: QuickCode, targets: Mapping[str, int]) -> None:
+        """Note quick code that is loaded, and the variables that its functions jump by."""
         if key not in self.quick:
-            self.quick[key] = QuickCode(text, size, fast_compile, symbols, {}, unrolls_late)
+            self.quick[key] = quick
             self.new_quick[key] = threading.get_ident()
-        self.quick[key].targets.update(zip(names, loaded[len(names) :], strict=True))
-        return loaded[: len(names)]
+        self.quick[key].targets.update(targets)
 
     def take_quick(self) -> dict[str, QuickCode]:
         """See `quick_codes`."""
@@ -322,11 +298,10 @@ class _Machine(CodeGenerator):
     def optimize(self, key: str, roughly: bool) -> None:
         """See `optimize`."""
         code = self.code_compiled_ahead(key, roughly)
-        with _lock:
+        with self.in_work.setdefault(key, threading.RLock()):
             quick = self.quick.get(key)
             if quick is None:
                 return
-            require_address_space()
             if code is None:
                 code = self.compiled_code(key, quick.text(), roughly or quick.fast_compile, not roughly)
             names = list(quick.targets)
@@ -345,14 +320,19 @@ class _Machine(CodeGenerator):
 
     def compiled_code(self, key: str, text: str, fast_compile: bool, is_final: bool = True) -> bytes:
         """The machine code of a text, which is written to the disk if `is_final`."""
-        leave_processors(__name__, 1)
-        try:
-            with span("compile", f"generated code {key}"):
-                code = self.compile(text, fast_compile)
-        finally:
-            leave_processors(__name__, 0)
+        with span("compile", f"generated code {key}"):
+            code = self.compiler.compile(text, fast_compile)
         if is_final:
             self.store(key, code)
+        return code
+
+    def compiled_quickly(self, key: str, text: str, names: Sequence[str]) -> bytes:
+        """The quick code of a text, which is written to the disk."""
+        with span("compile", f"quick code {key}"):
+            code = self.compiler.compile_quickly(text, names)
+        path = self.path(key, quick=True)
+        if path:
+            write_entry(path, code)
         return code
 
     def store(self, key: str, code: bytes) -> None:
@@ -362,26 +342,6 @@ class _Machine(CodeGenerator):
             write_entry(path, code)
             with suppress(OSError):
                 quick_path.unlink()
-
-    def optimised(self, text: str, fast_compile: bool = False) -> Any:
-        """See `CodeGenerator.optimised`."""
-        with library_pages.released_during(library_pages.OPTIMIZER_BYTES):
-            return super().optimised(text, fast_compile)
-
-    def emitted(self, module: Any) -> bytes:
-        """See `CodeGenerator.emitted`."""
-        with library_pages.released_during(library_pages.CODE_GENERATOR_BYTES):
-            return super().emitted(module)
-
-    def compile_quickly(self, text: str, names: Sequence[str]) -> bytes:
-        """See `CodeGenerator.compile_quickly`."""
-        with library_pages.released_during(library_pages.OPTIMIZER_BYTES):
-            return super().compile_quickly(text, names)
-
-    def emitted_quickly(self, module: Any) -> bytes:
-        """See `CodeGenerator.emitted_quickly`."""
-        with library_pages.released_during(library_pages.CODE_GENERATOR_BYTES):
-            return super().emitted_quickly(module)
 
     def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
         """Load machine code; returns the addresses of its functions."""
@@ -397,7 +357,8 @@ def _generator_sources() -> list[pathlib.Path]:
     return [
         *(package / name for name in ("compiler/loops", "program/ir", "program/ops")),
         *(package / name for name in ("options.py", "types.py")),
-        *(kernels / name for name in ("simd", "launch/processor.py", "compiling/object_code.py")),
+        *(kernels / name for name in ("simd", "compiling/object_code.py")),
+        *(kernels / "launch" / name for name in ("processor.py", "processor_features.py")),
     ]
 
 

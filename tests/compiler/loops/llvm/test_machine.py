@@ -4,6 +4,7 @@ import ctypes
 import importlib.util
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import textwrap
@@ -52,6 +53,18 @@ def test_code_is_compiled_once_and_used_again(tmp_path):
     assert run(tmp_path, f"print({is_compiled.format('l')}, call('l'), built)") == "False 8 ['f']"
 
 
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="LLVM tells other processors' features"
+)
+def test_code_on_the_disk_is_used_without_llvm(tmp_path):
+    run(tmp_path, "call()")
+    asked = "print(call(), 'llvmlite.binding' in sys.modules)"
+    assert run(tmp_path, asked) == "8 False"
+    assert run(tmp_path, "os.environ['NIMBLEHLO_CPU'] = 'x86-64-v2'; call()") == ""
+    assert run(tmp_path, f"os.environ['NIMBLEHLO_CPU'] = 'x86-64-v2'; {asked}") == "8 False"
+    assert len({entry.parent for entry in entries(tmp_path)}) == 2
+
+
 @pytest.mark.parametrize("damage", ["one byte", "cut off", "empty"])
 def test_a_damaged_entry_is_compiled_again(tmp_path, damage):
     run(tmp_path, "call()")
@@ -91,6 +104,7 @@ _NO_GENERATORS = (
     "nimblehlo.compiler.implementation",
     "nimblehlo.compiler.lru_cache",
     "nimblehlo.compiler.specialize.framework",
+    "nimblehlo.kernels.compiling.address_space",
     "nimblehlo.kernels.compiling.child_process",
     "nimblehlo.kernels.launch.block_code",
     "nimblehlo.kernels.launch.cache_files",

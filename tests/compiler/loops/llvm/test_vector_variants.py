@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from nimblehlo.compiler.loops.llvm import machine, vector_variants
+from nimblehlo.compiler.loops.llvm import vector_variants
+from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.values import I64
 from nimblehlo.kernels.launch.processor import (
     has_fast_memory_operands,
@@ -25,6 +26,7 @@ TABLE = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, vector_variants.E
 TYPE = ELEMENT_TYPES["i64"]
 F64 = ELEMENT_TYPES["f64"]
 F32, I32 = ELEMENT_TYPES["f32"], ELEMENT_TYPES["i32"]
+_GENERATOR = CodeGenerator()
 
 wide = pytest.mark.skipif(
     not (has_two_register_permute() and has_rsqrt14()),
@@ -55,7 +57,7 @@ def test_only_the_lowest_bits_of_an_index_count(count: int) -> None:
 @wide
 def test_a_loop_of_vectors_picks_all_lanes_at_once() -> None:
     text = str(module_of(lambda *arguments: [emit(*arguments)], [TYPE], [TYPE]))
-    module = machine._machine().optimised(text)
+    module = _GENERATOR.optimised(text)
     loop = str(module.get_function("loop"))
     assert "@llvm.x86.avx512.vpermi2var.q.512(" in loop
     assert "@entry" not in loop
@@ -84,7 +86,7 @@ def test_estimates_of_what_has_no_finite_inverse_root(count: int) -> None:
 @wide
 def test_a_loop_of_vectors_estimates_all_lanes_at_once() -> None:
     text = str(module_of(lambda *arguments: [emit_inverse_root(*arguments)], [F64], [F64]))
-    loop = str(machine._machine().optimised(text).get_function("loop"))
+    loop = str(_GENERATOR.optimised(text).get_function("loop"))
     assert "@llvm.x86.avx512.rsqrt14.pd.512(" in loop
     assert "@inverse_root" not in loop
 
@@ -105,7 +107,7 @@ def test_both_functions_in_one_module() -> None:
 
 @wide
 def test_modules_without_tables_stay_as_they_are() -> None:
-    module = machine._machine().optimised(str(module_of(lambda _, value: [value], [TYPE], [TYPE])))
+    module = _GENERATOR.optimised(str(module_of(lambda _, value: [value], [TYPE], [TYPE])))
     assert "entry_of" not in str(module)
     assert "inverse_root" not in str(module)
 
@@ -144,7 +146,7 @@ def test_extremes_of_zeros_and_nans(relation: str, name: str, count: int) -> Non
 def test_a_loop_of_vectors_selects_all_lanes_at_once() -> None:
     f32 = ELEMENT_TYPES["f32"]
     text = str(module_of(lambda *arguments: [emit_extreme(">")(*arguments)], [f32, f32], [f32]))
-    loop = str(machine._machine().optimised(text).get_function("loop"))
+    loop = str(_GENERATOR.optimised(text).get_function("loop"))
     assert "@llvm.x86.avx512.mask.range.ps." in loop
     assert "@greater" not in loop
 
@@ -183,7 +185,7 @@ def test_a_loop_of_vectors_scales_and_rounds_all_lanes_at_once() -> None:
         product = emit_times_power(builder, value, exponent)
         return [emit_nearest_integer(builder, product)]
 
-    loop = str(machine._machine().optimised(str(module_of(emit, [F32, F32], [I32]))).get_function("loop"))
+    loop = str(_GENERATOR.optimised(str(module_of(emit, [F32, F32], [I32]))).get_function("loop"))
     assert "@llvm.x86.avx512.mask.scalef.ps." in loop
     assert "ps2dq" in loop
     assert "@times_power" not in loop and "@nearest_integer" not in loop
@@ -209,7 +211,7 @@ def test_sums_with_numbers_in_memory_are_rounded_once(count: int) -> None:
 @narrow
 def test_a_loop_of_vectors_reads_what_it_adds() -> None:
     text = str(module_of(lambda builder, *operands: [emit_fma(builder, operands)], [F64, F64], [F64]))
-    loop = str(machine._machine().optimised(text).get_function("loop"))
+    loop = str(_GENERATOR.optimised(text).get_function("loop"))
     assert "@llvm.fma.v4f64(" in loop
     assert "load <4 x double>, ptr @number_" in loop
     assert "@fma" not in loop.replace("@llvm.fma", "")
@@ -223,6 +225,6 @@ def test_functions_without_variants_are_called_for_each_lane(monkeypatch: pytest
         value = builder.uitofp(index[0], ir.DoubleType())
         return [(builder.fptosi(vector_variants.call_library(builder, "sine", [value]), I64),)]
 
-    module = str(machine._machine().optimised(str(module_of(emit_sine, [TYPE], [TYPE]))))
+    module = str(_GENERATOR.optimised(str(module_of(emit_sine, [TYPE], [TYPE]))))
     assert "nimblehlo_f64_sine" in module
     assert "lanes" not in module
