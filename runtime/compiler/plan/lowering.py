@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ...options import Options
 from ...program.ir import (
     Attribute,
+    Block,
     Function,
     Operation,
     Region,
     Value,
     captured_values,
 )
+from ...program.ir.structural_key import structural_key
 from ...program.ops.control.control import Call, Case, If, While
 from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import bytes_of
@@ -23,6 +25,7 @@ from ...program.ops.intermediate.fusion import StepFusion
 from ...types import Type
 from .. import passes
 from ..implementation import UNCOMPILED, Implementation, ImplementationKind, OverwritePairs, operands_of
+from ..specialize.framework.operation_classes import is_fusion
 from .choice import choose
 from .fusion_passes import fuse_operations
 from .implementations.attention import Attention, AttentionFusion, find_attentions
@@ -130,6 +133,8 @@ class _Lowering:
         self.shared_steps: dict[tuple[Any, ...], Step] = {}
         """Steps whose functions equal operations share, by the name, types and attributes of the operation,
         compared by identity; the program keeps these objects alive."""
+        self.bodies: dict[tuple[object, ...], tuple[Plan, Block, object]] = {}
+        """The plans of fusions' bodies by structural keys, with the objects that these identify."""
         self.enclosing: list[Implementation] = []
         """The implementations whose regions contain the operation, outermost first."""
 
@@ -173,6 +178,18 @@ class _Lowering:
         results = tuple([slots[operand] for operand in block.terminator.operands])
         _release(steps, arguments, results, constants)
         return Plan(steps, len(slots.sizes), tuple(arguments), results, constants, slots.sizes)
+
+    def lower_body(self, region: Region) -> Plan:
+        """The plan of a step fusion's body; steps of equal bodies share functions that know no locations."""
+        if not all(map(_is_bound_by_structure, region.walk())):
+            return self.lower_region(region, ())
+        key, referenced = structural_key(region.block)
+        cached = self.bodies.get(key)
+        if cached is not None:
+            return _copied_plan(cached[0], cached[1], region.block)
+        plan = self.lower_region(region, ())
+        self.bodies[key] = plan, region.block, referenced
+        return plan
 
     def lower_call(self, call: Operation, slots: _Slots, constants: dict[int, object]) -> list[Step]:
         """The callee's steps on slots of the caller; the callee's constants are added to `constants`."""
@@ -282,7 +299,7 @@ class _Lowering:
     ) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
         if isinstance(view, StepFusion):
-            return {"body": self.uncompiled.lower_region(view.body, captures)}
+            return {"body": self.uncompiled.lower_body(view.body)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
         self.enclosing.append(implementation)
         for declared in view.declared_regions:
@@ -315,6 +332,36 @@ def _joined(
     )
     step.sources = tuple(operations)
     return step
+
+
+def _is_bound_by_structure(operation: Operation) -> bool:
+    """Whether `bind` gives the same function for equal operations wherever these are in the program."""
+    facts = declaration_of(operation)
+    is_computed_here = facts.binds_by_types or facts.reduces or is_fusion(operation)
+    return is_computed_here or operation.is_constant or facts.is_terminator
+
+
+def _copied_plan(plan: Plan, block: Block, other: Block) -> Plan:
+    """The plan of a block for another one that is equal, but for locations."""
+    operation_of = dict(zip(block.operations, other.operations, strict=True))
+    steps = [_copied_step(step, operation_of[step.sources[0]]) for step in plan.steps]
+    return Plan(steps, plan.slot_count, plan.arguments, plan.results, plan.constants, plan.slot_bytes)
+
+
+def _copied_step(step: Step, operation: Operation) -> Step:
+    """The step of one operation for an equal operation, whose values have the same slots."""
+    copied = step.copied_to(step.operands, step.results, operation.location, (operation,), step.captures)
+    copied.releases = step.releases
+    if step.regions:
+        pairs = zip(step.sources[0].regions, operation.regions, strict=True)
+        blocks = iter([(old.block, new.block) for old, new in pairs])
+        copied.regions = {
+            name: _copied_plan(plans, *next(blocks))
+            if isinstance(plans, Plan)
+            else [_copied_plan(plan, *next(blocks)) for plan in plans]
+            for name, plans in step.regions.items()
+        }
+    return copied
 
 
 def _is_determined_by_types(view: Op) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from nimblehlo.compiler.plan import Implementation, Plan, choose, lower
+from nimblehlo.compiler.plan.plan import Step
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.options import Options
 from nimblehlo.program.frontend import parse
 from nimblehlo.program.ops.framework.declaration import Op
 from nimblehlo.program.ops.framework.verify import verify
+from nimblehlo.program.ops.intermediate.fusion import STEP_FUSION
 
 
 def plan_of(text: str) -> Plan:
@@ -165,3 +167,64 @@ def test_what_chooses_is_asked_for_each_operation() -> None:
     verify(module)
     plan = lower(specialize(module, "main"), Options(compile="never"), ask)
     assert len(asked) == len(plan.steps) == 3
+
+
+_TYPES = [f"tensor<{'2x' * rank}f32>" for rank in range(5, 0, -1)]
+
+_SUM = """
+      %x{step}_{n} = "stablehlo.reduce"(%x{before}_{n}, %zero) ({{
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %sum = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %sum : tensor<f32>
+      }}) {{dimensions = array<i64: {dimension}>}} : ({operand}, tensor<f32>) -> {result}
+"""
+
+_LONG_SORT = """
+      %big{n} = stablehlo.broadcast_in_dim %x4_{n}, dims = [0] : (tensor<2xf32>) -> tensor<2x65536xf32>
+      %sorted{n} = "stablehlo.sort"(%big{n}) ({{
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %less = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %less : tensor<i1>
+      }}) {{dimension = 1 : i64, is_stable = true}} : (tensor<2x65536xf32>) -> tensor<2x65536xf32>
+      %part{n} = stablehlo.slice %sorted{n} [0:2, 0:16] : (tensor<2x65536xf32>) -> tensor<2x16xf32>
+      %x0_{next} = stablehlo.reshape %part{n} : (tensor<2x16xf32>) -> tensor<2x2x2x2x2xf32>
+"""
+
+
+def step_fusions(*dimensions: int) -> list[Step]:
+    """The step fusions of a program that sums elements four times, at last over one of these dimensions, and
+    so again after a step of many elements."""
+    rows = []
+    for n, dimension in enumerate(dimensions):
+        for step in range(1, 5):
+            summed = dimension if step == 3 else 0
+            operand, result = _TYPES[step - 1 : step + 1]
+            rows.append(
+                _SUM.format(
+                    n=n, step=step, before=step - 1, dimension=summed, operand=operand, result=result
+                )
+            )
+        rows.append(_LONG_SORT.format(n=n, next=n + 1))
+    module = parse(f"""
+    func.func @main(%x0_0: tensor<2x2x2x2x2xf32>) -> tensor<2x2x2x2x2xf32> {{
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      {"".join(rows)}
+      return %x0_{len(dimensions)} : tensor<2x2x2x2x2xf32>
+    }}
+    """)
+    verify(module)
+    plan = lower(specialize(module, "main"), Options())
+    return [step for step in plan.steps if step.operation == STEP_FUSION]
+
+
+def test_fusions_of_equal_bodies_share_their_functions() -> None:
+    _, first, second, other = [next(step.region_plans())[1] for step in step_fusions(1, 1, 1, 0)]
+    inner, copied = [next(plan.steps[-1].region_plans())[1] for plan in (first, second)]
+    for plan, same in ((first, second), (inner, copied)):
+        assert plan.steps
+        assert [(one.operands, one.results, one.releases, one.implementation) for one in plan.steps] == [
+            (one.operands, one.results, one.releases, one.implementation) for one in same.steps
+        ]
+        locations = [str(one.location) for one in (*plan.steps, *same.steps)]
+        assert len(set(locations)) == len(locations)
+    assert first.steps[-1].implementation is not other.steps[-1].implementation
