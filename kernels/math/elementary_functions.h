@@ -1325,22 +1325,20 @@ REAL_INLINE float fast_exponential(float x) {
     float v1 = blend_floats(v0 < -105.0f, -105.0f, v0);
     float v2 = FUSED_MULTIPLY_ADD_FLOATS(v1, 1.4426950216293335f, 12582912.0f);
     float v3 = v2 - 12582912.0f;
-    float v4 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 0.693145751953125f, v1);
-    float v5 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 1.428606765330187e-06f, v4);
-    float v6 = v4 + 1.0f;
-    float v7 = v5 * v5;
-    float v8 = FUSED_MULTIPLY_ADD_FLOATS(0.008368955925107002f, v7, 0.166665181517601f);
-    float v9 = FUSED_MULTIPLY_ADD_FLOATS(0.001374508603475988f, v7, 0.04166965186595917f);
-    float v10 = FUSED_MULTIPLY_ADD_FLOATS(v8, v5, FUSED_MULTIPLY_ADD_FLOATS(v9, v7, 0.49999988079071045f));
-    float v11 = FUSED_MULTIPLY_ADD_FLOATS(v5 * v5, v10, ((1.0f - v6) + v4) + (-v3 * 1.428606765330187e-06f));
-    float v12 = float_from_bits(bits_of_float(v2));
-    int v13 = v12 < 12582787.0f;
-    uint32_t v14 = bits_of_float(blend_floats(v13, v12 + 149.0f, v12)) - bits_of_float(12582912.0f);
-    uint32_t v15 = (uint32_t)((int32_t)v14 >> 1);
-    float v16 = ((v11 + v6) * float_from_bits((v15 + UINT32_C(0x7f)) << 23)) * float_from_bits(((v14 - v15) +
-        UINT32_C(0x7f)) << 23);
-    float v17 = float_from_bits((uint32_t)(int32_t)rintf(blend_floats(v13, v16, 0.0f)));
-    return blend_floats(v13, v17, v16);
+    float v4 = FUSED_MULTIPLY_ADD_FLOATS(-v3, 1.428606765330187e-06f, FUSED_MULTIPLY_ADD_FLOATS(-v3,
+        0.693145751953125f, v1));
+    float v5 = FUSED_MULTIPLY_ADD_FLOATS(0.001374508603475988f, v4, 0.008368955925107002f);
+    float v6 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v5, v4, 0.04166965186595917f), v4,
+        0.166665181517601f);
+    float v7 = FUSED_MULTIPLY_ADD_FLOATS(FUSED_MULTIPLY_ADD_FLOATS(v6, v4, 0.49999988079071045f), v4, 1.0f);
+    float v8 = float_from_bits(bits_of_float(v2));
+    int v9 = v8 < 12582787.0f;
+    uint32_t v10 = bits_of_float(blend_floats(v9, v8 + 149.0f, v8)) - bits_of_float(12582912.0f);
+    uint32_t v11 = (uint32_t)((int32_t)v10 >> 1);
+    float v12 = FUSED_MULTIPLY_ADD_FLOATS(v7, v4, 1.0f) * float_from_bits((v11 + UINT32_C(0x7f)) << 23);
+    float v13 = v12 * float_from_bits(((v10 - v11) + UINT32_C(0x7f)) << 23);
+    float v14 = blend_floats(v9, float_from_bits((uint32_t)(int32_t)rintf(blend_floats(v9, v13, 0.0f))), v13);
+    return v14;
 }
 
 /* exp(x) - 1 as 2 (2^(k - 1) (1 + p) - 1 / 2), which does not overflow before the last step; error 0.81. */
