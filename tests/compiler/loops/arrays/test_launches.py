@@ -15,6 +15,7 @@ import nimblehlo
 from nimblehlo import ExecutionError, Options, register_custom_call
 from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.implementation import NoCode
+from nimblehlo.compiler.loops.arrays import products
 from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.plan.implementations import native_loops
@@ -31,9 +32,9 @@ from tests.support.running import run_every_way
 RNG = np.random.default_rng(17)
 
 
-def launches_of(text: str) -> int | str:
+def launches_of(text: str, threads: int | None = None) -> int | str:
     """How many operations the outer loop of a program launches; why it is not native if it is not."""
-    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    plan = nimblehlo.compile(text, options=Options(compile="eager", threads=threads)).explain("plan")
     loop, *_ = re.findall(r"stablehlo\.while.*\[(.*)\]", plan)
     found = re.search(r"a native loop(?: that launches (\d+) operations)?$", loop)
     return int(found[1] or 0) if found else loop
@@ -53,6 +54,20 @@ def test_products_that_threads_share(element: str, dtype: Any) -> None:
     text = counted(20, body, {"x": ("x0", type)}, "%y")
     assert launches_of(text) == 1
     run_every_way(text, normal(72, 72, dtype=dtype))
+
+
+@pytest.mark.parametrize("contracted", [0, 1])
+def test_products_with_columns_of_large_matrices(contracted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread computes these inline, unless it would read the cache lines of a large matrix by columns."""
+    monkeypatch.setattr(products, "MAX_COLUMN_BYTES", 4 * 90 * 90)
+    for size, launches in ((90, 0), (91, 1 - contracted)):
+        vector, matrix = f"tensor<{size}xf32>", f"tensor<{size}x{size}xf32>"
+        body = f"""%p = stablehlo.dot_general %x, %m0, contracting_dims = [0] x [{contracted}]
+          : ({vector}, {matrix}) -> {vector}
+        %y = stablehlo.tanh %p : {vector}"""
+        text = counted(20, body, {"x": ("x0", vector), "m": ("m0", matrix)}, "%y, %m")
+        assert launches_of(text, threads=1) == launches
+        run_every_way(text, normal(size), normal(size, size))
 
 
 @pytest.mark.parametrize("rows", [300, 30_000])
