@@ -237,6 +237,11 @@ def compiler_load_seconds() -> float:
     return 0.0 if "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
 
 
+def loader_seconds() -> float:
+    """Time until this process can load code from the disk, in seconds: only Linux's needs no compiler."""
+    return 0.0 if sys.platform == "linux" else compiler_load_seconds()
+
+
 def native_saving_seconds(operation: Operation) -> float:
     """Seconds that native code saves on an operation for which NumPy has no fast loop or needs many calls."""
     declaration = declaration_of(operation)

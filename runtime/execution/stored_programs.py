@@ -63,6 +63,10 @@ _DECLARED: Final = (
 )
 """What a function says besides its name, type and body."""
 
+_DECIDING_FOLDERS: Final = ("compiler", "program")
+_DECIDING_MODULES: Final = ("api.py", "options.py", "types.py", "execution/stored_programs.py")
+"""What decides, with the kernels, which function the passes make of a text, and how it is stored."""
+
 MAX_LIMIT_SHARE: Final = 1 / 16
 """Maximum share of the cache's limit that one program may take."""
 
@@ -213,8 +217,10 @@ def _version() -> str:
         OSError: they cannot be read.
         ValueError: NIMBLEHLO_CPU is no level.
     """
-    packages = {pathlib.Path(__file__).parents[1], pathlib.Path(processor.__file__).parents[1]}
-    sources = sorted(each for path in packages for each in _sources(os.fspath(path)))
+    package, kernels = pathlib.Path(__file__).parents[1], pathlib.Path(processor.__file__).parents[1]
+    folders = [kernels, *(package / name for name in _DECIDING_FOLDERS)]
+    sources = sorted(each for path in folders for each in _sources(os.fspath(path)))
+    sources += [_source(package / name) for name in _DECIDING_MODULES]
     versions = (sys.version, np.__version__, find_spec("numba") is None)
     described = (sources, versions, processor.level(), _processor(), usable_bytes())
     return digest(repr(described).encode("utf-8", "surrogatepass")).hex()[:32]
@@ -228,8 +234,13 @@ def _sources(path: str) -> Iterator[tuple[str, int, int]]:
                 if entry.name != "__pycache__":
                     yield from _sources(entry.path)
             elif entry.name.endswith((".py", ".so", ".pyd")):
-                status = entry.stat()
-                yield entry.path, status.st_size, status.st_mtime_ns
+                yield _source(entry)
+
+
+def _source(entry: pathlib.Path | os.DirEntry[str]) -> tuple[str, int, int]:
+    """The path, size and time of a file."""
+    status = entry.stat()
+    return os.fspath(entry), status.st_size, status.st_mtime_ns
 
 
 def _processor() -> object:

@@ -14,6 +14,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options, api
+from nimblehlo.compiler import cost_model
 from nimblehlo.execution import stored_programs
 from nimblehlo.kernels.launch import cache_limit
 from nimblehlo.kernels.launch.cache_files import read_entry, write_entry
@@ -131,7 +132,25 @@ def test_the_decisions_on_loops_are_stored(store: Path) -> None:
     ((operation, decided),) = stored.native_loops.items()
     loop = decided.loop_of(operation)
     assert loop is not None and loop.operation.name == "stablehlo.while"
+    assert loop.was_stored
     assert stored.function.body is not None and operation in stored.function.body.walk()
+
+
+def test_a_stored_loop_uses_code_on_the_disk_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_model, "LOOP_COMPILE_SECONDS", 1e3)
+    monkeypatch.setattr(cost_model, "CACHE_LOAD_SECONDS", 1e3)
+    monkeypatch.setattr(cost_model, "loader_seconds", lambda: 0.0)
+    inputs = ROWS[:8, :32].copy(), ROWS[:32, :32].copy()
+    nimblehlo.compile(LOOP, options=Options(compile="eager"))(*inputs)
+    replaced = []
+    for _ in range(2):
+        executable = nimblehlo.compile(LOOP)
+        executable(*inputs)
+        assert executable._static_program is not None
+        steps = executable._static_program.plan.steps
+        (loop,) = [step.implementation for step in steps if step.operation == "stablehlo.while"]
+        replaced.append(loop.is_replaced)
+    assert replaced == [False, True]
 
 
 @pytest.mark.parametrize("source", ["path", "str path", "bytes", "artifact"])

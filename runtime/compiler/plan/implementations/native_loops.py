@@ -67,11 +67,13 @@ class LoopToCompile(Record):
         operation: the loop to generate.
         shard: the shard that `operation` computes; None: all of the loop.
         launches: the number of operations that its code launches.
+        was_stored: whether an earlier process has decided that, whose code may be on the disk.
     """
 
     operation: Operation
     shard: LoopShard | None = None
     launches: int = 0
+    was_stored: bool = False
 
     @property
     def count(self) -> int:
@@ -130,7 +132,11 @@ def encodable_decisions(
 ) -> list[tuple[Operation, LoopToCompile]]:
     """The loops that are compiled, for `nimblehlo.program.ir.encoding`; not those to decide on again."""
     loops = [(operation, decided.loop_of(operation)) for operation, decided in native_loops.items()]
-    return [(operation, loop) for operation, loop in loops if loop is not None]
+    return [
+        (operation, LoopToCompile(loop.operation, loop.shard, loop.launches, was_stored=True))
+        for operation, loop in loops
+        if loop is not None
+    ]
 
 
 def _operands_within(operation: Operation) -> dict[Operation, Sequence[Value]]:
@@ -338,7 +344,9 @@ class NativeLoop(ProfiledLoop):
         self.blocking_wait = blocking_wait_seconds(view, loop.launches)
         self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.compile_seconds
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
-        self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
+        # To run an iteration by plans would take longer than to look: all of its steps are prepared.
+        seconds = 0.0 if loop.was_stored else cost_model.CACHE_LOAD_SECONDS
+        self.seconds_to_cache_lookup = seconds + cost_model.loader_seconds()
         self.is_inner = False
         self.is_native_at_once = is_native_at_once
 

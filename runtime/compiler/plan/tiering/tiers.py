@@ -37,6 +37,7 @@ from ...cost_model import (
     THRESHOLDS,
     Thresholds,
     compiler_load_seconds,
+    loader_seconds,
 )
 from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
 from .background import BACKGROUND, Job
@@ -364,7 +365,7 @@ class Tiering(Replaceable):
     def use_cached_or_compile(self, operands: tuple[Any, ...]) -> None:
         """Use the code if it is cached on the disk; compile it if a call should wait for it."""
         spent, job = self.profile.seconds, self.job or self.profile.job
-        if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
+        if spent + self.profile.expected < min(self.wait_threshold, loader_seconds()):
             return
         if spent >= self.wait_threshold and not self.is_superseded:
             if job is not None:

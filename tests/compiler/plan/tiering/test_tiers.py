@@ -125,7 +125,7 @@ def test_a_long_call_waits_for_a_kernel_that_another_process_compiles(
 
 def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
-    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "has_code", lambda: True)
     step = _Step(cost_model.CACHE_LOAD_SECONDS * 0.4, 1e-6)
     assert [step.step.run(ONE) for _ in range(3)] == ["baseline"] * 3
@@ -134,7 +134,7 @@ def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.Monk
 
 def test_a_kernel_that_is_not_on_the_disk_is_looked_for_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
-    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "has_code", lambda: True)
     step = _Step(cost_model.CACHE_LOAD_SECONDS, 1e-6)
 
@@ -423,7 +423,7 @@ def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, basel
 
 
 def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
     code = _Code(kept=True)
     assert _generated(code, expected=0.01, compiling=10.0).run(0)[0] == "native"
     _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
@@ -432,14 +432,14 @@ def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_empty_cache_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "_has_compiled_code", lambda: False)
     step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
     assert step.run(0)[0] == "baseline"
 
 
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.06)
+    monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.06)
     step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
     chosen = [step.run(value)[0] for value in range(8)]
     assert chosen[0] == "baseline" and chosen[-1] == "native"
@@ -448,7 +448,7 @@ def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyP
 def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
     load_seconds = [1.0]
-    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: load_seconds[0])
+    monkeypatch.setattr(tiers, "loader_seconds", lambda: load_seconds[0])
     code = _Code(kept=False)
     step = _generated(code, expected=0.0, compiling=10.0, pause=0.001)
     assert [step.run(value)[0] for value in range(20)] == ["baseline"] * 20
