@@ -16,9 +16,9 @@ from llvmlite import ir
 from ....kernels.launch.processor import has_range
 from ....kernels.simd.narrow_floats import magnitude
 from ....types import ElementType
+from ..llvm import vector_variants
 from ..llvm.float_formats import FORMATS
 from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, integer, is_nan, rarely
-from ..llvm.vector_variants import extreme
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -46,7 +46,7 @@ def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 
 def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The exact remainder of lhs divided by rhs, with the sign of lhs."""
-    return builder.frem(lhs, rhs)
+    return vector_variants.remainder(builder, lhs, rhs)
 
 
 def maximum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
@@ -92,7 +92,7 @@ def _extreme(
         if _is_nonzero_number(number) and _is_arithmetic(value):
             return select(number, value)
     if has_range() and not has_number:
-        return extreme(builder, relation, lhs, rhs)
+        return vector_variants.extreme(builder, relation, lhs, rhs)
     if has_number:
         chosen = select(lhs, rhs)
     else:

@@ -148,8 +148,19 @@ def nearest_integer(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return _called(builder, "nearest_integer", value)
 
 
+def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The exact remainder of floats, with the sign of the dividend: of quotients below 2^24 or 2^53 without a
+    call of the C library.
+    """
+    return _called(builder, f"remainder_{_suffix(lhs.type)}", lhs, rhs)
+
+
+def _suffix(type: ir.Type) -> str:
+    return "f32" if type == F32 else "f64"
+
+
 def _extreme_name(relation: str, type: ir.Type) -> str:
-    return f"{'greater' if relation == '>' else 'lesser'}_{'f32' if type == F32 else 'f64'}"
+    return f"{'greater' if relation == '>' else 'lesser'}_{_suffix(type)}"
 
 
 def call_library(builder: ir.IRBuilder, name: str, operands: Sequence[ir.Value]) -> ir.Value:
@@ -292,6 +303,40 @@ def _emit_nearest_integer(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -
     return builder.call(builder.module.declare_intrinsic(f"llvm.x86.{name}", (), type), args)
 
 
+_MAX_QUOTIENT = {F32: 2.0**24, F64: 2.0**53}
+"""Integers up to it are floats of the type."""
+
+
+def _emit_remainder(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    """a - q b of the magnitudes a and b is exact for the integer q below the quotient, and for the next one,
+    which rounding may give: a multiple of the last digit of b, at most b. `fmod` serves larger quotients.
+    """
+    type = operands[0].type
+    element, lanes = (type.element, type.count) if isinstance(type, ir.VectorType) else (type, 1)
+
+    def constant(value: float) -> ir.Constant:
+        return ir.Constant(type, value if lanes == 1 else [element(value)] * lanes)
+
+    a, b = [call(builder, "llvm.fabs", operand) for operand in operands]
+    quotient = call(builder, "llvm.trunc", builder.fdiv(a, b))
+    rest = call(builder, "llvm.fma", builder.fneg(quotient), b, a)
+    rest = builder.select(builder.fcmp_ordered("<", rest, constant(0.0)), builder.fadd(rest, b), rest)
+    exact = call(builder, "llvm.copysign", rest, operands[0])
+    is_exact = builder.and_(
+        builder.fcmp_ordered("<", quotient, constant(_MAX_QUOTIENT[element])),
+        builder.fcmp_ordered("<", b, constant(float("inf"))),
+    )
+    are_exact = is_exact if lanes == 1 else builder.bitcast(is_exact, ir.IntType(lanes))
+    before = builder.block
+    with builder.if_then(builder.icmp_unsigned("!=", are_exact, are_exact.type(-1)), likely=False):
+        others = builder.frem(*operands)
+        calling = builder.block
+    result = builder.phi(type)
+    result.add_incoming(exact, before)
+    result.add_incoming(others, calling)
+    return result
+
+
 def _in_register(builder: ir.IRBuilder, value: ir.Value, register: ir.VectorType) -> ir.Value:
     """A register whose first lane is a value; the others are undefined."""
     return builder.insert_element(ir.Constant(register, ir.Undefined), value, I32(0))
@@ -311,7 +356,7 @@ def _after(builder: ir.IRBuilder, operand: ir.Value, result: ir.Value) -> tuple[
 
 @functools.cache
 def _instructions() -> tuple[_Instruction, ...]:
-    """The vector instructions that this processor supports."""
+    """The functions that are defined, those by vector instructions where this processor supports these."""
     all = (
         _Instruction(
             _Declaration("entry", I64, (POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute
@@ -326,6 +371,14 @@ def _instructions() -> tuple[_Instruction, ...]:
         _Instruction(
             _Declaration("nearest_integer", I32, (F32,), (4, 8, 16)), _emit_nearest_integer, has_scalef
         ),
+        *[
+            _Instruction(
+                _Declaration(f"remainder_{_suffix(type)}", type, (type, type), lanes),
+                _emit_remainder,
+                lambda: True,
+            )
+            for type, lanes in ((F32, (4, 8, 16)), (F64, (2, 4, 8)))
+        ],
         *[
             _Instruction(
                 _Declaration(_extreme_name(relation, type), type, (type, type), lanes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import mpmath
@@ -149,6 +150,49 @@ def test_a_loop_of_vectors_selects_all_lanes_at_once() -> None:
     loop = str(_GENERATOR.optimised(text).get_function("loop"))
     assert "@llvm.x86.avx512.mask.range.ps." in loop
     assert "@greater" not in loop
+
+
+def emit_remainder(builder: ir.IRBuilder, lhs: tuple[Any, ...], rhs: tuple[Any, ...]) -> Any:
+    return (vector_variants.remainder(builder, lhs[0], rhs[0]),)
+
+
+def operands_of_remainders(count: int, dtype: Any) -> tuple[Any, Any]:
+    """Multiples of divisors and their neighbors; random bits; zeros, NaN, largest and smallest numbers."""
+    random, info = np.random.default_rng(count), np.finfo(dtype)
+    bits = random.integers(0, 2 ** (8 * info.dtype.itemsize) - 1, (2, 1000), dtype=np.uint64)
+    random_lhs, random_rhs = bits.astype(f"u{info.dtype.itemsize}").view(dtype)
+    divisors = random.uniform(-3, 3, 1000).astype(dtype)
+    multiples = divisors * np.trunc(2.0 ** random.uniform(0, info.nmant + 3, 1000)).astype(dtype)
+    neighbors = [np.nextafter(multiples, dtype(side)) for side in (np.inf, -np.inf)]
+    special = [0.0, -0.0, 1.0, -3.0, np.inf, -np.inf, np.nan, 2.0**info.nmant, 4.0 * 2.0**info.nmant]
+    special = np.array([*special, info.max, info.smallest_subnormal, info.tiny], dtype)
+    all_lhs, all_rhs = [values.ravel() for values in np.meshgrid(special, special)]
+    lhs = np.concatenate([multiples, *neighbors, random_lhs, all_lhs])
+    rhs = np.concatenate([divisors, divisors, divisors, random_rhs, all_rhs])
+    first = random.integers(0, len(special) ** 2)
+    return np.roll(lhs, first)[:count], np.roll(rhs, first)[:count]
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 6000])
+def test_remainders_are_exact(name: str, count: int) -> None:
+    type = ELEMENT_TYPES[name]
+    with np.errstate(all="ignore"):
+        lhs, rhs = operands_of_remainders(count, type.dtype.type)
+        want = np.fmod(lhs, rhs)
+    got = looped(emit_remainder, [type, type], type)(lhs, rhs)
+    np.testing.assert_array_equal(got, want)
+    is_number = ~np.isnan(want)
+    assert (np.signbit(got) == np.signbit(want))[is_number].all()
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_a_loop_of_vectors_divides_all_lanes_at_once(name: str) -> None:
+    type = ELEMENT_TYPES[name]
+    module = module_of(lambda *operands: [emit_remainder(*operands)], [type, type], [type])
+    loop = str(_GENERATOR.optimised(str(module)).get_function("loop"))
+    assert re.search(rf"fdiv <\d+ x {'float' if name == 'f32' else 'double'}>", loop)
+    assert "@remainder" not in loop
 
 
 def emit_times_power(builder: ir.IRBuilder, value: tuple[Any, ...], exponent: tuple[Any, ...]) -> Any:
