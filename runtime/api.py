@@ -13,7 +13,7 @@ import numpy as np
 from .compiler.lru_cache import LRUCache
 from .compiler.passes import Observe, require_pass
 from .compiler.plan import MemoryEstimate
-from .compiler.plan.fusion_passes import fuse_operations
+from .compiler.plan.fusion_passes import fuse_operations, with_all_loops
 from .compiler.specialize import LAST_WITHOUT_REWRITES, entry_function, specialize
 from .compiler.specialize.framework.constants import integers_by_reference
 from .compiler.specialize.scatter_granularity import ScatterGranularity, scatter_granularity
@@ -314,6 +314,7 @@ class Executable(DirectCall):
             started = thread_time()
             function = self._specialized_function(types)
             native_loops = fuse_operations(function, self.options)
+            native_loops = with_all_loops(function, native_loops, self.options)
             name, granularity = self._module.name, self._out_of_bounds
             stored = StoredProgram(function, native_loops, name, self._declared, granularity)
             if self._given.means_the_same:

@@ -76,7 +76,7 @@ class StoredProgram(IdentityRecord):
 
     Attributes:
         function: the fused function.
-        native_loops: what `nimblehlo.compiler.plan.fusion_passes.fuse_operations` has returned for it.
+        native_loops: what `nimblehlo.compiler.plan.fusion_passes.with_all_loops` has returned for it.
         module_name: the name of the module.
         declared: the function of the module without its body.
         granularity: what scatters drop.
@@ -191,10 +191,13 @@ def _native_loops(decisions: Sequence[Decision]) -> Mapping[Operation, DecidedLo
     """The decisions as `encodable_decisions` has found them."""
     if not decisions:
         return {}
-    from ..compiler.plan.implementations.native_loops import DecidedLoop, LoopToCompile
+    from ..compiler.plan.implementations.native_loops import DecidedLoop, LoopToCompile, RefusedLoop
 
-    loops = [(operation, loop) for operation, loop in decisions if isinstance(loop, LoopToCompile)]
-    return {operation: DecidedLoop(operation, loop) for operation, loop in loops}
+    return {
+        operation: DecidedLoop(operation, loop)
+        for operation, loop in decisions
+        if isinstance(loop, (LoopToCompile, RefusedLoop))
+    }
 
 
 def _folder() -> pathlib.Path | None:

@@ -15,6 +15,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options, api
 from nimblehlo.compiler import cost_model
+from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.execution import stored_programs
 from nimblehlo.kernels.launch import cache_limit
 from nimblehlo.kernels.launch.cache_files import read_entry, write_entry
@@ -131,9 +132,27 @@ def test_the_decisions_on_loops_are_stored(store: Path) -> None:
     assert stored is not None
     ((operation, decided),) = stored.native_loops.items()
     loop = decided.loop_of(operation)
-    assert loop is not None and loop.operation.name == "stablehlo.while"
+    assert isinstance(loop, native_loops.LoopToCompile) and loop.operation.name == "stablehlo.while"
     assert loop.was_stored
     assert stored.function.body is not None and operation in stored.function.body.walk()
+
+
+def test_why_loops_are_not_compiled_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A product of this size is on threads.
+    text = LOOP.replace("32x", "512x").replace("8x512x", "512x512x")
+    first = nimblehlo.compile(text)
+    decided: list[object] = []
+    decide = native_loops.loop_to_compile
+
+    def noted(*arguments: Any) -> Any:
+        decided.append(arguments)
+        return decide(*arguments)
+
+    monkeypatch.setattr(native_loops, "loop_to_compile", noted)
+    second = nimblehlo.compile(text)
+    assert not decided
+    assert "no native loop: " in first.explain("plan")
+    assert first.explain("plan") == second.explain("plan")
 
 
 def test_a_stored_loop_uses_code_on_the_disk_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

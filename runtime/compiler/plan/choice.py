@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from .implementations.native_loops import LoopToCompile
 
 
-def choose(view: Op, options: Options, native_loop: LoopToCompile | None = None) -> Implementation:
+def choose(view: Op, options: Options, native_loop: LoopToCompile | str | None = None) -> Implementation:
     """The implementation of one operation under the given options.
 
     Args:
-        native_loop: what is compiled of a `while`, if that has been decided.
+        native_loop: what is compiled of a `while`, or why nothing is, if that has been decided.
     """
     if view.name in COMMUNICATING:
         from ...program.ops.collectives.base import CommunicatingOp

@@ -25,6 +25,7 @@ from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tili
 from ..specialize.framework.cleanup import remove_dead_code
 from ..specialize.rewrites import registry
 from .choice import may_launch
+from .implementations.run_time_types import has_unknown_sizes
 
 if TYPE_CHECKING:
     from ..fusion.refusals import Refusals
@@ -138,6 +139,33 @@ def fuse_operations(
     if fuses(options):
         passes.run("fuse", state, options.last_pass, observe)
     return state.native_loops
+
+
+def with_all_loops(
+    function: Function, native_loops: Mapping[Operation, DecidedLoop], options: Options
+) -> Mapping[Operation, DecidedLoop]:
+    """What is compiled of all loops: what passes have decided, and what lowering would decide on the others.
+
+    Args:
+        function: the fused function.
+        native_loops: what `fuse_operations` returned for it.
+        options: those of the program.
+    """
+    loops = [each for body in function.bodies for each in body.walk() if each.name == While.name]
+    if not loops or not fuses(options):
+        return native_loops
+    from .implementations.native_loops import DecidedLoop, RefusedLoop, loop_to_compile
+
+    decided = dict(native_loops)
+    for operation in loops:
+        view = While(operation)
+        view.ordering = options.ordering
+        earlier = decided.get(operation)
+        if has_unknown_sizes(view) or (earlier is not None and earlier.loop_of(operation) is not None):
+            continue
+        loop = loop_to_compile(view, options.threads, may_launch)
+        decided[operation] = DecidedLoop(operation, RefusedLoop(loop) if isinstance(loop, str) else loop)
+    return decided
 
 
 def update_late(state: Fusing) -> None:

@@ -88,24 +88,36 @@ class LoopToCompile(Record):
         return values if first is None else [*values, first]
 
 
+class RefusedLoop(Record):
+    """A `while` of which nothing is compiled.
+
+    Attributes:
+        reason: why.
+    """
+
+    reason: str
+
+
 class DecidedLoop:
-    """What is compiled of a `while`, decided by a pass before the implementation is chosen.
+    """What is compiled of a `while`, decided before the implementation is chosen.
 
     Args:
         operation: the `while`.
         loop: what is compiled of it.
     """
 
-    def __init__(self, operation: Operation, loop: LoopToCompile) -> None:
+    def __init__(self, operation: Operation, loop: LoopToCompile | RefusedLoop) -> None:
         self._loop = loop
         self._operands = _operands_within(operation)
 
-    def loop_of(self, operation: Operation) -> LoopToCompile | None:
-        """What is compiled of the `while` as it is now; None if that must be decided again.
+    def loop_of(self, operation: Operation) -> LoopToCompile | str | None:
+        """What is compiled of the `while` as it is now, or why nothing is; None: to be decided again.
 
         A shard, or a loop with launches, is a copy. It follows where passes have replaced the values that the
         `while` reads.
         """
+        if isinstance(self._loop, RefusedLoop):
+            return self._loop.reason
         copied, operands = self._loop.operation, _operands_within(operation)
         if copied is operation:
             return self._loop
@@ -127,16 +139,17 @@ class DecidedLoop:
         return self._loop
 
 
-def encodable_decisions(
-    native_loops: Mapping[Operation, DecidedLoop],
-) -> list[tuple[Operation, LoopToCompile]]:
-    """The loops that are compiled, for `nimblehlo.program.ir.encoding`; not those to decide on again."""
-    loops = [(operation, decided.loop_of(operation)) for operation, decided in native_loops.items()]
-    return [
-        (operation, LoopToCompile(loop.operation, loop.shard, loop.launches, was_stored=True))
-        for operation, loop in loops
-        if loop is not None
-    ]
+def encodable_decisions(native_loops: Mapping[Operation, DecidedLoop]) -> list[tuple[Operation, Record]]:
+    """The decisions for `nimblehlo.program.ir.encoding`, without those that must be made again."""
+    decisions: list[tuple[Operation, Record]] = []
+    for operation, decided in native_loops.items():
+        loop = decided.loop_of(operation)
+        if isinstance(loop, str):
+            decisions.append((operation, RefusedLoop(loop)))
+        elif loop is not None:
+            stored = LoopToCompile(loop.operation, loop.shard, loop.launches, was_stored=True)
+            decisions.append((operation, stored))
+    return decisions
 
 
 def _operands_within(operation: Operation) -> dict[Operation, Sequence[Value]]:
