@@ -23,6 +23,7 @@ from ..loops.native_code import has_small_arrays
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.framework.cleanup import remove_dead_code
+from ..specialize.outlining.fused_calls import inline_fused_calls
 from ..specialize.rewrites import registry
 from .choice import may_launch
 from .implementations.run_time_types import has_unknown_sizes
@@ -189,11 +190,16 @@ def combine_pairs(state: Fusing) -> None:
 
 
 def fuse_rows(state: Fusing) -> None:
-    """Form the fusions of reductions of rows and the operations on these."""
+    """Form the fusions of reductions of rows and the operations on these.
+
+    Calls that are not to stay are inlined before the other passes, which fuse over their boundaries.
+    """
     if state.has_default_ordering:
         for block in state.blocks:
             form_row_fusions(block, state.has_emitter, has_row_tiling, state.refusals, state.kinds)
         state.remove_dead_code()
+    inlined = inline_fused_calls(state.function)
+    state.blocks = [block for block in state.blocks if block not in inlined]
 
 
 def fuse_reductions(state: Fusing) -> None:

@@ -9,11 +9,29 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
-from ....program.ir import Block, Builder, Function, Operation, Region, SymbolAttribute, Value, used_values
+from ....program.ir import (
+    Block,
+    Builder,
+    Function,
+    Operation,
+    Region,
+    SymbolAttribute,
+    UnitAttribute,
+    Value,
+    used_values,
+)
 from ....program.ops.control.control import Call
 from ..framework.cleanup import OperationKeys, remove_dead_code
-from .repeated_subgraphs import RepeatedSubgraph, is_repeated_by_users, repeated_subgraphs
+from .repeated_subgraphs import (
+    MIN_LARGE_BLOCK,
+    KindNumbers,
+    RepeatedSubgraph,
+    is_repeated_by_users,
+    repeated_subgraphs,
+)
 
+IS_INLINED_LATER: Final = "nimblehlo.is_inlined_later"
+"""The attribute of functions whose calls are inlined again once their rows are fused (`fused_calls`)."""
 MAX_FUNCTIONS: Final = 8
 """Functions that a program may get."""
 MAX_REMATERIALIZED: Final = 16
@@ -27,11 +45,18 @@ def outline_repeated_subgraphs(region: Region) -> list[Function]:
         the functions that are called.
     """
     functions: list[Function] = []
+    kind_numbers, keeps_values = KindNumbers(), False
     while len(functions) < MAX_FUNCTIONS:
-        subgraphs = repeated_subgraphs(region.block.operations)
-        if not subgraphs:
+        subgraphs = repeated_subgraphs(region.block.operations, kind_numbers, keeps_values=keeps_values)
+        if subgraphs:
+            function = _replace(region.block, subgraphs, f"layer_{len(functions)}")
+            if keeps_values:
+                function.attributes[IS_INLINED_LATER] = UnitAttribute()
+            functions.append(function)
+        elif not keeps_values and len(region.block.operations) >= MIN_LARGE_BLOCK:
+            keeps_values = True
+        else:
             break
-        functions.append(_replace(region.block, subgraphs, f"layer_{len(functions)}"))
     if functions:
         remove_dead_code(region)
     return functions

@@ -4,6 +4,9 @@ They become calls of one function (`outlined_calls`), so that rewrites, fusion a
 them instead of all. A subgraph begins at a large matrix product or convolution, which is never fused with the
 operations before it, and where the fewest live elements cross from one subgraph to the next. So outlining
 hardly changes how operations are fused, and a subgraph has the same steps as without it.
+
+In large blocks subgraphs are less bounded, but inlined again (`fused_calls`) once rewrites and the fusion of
+rows have processed one of them.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ MIN_SAVED_OPERATIONS: Final = 200
 """Operations that need not be compiled again, at least: compiling fewer takes a few milliseconds."""
 MIN_PRODUCT_SIZE: Final = 1 << 20
 """Multiplications, about, of a product at which a subgraph may begin."""
+MIN_LARGE_BLOCK: Final = 10_000
+"""Operations of a block in which subgraphs may begin at any product and keep values for later: compiling so
+many takes a second and more."""
 
 MAX_PERIODS: Final = 64
 """Maximum later products of the same kind that are tried as the start of the next subgraph."""
@@ -68,19 +74,46 @@ class _RepeatedRun(NamedTuple):
 def is_repeated_by_users(value: Value) -> bool:
     """Whether a value is defined by a constant or data movement, which each user can repeat."""
     owner = value.owner
-    if not isinstance(owner, Operation) or not _is_recomputed_by_users(owner):
+    if not isinstance(owner, Operation) or not is_recomputed_by_users(owner):
         return False
     return has_static_unquantized_types(owner)
 
 
-def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph]:
-    """The first run of equal subgraphs of a block that is worth a function; empty where there is none."""
-    products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
+class KindNumbers:
+    """The number of each operation's kind, which operations share that differ only in their operands."""
+
+    def __init__(self) -> None:
+        self._key_of = OperationKeys().key_of
+        self._numbers: dict[Hashable, int] = {}
+        self._number_of: dict[Operation, int] = {}
+
+    def of(self, operation: Operation) -> int:
+        """The number of an operation's kind."""
+        number = self._number_of.get(operation)
+        if number is None:
+            number = self._numbers.setdefault(self._key_of(operation), len(self._numbers))
+            self._number_of[operation] = number
+        return number
+
+
+def repeated_subgraphs(
+    operations: Sequence[Operation], kind_numbers: KindNumbers, *, keeps_values: bool = False
+) -> list[RepeatedSubgraph]:
+    """The first run of equal subgraphs of a block that is worth a function; empty where there is none.
+
+    Args:
+        operations: those of the block.
+        kind_numbers: of the block's operations.
+        keeps_values: whether subgraphs may begin at any product, and keep values for later than the next
+            subgraph, such as activations for a gradient. Such values are best computed where they are used,
+            and small products are fused with the operations before them, which calls prevent: the functions
+            of these subgraphs are inlined again (`fused_calls`).
+    """
+    min_size = 0 if keeps_values else MIN_PRODUCT_SIZE**2
+    products = [number for number, one in enumerate(operations) if _size_of_product(one) >= min_size]
     if len(products) < MIN_REPEATS:
         return []
-    numbers: dict[Hashable, int] = {}
-    key_of = OperationKeys().key_of
-    kinds = [numbers.setdefault(key_of(operation), len(numbers)) for operation in operations]
+    kinds = list(map(kind_numbers.of, operations))
     sources = _sources(operations)
     for run in _runs(kinds, products):
         start = _best_start(operations, sources, run, products)
@@ -90,7 +123,7 @@ def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph
             _pays(len(equal_subgraphs), run.period)
             and all(map(_may_be_outlined, equal_subgraphs[0].operations))
         )
-        if pays and _passes_values_to_next(operations, sources, equal_subgraphs):
+        if pays and (keeps_values or _passes_values_to_next(operations, sources, equal_subgraphs)):
             return equal_subgraphs
     return []
 
@@ -165,26 +198,25 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
     """The value whose elements each data movement of a block copies; constants map to themselves."""
     sources: dict[Value, Value] = {}
     for operation in operations:
-        if _is_recomputed_by_users(operation):
+        if is_recomputed_by_users(operation):
             source_value = (*operation.operands, operation.result)[0]
             sources[operation.result] = sources.get(source_value, source_value)
     return sources
 
 
-def _is_recomputed_by_users(operation: Operation) -> bool:
+def is_recomputed_by_users(operation: Operation) -> bool:
     """Whether an operation costs so little that each of its users computes it again."""
     declaration = declaration_of(operation)
     movement = declaration.movement
     return declaration.memory is Memory.CREATES or (movement is not None and movement.has_one_source)
 
 
-def _is_large_product(operation: Operation) -> bool:
-    """Whether a subgraph may begin at an operation."""
+def _size_of_product(operation: Operation) -> int:
+    """About the square of the multiplications of a product or a convolution; -1 for other operations."""
     if declaration_of(operation).product is None or not has_static_unquantized_types(operation):
-        return False
+        return -1
     values = (*operation.operands, operation.result)
-    sizes = [value.type.size for value in values if isinstance(value.type, TensorType)]
-    return math.prod(sizes) >= MIN_PRODUCT_SIZE**2
+    return math.prod([value.type.size for value in values if isinstance(value.type, TensorType)])
 
 
 def _may_be_outlined(operation: Operation) -> bool:
@@ -214,7 +246,7 @@ def _passes_values_to_next(
         operation: index for index, subgraph in enumerate(subgraphs) for operation in subgraph.operations
     }
     for operation in operations:
-        if _is_recomputed_by_users(operation) or declaration_of(operation).is_terminator:
+        if is_recomputed_by_users(operation) or declaration_of(operation).is_terminator:
             continue
         user_index = subgraph_of.get(operation, len(subgraphs))
         for value in used_values(operation):
