@@ -22,6 +22,7 @@ class NativeWhile:
         first_iterations: int,
         seconds: float,
         shards: LoopShards | None = None,
+        is_overwritten: tuple[bool, ...] = (),
     ) -> None: ...
     def __call__(
         self,

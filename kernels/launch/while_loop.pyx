@@ -159,17 +159,19 @@ cdef class NativeWhile:
         first_iterations: iterations of the first run of the code in a call.
         seconds: target duration of a run: between runs a signal can stop the loop.
         shards: how the loop is sharded; None: the code runs the whole loop.
+        is_overwritten: for each carried value whether the loop from its first iteration on never uses an element of
+            the initial value, whose copy then need not be one. Empty: it may use all.
     """
 
     cdef Loop function
-    cdef tuple is_invariant
+    cdef tuple is_invariant, is_overwritten
     cdef int64_t workspace_bytes, first_iterations
     cdef double seconds
     cdef LoopShards shards
 
     def __cinit__(
         self, size_t address, tuple is_invariant, int64_t workspace_bytes, int64_t first_iterations, double seconds,
-        LoopShards shards=None,
+        LoopShards shards=None, tuple is_overwritten=(),
     ):
         self.function = <Loop>address
         self.is_invariant = is_invariant
@@ -177,12 +179,14 @@ cdef class NativeWhile:
         self.first_iterations = first_iterations
         self.seconds = seconds
         self.shards = shards
+        self.is_overwritten = is_overwritten
 
     def __call__(self, values, captured, count_iterations, out=None):
         """Return the final values of the loop, a tuple.
 
         Args:
-            values: the initial values. A list loses them: arrays to which nothing else refers are overwritten.
+            values: the initial values. A list has those of a later iteration and loses them: arrays to which nothing
+                else refers are overwritten.
             captured: the captured values.
             count_iterations: called with the number of iterations after each run but the last.
             out: None, or for each carried value None or its array, C-contiguous, where that may be overwritten.
@@ -213,7 +217,10 @@ cdef class NativeWhile:
                     (<list>values)[index] = None
                 if not self.is_invariant[index]:
                     if (out is None or out[index] is None) and not (are_left and is_owned(array)):
-                        array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
+                        if not are_left and self.is_overwritten and self.is_overwritten[index]:
+                            array = cnp.PyArray_EMPTY(array.ndim, array.shape, cnp.PyArray_TYPE(array), 0)
+                        else:
+                            array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
                 elif not cnp.PyArray_ISCARRAY_RO(array):
                     array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
                 state.append(array)

@@ -22,6 +22,7 @@ from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, l
 from ..tiering.background import BACKGROUND, Job
 from ..tiering.profiles import ProfiledLoop
 from ..tiering.time_limit import within_time_limit
+from .overwritten_values import overwritten_values
 
 if TYPE_CHECKING:
     from ....kernels.launch.while_loop import LoopShards, NativeWhile
@@ -546,7 +547,9 @@ class NativeLoop(ProfiledLoop):
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
         size = workspace_bytes(size_address)
-        return NativeWhile(address, self.unchanged, size, iterations, CALL_SECONDS, self._shard_layout())
+        overwritten = overwritten_values(self.view.operation)
+        shards = self._shard_layout()
+        return NativeWhile(address, self.unchanged, size, iterations, CALL_SECONDS, shards, overwritten)
 
     def _shard_layout(self) -> LoopShards | None:
         """The memory of the shards; None if the loop is not sharded."""
