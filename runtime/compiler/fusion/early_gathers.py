@@ -40,9 +40,18 @@ def gather_from_operands(region: Region) -> None:
     Changes the region in place. Operations whose results become unused stay.
     """
     gathers = list(filter(is_gather, region.walk()))
-    if any(_is_computed(operation.operands[0]) for operation in gathers):
+    if any(map(_may_move, gathers)):
         rewrites = {Gather.name: [_EarlyGathers(region).rewrite]}
         Rewriter(rewrites, {}, {}, Budget(), is_gather).visit(region)
+
+
+def _may_move(gather: Operation) -> bool:
+    """Whether a gather reads few elements of many that elementwise operations compute."""
+    operand = gather.operands[0]
+    if not has_static_unquantized_types(gather) or not _is_computed(operand):
+        return False
+    size = tensor_type(operand).size
+    return size >= MIN_LARGE_SIZE and 0 < tensor_type(gather.result).size * _MIN_SIZE_RATIO <= size
 
 
 def _is_computed(value: Value) -> bool:
@@ -72,18 +81,14 @@ class _EarlyGathers:
     def rewrite(self, operation: Operation, rewriter: Rewriter) -> Value | None:
         """The gathered elements, computed from gathered elements of the operands; None: the gather stays."""
         operand, start_indices = operation.operands
-        view, size = Gather.of(operation), tensor_type(operand).size
-        is_smaller = 0 < view.result.size * _MIN_SIZE_RATIO <= size
-        if size < MIN_LARGE_SIZE or not is_smaller or not _is_computed(operand):
-            return None
-        if self.users.get(operand) != [operation]:
+        if not _may_move(operation) or self.users.get(operand) != [operation]:
             return None
         selected: dict[Value, bool] = {}
         if not self._select(operand, selected):
             return None
         from .gathered_elements import GatheredElements  # few gathers move
 
-        gathered = GatheredElements(view, start_indices, rewriter)
+        gathered = GatheredElements(Gather.of(operation), start_indices, rewriter)
         gathered_values: dict[Value, Value] = {}
         for value, is_here in selected.items():
             gathered_values[value] = (
