@@ -51,8 +51,9 @@ enum {
     MATMUL_PREFETCH_BYTES = 128, MATMUL_CACHE_LINE = 64, MATMUL_MAX_PREFETCHES = 4, MATMUL_CACHED_BYTES = 1 << 17
 };
 
-/* Values of k between prefetches. */
-enum { MATMUL_MIN_INTERVAL = 8, MATMUL_MAX_INTERVAL = 16 };
+/* Values of k between prefetches; between those of rows where the loop of `unrolled_tile.h`, which takes UNROLLED_K
+   values at a time, prefetches the panel. */
+enum { MATMUL_MIN_INTERVAL = 8, MATMUL_MAX_INTERVAL = 16, MATMUL_UNROLLED_INTERVAL = 64, MATMUL_UNROLLED_K = 4 };
 
 enum { MATMUL_MAX_WORKSPACES = 256 };
 
@@ -89,10 +90,10 @@ typedef struct {
 
 /* Prefetches into the L2 cache beside other work: `remaining` of them, `batch_size` after every `interval` values of
    k. `run_length` are contiguous, `run_position` of which are done; the next run begins `run_gap` bytes behind this
-   one. */
+   one. The loop of `unrolled_tile.h` prefetches `cache_line`, and the next time the one `line_stride` bytes behind. */
 typedef struct {
-    const char *address;
-    int64_t remaining, run_length, run_position, run_gap, interval, batch_size;
+    const char *address, *cache_line;
+    int64_t remaining, run_length, run_position, run_gap, interval, batch_size, line_stride;
 } PanelPrefetch;
 
 /* The operands and the result of a tile: one k block of some rows and columns. `partial_sums` has the sums of earlier k
@@ -123,7 +124,8 @@ static inline __attribute__((always_inline)) void matmul_prefetch(PanelPrefetch 
 /* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch,
    at most up to `end_k`. */
 static inline __attribute__((always_inline)) int64_t matmul_interval(MatmulTile *t, int64_t end_k) {
-    int64_t interval = t->prefetch.interval < MATMUL_MAX_INTERVAL ? t->prefetch.interval : MATMUL_MAX_INTERVAL;
+    int64_t max_interval = t->prefetch.line_stride ? MATMUL_UNROLLED_INTERVAL : MATMUL_MAX_INTERVAL;
+    int64_t interval = t->prefetch.interval < max_interval ? t->prefetch.interval : max_interval;
     if (t->k >= t->next_prefetch) matmul_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
     interval = interval < end_k - t->k ? interval : end_k - t->k;
     t->k += interval;
@@ -140,6 +142,7 @@ static inline void matmul_time_prefetches(PanelPrefetch *prefetch, int64_t durin
         gap / MATMUL_MAX_PREFETCHES + 1;
     prefetch->interval = gap * prefetch->batch_size;
     if (prefetch->interval < MATMUL_MIN_INTERVAL) prefetch->interval = MATMUL_MIN_INTERVAL;
+    prefetch->cache_line = prefetch->address, prefetch->line_stride = 0;
 }
 
 /* Plan the next prefetch: some columns of one k block, during `during_k` values of k of the tiles. */
@@ -159,11 +162,16 @@ static void matmul_plan_prefetch(
     matmul_time_prefetches(prefetch, during_k);
 }
 
-/* Plan the prefetch of a packed panel. */
-static inline void matmul_plan_packed(PanelPrefetch *prefetch, const char *panel, int64_t bytes, int64_t during_k) {
+/* Plan the prefetch of a packed panel; `is_unrolled`: during the loop of `unrolled_tile.h`. */
+static inline void matmul_plan_packed(
+    PanelPrefetch *prefetch, const char *panel, int64_t bytes, int64_t during_k, int is_unrolled) {
+    /* Lines that come one by one do not delay loads, and need no check of how many are left. */
+    is_unrolled = is_unrolled && bytes * MATMUL_UNROLLED_K <= during_k * MATMUL_CACHE_LINE;
     prefetch->address = panel, prefetch->run_position = prefetch->run_gap = 0;
-    prefetch->remaining = prefetch->run_length = (bytes + MATMUL_PREFETCH_BYTES - 1) / MATMUL_PREFETCH_BYTES;
+    prefetch->run_length = (bytes + MATMUL_PREFETCH_BYTES - 1) / MATMUL_PREFETCH_BYTES;
+    prefetch->remaining = is_unrolled ? 0 : prefetch->run_length;
     matmul_time_prefetches(prefetch, during_k);
+    if (is_unrolled) prefetch->interval = MATMUL_UNROLLED_INTERVAL, prefetch->line_stride = MATMUL_CACHE_LINE;
 }
 
 /* Whether rows are copied for a product with this many columns. */

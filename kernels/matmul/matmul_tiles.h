@@ -37,12 +37,28 @@ INLINE void NAME(fetch_row)(const MatmulTile *t, int64_t row, int vectors) {
         }
 }
 
+/* Whether the loop of `unrolled_tile.h` adds the outer products of so many rows. */
+#if VECTOR_BYTES == 64 && !defined(HAS_INTEGER_ITEMS)
+#include "matmul/unrolled_tile.h"
+#define IS_UNROLLED(rows, packs, k_stride) \
+    ((rows) > MATMUL_LOW_ROWS && !(packs) && (k_stride) == (int64_t)sizeof(ITEM))
+#else
+#define IS_UNROLLED(rows, packs, k_stride) 0
+#endif
+
 /* Add the outer products up to the columns' address `end`, whose distance is a multiple of `right_stride`; pack the
    columns meanwhile if `packs`. There are too few registers for an address of each row: there is one for each three.
    The loop compares the address of the columns, which has to advance anyway. */
 INLINE void NAME(add_outer_products)(
     int rows, int vectors, int packs, const char **row_addresses, int64_t row_stride, int64_t k_stride,
-    const char **right, int64_t right_stride, const char *end, char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
+    const char **right, int64_t right_stride, const char *end, char **packed, PanelPrefetch *prefetch,
+    VECTOR sums[ROWS][LOW_VECTORS]) {
+#if VECTOR_BYTES == 64 && !defined(HAS_INTEGER_ITEMS)
+    if (IS_UNROLLED(rows, packs, k_stride))
+        NAME(add_unrolled)(rows, vectors, row_addresses, row_stride, right, right_stride, end, prefetch, sums);
+#else
+    (void)prefetch;
+#endif
     for (; *right != end; *right += right_stride) {
         VECTOR columns[LOW_VECTORS];
         UNROLL for (int number = 0; number < vectors; number++)
@@ -70,10 +86,11 @@ INLINE void NAME(add_interval)(
     int rows, int vectors, int packs, int64_t end_k, MatmulTile *t, const char **row_addresses, const char **right,
     char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
     int64_t between_rows = rows > MATMUL_LOW_ROWS ? MATMUL_MAX_INTERVAL : MATMUL_MIN_INTERVAL;
-    if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
     const char *end = *right + matmul_interval(t, end_k) * t->right_stride;
+    for (; t->row < rows && t->row * between_rows < t->k; t->row++) NAME(fetch_row)(t, t->row, vectors);
     NAME(add_outer_products)(
-        rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, right, t->right_stride, end, packed, sums);
+        rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, right, t->right_stride, end, packed,
+        &t->prefetch, sums);
 }
 
 /* Store a row of a tile's sums, whose last vector has `last_lanes` columns. */
@@ -127,7 +144,7 @@ INLINE void NAME(two_chain_tile)(int rows, int vectors, int packs, int64_t last_
         const char *end = right + (end_k - t->k) * t->right_stride;
         NAME(add_outer_products)(
             rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, &right, t->right_stride, end, &packed,
-            sums);
+            &t->prefetch, sums);
         t->k = end_k;
         VECTOR *total = totals, *first_chain = first_chains;
         if (is_second)
@@ -391,7 +408,7 @@ static CODE void NAME(multiply_block)(
     t.next_row_stride = p->left.outer_stride;
     if (p->panels)
         matmul_plan_packed(
-            &t.prefetch, matmul_panel(p, 0, first_column), first_panel * matmul_k_block_size(p, 0) * itemsize, 1);
+            &t.prefetch, matmul_panel(p, 0, first_column), first_panel * matmul_k_block_size(p, 0) * itemsize, 1, 0);
     else matmul_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, matmul_k_block_size(p, 0), 1);
     while (t.prefetch.remaining) matmul_prefetch(&t.prefetch);
     for (int64_t first = 0; first < p->k_size; first += MATMUL_K_BLOCK) {
@@ -416,7 +433,8 @@ static CODE void NAME(multiply_block)(
                 int64_t next_columns = remaining_columns && remaining_columns < width ? remaining_columns : first_panel;
                 matmul_plan_packed(
                     &t.prefetch, matmul_panel(p, next_k, first_column + next_column),
-                    next_columns * matmul_k_block_size(p, next_k) * itemsize, strips * t.k_size);
+                    next_columns * matmul_k_block_size(p, next_k) * itemsize, strips * t.k_size,
+                    IS_UNROLLED(rows / strips, 0, t.k_stride));
             } else if (remaining_columns)
                 matmul_plan_prefetch(
                     &t.prefetch, p, t.right + panel_columns * column_stride,
@@ -474,3 +492,4 @@ static CODE void NAME(multiply_block)(
 #undef LOW_VECTORS
 #undef MIDDLE_ROWS
 #undef KEEP
+#undef IS_UNROLLED

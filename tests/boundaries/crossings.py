@@ -75,6 +75,8 @@ MATRICES: dict[str, Cases] = {
     ],
     f"{_H}:MATMUL_MIN_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
     f"{_H}:MATMUL_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
+    f"{_H}:MATMUL_UNROLLED_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
+    f"{_H}:MATMUL_UNROLLED_K": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
     f"{_P}:WIDTH": _columns(7, 30),
     f"{_P}:ROW_BLOCK": _rows(9, 130),
     f"{_P}:LONG_ROW_BLOCK": _rows(1400, 40),

@@ -144,7 +144,15 @@ def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtyp
         np.testing.assert_array_equal(one[..., row : row + 5, column : column + 7], alone)
 
 
-PACKED = [(7, 129, 40), (14, 300, 131), (33, 515, 64), (128, 257, 200), (512, 140, 33), (513, 140, 33)]
+PACKED = [
+    (7, 129, 40),
+    (14, 300, 131),
+    (33, 515, 64),
+    (128, 257, 200),
+    (130, 327, 70),
+    (512, 140, 33),
+    (513, 140, 33),
+]
 
 
 @pytest.mark.parametrize(("rows", "terms", "columns"), [*PACKED, (6, 300, 40), (20, 128, 40)])
