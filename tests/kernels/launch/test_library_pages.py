@@ -93,6 +93,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture
+def loaded_library(library_pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the library count as loaded."""
+    monkeypatch.setattr(library_pages, "is_loaded", lambda: True)
+
+
+@pytest.fixture
 def library_pages(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module as it is at the start of a process, once no thread of other tests compiles."""
     from nimblehlo.compiler.plan.tiering.background import BACKGROUND
@@ -134,6 +140,7 @@ def test_files_that_are_no_libraries_are_not_read(library_pages: Any, tmp_path: 
         library_pages._writable_ranges(path)
 
 
+@pytest.mark.usefixtures("loaded_library")
 def test_a_process_may_have_any_name(
     library_pages: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +168,7 @@ def test_the_peak_is_that_of_all_processes(
     assert library_pages._may_raise_peak(20 << 10)
 
 
+@pytest.mark.usefixtures("loaded_library")
 def test_releases_become_rare(library_pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """`_PROMPT_RELEASES`, and `_LATER_SECONDS` after them."""
     now = 1000.0
@@ -212,6 +220,7 @@ def test_pages_are_found_once_the_library_is_loaded(
     assert library_pages._unwritable()
 
 
+@pytest.mark.usefixtures("loaded_library")
 @pytest.mark.parametrize(("bytes", "is_released"), [(10 << 10, False), (11 << 10, True)])
 def test_pages_are_released_while_a_phase_may_raise_the_peak(
     library_pages: Any,

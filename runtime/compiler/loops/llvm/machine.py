@@ -345,7 +345,9 @@ class _Machine:
 
     def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
         """Load machine code; returns the addresses of its functions."""
-        from .vector_variants import library_symbols
+        with _lock:
+            # A child would wait for ever for a module that another thread was importing.
+            from .vector_variants import library_symbols
 
         return object_code.load(code, names, {**symbols, **library_symbols(code)})
 
