@@ -180,7 +180,8 @@ PASSES: Final = (
         "fuse",
         "plan.fusion_passes",
         needs="reductions of rows in the default order",
-        promises="reductions and the operations on their rows are one row fusion",
+        promises="reductions and the operations on their rows are one row fusion; functions outlined for the "
+        "passes up to here are inlined again",
     ),
     Pass(
         "fuse-reductions",
