@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 _MIN_RELEASE_SECONDS = 0.02
 """Seconds between two releases of the library's pages. Compiling a module takes longer, loading one 1 ms."""
 
+_QUICK, _ROUGH = ".quick", ".rough"
+"""Stages of code before the last one, as in the names of files: not optimized, and without unrolling."""
+
 Build = Callable[[], str]
 """Returns the text of the LLVM module that defines the requested function."""
 
@@ -160,6 +163,10 @@ class _Machine:
     """
 
     def __init__(self) -> None:
+        # Here the lock is held: a child would wait for ever for a module that another thread was importing.
+        from .vector_variants import library_symbols
+
+        self.library_symbols = library_symbols
         self.compiler = Compiler(_lock)
         self.loaded: dict[tuple[str, str], int] = {}
         self.in_work: dict[str, threading.RLock] = {}
@@ -174,13 +181,13 @@ class _Machine:
         """Whether code of a key is loaded or on disk; quick code on disk does if `counts_quick`."""
         if key in self.keys:
             return True
-        paths = (self.path(key), self.path(key, quick=True) if counts_quick else None)
+        paths = (self.path(key), self.path(key, _QUICK) if counts_quick else None)
         return any(path is not None and path.exists() for path in paths)
 
-    def path(self, key: str, quick: bool = False) -> pathlib.Path | None:
-        """The file of a key's machine code, or of its quick code."""
+    def path(self, key: str, stage: str = "") -> pathlib.Path | None:
+        """The file of a key's machine code, or of that of an earlier stage."""
         version = folder(self.folder) if self.folder else None
-        return version / f"{key}{'.quick' if quick else ''}.o" if version else None
+        return version / f"{key}{stage}.o" if version else None
 
     def addresses(
         self,
@@ -218,7 +225,7 @@ class _Machine:
     ) -> Sequence[int]:
         """Load code, and return the addresses of its functions; the arguments are those of `addresses`."""
         code = self.code_compiled_ahead(key) or self.cached_code(key)
-        quick_code = self.cached_code(key, quick=True) if code is None and quickly else None
+        quick_code = self.cached_code(key, _QUICK) if code is None and quickly else None
         text = functools.cache(build)
         size = 0 if quick_code is None else len(quick_code)
         if code is None and quick_code is None:
@@ -230,8 +237,12 @@ class _Machine:
         if code is None:
             assert quick_code is not None
             addresses = self.load(quick_code, [*names, *map(target_symbol, names)], symbols)
-            quick = QuickCode(text, size, fast_compile, symbols, {}, unrolls_late)
-            self.note_quick(key, quick, dict(zip(names, addresses[len(names) :], strict=True)))
+            targets = dict(zip(names, addresses[len(names) :], strict=True))
+            rough = self.cached_code(key, _ROUGH) if unrolls_late else None
+            quick = QuickCode(text, size, fast_compile, symbols, targets, unrolls_late, rough is not None)
+            if rough is not None:
+                quick.replace(dict(zip(names, self.load(rough, names, symbols), strict=True)))
+            self.note_quick(key, quick)
         else:
             addresses = self.load(code, names, symbols)
         self.release_pages()
@@ -265,16 +276,17 @@ class _Machine:
         with span("wait", f"generated code {key}"):
             code = compilation.result()
         is_new = self.ahead.pop(key_ahead, None) is not None
-        if is_new and code is not None and not roughly:
-            self.store(key, code)
+        if is_new and code is not None:
+            self.store(key, code, _ROUGH if roughly else "")
         return code
 
-    def note_quick(self, key: str, quick: QuickCode, targets: Mapping[str, int]) -> None:
-        """Note quick code that is loaded, and the variables that its functions jump by."""
-        if key not in self.quick:
+    def note_quick(self, key: str, quick: QuickCode) -> None:
+        """Note quick code that is loaded; of a key that has some, other functions."""
+        if key in self.quick:
+            self.quick[key].targets.update(quick.targets)
+        else:
             self.quick[key] = quick
             self.new_quick[key] = threading.get_ident()
-        self.quick[key].targets.update(targets)
 
     def take_quick(self) -> dict[str, QuickCode]:
         """See `quick_codes`."""
@@ -303,7 +315,8 @@ class _Machine:
             if quick is None:
                 return
             if code is None:
-                code = self.compiled_code(key, quick.text(), roughly or quick.fast_compile, not roughly)
+                stage = _ROUGH if roughly else ""
+                code = self.compiled_code(key, quick.text(), roughly or quick.fast_compile, stage)
             names = list(quick.targets)
             addresses = dict(zip(names, self.load(code, names, quick.symbols), strict=True))
             quick.replace(addresses)
@@ -313,43 +326,38 @@ class _Machine:
                 del self.quick[key]
             self.release_pages()
 
-    def cached_code(self, key: str, quick: bool = False) -> bytes | None:
-        """The machine code on the disk, or quick code; None if there is none."""
-        path = self.path(key, quick)
+    def cached_code(self, key: str, stage: str = "") -> bytes | None:
+        """The machine code on the disk, or that of an earlier stage; None if there is none."""
+        path = self.path(key, stage)
         return read_entry(path) if path else None
 
-    def compiled_code(self, key: str, text: str, fast_compile: bool, is_final: bool = True) -> bytes:
-        """The machine code of a text, which is written to the disk if `is_final`."""
+    def compiled_code(self, key: str, text: str, fast_compile: bool, stage: str = "") -> bytes:
+        """The machine code of a text, which is written to the disk."""
         with span("compile", f"generated code {key}"):
             code = self.compiler.compile(text, fast_compile)
-        if is_final:
-            self.store(key, code)
+        self.store(key, code, stage)
         return code
 
     def compiled_quickly(self, key: str, text: str, names: Sequence[str]) -> bytes:
         """The quick code of a text, which is written to the disk."""
         with span("compile", f"quick code {key}"):
             code = self.compiler.compile_quickly(text, names)
-        path = self.path(key, quick=True)
-        if path:
-            write_entry(path, code)
+        self.store(key, code, _QUICK)
         return code
 
-    def store(self, key: str, code: bytes) -> None:
-        """Write machine code to the disk, in the place of quick code."""
-        path, quick_path = self.path(key), self.path(key, quick=True)
-        if path and quick_path:
-            write_entry(path, code)
+    def store(self, key: str, code: bytes, stage: str = "") -> None:
+        """Write machine code to the disk, that of the last stage in the place of earlier ones."""
+        path = self.path(key, stage)
+        if path is None:
+            return
+        write_entry(path, code)
+        for earlier in () if stage else (_QUICK, _ROUGH):
             with suppress(OSError):
-                quick_path.unlink()
+                path.with_name(f"{key}{earlier}.o").unlink()
 
     def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
         """Load machine code; returns the addresses of its functions."""
-        with _lock:
-            # A child would wait for ever for a module that another thread was importing.
-            from .vector_variants import library_symbols
-
-        return object_code.load(code, names, {**symbols, **library_symbols(code)})
+        return object_code.load(code, names, {**symbols, **self.library_symbols(code)})
 
 
 def _generator_sources() -> list[pathlib.Path]:

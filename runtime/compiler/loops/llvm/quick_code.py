@@ -25,6 +25,7 @@ class QuickCode(NamedTuple):
         symbols: the addresses of external symbols that it refers to.
         targets: the addresses of the variables that its functions jump by, by the functions' names.
         unrolls_late: whether it is optimized without unrolling first (`machine.function_addresses`).
+        is_rough: whether code that is so optimized was on disk, and its functions jump to that.
     """
 
     text: Callable[[], str]
@@ -33,6 +34,7 @@ class QuickCode(NamedTuple):
     symbols: Mapping[str, int]
     targets: dict[str, int]
     unrolls_late: bool = False
+    is_rough: bool = False
 
     def replace(self, addresses: Mapping[str, int]) -> None:
         """Let the functions jump to the code at other addresses, by the functions' names."""

@@ -595,7 +595,8 @@ def optimize_quick_code(seconds_of_calls: Callable[[], float]) -> None:
     for key, code in machine.quick_codes().items():
         saved = seconds_of_calls
         if code.unrolls_late:
-            _submit_optimization(key, code.size, True, seconds_of_calls, roughly=True)
+            if not code.is_rough:
+                _submit_optimization(key, code.size, True, seconds_of_calls, roughly=True)
             saved = functools.partial(_saved_by_unrolling, seconds_of_calls)
         _submit_optimization(key, code.size, code.fast_compile, saved)
 

@@ -293,7 +293,7 @@ def test_quick_code_on_disk_does_not_keep_code_from_being_compiled_ahead(
 ) -> None:
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
     key = machine.key_of("compiled ahead beside quick code")
-    path = machine._machine().path(key, quick=True)
+    path = machine._machine().path(key, ".quick")
     assert path is not None
     write_entry(path, b"quick code")
     assert machine.is_compiled(key, quickly=True)

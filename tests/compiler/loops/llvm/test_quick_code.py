@@ -51,6 +51,16 @@ def loaded() -> tuple[str, machine.QuickCode, list[int]]:
     return key, machine._machine().quick[key], list(addresses)
 
 
+def forget(key: str) -> None:
+    """Forget code that is loaded, as a new process does not have it."""
+    own = machine._machine()
+    machine.quick_codes()
+    del own.quick[key]
+    own.keys.remove(key)
+    for name in ("f", "g"):
+        del own.loaded[key, name]
+
+
 def check(addresses: list[int]) -> None:
     """Check that the functions at two addresses compute what they should."""
     assert f(addresses[0])(*range(100, 100 + ARGUMENTS)) == 100 - sum(range(101, 100 + ARGUMENTS))
@@ -141,14 +151,9 @@ def test_roughly_optimized_code_stays_until_there_is_better(
 
 def test_quick_code_that_was_not_optimized_is_loaded_by_the_next_process() -> None:
     key, first, _ = loaded()
+    forget(key)
     own = machine._machine()
-    machine.quick_codes()
-    # As in a new process.
-    del own.quick[key]
-    own.keys.remove(key)
-    for name in ("f", "g"):
-        del own.loaded[key, name]
-    path, built = own.path(key, quick=True), list[int]()
+    path, built = own.path(key, ".quick"), list[int]()
     assert path is not None and path.exists()
     assert machine.is_compiled(key, quickly=True) and not machine.is_compiled(key)
 
@@ -164,6 +169,42 @@ def test_quick_code_that_was_not_optimized_is_loaded_by_the_next_process() -> No
     machine.optimize(key)
     check(addresses)
     assert built == [1] and not path.exists() and machine.is_compiled(key)
+
+
+def test_roughly_optimized_code_is_used_at_once_by_the_next_process() -> None:
+    key, first, _ = loaded()
+    machine.optimize(key, roughly=True)
+    forget(key)
+    own = machine._machine()
+    path = own.path(key, ".rough")
+    assert path is not None and path.exists() and not machine.is_compiled(key)
+    addresses = list(
+        machine.function_addresses(key, ("f", "g"), lambda: TEXT, quickly=True, unrolls_late=True)
+    )
+    check(addresses)
+    (quick,) = machine.quick_codes().values()
+    assert quick.is_rough
+    assert not {*addresses, *targets(first)} & set(targets(quick))
+    machine.optimize(key)
+    check(addresses)
+    assert not path.exists() and machine.is_compiled(key)
+
+
+def test_code_is_loaded_while_another_thread_compiles() -> None:
+    key, _, _ = loaded()
+    forget(key)
+    found: list[list[int]] = []
+    with machine._lock:
+        loading = threading.Thread(
+            target=lambda: found.append(
+                [*machine.function_addresses(key, ("f", "g"), lambda: TEXT, quickly=True)]
+            ),
+            daemon=True,
+        )
+        loading.start()
+        loading.join(60)
+        assert len(found) == 1, "code on the disk waits for the lock"
+    check(found[0])
 
 
 def test_quick_code_is_made_only_where_nothing_is_cached() -> None:

@@ -636,7 +636,12 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("seconds", "others_seconds", "order"),
-    [(1.0, 1.01 * UNROLLING_SHARE, "Aca"), (1.0, 0.99 * UNROLLING_SHARE, "Aac"), (0.0, 0.0, "Aca")],
+    [
+        (1.0, 1.01 * UNROLLING_SHARE, "Aca"),
+        (1.0, 0.99 * UNROLLING_SHARE, "Aac"),
+        (0.0, 0.0, "Aca"),
+        pytest.param(1.0, 1.01 * UNROLLING_SHARE, "ca", id="from the disk"),
+    ],
 )
 def test_loops_are_optimized_without_unrolling_before(
     monkeypatch: pytest.MonkeyPatch, seconds: float, others_seconds: float, order: str
@@ -650,7 +655,8 @@ def test_loops_are_optimized_without_unrolling_before(
     monkeypatch.setattr(machine, "optimize", optimize)
     with BACKGROUND.held():
         for key, time_of_calls in (("a", seconds), ("c", others_seconds)):
-            code = QuickCode(lambda: "", 20_000, False, {}, {}, unrolls_late=key == "a")
+            is_rough = order == "ca"
+            code = QuickCode(lambda: "", 20_000, False, {}, {}, key == "a", is_rough)
             monkeypatch.setattr(machine, "quick_codes", lambda key=key, code=code: {key: code})
             optimize_quick_code(lambda time_of_calls=time_of_calls: time_of_calls)  # type: ignore[misc]
     BACKGROUND.wait()
