@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Operation, Value, tensor_type, use_counts
+from ....types import ElementType, storage_range
 from ...specialize.framework.rewriter import defined_by, has_static_unquantized_types, splat
 from ...specialize.rewrites.loops import match_counter, trip_count
 
@@ -55,11 +56,14 @@ def _covers(updated: Value, array: Value, range: _Range) -> bool:
     if len(sliced) != 1:
         return False
     (d,) = sliced
-    index = _affine(update.operands[2 + d], range.counter)
+    start = update.operands[2 + d]
+    index, element_type = _affine(start, range.counter), tensor_type(start).element_type
     if index is None or abs(index[0]) != 1 or range.increment > windows[d]:
         return False
     starts = sorted([index[0] * counter + index[1] for counter in (range.first, range.last)])
-    return starts[0] <= 0 and starts[1] >= sizes[d] - windows[d]
+    # Indices wrap around where their type does not have the number.
+    assert isinstance(element_type, ElementType)
+    return starts[0] <= 0 and starts[1] >= sizes[d] - windows[d] <= storage_range(element_type)[1]
 
 
 def _affine(value: Value, counter: Value) -> tuple[int, int] | None:

@@ -44,6 +44,28 @@ READ = """%read = stablehlo.slice %stack [0:1, 0:70] : (tensor<40x70xf32>) -> te
       : (tensor<40x70xf32>, tensor<1x70xf32>, tensor<i32>, tensor<i32>) -> tensor<40x70xf32>"""
 
 
+WRAPPING = """func.func @main(%a: tensor<200x3xf32>) -> tensor<200x3xf32> {{
+  %start = stablehlo.constant dense<-100> : tensor<{type}>
+  %zero = stablehlo.constant dense<0> : tensor<{type}>
+  %w = stablehlo.constant dense<7.0> : tensor<1x3xf32>
+  %r:2 = stablehlo.while(%i = %start, %stack = %a) : tensor<{type}>, tensor<200x3xf32>
+  cond {{
+    %end = stablehlo.constant dense<100> : tensor<{type}>
+    %more = stablehlo.compare LT, %i, %end : (tensor<{type}>, tensor<{type}>) -> tensor<i1>
+    stablehlo.return %more : tensor<i1>
+  }} do {{
+    %increment = stablehlo.constant dense<1> : tensor<{type}>
+    %next = stablehlo.add %i, %increment : tensor<{type}>
+    %offset = stablehlo.constant dense<100> : tensor<{type}>
+    %index = stablehlo.add %i, %offset : tensor<{type}>
+    %updated = stablehlo.dynamic_update_slice %stack, %w, %index, %zero
+      : (tensor<200x3xf32>, tensor<1x3xf32>, tensor<{type}>, tensor<{type}>) -> tensor<200x3xf32>
+    stablehlo.return %next, %updated : tensor<{type}>, tensor<200x3xf32>
+  }}
+  return %r#1 : tensor<200x3xf32>
+}}"""
+
+
 @pytest.mark.parametrize(
     ("change", "is_overwritten"),
     [
@@ -77,3 +99,13 @@ def test_stacked_results(change: dict[str, object], is_overwritten: bool) -> Non
     random = np.random.default_rng(0)
     inputs = random.standard_normal((40, 70)), random.standard_normal(70)
     run_every_way(text, *[one.astype(np.float32) for one in inputs], np.int32(40))
+
+
+@pytest.mark.parametrize(("type", "is_overwritten"), [("i8", False), ("i16", True)])
+def test_indices_that_wrap_around(type: str, is_overwritten: bool) -> None:
+    text = WRAPPING.format(type=type)
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    (loop,) = [each for each in function.body.walk() if each.name == "stablehlo.while"]
+    assert any(overwritten_values(loop)) == is_overwritten
+    run_every_way(text, np.zeros((200, 3), np.float32))
