@@ -42,7 +42,7 @@ def test_unknown_levels_are_rejected(name, text):
 
 def test_a_level_that_the_processor_lacks_is_rejected(monkeypatch):
     monkeypatch.setenv(processor.ENVIRONMENT_VARIABLE, "x86-64-v3")
-    monkeypatch.setattr(processor, "_machine_features", lambda: {"sse4.2": True})
+    monkeypatch.setattr(processor.processor_features, "features", lambda: {"sse4.2": True})
     with pytest.raises(ValueError, match=r"'x86-64-v3', but this processor does not have cx16, "):
         processor.level.__wrapped__()
 

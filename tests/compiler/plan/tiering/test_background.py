@@ -636,12 +636,7 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("seconds", "others_seconds", "order"),
-    [
-        (1.0, 1.01 * UNROLLING_SHARE, "Aca"),
-        (1.0, 0.99 * UNROLLING_SHARE, "Aac"),
-        (0.0, 0.0, "Aca"),
-        pytest.param(1.0, 1.01 * UNROLLING_SHARE, "ca", id="from the disk"),
-    ],
+    [(1.0, 1.01 * UNROLLING_SHARE, "Aca"), (1.0, 0.99 * UNROLLING_SHARE, "Aac"), (0.0, 0.0, "Aca")],
 )
 def test_loops_are_optimized_without_unrolling_before(
     monkeypatch: pytest.MonkeyPatch, seconds: float, others_seconds: float, order: str
@@ -655,12 +650,23 @@ def test_loops_are_optimized_without_unrolling_before(
     monkeypatch.setattr(machine, "optimize", optimize)
     with BACKGROUND.held():
         for key, time_of_calls in (("a", seconds), ("c", others_seconds)):
-            is_rough = order == "ca"
-            code = QuickCode(lambda: "", 20_000, False, {}, {}, key == "a", is_rough)
+            code = QuickCode(lambda: "", 20_000, False, {}, {}, unrolls_late=key == "a")
             monkeypatch.setattr(machine, "quick_codes", lambda key=key, code=code: {key: code})
             optimize_quick_code(lambda time_of_calls=time_of_calls: time_of_calls)  # type: ignore[misc]
     BACKGROUND.wait()
     assert "".join(done) == order
+
+
+def test_loops_whose_rough_code_was_on_disk_are_not_optimized_without_unrolling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[bool] = []
+    monkeypatch.setattr(machine, "optimize", lambda key, roughly: done.append(roughly))
+    code = QuickCode(lambda: "", 20_000, False, {}, {}, unrolls_late=True, is_rough=True)
+    monkeypatch.setattr(machine, "quick_codes", lambda: {"a": code})
+    optimize_quick_code(lambda: 1.0)
+    BACKGROUND.wait()
+    assert done == [False]
 
 
 def test_jobs_come_in_the_order_of_what_they_save() -> None:
