@@ -27,13 +27,13 @@ static uint64_t arena_code_end, arena_data_start;
 
 static uint64_t page_bytes(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
 
-/* Finds room in the arena, or in a new one, which only `seal_code` takes; 0 where the system gives no memory. */
+/* Finds free bytes in the arena, or in a new one, which only `seal_code` takes; 0 where the system gives no memory. */
 static int find_blocks(const ObjectFile *object, uint8_t **code, uint8_t **data) {
     uint64_t page = page_bytes();
     uint64_t code_bytes = align_up(object->code_bytes, page);
     uint64_t data_bytes = align_up(object->data_bytes, object->alignment);
-    uint64_t room = arena_data_start & ~(object->alignment - 1);
-    if (room < data_bytes || ((room - data_bytes) & ~(page - 1)) < arena_code_end + code_bytes) {
+    uint64_t data_end = arena_data_start & ~(object->alignment - 1);
+    if (data_end < data_bytes || ((data_end - data_bytes) & ~(page - 1)) < arena_code_end + code_bytes) {
         uint64_t bytes = code_bytes + align_up(data_bytes, page);
         if (bytes < ARENA_BYTES) bytes = ARENA_BYTES;
         void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -43,10 +43,10 @@ static int find_blocks(const ObjectFile *object, uint8_t **code, uint8_t **data)
         madvise(arena, bytes, MADV_NOHUGEPAGE);
 #endif
         arena_code_end = (uint64_t)(uintptr_t)arena;
-        room = arena_data_start = arena_code_end + bytes;
+        data_end = arena_data_start = arena_code_end + bytes;
     }
     *code = (uint8_t *)(uintptr_t)arena_code_end;
-    *data = (uint8_t *)(uintptr_t)(room - data_bytes);
+    *data = (uint8_t *)(uintptr_t)(data_end - data_bytes);
     return 1;
 }
 

@@ -134,8 +134,8 @@ static const char *read_symbols(ObjectFile *object) {
     return NULL;
 }
 
-/* Gives a block room for some bytes; their offset, or NOT_LOADED if the block becomes too large. */
-static uint64_t take_room(ObjectFile *object, uint64_t *block, uint64_t bytes, uint64_t alignment) {
+/* Adds bytes to a block; their offset, or NOT_LOADED if the block becomes too large. */
+static uint64_t extend_block(ObjectFile *object, uint64_t *block, uint64_t bytes, uint64_t alignment) {
     uint64_t offset = align_up(*block, alignment);
     if (bytes > MAX_BLOCK_BYTES || offset + bytes > MAX_BLOCK_BYTES) return NOT_LOADED;
     *block = offset + bytes;
@@ -160,7 +160,7 @@ static const char *place_sections(ObjectFile *object, uint64_t max_alignment) {
         if (!is_power_of_two(alignment) || alignment > max_alignment) return "a section has an unknown alignment";
         if (is_code(section) && section->sh_type == SHT_NOBITS) return "it has constants without values";
         uint64_t *block = is_code(section) ? &object->code_bytes : &object->data_bytes;
-        object->section_offsets[i] = take_room(object, block, section->sh_size, alignment);
+        object->section_offsets[i] = extend_block(object, block, section->sh_size, alignment);
         if (!is_loaded(object, i)) return "it is too large";
     }
     for (uint64_t i = 0; i < object->symbol_count; ++i) {
@@ -168,7 +168,7 @@ static const char *place_sections(ObjectFile *object, uint64_t max_alignment) {
         object->entry_offsets[i] = object->common_offsets[i] = NO_ENTRY;
         if (symbol->st_shndx != SHN_COMMON) continue;
         if (symbol->st_value > max_alignment) return "a symbol has an unknown alignment";
-        object->common_offsets[i] = take_room(object, &object->data_bytes, symbol->st_size, symbol->st_value);
+        object->common_offsets[i] = extend_block(object, &object->data_bytes, symbol->st_size, symbol->st_value);
         if (object->common_offsets[i] == NOT_LOADED) return "it is too large";
     }
     return NULL;
@@ -212,7 +212,7 @@ static const char *read_relocations(ObjectFile *object) {
     /* An entry for each of them, with a stub behind it. */
     for (uint64_t i = 0; i < object->symbol_count; ++i) {
         if (object->entry_offsets[i] == NO_ENTRY) continue;
-        object->entry_offsets[i] = take_room(object, &object->code_bytes, ENTRY_BYTES + STUB_BYTES, ENTRY_BYTES);
+        object->entry_offsets[i] = extend_block(object, &object->code_bytes, ENTRY_BYTES + STUB_BYTES, ENTRY_BYTES);
         if (object->entry_offsets[i] == NOT_LOADED) return "it is too large";
     }
     return NULL;

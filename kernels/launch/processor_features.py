@@ -72,6 +72,11 @@ def _has_bit(feature: tuple[tuple[int, int], int, int]) -> bool:
     return bool(processor_registers.leaf(*leaf)[register] >> bit & 1)
 
 
+def _saved_registers() -> int:
+    """The register XCR0; 0 where the operating system does not use it."""
+    return processor_registers.enabled_state() if _has_bit(_SAVES_REGISTERS) else 0
+
+
 @functools.cache
 def features() -> dict[str, bool]:
     """Whether this machine's processor has a feature, by LLVM's names: those that the package asks about."""
@@ -79,7 +84,7 @@ def features() -> dict[str, bool]:
         import llvmlite.binding as llvm
 
         return dict(llvm.get_host_cpu_features())
-    saved = processor_registers.enabled_state() if _has_bit(_SAVES_REGISTERS) else 0
+    saved = _saved_registers()
     found = {name: _has_bit(bit) for name, bit in _BITS.items()}
     for bits, registers in ((_BITS_OF_256, _SAVED_256), (_BITS_OF_512, _SAVED_512)):
         is_saved = saved & registers == registers
@@ -94,7 +99,7 @@ def identity() -> str:
         import llvmlite.binding as llvm
 
         return repr((llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
-    saved = processor_registers.enabled_state() if _has_bit(_SAVES_REGISTERS) else 0
+    saved = _saved_registers()
     leaves = [(processor_registers.leaf(*leaf), registers) for leaf, registers in _IDENTITY]
     numbers = [leaf[register] for leaf, registers in leaves for register in registers]
     return " ".join(f"{number:x}" for number in [*numbers, saved])

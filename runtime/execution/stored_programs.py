@@ -107,7 +107,7 @@ class ProgramFile:
             return None
 
     def write(self, stored: StoredProgram, seconds: float) -> None:
-        """Write the program if that pays, unless it has a function of this process, or no room.
+        """Write the program if that pays, unless it has a function of this process, or is too large.
 
         Args:
             stored: the program, before it is lowered.
