@@ -40,6 +40,7 @@ cdef extern from "gemv.h" nogil:
         int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize, kind
         int64_t k_blocks, block, blocks, work_items, items_per_task
 
+    void gemv_choose_order(Gemv *product)
     void gemv_run(const Gemv *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
 
 CHAIN_BYTES = GEMV_CHAIN_BYTES
@@ -152,6 +153,7 @@ cdef int run(Gemv *product, cnp.ndarray result, object threads) except -1:
         shape[0], shape[1] = product.k_blocks, product.batch * product.outer_size
         sums = cnp.PyArray_EMPTY(2, shape, cnp.PyArray_TYPE(result), 0)
     product.result = <char *>cnp.PyArray_DATA(sums)
+    gemv_choose_order(product)
     if tasks == 1:
         with nogil:
             gemv_run(product, 0, product.work_items, _vector_bytes)

@@ -111,6 +111,18 @@ def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtyp
             np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("shape", [(700, 300), (3, 50, 900), (33, K_BLOCK + 9)])
+def test_a_matrix_that_is_read_from_its_end_gives_the_same_bits(shape):
+    generator = np.random.default_rng(7)
+    matrix = generator.standard_normal(shape)
+    vectors = [generator.standard_normal((*shape[:-2], shape[-1], 1)) for _ in range(4)]
+    for threads in (1, 2):
+        # Another matrix between, whose product ends elsewhere: each of these begins at the first row.
+        expected = [gemv.multiply(matrix.copy(), vector, threads) for vector in vectors]
+        for vector, product in zip(vectors, expected, strict=True):
+            np.testing.assert_array_equal(gemv.multiply(matrix, vector, threads), product)
+
+
 def test_a_stack_of_one_vector_that_is_repeated():
     lhs, rhs = np.arange(60, dtype="f4").reshape(5, 3, 4), np.arange(4, dtype="f4").reshape(1, 4, 1)
     assert np.array_equal(gemv.multiply(lhs, np.broadcast_to(rhs, (5, 4, 1))), lhs @ rhs)
