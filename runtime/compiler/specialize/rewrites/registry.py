@@ -90,6 +90,11 @@ def _updates_slices(loop: Operation) -> bool:
     return "stablehlo.dynamic_update_slice" in names
 
 
+def _multiplies_matrices(loop: Operation) -> bool:
+    """Whether the body of a loop multiplies matrices."""
+    return any(operation.name == "stablehlo.dot_general" for operation in loop.regions[1].block.operations)
+
+
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.add": (_rewrite("algebra.add_zero", _reads_constant),),
     "stablehlo.and": (_rewrite("algebra.simplify_and_or"),),
@@ -180,6 +185,7 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("loops.drop_invariant_values"),
         _rewrite("loops.unroll"),
         _rewrite("loops.hoist"),
+        _rewrite("loop_products.transpose_invariant_matrices", _multiplies_matrices),
         _rewrite("accumulations.update_sums", _updates_slices),
     ),
 }
