@@ -184,7 +184,6 @@ def estimate(block: Block) -> Cost:
     result_type = block.terminator.operands[0].type
     elements = result_type.size if isinstance(result_type, TensorType) else 1
     native = max(work, elements * _ARITHMETIC_SECONDS) * NATIVE_FRACTION / max(elements, 1)
-    total_compile_seconds += compiler_load_seconds()
     return Cost(call_seconds + baseline_work, native, total_compile_seconds)
 
 

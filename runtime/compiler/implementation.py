@@ -20,7 +20,7 @@ class Cost(Record):
     Attributes:
         baseline_seconds: of a call of the operation's NumPy implementation; 0.0: to be measured first.
         native_seconds_per_element: of native code, for one element of the results, on one thread.
-        compile_seconds: of generating and compiling the code.
+        compile_seconds: of generating and compiling the code, once the compiler is loaded.
     """
 
     baseline_seconds: float = 0.0

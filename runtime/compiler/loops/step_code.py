@@ -8,7 +8,6 @@ from ..cost_model import (
     BASELINE_SECONDS_PER_STEP,
     STEPS_COMPILE_SECONDS,
     STEPS_COMPILE_SECONDS_PER_STEP,
-    compiler_load_seconds,
 )
 from ..implementation import Cost
 from .native_code import FusionCode, LoweredLoop, TaskLaunch
@@ -34,7 +33,7 @@ class StepCode(FusionCode):
 
     def cost(self) -> Cost:
         steps = self.steps
-        seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps + compiler_load_seconds()
+        seconds = STEPS_COMPILE_SECONDS + STEPS_COMPILE_SECONDS_PER_STEP * steps
         return Cost(BASELINE_SECONDS_PER_STEP * steps, compile_seconds=seconds)
 
     def lower(self) -> LoweredLoop:

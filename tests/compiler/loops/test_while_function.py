@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -596,15 +597,56 @@ def test_a_loop_goes_on_in_native_code_as_soon_as_that_is_there() -> None:
     assert step.implementation.native is not None
 
 
+@pytest.mark.parametrize(("iterations", "waits"), [(60, False), (1000, True)])
+def test_a_call_waits_for_a_loop_whose_plan_would_take_longer(
+    iterations: int, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the time of the first iterations, and the limit to which it counts."""
+    body = "%y = stablehlo.sine %x : tensor<40xf32>"
+    text = counted(iterations, body, {"x": ("a", "tensor<40xf32>")}, "%y")
+    (loop,) = _native_loops_of(nimblehlo.compile(text))
+    loop.blocking_wait = loop.seconds_left = 60.0
+    loop.compile_seconds, loop.background_start = 0.2, 0.01
+    seconds = [0.0]
+
+    def advance(values: list[int]) -> list[int]:
+        seconds[0] += 0.001
+        return [values[0] + 1]
+
+    def begin() -> None:
+        loop.job = Job(list, has_priority=True)
+
+    monkeypatch.setattr(native_loops, "perf_counter", lambda: seconds[0])
+    monkeypatch.setattr(cost_model, "compiler_load_seconds", lambda: 0.0)
+    monkeypatch.setattr(loop, "begin", begin)
+    monkeypatch.setattr(loop, "is_compiled", lambda quickly: False)
+    (ran,), finished = loop._run_plans(
+        [0], lambda count: (count < iterations,), SimpleNamespace(advance=advance)
+    )
+    assert loop.job is not None and finished is not waits
+    assert (ran < iterations) is waits
+
+
+def test_loops_that_are_known_to_run_long_begin_with_another_one() -> None:
+    def begins(iterations: int) -> bool:
+        body = "%y = stablehlo.sine %x : tensor<40xf32>"
+        text = counted(iterations, body, {"x": ("a", "tensor<40xf32>")}, "%y")
+        (loop,) = _native_loops_of(nimblehlo.compile(text))
+        assert loop.program is not None
+        return loop.is_expected_to_begin
+
+    assert [begins(10), begins(1500)] == [False, True]
+
+
+def _native_loops_of(executable: nimblehlo.Executable) -> list[native_loops.NativeLoop]:
+    assert executable._static_program is not None
+    implementations = [step.implementation for step in all_steps(executable._static_program.plan)]
+    return [one for one in implementations if isinstance(one, native_loops.NativeLoop)]
+
+
 def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
     executable = nimblehlo.compile(INNER.format(size=40))
-    assert executable._static_program is not None
-    loops = [
-        step.implementation
-        for step in all_steps(executable._static_program.plan)
-        if isinstance(step.implementation, native_loops.NativeLoop)
-    ]
-    outer, inner = sorted(loops, key=lambda loop: loop.background_start)
+    outer, inner = sorted(_native_loops_of(executable), key=lambda loop: loop.background_start)
     assert outer.blocking_wait == outer.seconds_left == native_loops.blocking_wait_seconds(outer.view)
     expected = cost_model.INNER_LOOP_WAIT_FACTOR * native_loops.blocking_wait_seconds(inner.view)
     assert inner.blocking_wait == inner.seconds_left == expected

@@ -24,7 +24,6 @@ from ...cost_model import (
     REGION_PASS_SECONDS,
     SMALL_REGION_CALLS,
     SMALL_REGION_SECONDS,
-    compiler_load_seconds,
     seconds_of_operations,
 )
 from ...implementation import Cost, Implementation, NoCode, Runnable
@@ -209,7 +208,7 @@ class RegionCode(NativeCode):
         else:
             baseline = work * REGION_CALL_SECONDS
         compiling = REGION_COMPILE_SECONDS + REGION_COMPILE_SECONDS_PER_OPERATION * self.instructions()
-        return Cost(baseline, seconds * NATIVE_FRACTION, compiling + compiler_load_seconds())
+        return Cost(baseline, seconds * NATIVE_FRACTION, compiling)
 
     def instructions(self) -> int:
         """The approximate number of instructions of the regions."""

@@ -293,9 +293,13 @@ def is_long(view: While, launches: int = 0) -> bool:
     return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(view, launches) / 2
 
 
-def blocking_wait_seconds(view: While, launches: int = 0) -> float:
-    """Seconds that a loop may run by its plan before a call waits for its native code."""
-    wait = cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(view, launches)
+def blocking_wait_seconds(view: While, launches: int = 0, quickly: bool = False) -> float:
+    """Seconds that a loop may run by its plan before a call waits for its native code.
+
+    Args:
+        quickly: whether quick code will do.
+    """
+    wait = cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(view, launches, quickly)
     return wait * cost_model.LAUNCHING_LOOP_WAIT_FACTOR if launches else wait
 
 
@@ -334,6 +338,9 @@ class NativeLoop(ProfiledLoop):
         threads: maximum number of threads; None: all.
         is_native_at_once: whether it runs in native code from the first iteration on.
         implementation_of: the implementations of the operations that its code launches.
+
+    Attributes:
+        max_iterations: the limit to which it counts up; 0 for other loops.
     """
 
     def __init__(
@@ -344,6 +351,8 @@ class NativeLoop(ProfiledLoop):
         is_native_at_once: bool,
         implementation_of: ImplementationOf,
     ) -> None:
+        from ...loops.scalars import count_limit
+
         super().__init__(_compile_seconds(view, loop.launches, quickly=True))
         self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
@@ -355,7 +364,8 @@ class NativeLoop(ProfiledLoop):
         self.capture_positions = _capture_positions(view, loop)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
-        self.blocking_wait = blocking_wait_seconds(view, loop.launches)
+        self.blocking_wait = blocking_wait_seconds(view, loop.launches, quickly=True)
+        self.max_iterations = count_limit(view.operation) or 0
         self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.compile_seconds
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
         # To run an iteration by plans would take longer than to look: all of its steps are prepared.
@@ -425,6 +435,15 @@ class NativeLoop(ProfiledLoop):
         """Begin to compile in the background, if the loop has run for `start` seconds."""
         if self.job is None and self.blocking_wait - self.seconds_left > start:
             self.begin()
+            if self.program is not None:
+                self.program.begin_loops()
+
+    @property
+    def is_expected_to_begin(self) -> bool:
+        """See `ProfiledLoop`."""
+        operations = _counts(self.view.operation)[0]
+        seconds = self.max_iterations * operations * cost_model.LOOP_OPERATION_SECONDS
+        return self.native is None and seconds > self.background_start
 
     def begin(self) -> None:
         """Begin to compile in the background."""
@@ -444,15 +463,20 @@ class NativeLoop(ProfiledLoop):
         # Compiling slows the iterations down, which gain little where what they launch is the same code.
         factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR if self.loop.launches else 1.0
         start_while_running = factor * self.background_start
+        iterations, spent = 0, 0.0
         while self.seconds_left > 0 and self.native is None:
             budget = min(self.seconds_left, self.seconds_to_cache_lookup, _PLAN_SECONDS)
+            if self.job is None:
+                budget = min(budget, start_while_running)
             start = perf_counter()
             finished = False
             while not finished and perf_counter() - start < budget:
                 finished = not cond(*values)[0]
                 if not finished:
                     values = body.advance(values)
+                    iterations += 1
             seconds = perf_counter() - start
+            spent += seconds
             self.seconds_left -= seconds
             self.profile.seconds += seconds
             self.seconds_to_cache_lookup -= seconds
@@ -463,7 +487,24 @@ class NativeLoop(ProfiledLoop):
                 if self.is_compiled(self._is_quick):
                     break
             self._compile_early(start_while_running)
+            if self.job is not None and self._runs_longer_than_compiling(iterations, spent, factor):
+                break
         return values, False
+
+    def _runs_longer_than_compiling(self, iterations: int, spent: float, factor: float) -> bool:
+        """Whether the iterations that are left by the plan would take longer than compiling the loop.
+
+        They and the thread that compiles would share the interpreter, and both take twice as long.
+
+        Args:
+            iterations: of this run so far.
+            spent: their time in seconds.
+            factor: on the time to compile.
+        """
+        if self.is_inner or iterations == 0:
+            return False
+        left = (self.max_iterations - iterations) * spent / iterations
+        return left > factor * (self.compile_seconds + cost_model.compiler_load_seconds())
 
     @functools.cached_property
     def scratch_bytes(self) -> int:

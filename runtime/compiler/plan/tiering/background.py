@@ -33,13 +33,13 @@ _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
 times as long, and a call that releases the lock in each step would wait that long in each."""
 
-MIN_WAITING_SECONDS = 0.25
+MIN_WAITING_SECONDS = 0.1
 """Expected seconds of the jobs that wait from which other processes compile ahead. A process takes 0.05 s to
-start on Zen 4 and 0.1 to 0.25 s on Sapphire Rapids, in which the calls and the thread go on. With twice as
-much, a call of a tree search whose other code was on the disk waited 1.9 to 2.8 s for LLVM, which the thread
-held."""
+start on Zen 4 and 0.1 to 0.25 s on Sapphire Rapids, in which the calls and the thread go on. With 0.25 s the
+thread optimized the loop of time warping itself, while quick code that a call waited for could not be made;
+with 0.5, a call of a tree search waited 1.9 to 2.8 s for LLVM."""
 
-MIN_REQUESTED_SECONDS = 0.25
+MIN_REQUESTED_SECONDS = 0.1
 """Expected seconds of the jobs with priority so far from which they do, if nothing is on the disk: the quick
 code of these jobs will take longer to optimize."""
 

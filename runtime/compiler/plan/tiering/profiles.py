@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from ...cost_model import PROGRAM_SHARE, PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS
+from ...cost_model import PROGRAM_SHARE, PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS, compiler_load_seconds
 from ...implementation import Implementation, Replaceable
 from .background import BACKGROUND, Job, optimize_quick_code
 
@@ -60,7 +60,7 @@ class ProfiledStep(Protocol):
 
     @property
     def compile_seconds(self) -> float:
-        """Expected until the code is there, in seconds."""
+        """Expected until the code is there, in seconds, once the compiler is loaded."""
 
     @property
     def is_timed_but_undecided(self) -> bool: ...
@@ -80,10 +80,11 @@ class ProfiledLoop(Replaceable):
     """A loop that runs the plans of its regions until there is native code of all of it.
 
     Args:
-        compile_seconds: expected until the code is there.
+        compile_seconds: see `ProfiledStep`.
 
     Attributes:
         enclosing: the implementations within whose regions the loop runs.
+        program: the profile of the program.
         runs: how often the loop has run by the plans to its end.
     """
 
@@ -96,6 +97,7 @@ class ProfiledLoop(Replaceable):
         self.job: Job | None = None
         self.runs = 0
         self.enclosing: list[Implementation] = []
+        self.program: ProgramProfile | None = None
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         self.enclosing.append(enclosing)
@@ -118,6 +120,11 @@ class ProfiledLoop(Replaceable):
     @property
     def is_due(self) -> bool:
         """No: the loop begins by itself, with each run."""
+        return False
+
+    @property
+    def is_expected_to_begin(self) -> bool:
+        """Whether one run of the loop is expected to take so long that it begins to compile."""
         return False
 
     def begin(self) -> None:
@@ -143,7 +150,7 @@ class ProgramProfile:
         self.steps = steps
         self.seconds, self.calls = 0.0, 1
         estimates = [step.compile_seconds for step in self.steps if not step.is_superseded]
-        self.next_look = _MIN_SHARE * sum(estimates) if len(estimates) > 1 else math.inf
+        self.next_look = _MIN_SHARE * _seconds_of_all(estimates) if len(estimates) > 1 else math.inf
 
     def consider(self, runs: int) -> None:
         """Wait for the code of the steps that are not decided yet, if they have taken long enough.
@@ -156,7 +163,7 @@ class ProgramProfile:
         self.next_look = _GROWTH * self.seconds
         profiles = self._hottest()
         spent = sum(profile.seconds for profile in profiles)
-        remaining = sum(step.compile_seconds for step in profiles.values())
+        remaining = _seconds_of_all([step.compile_seconds for step in profiles.values()])
         is_nested = any(step.is_nested for step in profiles.values())
         if len(profiles) < 2 or spent < (PROGRAM_WAIT_IN_REGIONS if is_nested else PROGRAM_WAIT) * remaining:
             return
@@ -173,6 +180,13 @@ class ProgramProfile:
         """
         for step in self.steps:
             if step.profile is not begun and step.profile.job is None and step.is_due:
+                step.begin()
+
+    def begin_loops(self) -> None:
+        """Begin to compile the loops that are expected to begin, which the call may reach next."""
+        for step in self.steps:
+            is_expected = isinstance(step, ProfiledLoop) and step.is_expected_to_begin
+            if is_expected and step.profile.job is None and not step.is_superseded:
                 step.begin()
 
     def _hottest(self) -> dict[StepProfile, ProfiledStep]:
@@ -194,3 +208,8 @@ class ProgramProfile:
             left -= profile.seconds
             hottest[profile] = step
         return hottest
+
+
+def _seconds_of_all(compile_seconds: Sequence[float]) -> float:
+    """Expected until the code of steps is there: the compiler is loaded once for all of them."""
+    return sum(compile_seconds) + compiler_load_seconds()

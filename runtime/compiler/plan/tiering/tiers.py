@@ -41,7 +41,7 @@ from ...cost_model import (
 )
 from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
 from .background import BACKGROUND, Job
-from .profiles import ProfiledStep, ProgramProfile, StepProfile
+from .profiles import ProfiledLoop, ProgramProfile, StepProfile
 
 _waiting_for_numba = StepProfile()
 """The time of the steps in all programs that a kernel of Numba could replace."""
@@ -53,7 +53,7 @@ def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
     return [constituent for constituent in constituents if isinstance(constituent, Tiering)]
 
 
-def share_profiles(steps: Iterable[Tiering], loops: Sequence[ProfiledStep] = ()) -> None:
+def share_profiles(steps: Iterable[Tiering], loops: Sequence[ProfiledLoop] = ()) -> None:
     """Make the steps of a program that share native code share one profile, and all steps the program's.
 
     Args:
@@ -62,6 +62,8 @@ def share_profiles(steps: Iterable[Tiering], loops: Sequence[ProfiledStep] = ())
     """
     counts = Counter(steps)
     program = ProgramProfile([*[step for step in counts if not step.code.compiles_when_called], *loops])
+    for loop in loops:
+        loop.program = program
     similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
     for step, count in counts.items():
@@ -132,7 +134,7 @@ class Tiering(Replaceable):
         is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
         self._threshold_class = "ufunc program" if is_replaced_by_code else code.threshold_class
         cost = code.cost()
-        self.optimized_seconds, self.load_seconds = cost.compile_seconds, compiler_load_seconds()
+        self.optimized_seconds = cost.compile_seconds
         # A ufunc program is quick, so it is timed before anything is compiled.
         self.profile = StepProfile(0.0 if is_replaced_by_code else cost.baseline_seconds)
         self.candidate: Runnable | None = None
@@ -187,7 +189,7 @@ class Tiering(Replaceable):
         is_short = self.fastest < MIN_AWAITED_KERNEL_SECONDS
         if self.code.compiles_when_called and is_short and _compiles_beside():
             return math.inf
-        return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self.compile_seconds
+        return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self._seconds_until_code
 
     @property
     def is_quick_at_first(self) -> bool:
@@ -202,14 +204,22 @@ class Tiering(Replaceable):
     @property
     def is_expected_to_pay(self) -> bool:
         """Whether one call of the baselines is expected to take longer than compiling the code."""
-        return self.profile.expected > self.optimized_seconds
+        return self.profile.expected > self.optimized_seconds + self._load_seconds
 
     @property
     def compile_seconds(self) -> float:
-        """Expected until the code is there, in seconds."""
-        if not self.is_quick_at_first:
-            return self.optimized_seconds
-        return self.load_seconds + QUICK_FRACTION * (self.optimized_seconds - self.load_seconds)
+        """See `ProfiledStep`."""
+        return (QUICK_FRACTION if self.is_quick_at_first else 1.0) * self.optimized_seconds
+
+    @property
+    def _seconds_until_code(self) -> float:
+        """Expected until the code is there, if nothing else is compiled."""
+        return self.compile_seconds + self._load_seconds
+
+    @property
+    def _load_seconds(self) -> float:
+        """Expected until the compiler of the code is loaded; Numba's time is part of the kernel's."""
+        return 0.0 if self.code.compiles_when_called else compiler_load_seconds()
 
     @property
     def is_superseded(self) -> bool:
@@ -232,7 +242,7 @@ class Tiering(Replaceable):
     @property
     def is_due(self) -> bool:
         """See `ProfiledStep`."""
-        spent, due = self.profile.seconds, self.thresholds.background_start * self.compile_seconds
+        spent, due = self.profile.seconds, self.thresholds.background_start * self._seconds_until_code
         return spent >= due and self.is_timed_but_undecided and not self.is_superseded
 
     def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:

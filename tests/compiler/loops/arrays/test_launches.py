@@ -188,7 +188,7 @@ def test_a_loop_without_code_runs_step_by_step(
     registered: str, mode: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code of a loop is not made once another function has been registered; see the test before."""
-    monkeypatch.setattr(native_loops, "blocking_wait_seconds", lambda view, launches: 0.0)
+    monkeypatch.setattr(native_loops, "blocking_wait_seconds", lambda *_, **__: 0.0)
     register_custom_call(registered, lambda x: x + np.float32(1), pure=True)
     executable = nimblehlo.compile(loop_around_call(registered), options=Options(compile=mode))
     register_custom_call(registered, lambda x: x + np.float32(2), pure=True)

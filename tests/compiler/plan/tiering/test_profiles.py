@@ -60,9 +60,14 @@ def considered(steps: Sequence[Step | Loop], runs: int = profiles._MIN_RUNS) -> 
     ("is_nested", "share"),
     [(False, cost_model.PROGRAM_WAIT), (True, cost_model.PROGRAM_WAIT_IN_REGIONS)],
 )
-def test_a_call_waits_once_all_steps_together_have_taken_long(is_nested: bool, share: float) -> None:
+@pytest.mark.parametrize("load_seconds", [0.0, COMPILE_SECONDS])
+def test_a_call_waits_once_all_steps_together_have_taken_long(
+    is_nested: bool, share: float, load_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "compiler_load_seconds", lambda: load_seconds)
     for factor, waits in ((0.99, False), (1.01, True)):
-        seconds = factor * share * COMPILE_SECONDS
+        # The compiler is loaded once for both.
+        seconds = factor * share * (COMPILE_SECONDS + load_seconds / 2)
         assert considered([Step(seconds, is_nested), Step(seconds)]) == [waits, waits]
 
 
@@ -95,7 +100,7 @@ def test_a_loop_that_has_run_once_is_not_waited_for() -> None:
 def test_a_program_looks_at_its_steps_seldom() -> None:
     steps = [Step(1e-3), Step(1e-3)]
     program = ProgramProfile(steps)
-    first = profiles._MIN_SHARE * 2 * COMPILE_SECONDS
+    first = profiles._MIN_SHARE * (2 * COMPILE_SECONDS + cost_model.compiler_load_seconds())
     assert program.next_look == pytest.approx(first)
     program.seconds = first
     program.consider(3)
@@ -112,4 +117,18 @@ def test_what_is_due_begins_beside_what_the_caller_compiles() -> None:
     sharing.profile = compiled.profile
     ProgramProfile([due, later, sharing, compiled]).begin_due(compiled.profile)
     assert [step.begun for step in (due, later, sharing, compiled)] == [1, 0, 0, 0]
+    BACKGROUND.wait()
+
+
+class ExpectedLoop(Loop):
+    """A loop that is expected to run long."""
+
+    is_expected_to_begin = True
+
+
+def test_loops_that_are_expected_to_run_long_begin_with_another_one() -> None:
+    expected, inner, short, step = ExpectedLoop(0.0, 0), ExpectedLoop(0.0, 0), Loop(0.0, 0), Step(1.0)
+    inner.set_enclosing(expected)
+    ProgramProfile([step, expected, inner, short]).begin_loops()
+    assert [one.begun for one in (expected, inner, short, step)] == [1, 0, 0, 0]
     BACKGROUND.wait()

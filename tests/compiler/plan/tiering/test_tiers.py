@@ -46,6 +46,7 @@ CLOCK = _Clock()
 @pytest.fixture(autouse=True)
 def _time_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "perf_counter", CLOCK)
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
 
 
 def _set_thresholds(
@@ -407,6 +408,18 @@ def test_code_is_generated_once_the_baseline_has_cost_more(monkeypatch: pytest.M
     chosen = [step.run(value)[0] for value in range(8)]
     assert chosen[:3] == ["baseline"] * 3 and chosen[5:] == ["native"] * 3
     assert code.made == 1
+
+
+def test_the_time_to_load_the_compiler_counts_until_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_seconds = [0.15]
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: load_seconds[0])
+    step = _generated(_Code(kept=False), expected=0.2, compiling=0.1)
+    assert not step.is_expected_to_pay and step.wait_threshold == pytest.approx(2.0 * 0.25)
+    load_seconds[0] = 0.0
+    assert step.is_expected_to_pay and step.wait_threshold == 0.0
+    with_kernel = _Step(0.03, 0.001).step
+    load_seconds[0] = 60.0
+    assert with_kernel._seconds_until_code == with_kernel.compile_seconds
 
 
 @pytest.mark.parametrize(("in_region", "baselines"), [(False, 1), (True, 4)])
