@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,8 +27,13 @@ def sources(root: Path) -> Iterator[tuple[Path, str]]:
                 yield path, ".".join((package, *parts)).removesuffix(".__init__")
 
 
-def imports(path: Path, module: str) -> Iterator[str]:
+@functools.cache
+def imports(path: Path, module: str) -> tuple[str, ...]:
     """The absolute names of all that a source file imports, wherever in the file the statement stands."""
+    return tuple(_imports(path, module))
+
+
+def _imports(path: Path, module: str) -> Iterator[str]:
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     text = path.read_text()
     if path.suffix in (".pyx", ".pxd"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,8 @@ DOCUMENTED_MODULES = ("llvmlite.binding", "llvmlite.ir", "numba.core.event", "nu
 DOCUMENTED = {"_exit", "sys._current_frames", "sys._getframe", "_asdict", "_fields", "_make", "_replace"}
 """Names with an underscore that Python or POSIX documents."""
 
+NAMING = (ast.Attribute, ast.ClassDef, ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Name)
+
 C_NAME = re.compile(
     r"\b(?:_Py\w+|PyUnstable_\w+|Py_REFCNT|PyObject_HEAD|Py(?:Type|Tuple|List|Array|UFunc)Object|PyArray_ArrFuncs)\b"
     r"|(?:->|\.)(?:ob|tp)_\w+"
@@ -44,11 +46,16 @@ def is_private(name: str) -> bool:
     return is_below and not name.startswith(DOCUMENTED_MODULES)
 
 
-def own_names(trees: dict[Path, ast.Module]) -> set[str]:
+def nodes_of(text: str) -> list[ast.AST]:
+    """The nodes of a source file that may define, import or use a name."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, NAMING)]
+
+
+def own_names(sources: Iterable[list[ast.AST]]) -> set[str]:
     """The names that the project's classes, functions and assignments define."""
     names = set()
-    for tree in trees.values():
-        for node in ast.walk(tree):
+    for nodes in sources:
+        for node in nodes:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 names.add(node.name)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -60,9 +67,9 @@ def own_names(trees: dict[Path, ast.Module]) -> set[str]:
     return names
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def imported(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
     """The local and the full names of what a module imports from other packages."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((one.asname or one.name, one.name) for one in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
@@ -75,19 +82,20 @@ def private_names_in_python(sources: dict[Path, str]) -> set[str]:
     They are full names of imports and of attributes of imported modules; of any other attribute, and of a
     method that overrides another package's, the last component.
     """
-    trees = {path: ast.parse(text) for path, text in sources.items()}
-    own, found = own_names(trees), set()
+    modules = [nodes_of(text) for text in sources.values()]
+    own, found = own_names(modules), set()
     aliases = {
         local: full
-        for tree in trees.values()
-        for local, full in imported(tree)
+        for nodes in modules
+        for local, full in imported(nodes)
         if full.split(".")[0] in PACKAGES and is_private(full) and local.islower()
     }
-    for tree in trees.values():
-        known = dict(imported(tree))
-        known |= {name: full for name, full in aliases.items() if name in imported_from_project(tree)}
+    for nodes in modules:
+        known = dict(imported(nodes))
+        ours = imported_from_project(nodes)
+        known |= {name: full for name, full in aliases.items() if name in ours}
         found |= {full for full in known.values() if full.split(".")[0] in PACKAGES and is_private(full)}
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 base = known.get(node.value.id, node.value.id) if isinstance(node.value, ast.Name) else ""
                 full = f"{base}.{node.attr}"
@@ -101,10 +109,10 @@ def private_names_in_python(sources: dict[Path, str]) -> set[str]:
     return found
 
 
-def imported_from_project(tree: ast.Module) -> set[str]:
+def imported_from_project(nodes: list[ast.AST]) -> set[str]:
     """The names that a module imports from another module of the project."""
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-    return {one.asname or one.name for node in nodes for one in node.names}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
+    return {one.asname or one.name for node in imports for one in node.names}
 
 
 def overridden(node: ast.ClassDef, known: dict[str, str]) -> Iterator[str]:
