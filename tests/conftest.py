@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import sampling
+
 # Every plan that a test makes is verified, and each call of its steps (`nimblehlo.execution.verification`).
 os.environ.setdefault("NIMBLEHLO_VERIFY", "steps")
 
@@ -45,6 +47,18 @@ def conformance_folder() -> Path | None:
     named = os.environ.get("NIMBLEHLO_CONFORMANCE_DIR")
     folder = Path(named) if named else ROOT.parent / "shared" / "conformance"
     return folder if folder.is_dir() else None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option of campaigns."""
+    parser.addoption(
+        sampling.OPTION, action="store_true", help="run all cases of tests of which a sample is run otherwise"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that the samples of tests do not have."""
+    sampling.select(items, config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -123,6 +137,12 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Give this process and its children an empty folder for compiled code; what is loaded stays loaded."""
     monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("NIMBLEHLO_CACHE_BYTES", raising=False)
+
+
+@pytest.fixture(scope="session")
+def is_campaign(request: pytest.FixtureRequest) -> bool:
+    """Whether all cases are run of which `make test` runs a sample."""
+    return bool(request.config.getoption(sampling.OPTION))
 
 
 @pytest.fixture(scope="session")

@@ -98,6 +98,7 @@ def test_empty_updates() -> None:
     assert sn_scatter(np.float32(2), np.ones((3,), np.float32), np.zeros((3, 0), int), [], "kAdd") == 5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rmw_op", COMBINE)
 @pytest.mark.parametrize("name", ELEMENT_TYPES)
 def test_every_element_type(name: str, rmw_op: str) -> None:

@@ -120,6 +120,7 @@ def test_reduction_of_nothing(reduce_op: str) -> None:
     assert out.tolist() == [expected] * 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("reduce_op", REDUCTIONS)
 @pytest.mark.parametrize("name", ELEMENT_TYPES)
 def test_reduction_of_every_element_type(name: str, reduce_op: str) -> None:

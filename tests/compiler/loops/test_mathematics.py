@@ -74,6 +74,7 @@ def test_unary_of_f32(name):
     check(name, F32, np.concatenate([EDGES, sampled, spread, multiples_of_half_pi()]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("type", NARROW, ids=str)
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_of_every_narrow_value(name, type):

@@ -125,6 +125,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.sampled(pairs=True)
 @needs_integers
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("groups", [(1, 1), (2, 1), (1, 2)])
@@ -145,6 +146,7 @@ def short_floats(generator, shape):
     return digits * np.float32(2.0) ** generator.integers(-3, 4, shape).astype(np.float32)
 
 
+@pytest.mark.sampled(pairs=True)
 @needs_floats
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("groups", [(1, 1), (2, 1), (1, 2)])
@@ -243,6 +245,7 @@ def test_any_layout_of_scaled_elements(layout, batch, channels):
         np.testing.assert_array_equal(got, term_by_term(lhs, rhs, axes, (channels, 1)))
 
 
+@pytest.mark.sampled(pairs=True)
 @needs_floats
 @pytest.mark.parametrize("axes", [*AXES[1:], (axis(40, 300, low=290, high=290),)])
 @pytest.mark.parametrize("channels", [1, 5, 16, 70])
@@ -491,6 +494,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(("name", "special"))
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "bf16", "f16", "i8", "i64"])
 @pytest.mark.parametrize("special", [False, True])

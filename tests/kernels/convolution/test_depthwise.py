@@ -41,6 +41,7 @@ def operands(axes: Any, channels: int, dtype: str) -> tuple[np.ndarray, np.ndarr
     return lhs, rhs
 
 
+@pytest.mark.sampled(pairs=True)
 @needs_floats
 @pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
 @pytest.mark.parametrize("vectors", ["a quarter", "most of one", "one", "two and most"])

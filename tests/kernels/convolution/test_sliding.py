@@ -61,6 +61,7 @@ def operands_of(generator, axes, batch, features, outputs, dtype="float32"):
     return [generator.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.sampled(("name", "dtype"))
 @needs_integers
 @pytest.mark.parametrize("name", AXES)
 @pytest.mark.parametrize("outputs", [1, 2, 3, 4, 7])
@@ -72,6 +73,7 @@ def test_integers(name, outputs, dtype, any_steps):
     np.testing.assert_array_equal(got, term_by_term(lhs, rhs, AXES[name]))
 
 
+@pytest.mark.sampled(("name", "dtype"))
 @needs_floats
 @pytest.mark.parametrize("name", AXES)
 @pytest.mark.parametrize("outputs", [1, 2, 3, 4, 8])

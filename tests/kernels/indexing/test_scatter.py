@@ -16,7 +16,7 @@ ROWS = Geometry((9, 5), (40, 1), (40, 5), (1,), (0,), (), (), (0,), 1, (1, 5))
 ITEMS = Geometry((7, 9), (2, 40), (40,), (), (0, 1), (), (), (1, 0), 0, (1, 1))
 WINDOWS = Geometry((12, 11), (30, 2), (30, 4, 3), (1, 2), (), (), (), (0, 1), 1, (4, 3))
 FLOATS = [ml_dtypes.bfloat16, "float16", "float32", "float64"]
-INTEGERS = ["bool", "int8", "uint16", "int32", "uint64"]
+INTEGERS = ["int8", "uint16", "int32", "uint64"]
 
 
 def extremum(a, b, is_larger):
@@ -149,6 +149,7 @@ COMBINED_TYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("dtype", "combiner", "width"),
     [
@@ -177,6 +178,7 @@ def aligned(values):
     return copy
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("combiner", ["add", "overwrite"])
 @pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
@@ -253,6 +255,7 @@ def test_long_slices_have_a_partition_for_each_of_many_threads(width, partitions
         )
 
 
+@pytest.mark.sampled(("geometry", "is_unique"), ("geometry", "reduces_rows"))
 @pytest.mark.parametrize("reduces_rows", [False, True])
 @pytest.mark.parametrize("is_unique", [False, True])
 @pytest.mark.parametrize("geometry", [ITEMS, ROWS, PARTS, BATCHES], ids=["items", "rows", "parts", "batches"])
@@ -297,6 +300,7 @@ def test_the_last_update_stays(geometry, seed):
     check(geometry, values, rng.integers(-1, 3, geometry.indices_shape), updates, "overwrite")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("dtype", "combiner"),
     [(dtype, combiner) for dtype in FLOATS for combiner in ("add", "multiply", "maximum", "minimum")]
@@ -305,12 +309,23 @@ def test_the_last_update_stays(geometry, seed):
     + [(dtype, "overwrite") for dtype in ("bool", ml_dtypes.float8_e5m2, "float16", "float32", "complex128")],
 )
 def test_combiners_of_elements(dtype, combiner):
+    check_elements(dtype, combiner)
+
+
+@pytest.mark.parametrize("combiner", [combiner for combiner in COMBINE if combiner != "overwrite"])
+def test_combiners_of_booleans(combiner):
+    """Each is another operation on bits."""
+    check_elements("bool", combiner)
+
+
+def check_elements(dtype, combiner):
     rng = np.random.default_rng(1)
     values = random_values(rng, ITEMS.operand_shape, dtype)
     updates = random_values(rng, ITEMS.slices_shape, dtype)
     check(ITEMS, values, random_indices(rng, ITEMS.indices_shape, np.int32), updates, combiner)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("geometry", [ROWS, WINDOWS], ids=["rows", "windows"])
 @pytest.mark.parametrize(
     ("dtype", "combiner"),
@@ -386,6 +401,7 @@ SORTED = {
 }
 
 
+@pytest.mark.sampled(("name", "is_far"))
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("is_far", [False, True])
 @pytest.mark.parametrize("index_type", ["int16", "int64", "uint64"])
@@ -457,6 +473,7 @@ def test_slices_of_several_runs_in_a_small_input(threads):
     assert same_bits(result, expected.transpose(1, 0, 2))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("places", [1, 5, 100])
 @pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "maximum"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", ml_dtypes.bfloat16, "float16"])

@@ -169,6 +169,7 @@ def test_pooling(dtype, monoid, shape, windows, strides, pad):
     np.testing.assert_array_equal(operand.view("u1"), before.view("u1"))
 
 
+@pytest.mark.sampled(("shape", "reverse"))
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("init_value", [0.0, 0.25])
 @pytest.mark.parametrize(

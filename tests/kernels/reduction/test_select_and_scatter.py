@@ -123,6 +123,7 @@ def test_one_value_for_all_windows(windows):
     check(operand, source, np.float32(-0.0), "GE", "add", axes)
 
 
+@pytest.mark.sampled(("shape", "stride"))
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("shape", [(6, 64, 40, 8), (1, 200, 60, 8), (9, 50, 50, 20), (20, 61, 75)])
 @pytest.mark.parametrize("stride", [1, 2, 3])

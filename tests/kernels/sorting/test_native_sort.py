@@ -74,6 +74,7 @@ def sorted_by(values, key, threads):
     return [result.tobytes() for result in (*results, positions, gathered)], grouped
 
 
+@pytest.mark.sampled(("dtype", "by_digits"), ("dtype", "descending"))
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("dtype", ["u2", "f2", "f4", "f8", "i4", "u4", "i8", "u8"])
 @pytest.mark.parametrize("descending", [False, True])

@@ -105,6 +105,7 @@ ACROSS = Geometry((60, 40), (300, 1), (20, 300), (0,), (0,), (), (), (0,), 1, (1
 LARGER = [PAIRS, ALONG_LAST, ALONG_FIRST, OFFSET_FIRST, LINES, WINDOWS, ACROSS]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("geometry", LARGER)
 @pytest.mark.parametrize("type", ELEMENTS)
 def test_element_types(geometry: Geometry, type: str) -> None:
@@ -113,6 +114,7 @@ def test_element_types(geometry: Geometry, type: str) -> None:
     check(program(geometry, type, "i32"), operand, starts(rng, geometry.indices_shape, "i32", 50))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("geometry", LARGER)
 @pytest.mark.parametrize("index_type", INDICES)
 def test_index_types(geometry: Geometry, index_type: str) -> None:
@@ -132,6 +134,7 @@ def test_places_beyond_32_bits(index_type: str, monkeypatch: pytest.MonkeyPatch)
         check(program(geometry, "f32", index_type, MULTIPLIED, DOUBLED), operand, indices)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("length", [2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 129])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "complex<f32>", "complex<f64>"])
 def test_lines_of_any_length(length: int, type: str) -> None:
@@ -141,6 +144,7 @@ def test_lines_of_any_length(length: int, type: str) -> None:
     check(program(geometry, type, "i32"), operand, starts(rng, geometry.indices_shape, "i32", 50))
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(
     ("length", "is_streamed"), [(8, True), (16, True), (48, True), (640, True), (20, False)]
@@ -168,6 +172,7 @@ def test_large_results_of_lines_go_past_the_caches(
     assert not memory[: start // 4].any() and not memory[start // 4 + wanted.size :].any()
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(("type", "index_type"), [("f32", "i32"), ("i8", "ui8"), ("complex<f64>", "i64")])
 @pytest.mark.parametrize("size", [1, 342, 512, 513, 20_001])

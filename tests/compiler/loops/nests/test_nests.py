@@ -262,6 +262,7 @@ def test_transposes(type: str, order: tuple[int, ...]) -> None:
     check(transposed(shape, order, type), values.astype(dtype), threads=None)
 
 
+@pytest.mark.sampled(("start", "threads"))
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("start", [0, 4, 64])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
@@ -309,6 +310,7 @@ def test_tiles_that_go_past_the_caches_are_prefetched(
         check(program, np.arange(256 * columns, dtype=np.float32).reshape(2, 128, columns), threads=None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 7, 8, 11, 15, 16, 17])
 def test_transposes_with_a_short_side(size: int, type: str) -> None:
@@ -342,6 +344,7 @@ def test_which_transpositions_have_a_short_side() -> None:
     assert found((2, 3, 50), "complex<f64>") is None
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("start", [0, 1, 3])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
 @pytest.mark.parametrize("width", [2, 3, 4, 8, 20])
@@ -431,6 +434,7 @@ def stacked(columns: Sequence[str], size: int, type: str, arguments: str, body: 
     """
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 8])
@@ -636,6 +640,7 @@ def test_random_blocks_past_the_caches(seed: int) -> None:
     check_random_block(seed)
 
 
+@pytest.mark.sampled(("start", "threads"))
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("start", [0, 1, 5, 64])
 @pytest.mark.parametrize("type", ["i8", "bf16", "f32", "complex<f32>", "complex<f64>"])

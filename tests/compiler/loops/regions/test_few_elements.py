@@ -51,6 +51,7 @@ func.func @main(%a: tensor<6x7x5x{type}>, %i: tensor<{type}>) -> tensor<{shape}x
 """
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("type", DTYPES)
 @pytest.mark.parametrize("name", ["add", "multiply", "minimum", "maximum"])
 @pytest.mark.parametrize(("dimension", "shape"), [(0, "7x5"), (1, "6x5"), (2, "6x7")])

@@ -242,6 +242,7 @@ CASES = [((2, 3), (2, 3), None), ((2, 3), (3,), None), ((3,), (2, 3), None), (()
 CASES += [((2, 1), (1, 3), None), ((2, 3), (2,), (0,)), ((2,), (2, 3), (0,)), ((2, 3), (), ())]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("lhs_shape", "rhs_shape", "dimensions"), CASES)
 @pytest.mark.parametrize("name", [*BROADCAST, *BROADCAST_INTEGERS])
 def test_broadcasting(name: str, lhs_shape: Any, rhs_shape: Any, dimensions: Any) -> None:

@@ -36,6 +36,7 @@ def scan(
     }}"""
 
 
+@pytest.mark.sampled(("is_reverse", "dimension"))
 @pytest.mark.parametrize("name", ELEMENT_TYPES)
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize("dimension", [0, 1, 2])

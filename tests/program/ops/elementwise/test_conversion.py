@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -40,11 +39,11 @@ def reduce_precision(operand: str, exponent_bits: int, mantissa_bits: int, resul
 
 
 @pytest.mark.parametrize("source", list(ELEMENT_TYPES))
-@pytest.mark.parametrize("target", list(ELEMENT_TYPES))
-def test_convert_small_numbers(source: str, target: str) -> None:
+def test_convert_small_numbers(source: str) -> None:
     values = np.array([1, 1]).astype(ELEMENT_TYPES[source].dtype)
-    (array,) = evaluate(convert(tensor([2], source), tensor([2], target)), values)
-    assert array.tolist() == np.array([1, 1]).astype(ELEMENT_TYPES[target].dtype).tolist()
+    for target in ELEMENT_TYPES:
+        (array,) = evaluate(convert(tensor([2], source), tensor([2], target)), values)
+        assert array.tolist() == np.array([1, 1]).astype(ELEMENT_TYPES[target].dtype).tolist(), target
 
 
 def values_of(name: str) -> set[str]:
@@ -140,10 +139,14 @@ def bits_of(array: Any, name: str) -> list[list[int]]:
     return [[code >> bit & 1 for bit in range(width)] for code in codes]
 
 
-@pytest.mark.parametrize(
-    ("source", "target"), [pair for pair in itertools.product(PLAIN, PLAIN) if divides(*pair)]
-)
-def test_bitcast_keeps_bits(source: str, target: str) -> None:
+@pytest.mark.parametrize("source", PLAIN)
+def test_bitcast_keeps_bits(source: str) -> None:
+    for target in PLAIN:
+        if divides(source, target):
+            check_bitcast(source, target)
+
+
+def check_bitcast(source: str, target: str) -> None:
     narrow, wide = ELEMENT_TYPES[source].width, ELEMENT_TYPES[target].width
     operand_shape = (2, 3, wide // narrow) if wide > narrow else (2, 3)
     result_shape = (2, 3, narrow // wide) if narrow > wide else (2, 3)
@@ -157,7 +160,8 @@ def test_bitcast_keeps_bits(source: str, target: str) -> None:
         values = octets[..., 0].astype(dtype)
     text = bitcast(tensor(operand_shape, source), tensor(result_shape, target))
     (array,) = evaluate(text, values)
-    assert np.concatenate(bits_of(array, target)).tolist() == np.concatenate(bits_of(values, source)).tolist()
+    got, wanted = np.concatenate(bits_of(array, target)), np.concatenate(bits_of(values, source))
+    assert got.tolist() == wanted.tolist(), target
 
 
 def test_bitcast_of_rank_0_and_of_strided_operands() -> None:

@@ -205,6 +205,7 @@ def triangular_solve(
     return program("stablehlo.triangular_solve", [a, b], [result or b], attributes)
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("element_type", TYPES)
 @pytest.mark.parametrize("batch", [(), (2,), (3, 4)])
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_orders_of_parts_without_factors(source: str, lower: bool) -> None:
     assert factored(a, lower)[1].tolist() == [0, 2, 3]
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("left_side", [False, True])
 @pytest.mark.parametrize("lower", [False, True])
@@ -134,6 +135,7 @@ def test_solutions(
     np.testing.assert_allclose(got, b, atol=precision(dtype) * np.abs(a).max() * np.abs(x).max())
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(3, 4, 4), (1, 3, 5), (2, 5, 3), (1, 1, 1), (2, 90, 70)])
 @pytest.mark.parametrize("order", ["rows", "columns", "gaps"])

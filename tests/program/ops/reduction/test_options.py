@@ -121,6 +121,7 @@ def rounded(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", list(DTYPES))
 @pytest.mark.parametrize("accumulate", ACCUMULATIONS)
 def test_sums_follow_the_chosen_tree(name: str, accumulate: str) -> None:
@@ -196,6 +197,7 @@ def test_random_trees_differ_by_seed_and_are_fixed_by_it() -> None:
     assert len(set(results)) > 1 and results[0] == results[4]
 
 
+@pytest.mark.sampled(("name", "accumulate"))
 @pytest.mark.parametrize("name", ["f32", "bf16", "i8"])
 @pytest.mark.parametrize("accumulate", ACCUMULATIONS)
 @pytest.mark.parametrize(("window", "low"), [(7, 3), (40, 39)])
@@ -259,6 +261,7 @@ def schedules(size: int) -> list[Any]:
     return ["lexicographic", "reverse", ("random", 5), np.random.default_rng(2).permutation(size)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["f32", "bf16", "i8", "complex<f32>", "f64"])
 @pytest.mark.parametrize("width", [1, 3])
 def test_scatters_follow_the_schedule(name: str, width: int) -> None:
