@@ -38,19 +38,27 @@ def resident() -> int:
     return kilobytes(_PROCESS / "smaps_rollup", "Rss:")
 
 
-def _children() -> Iterator[int]:
-    for thread in (_PROCESS / "task").iterdir():
-        with suppress(OSError):
-            yield from map(int, (thread / "children").read_text().split())
+def _descendants(process: Path = _PROCESS) -> Iterator[Path]:
+    """The processes that a process has started, and those that these have."""
+    with suppress(OSError):
+        for thread in (process / "task").iterdir():
+            for number in (thread / "children").read_text().split():
+                yield Path(f"/proc/{number}")
+                yield from _descendants(Path(f"/proc/{number}"))
 
 
-def _anonymous_of_children() -> int:
-    """The KiB that only child processes have: pages of libraries are shared with this process."""
-    total = 0
-    for process in _children():
+def _of_others() -> tuple[int, int]:
+    """The KiB of other processes: anonymous pages, and pages of files.
+
+    Pages that processes share count once, in equal shares. Those of files are in the system's cache of files
+    in any case: this process has those of Python, too, and all that compile have those of LLVM's library.
+    """
+    anonymous = files = 0
+    for process in _descendants():
         with suppress(OSError, StopIteration):
-            total += kilobytes(Path(f"/proc/{process}/status"), "RssAnon:")
-    return total
+            anonymous += kilobytes(process / "smaps_rollup", "Pss_Anon:")
+            files += kilobytes(process / "smaps_rollup", "Pss_File:")
+    return anonymous, files
 
 
 class PeakMemory:
@@ -58,21 +66,22 @@ class PeakMemory:
 
     def __init__(self) -> None:
         self.of_both = 0
-        self.of_children = 0
+        self.of_children = self.files_of_children = 0
         threading.Thread(target=self._sample, daemon=True).start()
         self.restart()
 
     def restart(self) -> None:
         """Forget the peak so far."""
-        self.of_both = self.of_children = 0
+        self.of_both = self.of_children = self.files_of_children = 0
         # Resets VmHWM to the resident memory; see proc_pid_clear_refs(5).
         (_PROCESS / "clear_refs").write_text("5")
 
     def _sample(self) -> None:
         wait = threading.Event()
         while not wait.wait(_SAMPLING_SECONDS):
-            children = _anonymous_of_children()
+            children, files = _of_others()
             if children:
+                self.files_of_children = max(self.files_of_children, files)
                 self.of_children = max(self.of_children, children)
                 self.of_both = max(self.of_both, children + kilobytes(_PROCESS / "status", "VmRSS:"))
 
@@ -86,7 +95,11 @@ class PeakMemory:
 
 
 def added(system: str, folder: Path, seconds: float) -> dict[str, int]:
-    """The figures of a program in bytes: `first`, `peak`, `steady`, `steady_anonymous`, `compilers`."""
+    """The figures of a program in bytes.
+
+    `first`, `peak`, `steady`, `steady_anonymous`; `compilers`: anonymous pages of the processes that compile,
+    and `compilers_files`: their pages of files, which no other figure has.
+    """
     prepare = CALLS[system](*read_program(folder))
     peak = PeakMemory()
     gc.collect()
@@ -104,6 +117,7 @@ def added(system: str, folder: Path, seconds: float) -> dict[str, int]:
         "steady": steady,
         "steady_anonymous": kilobytes(_PROCESS / "smaps_rollup", "Anonymous:") - anonymous,
         "compilers": peak.of_children,
+        "compilers_files": peak.files_of_children,
     }
     return {name: 1024 * max(0, figure) for name, figure in figures.items()}
 

@@ -13,7 +13,8 @@ What counts is resident memory (VmRSS, VmHWM: anonymous pages and pages of files
 what the process has before it compiles. By then the runtime is imported, the inputs are where its calls take
 them from, and the module's text is there. Libraries that a runtime loads for its first program, such as a
 compiler, count; so do the results of a call while it holds them. Processes that compile count with their
-anonymous memory, sampled every 10 ms. The figures, in MB:
+anonymous memory, sampled every 10 ms, and not with the pages of libraries that they touch meanwhile, which
+all processes share (`compilers_files` in FILE). The figures, in MB:
 
 - `first`: the peak until the first results
 - `peak`: the peak until the steady state, which is reached after 30 calls, SECONDS and the end of

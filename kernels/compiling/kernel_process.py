@@ -22,7 +22,8 @@ from typing import Any, cast
 
 from ..launch import library_pages
 from . import child_process
-from .child_process import is_readable, read_exactly, write_all
+from .child_process import is_readable
+from .worker import read_exactly, write_all, yield_to_calls
 
 _SIZE = struct.Struct("<Q")
 _IDLE_SECONDS = 0.5
@@ -136,7 +137,7 @@ def serve() -> None:
     library_pages.keep()
     requests, answers = FileIO(0, "r"), FileIO(1, "w")
     answer: bytes | str = problem() or ""
-    child_process.yield_to_calls()
+    yield_to_calls()
     with suppress(EOFError, OSError):
         while True:
             data = pickle.dumps(answer)

@@ -21,7 +21,8 @@ from ..launch.processor import limit_numba
 from .closure_arguments import Arguments
 from .closures import closure_task
 from .deferred_blas import defer_blas
-from .object_code import TASK_SYMBOL, target_machine
+from .object_code import TASK_SYMBOL
+from .target import target_machine
 
 _TASK_SIGNATURE = "void(intp, intp)"
 """The signature of a task: its number, and the address of the closure that has its arguments."""

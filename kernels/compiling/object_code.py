@@ -27,9 +27,8 @@ from ..launch import library_pages
 from ..launch.processor import identity, llvm_target
 from .address_space import require_address_space
 from .object_loader import UnsupportedObject, load_object
+from .target import CODE_MODEL, USES_JIT_LINK, target_machine
 
-_USES_JIT_LINK = sys.platform != "win32"
-CODE_MODEL = "small" if _USES_JIT_LINK else "large"
 TASK_SYMBOL = "task"
 """The symbol of a kernel's task in its machine code."""
 
@@ -54,23 +53,6 @@ def compiler_identity() -> str:
     libraries = sorted((path.name, path.stat().st_size) for path in binding.glob("*llvmlite.*"))
     target = (sys.platform, platform.machine(), identity(), CODE_MODEL)
     return repr((llvmlite.__version__, libraries, target))
-
-
-def target_machine(cpu: str, features: str, level: int) -> Any:
-    """LLVM's code generator for code that `load` links.
-
-    Args:
-        cpu, features: the processor, as LLVM names it.
-        level: how far it optimizes, from 0 to 3.
-    """
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu, features=features, opt=level, reloc="pic", codemodel=CODE_MODEL
-    )
 
 
 def load(code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> list[int]:
@@ -113,4 +95,4 @@ def _link(code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> list
 def _linker() -> Any:
     import llvmlite.binding as llvm
 
-    return llvm.create_lljit_compiler(target_machine(*llvm_target(), level=0), use_jit_link=_USES_JIT_LINK)
+    return llvm.create_lljit_compiler(target_machine(*llvm_target(), level=0), use_jit_link=USES_JIT_LINK)

@@ -192,6 +192,8 @@ def _loop(view: While, options: Options, loop: LoopToCompile | str | None) -> Im
         loop = loop_to_compile(view, options.threads, may_launch)
     if isinstance(loop, str):
         return _numpy(view, f"no native loop: {loop}", options)
+    if options.compile == "eager":
+        _compile_here()
     is_native_at_once = options.compile == "eager" or is_long(view, loop.launches)
     implementation_of = functools.partial(launched_implementation, options=options)
     return NativeLoop(view, loop, options.threads, is_native_at_once, implementation_of)
@@ -261,11 +263,19 @@ def _compiled(code: Implementation, baseline: Prepared, options: Options) -> Imp
     if options.compile != "eager":
         reason = f"{baseline.reason or code.reason}, after warm-up"
         return Tiering(baseline, code, reason, baseline.key)
+    _compile_here()
     try:
         return _prepared(code)
     except NoCode as error:
         baseline.reason = str(error)
         return baseline
+
+
+def _compile_here() -> None:
+    """Let this process compile: it waits for all code of the program, for which no other need start."""
+    from ..loops.llvm.machine import compile_here
+
+    compile_here()
 
 
 def _ufunc_program(block: Block, seconds: float, reason: str, options: Options) -> Prepared | None:

@@ -66,11 +66,14 @@ class Fusing:
     @functools.cached_property
     def blocks(self) -> list[Block]:
         """The blocks that have enough work for fusions, before the first one is formed."""
-        return [
+        blocks = [
             block
             for body in self.function.bodies
             for block in fusible_blocks(body, self.stays_unfused, is_worth_compiling_alone)
         ]
+        if blocks:
+            _expect_code(self.options)
+        return blocks
 
     def remove_dead_code(self) -> None:
         """Remove what fusions compute now, in place."""
@@ -113,7 +116,16 @@ class Fusing:
         if isinstance(loop, str):
             return False
         self.native_loops[operation] = DecidedLoop(operation, loop)
+        _expect_code(self.options)
         return True
+
+
+def _expect_code(options: Options) -> None:
+    """Prepare for code to be compiled: calls will soon wait for that, unless all is compiled before them."""
+    if options.compile == "auto":
+        from ..loops.llvm.machine import expect_code
+
+        expect_code()
 
 
 def fuses(options: Options) -> bool:

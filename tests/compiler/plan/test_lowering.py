@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import pytest
+
+import nimblehlo
+from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.plan import Implementation, Plan, choose, lower
 from nimblehlo.compiler.plan.plan import Step
 from nimblehlo.compiler.specialize import specialize
@@ -228,3 +234,23 @@ def test_fusions_of_equal_bodies_share_their_functions() -> None:
         locations = [str(one.location) for one in (*plan.steps, *same.steps)]
         assert len(set(locations)) == len(locations)
     assert first.steps[-1].implementation is not other.steps[-1].implementation
+
+
+@pytest.mark.usefixtures("empty_cache")
+@pytest.mark.parametrize(("when", "expected"), [("auto", True), ("eager", False), ("never", False)])
+def test_processes_that_compile_start_before_a_program_that_needs_code_is_lowered(
+    monkeypatch: pytest.MonkeyPatch, when: Literal["auto", "eager", "never"], expected: bool
+) -> None:
+    """Not where all is compiled before the first call, by this process, or nothing is."""
+    started: list[bool] = []
+    monkeypatch.setattr(machine, "_machines", [])
+    monkeypatch.setattr(compiler_processes.PROCESSES, "start_for_caller", lambda: started.append(True))
+    text = """func.func @main(%a: tensor<64x512xf32>) -> tensor<64x512xf32> {
+      %0 = stablehlo.add %a, %a : tensor<64x512xf32>
+      %1 = stablehlo.exponential %0 : tensor<64x512xf32>
+      return %1 : tensor<64x512xf32>
+    }"""
+    small = text.replace("64x512", "2")
+    for each, is_expected in ((small, False), (text, expected)):
+        nimblehlo.compile(each, options=nimblehlo.Options(compile=when))
+        assert bool(started) == is_expected

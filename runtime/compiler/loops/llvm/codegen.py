@@ -9,7 +9,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ....kernels.compiling.object_code import target_machine
+from ....kernels.compiling.target import target_machine
 from ....kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 
 _OPTIMISATION_LEVEL = 3

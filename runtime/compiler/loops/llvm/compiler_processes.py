@@ -2,21 +2,25 @@
 
 LLVM's Python binding lets one thread of a process into LLVM at a time. `CompilerProcesses` starts other
 processes, which give the same machine code for a text, so that as many processors compile as the process may
-use. The background thread starts them when much code waits, and ends them when none does. Where they cannot
-be started, or fail, `Compilation.result` is None and this process compiles.
+use. One compiles what threads of this process wait for, so that this process need not load LLVM
+(`compiling.py`) and no thread waits for code that nobody needs yet. The others compile ahead where much code
+waits. Where they cannot be started, or fail, `Compilation.result` is None and this process compiles.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import FileIO
-from typing import cast
+from subprocess import Popen
 
-from ....kernels.compiling import child_process
-from ....kernels.compiling.child_process import is_readable, is_writable, read_exactly, write_all
+from ....kernels.compiling import child_process, worker
+from ....kernels.compiling.child_process import is_readable, is_writable
+from ....kernels.compiling.worker import read_exactly, write_all
 from ....kernels.launch import library_pages
 from ....kernels.launch.free_memory import shortage_of
 from ....kernels.launch.native import leave_processors
@@ -24,18 +28,22 @@ from ....kernels.launch.threads import available_threads
 from .compiler_process import ANSWER, REQUEST
 
 MAX_PROCESSES = 4
-"""Maximum processes: making the texts takes a fifth of the time of compiling them, in this process."""
+"""Maximum processes that compile ahead: making the texts takes a fifth of the time of compiling them, in this
+process."""
 _PROCESS_BYTES = 1 << 27
 """Bytes that a process takes."""
-_COMPILING_BYTES = 20 << 20
-"""Bytes that a process shares with no other while it compiles: 15 MB for a small module, 17 to 21 MB at the
-peak of the programs of `benchmarks/libraries` (Python 3.13, llvmlite 0.50, Linux)."""
+_COMPILING_BYTES = 10 << 20
+"""Bytes that a process takes while it compiles, of what processes share its share: two take 19 to 30 MB at
+the peak of most programs of `benchmarks/libraries` (Python 3.13, llvmlite 0.50, Linux)."""
 _WAITING_BYTES = 1 << 15
 """Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
 0.1 s for them."""
 _ANSWER_SECONDS = 60.0
 """Seconds without an answer, or in which it takes no bytes of a request, after which a process counts as
 stopped: LLVM takes some 2 s for 1 MB of text."""
+
+_IDLE_SECONDS = 3.0
+"""Seconds after which processes end for which a thread has waited, unless they have got more to compile."""
 
 
 class Compilation:
@@ -73,32 +81,47 @@ class _CompilerProcess:
     """One process. Several threads may wait for its compilations.
 
     Args:
+        started: it, or the process that forks it, with which it ends.
+        requests, answers: the pipes to it and from it.
+        is_ahead: whether it compiles ahead; otherwise what threads wait for.
         on_answers: called when answers have been read.
     """
 
-    def __init__(self, on_answers: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        started: Popen[bytes],
+        requests: FileIO,
+        answers: FileIO,
+        is_ahead: bool,
+        on_answers: Callable[[], None],
+    ) -> None:
         self._on_answers = on_answers
-        self._process = child_process.start(f"{__package__}.compiler_process")
+        self.is_ahead = is_ahead
+        self._process = started
+        self._pipes = requests, answers
         # A process that is stopped takes no more bytes, for which nobody may wait without limit.
-        os.set_blocking(self._pipes[0].fileno(), False)
+        os.set_blocking(requests.fileno(), False)
         self._start = Compilation(0, self)
         self.submitted = deque([self._start])
         self.is_usable = True
         self._lock = threading.Lock()
 
-    @property
-    def _pipes(self) -> tuple[FileIO, FileIO]:
-        return cast(FileIO, self._process.stdin), cast(FileIO, self._process.stdout)
-
-    def submit(self, text: str, fast_compile: bool) -> Compilation:
-        """Have a text compiled, with the options of `CodeGenerator.compile`."""
-        data = text.encode()
+    def submit(self, text: str, fast_compile: bool, names: Sequence[str]) -> Compilation:
+        """Have a text compiled: see `CompilerProcesses.compile`."""
+        data, lines = text.encode(), "\n".join(names).encode()
         compilation = Compilation(len(data), self)
         self.submitted.append(compilation)
+        is_complete = False
         try:
-            write_all(self._pipes[0], REQUEST.pack(len(data), fast_compile) + data, self._can_write)
+            request = REQUEST.pack(len(data), len(lines), fast_compile, self.is_ahead) + data + lines
+            write_all(self._pipes[0], request, self._can_write)
+            is_complete = True
         except (OSError, ValueError):
-            self.end()
+            pass
+        finally:
+            if not is_complete:
+                # It may have got a part.
+                self.end()
         return compilation
 
     @property
@@ -108,8 +131,8 @@ class _CompilerProcess:
 
     @property
     def is_compiling(self) -> bool:
-        """Whether it starts, or compiles a text."""
-        return self.is_usable and bool(self.submitted)
+        """Whether it compiles a text, or will once it has started."""
+        return self.is_usable and self.waiting_bytes() > 0
 
     @property
     def has_answer(self) -> bool:
@@ -182,89 +205,168 @@ class _CompilerProcess:
                 self._lock.release()
 
     def _kill(self) -> None:
-        """Kill the process. Its pipes stay open."""
+        """Kill the process, and those that end with it. Its pipes stay open."""
         self.is_usable = False
-        child_process.kill(self._process)
+        child_process.end_workers(self._process)
 
     def close_pipes(self) -> None:
         """Close this process's ends of the pipes."""
-        child_process.close_pipes(self._process)
+        child_process.close(self._pipes)
 
     def abandon(self) -> None:
         """Leave the process to the parent of this one, which was forked."""
         self.is_usable = False
         self._lock = threading.Lock()
+        self.close_pipes()
         child_process.abandon(self._process)
 
 
 class CompilerProcesses:
-    """The processes that compile for this one. One thread at a time may use it."""
+    """The processes that compile for this one. Threads use them one after the other."""
 
     def __init__(self) -> None:
         self._processes: list[_CompilerProcess] = []
         self._has_failed = False
+        self._lock = threading.RLock()
+        self._awaited = 0
+        self._timer: threading.Timer | None = None
+        self._last_use = 0.0
 
     def __len__(self) -> int:
         return len(self._processes)
 
     def start(self) -> bool:
         """Start processes where that is possible, unless there are some; whether there are."""
-        if self._processes or self._has_failed or not child_process.may_start():
+        with self._lock:
+            if self._processes or self._has_failed or not child_process.may_start():
+                return bool(self)
+            # Calls go on, or this process makes texts: two processes on one processor would finish the code
+            # that calls need most when they finish all other code.
+            count = 1 + min(available_threads() - 1, MAX_PROCESSES)
+            if shortage_of(count * _PROCESS_BYTES) is not None:
+                return False
+            try:
+                for workers in [count] if worker.FORKS else [1] * count:
+                    self._add(*child_process.start_workers(f"{__package__}.compiler_process", workers))
+            except Exception:
+                # No process can be started here, such as for want of memory.
+                self._has_failed = True
+            self._count()
             return bool(self)
-        # Calls go on, or this process makes texts: two processes on one processor would finish the code that
-        # calls need most when they finish all other code.
-        count = min(available_threads() - 1, MAX_PROCESSES)
-        if shortage_of(count * _PROCESS_BYTES) is not None:
-            return False
-        try:
-            for _ in range(count):
-                self._processes.append(_CompilerProcess(self._leave_processors))
-        except Exception:
-            # No process can be started here, such as for want of memory.
-            self._has_failed = True
-        self._count()
-        return bool(self)
+
+    def _add(self, started: Popen[bytes], workers: Sequence[tuple[FileIO, FileIO]]) -> None:
+        for requests, answers in workers:
+            is_ahead = bool(self._processes)
+            process = _CompilerProcess(started, requests, answers, is_ahead, self._leave_processors)
+            self._processes.append(process)
+
+    def start_for_caller(self) -> None:
+        """Start processes for a thread that is about to call `compile`."""
+        with self._lock:
+            if self.start():
+                self._end_later()
 
     def read_available(self) -> None:
         """Read the answers that are there."""
-        for process in self._processes:
-            process.read_available()
-        self._remove_failed()
+        with self._lock:
+            for process in self._processes:
+                process.read_available()
+            self._remove_failed()
 
     @property
     def have_answers(self) -> bool:
         """Whether the answer of a process can be read, or a process has ended."""
-        return any(process.has_answer for process in self._processes)
+        return any(process.has_answer for process in tuple(self._processes))
 
     def want_more(self, is_urgent: bool = True) -> bool:
-        """Whether a process should get another text now.
+        """Whether a process that compiles ahead should get another text now.
 
         Args:
             is_urgent: whether a process that has not started yet will do. If not, it is decided then what it
                 compiles first.
         """
-        self.read_available()
-        processes = [process for process in self._processes if is_urgent or process.has_started]
-        return any(process.waiting_bytes() < _WAITING_BYTES for process in processes)
+        with self._lock:
+            self.read_available()
+            processes = [process for process in self._of(True) if is_urgent or process.has_started]
+            return any(process.waiting_bytes() < _WAITING_BYTES for process in processes)
 
     def submit(self, text: str, fast_compile: bool) -> Compilation | None:
-        """Have a text compiled by the process with the least to do; None if there is no process."""
-        self._remove_failed()
-        if not self._processes:
-            return None
-        process = min(self._processes, key=lambda one: (one.waiting_bytes(), not one.has_started))
-        compilation = process.submit(text, fast_compile)
-        self._leave_processors()
-        return compilation
+        """Have a text compiled ahead, by the process with the least to do; None if there is no process.
+
+        Args:
+            text, fast_compile: see `CodeGenerator.compile`.
+        """
+        return self._submit(True, text, fast_compile, ())
+
+    def compile(self, text: str, fast_compile: bool, names: Sequence[str] = ()) -> bytes | None:
+        """The machine code of a text; None where this process must compile it.
+
+        That is where no process can be started. Processes that have compiled for threads end after some time.
+
+        Args:
+            text, fast_compile: see `CodeGenerator.compile`.
+            names: as of `CodeGenerator.compile_quickly`, if quick code is asked for.
+        """
+        with self._lock:
+            compilation = self._submit(False, text, fast_compile, names) if self.start() else None
+            self._awaited += 1
+        try:
+            return None if compilation is None else compilation.result()
+        finally:
+            with self._lock:
+                self._awaited -= 1
+                self._end_later()
+
+    def _submit(
+        self, is_ahead: bool, text: str, fast_compile: bool, names: Sequence[str]
+    ) -> Compilation | None:
+        with self._lock:
+            self._remove_failed()
+            processes = self._of(is_ahead)
+            if not processes:
+                return None
+            process = min(processes, key=lambda one: (one.waiting_bytes(), not one.has_started))
+            compilation = process.submit(text, fast_compile, names)
+            self._leave_processors()
+            return compilation
+
+    def _of(self, is_ahead: bool) -> list[_CompilerProcess]:
+        """The processes that compile ahead, or the one that compiles what threads wait for."""
+        return [process for process in self._processes if process.is_ahead == is_ahead]
+
+    def _end_later(self) -> None:
+        """End the processes after some time in which they have compiled nothing."""
+        self._last_use = time.monotonic()
+        if self._timer is None:
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        self._timer = threading.Timer(_IDLE_SECONDS, self._end_if_idle)
+        self._timer.daemon = True
+        # Where no thread can be started, they end with this process.
+        with suppress(RuntimeError):
+            self._timer.start()
+
+    def _end_if_idle(self) -> None:
+        with self._lock:
+            self._timer = None
+            self.read_available()
+            is_used = time.monotonic() - self._last_use < _IDLE_SECONDS
+            if is_used or any(process.is_compiling for process in self._processes):
+                self._start_timer()
+            else:
+                self.close()
 
     def close(self) -> None:
-        """End all processes."""
-        while self._processes:
-            self._processes.pop().end()
-        self._count()
+        """End all processes, unless a thread waits in `compile`."""
+        with self._lock:
+            while self._processes and not self._awaited:
+                self._processes.pop().end()
+            self._count()
 
     def after_fork_in_child(self) -> None:
         """Leave all processes to the parent."""
+        self._lock, self._awaited, self._timer = threading.RLock(), 0, None
         while self._processes:
             self._processes.pop().abandon()
         self._count()
@@ -284,9 +386,10 @@ class CompilerProcesses:
     def _remove_failed(self) -> None:
         if all(process.is_usable for process in self._processes):
             return
-        self._processes = [process for process in self._processes if process.is_usable]
+        # The others end with it, or would fail in the same way, such as where memory is short.
+        while self._processes:
+            self._processes.pop().end()
         self._count()
-        # Starting more would fail in the same way, such as where memory is short.
         self._has_failed = True
 
 

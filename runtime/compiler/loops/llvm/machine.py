@@ -146,6 +146,19 @@ def is_compiled(key: str, quickly: bool = False) -> bool:
     return has_compiled_code() and _machine().has(key, quickly)
 
 
+def compile_here() -> None:
+    """Compile in this process from now on, for callers that wait for all code; but see `compile_ahead`."""
+    _machine().compiler.is_here = True
+
+
+def expect_code() -> None:
+    """Have the processes that will compile start, if there is no code yet, while this one makes a text."""
+    if not has_compiled_code():
+        from .compiler_processes import PROCESSES
+
+        PROCESSES.start_for_caller()
+
+
 def has_compiled_code() -> bool:
     """Whether any code is loaded or on disk. Does not load LLVM."""
     return bool(_machines) or has_folder(GENERATED_PREFIX)
@@ -229,6 +242,7 @@ class _Machine:
         text = functools.cache(build)
         size = 0 if quick_code is None else len(quick_code)
         if code is None and quick_code is None:
+            self.compiler.start()
             size = len(text())
             if quickly:
                 quick_code = self.compiled_quickly(key, text(), names)
@@ -367,7 +381,7 @@ def _generator_sources() -> list[pathlib.Path]:
     return [
         *(package / name for name in ("compiler/loops", "program/ir", "program/ops")),
         *(package / name for name in ("options.py", "types.py")),
-        *(kernels / name for name in ("simd", "compiling/object_code.py")),
+        *(kernels / name for name in ("simd", "compiling/object_code.py", "compiling/target.py")),
         *(kernels / "launch" / name for name in ("processor.py", "processor_features.py")),
     ]
 

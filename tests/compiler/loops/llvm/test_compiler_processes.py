@@ -18,7 +18,7 @@ import pytest
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.compiler_processes import CompilerProcesses
-from nimblehlo.kernels.compiling import child_process
+from nimblehlo.kernels.compiling import child_process, worker
 from nimblehlo.kernels.launch import library_pages
 from nimblehlo.kernels.launch.cache_files import write_entry
 from tests.support.forks import holds_in_child, needs_fork
@@ -39,12 +39,12 @@ def assume_threads(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilerProcesses]:
-    """Two processes, whatever the machine has."""
+    """One process for threads that wait, and two others, whatever the machine has."""
     assume_threads(monkeypatch, 3)
     monkeypatch.setattr(child_process, "launched_ranks", lambda: 1)
     monkeypatch.setattr(compiler_processes, "shortage_of", lambda needed: None)
     started = CompilerProcesses()
-    assert started.start() and len(started) == 2
+    assert started.start() and len(started) == 3
     yield started
     started.close()
     assert len(started) == 0
@@ -59,15 +59,84 @@ def test_processes_give_the_machine_code_of_this_one(processes: CompilerProcesse
         assert compilation.result() == own.compile(text(value), value % 2 == 0)
 
 
+def test_threads_wait_for_code_of_processes(processes: CompilerProcesses) -> None:
+    own, codes = CodeGenerator(), dict[int, bytes | None]()
+
+    def compile(value: int) -> None:
+        codes[value] = processes.compile(text(value), False, ["f"] if value % 2 else [])
+
+    threads = [threading.Thread(target=compile, args=(value,)) for value in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for value, code in codes.items():
+        expected = own.compile_quickly(text(value), ["f"]) if value % 2 else own.compile(text(value))
+        assert code == expected
+    assert processes.compile("define f(", False) is None and len(processes) == 3
+
+
+def test_no_thread_waits_for_code_that_is_compiled_ahead(processes: CompilerProcesses) -> None:
+    """That takes seconds while first calls wait for code which takes LLVM some milliseconds."""
+    long = [processes.submit(text(7, 1 << 15), False) for _ in range(2)]
+    assert processes.compile(text(1), False) is not None
+    assert not any(one is None or one._process is processes._of(False)[0] for one in long)
+    for process in processes._of(True):
+        process.read_available()
+    assert not any(one is None or one.has_ended for one in long)
+
+
+def test_processes_for_which_threads_have_waited_end(
+    processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler_processes, "_IDLE_SECONDS", 0.01)
+    assert processes.compile(text(1), False) is not None
+    deadline = time.monotonic() + 60
+    while len(processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    # They start again.
+    assert processes.compile(text(2), False) is not None
+    processes.start_for_caller()
+
+
+def test_no_process_ends_while_a_thread_waits_for_it(processes: CompilerProcesses) -> None:
+    codes: list[bytes | None] = []
+    assert processes.compile(text(1), False) is not None
+    long = text(7, 1 << 13)
+    thread = threading.Thread(target=lambda: codes.append(processes.compile(long, True)))
+    thread.start()
+    while thread.is_alive():
+        processes.close()
+    assert codes == [CodeGenerator().compile(long, True)]
+
+
 def test_memory_of_the_processes_counts_while_there_are_some(processes: CompilerProcesses) -> None:
-    """Those that failed do not."""
-    each = compiler_processes._COMPILING_BYTES
-    assert library_pages._Beside.bytes == 2 * each
-    processes._processes[0].end()
-    assert processes.submit(text(1), False) is not None
-    assert library_pages._Beside.bytes == each
+    assert library_pages._Beside.bytes == 3 * compiler_processes._COMPILING_BYTES
     processes.close()
     assert library_pages._Beside.bytes == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which processes there are")
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_no_process_is_left_after_the_end(processes: CompilerProcesses, is_stopped: bool) -> None:
+    assert processes.compile(text(1), False) is not None
+    started = numbers(processes)
+    if is_stopped:
+        for number in started:
+            os.kill(number, signal.SIGSTOP)
+    processes.close()
+    # If the first is stopped, the system ends the others.
+    deadline = time.monotonic() + 60
+    while any(map(_is_running if is_stopped else _exists, started)):
+        assert is_stopped and time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_all_processes_end_with_one_that_fails(processes: CompilerProcesses) -> None:
+    processes._processes[1].end()
+    assert processes.compile(text(1), False) is None
+    assert len(processes) == 0 and library_pages._Beside.bytes == 0 and not processes.start()
 
 
 def test_launches_leave_a_processor_to_each_process_that_compiles(
@@ -87,13 +156,24 @@ def test_launches_leave_a_processor_to_each_process_that_compiles(
     assert left[-1] == 0
 
 
+def numbers(processes: CompilerProcesses) -> list[int]:
+    """The numbers of the processes: first that of the one for threads that wait."""
+    started = dict.fromkeys(process._process.pid for process in processes._processes)
+    if not worker.FORKS:
+        return list(started)
+    (first,) = started
+    return [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+
+
 @pytest.mark.skipif(not hasattr(os, "getpriority"), reason="the system has no niceness")
 def test_calls_have_precedence_on_the_processors(processes: CompilerProcesses) -> None:
-    compilation = processes.submit(text(1), False)
-    assert compilation is not None and compilation.result() is not None
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    niceness = os.getpriority(os.PRIO_PROCESS, compilation._process._process.pid)
-    assert niceness > own or own == niceness == 19
+    """What a thread waits for is compiled as if the thread did so."""
+    compilations = [processes.submit(text(1), False) for _ in range(2)]
+    assert all(one is not None and one.result() is not None for one in compilations)
+    assert processes.compile(text(2), False) is not None
+    own, highest = os.getpriority(os.PRIO_PROCESS, 0), 19
+    awaited, *ahead = [os.getpriority(os.PRIO_PROCESS, number) for number in numbers(processes)]
+    assert awaited == own and len(ahead) == 2 and all(one > own or own == highest for one in ahead)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
@@ -101,9 +181,9 @@ def test_processes_load_llvm_and_no_numpy(processes: CompilerProcesses) -> None:
     """What users of the package need would take 10 MB and 0.1 s more in each."""
     compilation = processes.submit(text(1), False)
     assert compilation is not None and compilation.result() is not None
-    process = next(one for one in processes._processes if one is compilation._process)
-    loaded = Path(f"/proc/{process._process.pid}/maps").read_text()
-    assert "llvmlite" in loaded and "numpy" not in loaded
+    for number in numbers(processes):
+        loaded = Path(f"/proc/{number}/maps").read_text()
+        assert "llvmlite" in loaded and "numpy" not in loaded
 
 
 def test_a_process_gets_no_text_while_many_wait(
@@ -182,8 +262,8 @@ def test_a_process_that_is_stopped_gives_no_result(
 ) -> None:
     first = processes.submit(text(3), False)
     assert first is not None and first.result() is not None
-    for process in processes._processes:
-        process._process.send_signal(signal.SIGSTOP)
+    for number in numbers(processes):
+        os.kill(number, signal.SIGSTOP)
     monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
     compilation = processes.submit(text(4), False)
     assert compilation is not None and compilation.result() is None
@@ -195,14 +275,14 @@ def test_a_process_that_is_stopped_takes_no_long_text(
     """The pipe to it is full after 64 KB."""
     short = [processes.submit(text(3), False) for _ in range(2)]
     assert all(one is not None and one.result() for one in short)
-    for process in processes._processes:
-        process._process.send_signal(signal.SIGSTOP)
+    for number in numbers(processes):
+        os.kill(number, signal.SIGSTOP)
     monkeypatch.setattr(compiler_processes, "_ANSWER_SECONDS", 0.1)
     submitting = threading.Thread(target=processes.submit, args=(text(5, 1 << 14), False), daemon=True)
     submitting.start()
     submitting.join(120)
-    assert not submitting.is_alive() and len(processes) == 2 and processes.want_more()
-    assert len(processes) == 1
+    assert not submitting.is_alive() and len(processes) == 3 and not processes.want_more()
+    assert len(processes) == 0
 
 
 class SlowSelector(selectors.DefaultSelector):
@@ -218,8 +298,8 @@ def test_the_end_of_a_process_wakes_a_thread_that_waits_for_its_answer(
     processes: CompilerProcesses, monkeypatch: pytest.MonkeyPatch, selector: type[selectors.BaseSelector]
 ) -> None:
     monkeypatch.setattr(child_process.selectors, "DefaultSelector", selector)
-    for process in processes._processes:
-        process._process.send_signal(signal.SIGSTOP)
+    for number in numbers(processes):
+        os.kill(number, signal.SIGSTOP)
     compilation = processes.submit(text(4), False)
     assert compilation is not None
     waiting = threading.Thread(target=compilation.result, daemon=True)
@@ -310,16 +390,24 @@ def test_processes_end_with_their_parent(end: str) -> None:
 import os, sys
 from nimblehlo.compiler.loops.llvm import compiler_processes
 from nimblehlo.kernels.compiling import child_process
+from tests.compiler.loops.llvm import test_compiler_processes
 compiler_processes.available_threads = child_process.available_threads = lambda: 3
 compiler_processes.PROCESSES.start()
-print(*[one._process.pid for one in compiler_processes.PROCESSES._processes], flush=True)
+compiler_processes.PROCESSES.compile({text(1)!r}, False)
+print(*test_compiler_processes.numbers(compiler_processes.PROCESSES), flush=True)
 {end}
 """
     run = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, timeout=300)
-    (first, second), deadline = map(int, run.stdout.split()), time.monotonic() + 60
-    while _is_running(first) or _is_running(second):
+    started, deadline = [int(number) for number in run.stdout.split()], time.monotonic() + 60
+    assert len(started) == 3
+    while any(map(_is_running, started)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def _exists(process: int) -> bool:
+    """Whether a process exists, be it as a zombie."""
+    return Path(f"/proc/{process}").exists()
 
 
 def _is_running(process: int) -> bool:

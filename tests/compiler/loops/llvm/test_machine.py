@@ -65,6 +65,28 @@ def test_code_on_the_disk_is_used_without_llvm(tmp_path):
     assert len({entry.parent for entry in entries(tmp_path)}) == 2
 
 
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="LLVM tells other processors' features"
+)
+def test_code_is_compiled_without_llvm_in_this_process(tmp_path):
+    code = """
+        from nimblehlo.compiler.loops.llvm import compiler_processes
+        from nimblehlo.kernels.compiling import child_process
+        child_process.available_threads = compiler_processes.available_threads = lambda: 2
+        compiler_processes.shortage_of = lambda needed: None
+        print(call(), "llvmlite.binding" in sys.modules)
+        address = machine.function_address(machine.key_of("q"), "f", text, quickly=True)
+        print(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1), list(machine.quick_codes()))
+        machine.optimize(machine.key_of("q"))
+        print(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1), "llvmlite.binding" in sys.modules)
+        machine.compile_here()
+        print(call("here"), "llvmlite.binding" in sys.modules)
+    """
+    first, quick, optimized, here = run(tmp_path, code).splitlines()
+    assert (first, optimized, here) == ("8 False", "8 False", "8 True")
+    assert quick == f"8 ['{machine.key_of('q')}']"
+
+
 @pytest.mark.parametrize("damage", ["one byte", "cut off", "empty"])
 def test_a_damaged_entry_is_compiled_again(tmp_path, damage):
     run(tmp_path, "call()")
@@ -106,6 +128,7 @@ _NO_GENERATORS = (
     "nimblehlo.compiler.specialize.framework",
     "nimblehlo.kernels.compiling.address_space",
     "nimblehlo.kernels.compiling.child_process",
+    "nimblehlo.kernels.compiling.worker",
     "nimblehlo.kernels.launch.block_code",
     "nimblehlo.kernels.launch.cache_files",
     "nimblehlo.kernels.launch.cache_limit",
@@ -198,11 +221,12 @@ def test_code_is_loaded_where_free_memory_lies_gigabytes_apart(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for mappings")
-def test_a_process_with_as_many_mappings_as_it_may_have_loads_no_code(tmp_path):
-    """LLVM's linker would end it."""
+def test_a_process_with_as_many_mappings_as_it_may_have_compiles_no_code(tmp_path):
+    """LLVM would end it."""
     code = """
         from tests.support.scattered_memory import PAGE, library, reserve
         most = int(open("/proc/sys/vm/max_map_count").read())
+        machine.compile_here()
         call()
         if most < 200_000:
             address, mapped = reserve(library(), 2 * most * PAGE), 0

@@ -99,7 +99,8 @@ def test_a_thread_is_told_of_the_quick_code_that_it_has_loaded() -> None:
 def test_optimized_code_takes_the_place_of_quick_code(
     monkeypatch: pytest.MonkeyPatch, has_processes: bool
 ) -> None:
-    monkeypatch.setattr(compiler_processes, "available_threads", lambda: 2 if has_processes else 1)
+    for module in (compiler_processes, child_process):
+        monkeypatch.setattr(module, "available_threads", lambda: 2 if has_processes else 1)
     processes = CompilerProcesses()
     monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
     assert processes.start() == has_processes
