@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from types import CodeType
+from typing import Any, Final
 
 INTERNAL_ERROR: Final = "an internal error of NimbleHLO"
 REPORT_IT: Final = "please report the program, its inputs and this message as a bug"
@@ -44,6 +45,29 @@ def failure_reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"the operating system reports: {error}"
     return f"{INTERNAL_ERROR} ({type(error).__name__}: {error}): {REPORT_IT}"
+
+
+def raised_by_signal_handler(error: BaseException) -> bool:
+    """Whether a handler of a signal raised an exception: a harness stops a call that takes too long so.
+
+    Such an exception is no failure of what the signal interrupted, and goes to the caller as it is.
+    """
+    import signal
+    import traceback
+
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {code for handler in handlers if (code := _code_of(handler)) is not None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _code_of(function: Any) -> CodeType | None:
+    """The code of a Python function, a method, a partial call of one, or an object that can be called."""
+    while hasattr(function, "func"):
+        function = function.func
+    if not callable(function):
+        return None
+    method = function if hasattr(function, "__code__") else getattr(type(function), "__call__", None)
+    return getattr(method, "__code__", None)
 
 
 def counted(number: int, noun: str) -> str:

@@ -22,7 +22,7 @@ from time import perf_counter
 
 import numpy as np
 
-from ..errors import ExecutionError, NimbleError, failure_reason
+from ..errors import ExecutionError, NimbleError, failure_reason, raised_by_signal_handler
 from ..compiler.float_errors import ERRSTATE, ignoring_float_errors
 from ..kernels.launch.native import LaunchStopped, NativeFunction
 from ..kernels.launch.ufunc_loops import loop_for
@@ -471,6 +471,8 @@ cdef class Runner:
                 limits.shortage(error.__cause__), operation=error.operation, location=error.location
             ) from error
         except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
             step = self.steps[index]
             if limits is not None and isinstance(error, LaunchStopped):
                 raise limits.late(step) from None

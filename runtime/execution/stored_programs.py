@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..compiler.specialize.scatter_granularity import ScatterGranularity
+from ..errors import raised_by_signal_handler
 from ..kernels.launch import processor
 from ..kernels.launch.cache_files import digest, folder, read_entry, write_entry
 from ..kernels.launch.cache_limit import PROGRAM_SUFFIX, PROGRAMS_PREFIX, limit
@@ -103,7 +104,10 @@ class ProgramFile:
             return None
         try:
             return _decoded(content)
-        except Exception:  # another version's or another program's bytes count as missing
+        except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
+            # Another version's or another program's bytes count as missing.
             return None
 
     def write(self, stored: StoredProgram, seconds: float) -> None:

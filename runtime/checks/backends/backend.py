@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...api import execute, load
-from ...errors import NimbleError
+from ...errors import NimbleError, raised_by_signal_handler
 from ...options import Options
 from ...program.frontend.parser import parse
 from ...program.ir import Module
@@ -129,6 +129,8 @@ class CallableBackend(Backend):
         except NimbleError:
             raise
         except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
             raise BackendError(f"{self.name} raised {type(error).__name__}: {error}") from error
 
 

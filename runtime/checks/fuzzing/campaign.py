@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ...api import execute, load
-from ...errors import NimbleError
+from ...errors import NimbleError, raised_by_signal_handler
 from ...options import Options
 from ...program.ir import Module
 from ...types import BOOLEAN, COMPLEX, FLOAT, Array, TensorType
@@ -118,6 +118,8 @@ class Fuzzer:
         except NimbleError:
             return Outcome(seed, "skipped")
         except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
             where = traceback.extract_tb(error.__traceback__)[-1]
             title = f"NimbleHLO itself fails with {type(error).__name__}: {without_numbers(str(error))}"
             detail = f"in {where.name}, {Path(where.filename).name}:{where.lineno}."

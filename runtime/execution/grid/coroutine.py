@@ -15,7 +15,14 @@ import numpy as np
 
 from ...compiler.plan import Plan, Step
 from ...compiler.plan.implementations.communication import Communication
-from ...errors import ExecutionError, NimbleError, UnsupportedError, counted, failure_reason
+from ...errors import (
+    ExecutionError,
+    NimbleError,
+    UnsupportedError,
+    counted,
+    failure_reason,
+    raised_by_signal_handler,
+)
 from ...kernels.launch.native import LaunchStopped
 from ...program.ops.collectives.asynchronous import AsyncDone, AsyncStart
 from ...program.ops.collectives.base import Collective, CommunicatingOp, zeros
@@ -116,6 +123,8 @@ class _Action:
         except NimbleError:
             raise
         except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
             if isinstance(error, LaunchStopped) and process.limits is not None:
                 raise process.limits.late_in_running_step() from None
             raise ExecutionError(

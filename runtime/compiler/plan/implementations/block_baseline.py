@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....errors import ExecutionError, NimbleError, failure_reason
+from ....errors import ExecutionError, NimbleError, failure_reason, raised_by_signal_handler
 from ....kernels.launch.native import LaunchStopped
 from ....program.ir import Block, Operation, Value
 from ....program.ops.framework.declaration import Op
@@ -82,6 +82,8 @@ def _build_runner(block: Block, function_for: Callable[[Op], Runnable]) -> Runna
             except (NimbleError, LaunchStopped):
                 raise
             except Exception as error:
+                if raised_by_signal_handler(error):
+                    raise
                 reason = failure_reason(error)
                 raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
             values.append(np.asarray(value[0] if type(value) is tuple else value))

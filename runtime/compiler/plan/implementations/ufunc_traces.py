@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ....errors import raised_by_signal_handler
 from ....types import DType
 
 
@@ -146,6 +147,8 @@ def trace(function: Callable[..., object], operands: tuple[Traced, ...]) -> Trac
     except Untraceable:
         raise
     except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
         # The function may only fail on stand-ins. The baseline then runs on arrays, and raises real errors.
         raise Untraceable(str(error)) from error
     if not isinstance(result, Traced):

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from ....errors import raised_by_signal_handler
 from ....kernels.launch import library_pages
 from ....kernels.launch.free_memory import as_memory_error
 from ....kernels.launch.native import LaunchStopped
@@ -123,6 +124,8 @@ class Job:
         except LaunchStopped:
             raise
         except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
             # `Options(compile="eager")` prepares code without a job and raises.
             _warn(error)
         self.end()
@@ -202,6 +205,8 @@ class Background:
         try:
             self._use_processes(waiting)
         except Exception as error:  # the thread compiles, and the call of the submitter goes on
+            if raised_by_signal_handler(error):
+                raise
             _log_debug("no other process compiles", error)
         return job
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import raised_by_signal_handler
 from ....program.ir import DenseElementsAttribute, Operation, Value
 from ....program.ops.framework.declaration import Op, declaration_of, lookup
 from ....program.ops.framework.rules import as_tensor
@@ -173,7 +174,10 @@ def _evaluate(
     with np.errstate(all="ignore"):
         try:
             result = np.asarray(function(arrays))
-        except Exception:  # the run meets the same failure, and names the operation
+        except Exception as error:
+            if raised_by_signal_handler(error):
+                raise
+            # The run meets the same failure, and names the operation.
             return None
     if result.dtype != type.dtype or result.shape != type.shape:
         return None

@@ -21,6 +21,7 @@ from ....errors import (
     NimbleError,
     UnsupportedError,
     failure_reason,
+    raised_by_signal_handler,
 )
 from ....types import Array, TensorType
 from ...ir import (
@@ -338,6 +339,8 @@ def converted_node(
     except NimbleError as error:
         raise _located(error, node) from error
     except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
         location = model_location(node)
         raise ExecutionError(failure_reason(error), operation=name, location=location) from error
 

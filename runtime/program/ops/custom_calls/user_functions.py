@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from ....errors import NimbleError, counted
+from ....errors import NimbleError, counted, raised_by_signal_handler
 from ....types import BufferType, TensorType, Type
 from ..framework.declaration import Op
 from ..framework.rules import shapes_agree
@@ -72,6 +72,8 @@ def call_user(
     except (NimbleError, MemoryError):
         raise
     except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
         message = f"the function of @{name} raised {type(error).__name__}: {error}"
         raise view.execution_error(message) from error
     values = returned if type(returned) is tuple else () if returned is None else (returned,)

@@ -40,6 +40,7 @@ from ....errors import (
     VerifyError,
     counted,
     failure_reason,
+    raised_by_signal_handler,
 )
 from ....options import Ordering
 from ....types import Array as Array
@@ -200,6 +201,8 @@ class Op(Facts):
         except NimbleError:
             raise
         except Exception as error:  # a defect of a declaration
+            if raised_by_signal_handler(error):
+                raise
             raise malformed(operation, error) from error
         assert isinstance(view, cls)
         return view

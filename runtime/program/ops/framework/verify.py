@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
-from ....errors import NimbleError, UnsupportedError, VerifyError
+from ....errors import NimbleError, UnsupportedError, VerifyError, raised_by_signal_handler
 from ....types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from ...ir import (
     ArrayAttribute,
@@ -251,6 +251,8 @@ def verify_view(view: Op, body_of: Callable[[str], Region] | None = None) -> Non
     except NimbleError:
         raise
     except Exception as error:  # a defect of a check must not let the operation pass
+        if raised_by_signal_handler(error):
+            raise
         raise malformed(view.operation, error) from error
 
 
