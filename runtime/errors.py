@@ -66,8 +66,8 @@ def _code_of(function: Any) -> CodeType | None:
         function = function.func
     if not callable(function):
         return None
-    method = function if hasattr(function, "__code__") else getattr(type(function), "__call__", None)
-    return getattr(method, "__code__", None)
+    called = function if hasattr(function, "__code__") else type(function).__call__
+    return getattr(called, "__code__", None)
 
 
 def counted(number: int, noun: str) -> str:
