@@ -9,20 +9,19 @@ has.
 Each program runs in a process of its own, which plans for 128 threads, and records the tasks of each launch
 on one thread (`nimblehlo.inspection.profiling.thread_simulation`). The table has the speed-up over one thread
 by number of threads. The check compares, in another process that plans for this machine's threads, the
-simulation with calls on these threads, by the fastest of several.
+simulation with calls on these threads, in rounds (`simulation_check.py`): the table has the medians of steady
+rounds, the median and the quartiles of their differences, and how many of the rounds were steady.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import nimblehlo
 from nimblehlo.inspection.profiling.stored_machine import measured
@@ -33,6 +32,7 @@ from .libraries.declaration import library_programs
 from .machine import measured_here
 from .measuring import ROOT, figures, seconds, warm_up
 from .programs import PROGRAMS, SIZES
+from .simulation_check import Check, agreement, checked
 
 THREADS = (2, 4, 8, 16, 32, 64, 128)
 """The simulated numbers of threads; plans are made for the last one."""
@@ -50,7 +50,7 @@ JUDGED_THREADS = 16
 """The number of threads at which programs are judged by `--held`."""
 LARGE_SECONDS = 2e-3
 """A call of a large program takes at least so long on one thread."""
-_WARM_UP_SECONDS, _RECORDED_SECONDS, _TIMED_SECONDS = 2.0, 1.0, 0.6
+_WARM_UP_SECONDS, _RECORDED_SECONDS = 2.0, 1.0
 _MIN_RECORDED, _MAX_RECORDED = 5, 40
 """Recorded calls."""
 _REASONS_SHOWN = 4
@@ -65,9 +65,6 @@ class Prediction(NamedTuple):
         seconds: of a call on one thread, as recorded.
         serial: of these, seconds that one thread takes whatever their number.
         predicted: seconds by number of threads, in the order of `THREADS`.
-        timed: seconds of the fastest call on all threads of this machine; None if it was not timed.
-        timed_alone: the same on one thread.
-        simulated: seconds that the simulation gives for all threads of this machine.
         held: what takes the time at `JUDGED_THREADS` that a perfect division would save: reasons with their
             shares of the call.
     """
@@ -75,30 +72,32 @@ class Prediction(NamedTuple):
     seconds: float
     serial: float
     predicted: list[float]
-    timed: float | None
-    timed_alone: float | None
-    simulated: float
     held: list[tuple[str, float]]
 
 
-def executable_of(name: str, threads: int | None) -> tuple[nimblehlo.Executable, list[Any]]:
+def executable_of(name: str) -> tuple[nimblehlo.Executable, list[Any]]:
     """An executable and its inputs."""
-    options = nimblehlo.Options(threads=threads)
     if name in PROGRAMS:
         inputs = PROGRAMS[name].inputs(SIZES[-1])
-        return nimblehlo.compile(PROGRAMS[name].lowered(inputs).as_text(), options=options), inputs
+        return nimblehlo.compile(PROGRAMS[name].lowered(inputs).as_text()), inputs
     from .libraries.measurement import numpy_input
 
     program = library_programs()[name]
     with program.precision():
         lowered, arrays = program.lowered()
-        return nimblehlo.compile(lowered, options=options), [numpy_input(array) for array in arrays]
+        return nimblehlo.compile(lowered), [numpy_input(array) for array in arrays]
 
 
-def predicted(name: str, *, timed: bool) -> Prediction:
-    """Record a program in this process, and simulate it."""
-    executable, inputs = executable_of(name, None)
+def warm_executable(name: str) -> tuple[nimblehlo.Executable, list[Any]]:
+    """The same after calls, so that all code is compiled."""
+    executable, inputs = executable_of(name)
     warm_up(lambda: executable(*inputs), _WARM_UP_SECONDS)
+    return executable, inputs
+
+
+def predicted(name: str) -> Prediction:
+    """Record a program in this process, and simulate it."""
+    executable, inputs = warm_executable(name)
     calls = int(_RECORDED_SECONDS / max(seconds(lambda: executable(*inputs)), 1e-6))
     call = record(
         lambda: executable(*inputs),
@@ -106,27 +105,18 @@ def predicted(name: str, *, timed: bool) -> Prediction:
         min(max(calls, _MIN_RECORDED), _MAX_RECORDED),
     )
     machine = measured(usable_processors())
-    here = machine.measured_threads[-1]
-    times: tuple[float | None, float | None] = (None, None)
-    if timed:
-        alone, _ = executable_of(name, 1)
-        warm_up(lambda: alone(*inputs), _WARM_UP_SECONDS)
-        times = fastest(lambda: executable(*inputs)), fastest(lambda: alone(*inputs))
     return Prediction(
         call.seconds,
         call.serial_seconds,
         [simulate(call, machine, threads)[0] for threads in THREADS],
-        *times,
-        simulate(call, machine, here)[0],
         holding(call, machine),
     )
 
 
-def fastest(call: Callable[[], object]) -> float:
-    """Seconds of the fastest of some calls."""
-    times: list[float] = []
-    warm_up(lambda: times.append(seconds(call)), _TIMED_SECONDS, 10)
-    return min(times)
+def check(name: str) -> Check:
+    """Check the simulation of a program in this process."""
+    executable, inputs = warm_executable(name)
+    return checked(lambda: executable(*inputs), lambda: executable.profile(inputs))
 
 
 def holding(call: RecordedCall, machine: Any) -> list[tuple[str, float]]:
@@ -149,57 +139,48 @@ def holding(call: RecordedCall, machine: Any) -> list[tuple[str, float]]:
     return [(reason, value / total) for reason, value in lost.most_common(_REASONS_SHOWN)]
 
 
-def in_process(name: str, plan_threads: int, *, timed: bool) -> Prediction:
-    """`predicted` in a new process that plans for some threads.
+def in_process(action: str, name: str, plan_threads: int) -> Any:
+    """What `--predict` or `--check` prints of a program in a new process that plans for some threads.
 
     Raises:
         RuntimeError: the process failed.
     """
-    command = [sys.executable, "-m", "benchmarks.scaling", "--here", name, *(["--timed"] if timed else [])]
-    environment = {"NUMBA_NUM_THREADS": str(plan_threads), "JAX_PLATFORMS": "cpu"}
-    return Prediction(*figures(command, environment))
+    command = [sys.executable, "-m", "benchmarks.scaling", action, name]
+    return figures(command, {"NUMBA_NUM_THREADS": str(plan_threads), "JAX_PLATFORMS": "cpu"})
 
 
-def row(name: str, wide: Prediction, narrow: Prediction) -> str:
+def row(name: str, one: Prediction, done: Check) -> str:
     """A line of the table."""
-    speedups = " ".join(f"{wide.seconds / value:6.2f}" for value in wide.predicted)
-    assert narrow.timed is not None and narrow.timed_alone is not None
-    difference = narrow.simulated / narrow.timed - 1
+    speedups = " ".join(f"{one.seconds / value:6.2f}" for value in one.predicted)
+    shares = [f"{100 * share:+6.1f}" for share in (done.difference, done.lower, done.upper)]
     return (
-        f"{name:38} {wide.seconds * 1e3:9.3f} {speedups}   {narrow.timed_alone / narrow.timed:6.2f} "
-        f"{narrow.timed * 1e3:9.3f} {narrow.simulated * 1e3:9.3f} {100 * difference:+6.1f} %"
+        f"{name:38} {one.seconds * 1e3:9.3f} {speedups}   {done.alone / done.timed:6.2f} "
+        f"{done.timed * 1e3:9.3f} {done.simulated * 1e3:9.3f} {' '.join(shares)} "
+        f"{done.steady:5d} {done.rejected:8d}"
     )
 
 
-def markdown(predictions: dict[str, Prediction], narrow: dict[str, Prediction], here: int) -> str:
+def markdown(predictions: dict[str, Prediction], checks: dict[str, Check], here: int) -> str:
     """The table as Markdown, below the machine and the versions."""
     counts = " | ".join(str(count) for count in THREADS)
     lines = [
         f"{measured_here()}\n",
-        f"| program | 1 thread, ms | {counts} | at {here} timed, ms | simulated, ms |",
-        "|---" * (len(THREADS) + 4) + "|",
+        f"| program | 1 thread, ms | {counts} | at {here}, ms | simulated, ms | differs, % | rounds |",
+        "|---" * (len(THREADS) + 6) + "|",
     ]
     for name, one in predictions.items():
         speedups = " | ".join(f"{one.seconds / value:.2f}" for value in one.predicted)
-        timed, simulated = narrow[name].timed, narrow[name].simulated
-        assert timed is not None
-        lines.append(
-            f"| {name} | {one.seconds * 1e3:.3f} | {speedups} | {timed * 1e3:.3f} | {simulated * 1e3:.3f} |"
-        )
+        done = checks[name]
+        if math.isnan(done.timed):
+            columns = "none steady | | "
+        else:
+            columns = (
+                f"{done.timed * 1e3:.3f} | {done.simulated * 1e3:.3f} | {100 * done.difference:+.1f} "
+                f"({100 * done.lower:+.1f} to {100 * done.upper:+.1f})"
+            )
+        rounds = f"{done.steady} of {done.steady + done.rejected}"
+        lines.append(f"| {name} | {one.seconds * 1e3:.3f} | {speedups} | {columns} | {rounds} |")
     return "\n".join(lines) + "\n"
-
-
-def agreement(narrow: dict[str, Prediction], here: int) -> str:
-    """How far the simulation of this machine's threads is from the times."""
-    differences = []
-    for one in narrow.values():
-        assert one.timed is not None
-        differences.append(abs(one.simulated / one.timed - 1))
-    within = sum(one <= 0.05 for one in differences)
-    return (
-        f"{len(differences)} programs: the simulation of {here} threads differs from the time by "
-        f"{100 * float(np.median(differences)):.1f} % in the median, by at most 5 % for {within}"
-    )
 
 
 def print_held(held: float, predictions: dict[str, Prediction]) -> None:
@@ -225,33 +206,34 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="programs of the suite or of libraries")
     parser.add_argument("--held", type=float, metavar="SHARE", help="list what holds large programs below it")
     parser.add_argument("--write", action="store_true", help=f"write the table to {DOCUMENT.name}")
-    parser.add_argument("--here", metavar="NAME", help="record a program in this process, and print JSON")
-    parser.add_argument("--timed", action="store_true", help="with --here: also time calls on all threads")
+    parser.add_argument("--predict", metavar="NAME", help="record a program here, and print JSON")
+    parser.add_argument("--check", metavar="NAME", help="check its simulation here, and print JSON")
     options = parser.parse_args()
-    if options.here:
-        print("FIGURES", json.dumps(predicted(options.here, timed=options.timed)))
-        return 0
+    for action, name in ((predicted, options.predict), (check, options.check)):
+        if name:
+            print("FIGURES", json.dumps(action(name)))
+            return 0
     here = min(available_threads(), usable_processors())
     # Figures on disk may be of an hour in which the machine had other work.
     measured(usable_processors(), again=True)
     heads = " ".join(f"{count:6d}" for count in THREADS)
-    titles = f"{'timed':>6} {'ms':>9} {'simulated':>9} at {here}"
-    print(f"{'speed-up, by threads':38} {'1, ms':>9} {heads}   {titles}")
+    titles = f"{'timed':>6} {'ms':>9} {'simulated':>9} {'differ %':>8} {'quartiles':>11} steady rejected"
+    print(f"{'speed-up, by threads':38} {'1, ms':>9} {heads}   {titles}, at {here}")
     predictions: dict[str, Prediction] = {}
-    narrow: dict[str, Prediction] = {}
+    checks: dict[str, Check] = {}
     for name in options.names or [*PROGRAMS, *MODELS]:
         try:
-            narrow[name] = in_process(name, here, timed=True)
-            predictions[name] = in_process(name, THREADS[-1], timed=False)
+            one = Prediction(*in_process("--predict", name, THREADS[-1]))
+            checks[name] = Check(*in_process("--check", name, here))
         except RuntimeError as error:
-            narrow.pop(name, None)
             print(f"{name:38} FAILED {error}", flush=True)
             continue
-        print(row(name, predictions[name], narrow[name]), flush=True)
+        predictions[name] = one
+        print(row(name, one, checks[name]), flush=True)
     if predictions:
-        print(agreement(narrow, here))
+        print(agreement(list(checks.values()), here))
     if options.write:
-        text = f"{markdown(predictions, narrow, here)}\n{agreement(narrow, here)}.\n"
+        text = f"{markdown(predictions, checks, here)}\n{agreement(list(checks.values()), here)}.\n"
         from tools.marked_text import replace_marked
 
         replace_marked(DOCUMENT, BEGIN, text, END)

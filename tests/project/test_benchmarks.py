@@ -538,7 +538,7 @@ def test_a_process_that_takes_too_long_fails() -> None:
 def test_what_one_thread_runs_bounds_large_programs(capsys: pytest.CaptureFixture[str]) -> None:
     predicted = [2e-2 / threads for threads in scaling.THREADS]
     predicted[scaling.THREADS.index(16)] = 5e-3
-    large = scaling.Prediction(2e-2, 2e-3, predicted, None, None, 1e-2, [("dot_general (12 tasks)", 0.25)])
+    large = scaling.Prediction(2e-2, 2e-3, predicted, [("dot_general (12 tasks)", 0.25)])
     scaling.print_held(0.7, {"large": large, "small": large._replace(seconds=1e-3)})
     assert capsys.readouterr().out.splitlines() == [
         "large: 25 % at 16 threads; at most 40 %, as 10.0 % of the call runs on one thread",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -67,6 +67,21 @@ def figures_of(counts: Sequence[int], caches: tuple[int, int, int]) -> dict[str,
     return found
 
 
+def sharing_figures(threads: int, caches: tuple[int, int, int]) -> dict[str, float]:
+    """The figures on which the simulation of some threads depends (`thread_simulation.py`): what launches and
+    tasks cost, and how fast these threads copy.
+
+    Args:
+        threads: at least 2.
+        caches: bytes of the caches.
+    """
+    memory = _touched(_memory_bytes((1, threads), caches))
+    copies = _traffic(memory, caches, threads, ("copy",))
+    measured = {f"{name} {threads}": value for name, value in [*_times(threads), *copies]}
+    measured.update({f"{name} 1": value for name, value in _times(1)})
+    return {name: value for name, value in measured.items() if 0 < value < math.inf}
+
+
 def _memory_bytes(counts: Sequence[int], caches: tuple[int, int, int]) -> int:
     """Bytes that no cache holds, and that suffice for the L1 and L2 cache of each thread."""
     return max(_UNCACHED * max(caches[2], caches[1]), max(counts) * max(caches[0], caches[1]))
@@ -98,7 +113,9 @@ def best_seconds(run: Callable[[], float]) -> float:
     return best
 
 
-def _traffic(memory: Any, caches: tuple[int, int, int], threads: int) -> Iterator[tuple[str, float]]:
+def _traffic(
+    memory: Any, caches: tuple[int, int, int], threads: int, kinds: Iterable[str] = TRAFFIC
+) -> Iterator[tuple[str, float]]:
     """Bytes a second of each mix of reads and writes, from and to each cache and memory.
 
     Arrays fill half of a cache. Those in the L1 and L2 cache are each thread's own.
@@ -106,7 +123,7 @@ def _traffic(memory: Any, caches: tuple[int, int, int], threads: int) -> Iterato
     sizes = (caches[0] // 2, caches[1] // 2, caches[2] // 2 // threads, memory.size // threads)
     for level, size in zip(LEVELS, sizes, strict=True):
         is_private = level in ("L1", "L2")
-        for kind in TRAFFIC:
+        for kind in kinds:
             moved = size // rates.ARRAYS[kind] // rates.STEP_BYTES * rates.STEP_BYTES
             thread_bytes = moved * rates.ARRAYS[kind]
             repeats = max(1, _MOVED_BYTES // max(thread_bytes, 1)) if is_private else 1

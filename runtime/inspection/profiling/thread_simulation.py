@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from ...kernels.named_tuples import NamedTuple
 from .machine import Machine
 from .profile import Profile
 
+_Returned = TypeVar("_Returned")
+
 _ATTEMPTS: Final = 5
-"""How often calls are recorded at most."""
+"""How often a call is profiled at most."""
 _MIX: Final = 0.5
 """The share of the reads in the bytes of a launch."""
 
@@ -97,46 +99,90 @@ Noted = tuple[int, int, bool, float, Any]
 """A launch, as `record_launches` notes it."""
 
 
+class Recorder:
+    """Records calls of a program on one thread.
+
+    Calls are not profiled while they are recorded: noting the time of each step would lengthen them. One
+    profiled call tells the step of each launch.
+
+    Args:
+        run: makes a call.
+        profiled: makes the profile of one call with the same inputs; of another one if the next call has
+            other launches, for instance because code was compiled meanwhile.
+
+    Raises:
+        RuntimeError: the call after the profiled one had other launches, each time.
+    """
+
+    def __init__(self, run: Callable[[], object], profiled: Callable[[], Profile]) -> None:
+        self._run = run
+        for _ in range(_ATTEMPTS):
+            noted: list[Noted] = []
+            profile = _noting(noted, profiled)
+            launches = _within(noted, profile.call_starts[0], profile.call_seconds[0])
+            self._shape = _shape(launches)
+            self._described = _described(profile, launches)
+            if self.calls(1):
+                return
+        raise RuntimeError("the launches of the recorded calls differ from those of the profiled one")
+
+    def calls(self, count: int) -> list[RecordedCall]:
+        """Make so many calls, one after the other.
+
+        Returns:
+            those with the launches of the profiled call; others are left out.
+        """
+        noted: list[Noted] = []
+        spans = _noting(noted, lambda: [_timed(self._run) for _ in range(count)])
+        recorded = [(start, seconds, _within(noted, start, seconds)) for start, seconds in spans]
+        return [self._call(*one) for one in recorded if _shape(one[2]) == self._shape]
+
+    def _call(self, start: float, seconds: float, noted: list[Noted]) -> RecordedCall:
+        *befores, after = _between(start, seconds, noted)
+        launches = [
+            one._replace(before=before, tasks=tuple((durations * 1e-9).tolist()))
+            for one, before, (*_, durations) in zip(self._described, befores, noted, strict=True)
+        ]
+        return RecordedCall(tuple(launches), after)
+
+
 def record(run: Callable[[], object], profiled: Callable[[], Profile], calls: int) -> RecordedCall:
     """Record calls, one after the other: of all calls the least time of each task, and of what lies between
     launches.
 
-    Calls are not profiled while they are recorded: noting the time of each step would lengthen them.
-
     Args:
-        run: makes a call.
-        profiled: makes the profile of one call with the same inputs.
-        calls: how many; those that have other launches than the profiled one do not count. If none has the
-            same, for instance because code was compiled meanwhile, they are recorded again.
+        run, profiled: see `Recorder`.
+        calls: how many, besides the one that `Recorder` makes; those that have other launches than the
+            profiled one do not count.
 
     Raises:
-        RuntimeError: no call had the same launches as the profiled one, each time.
+        RuntimeError: see `Recorder`; or no other call had these launches.
     """
-    for _ in range(_ATTEMPTS):
-        noted: list[Noted] = []
-        record_launches(noted)
-        try:
-            spans = [_timed(run) for _ in range(calls)]
-            profile = profiled()
-        finally:
-            record_launches(None)
-        profiled_launches = _within(noted, profile.call_starts[0], profile.call_seconds[0])
-        recorded = [(start, seconds, _within(noted, start, seconds)) for start, seconds in spans]
-        alike = [one for one in recorded if _shape(one[2]) == _shape(profiled_launches)]
-        if alike:
-            break
-    else:
+    recorded = Recorder(run, profiled).calls(calls)
+    if not recorded:
         raise RuntimeError("the launches of the recorded calls differ from those of the profiled one")
-    *befores, after = np.min([_between(*one) for one in alike], axis=0).tolist()
-    tasks = [
-        tuple((np.min([launches[number][4] for *_, launches in alike], axis=0) * 1e-9).tolist())
-        for number in range(len(profiled_launches))
-    ]
+    return _least(recorded)
+
+
+def _least(calls: Sequence[RecordedCall]) -> RecordedCall:
+    """The least of each time of calls with the same launches."""
     launches = [
-        one._replace(before=before, tasks=durations)
-        for one, before, durations in zip(_described(profile, profiled_launches), befores, tasks, strict=True)
+        one[0]._replace(
+            before=min([launch.before for launch in one]),
+            tasks=tuple(np.min([launch.tasks for launch in one], axis=0).tolist()),
+        )
+        for one in zip(*[call.launches for call in calls], strict=True)
     ]
-    return RecordedCall(tuple(launches), after)
+    return RecordedCall(tuple(launches), min([call.after for call in calls]))
+
+
+def _noting(noted: list[Noted], action: Callable[[], _Returned]) -> _Returned:
+    """Run something while launches are noted in a list."""
+    record_launches(noted)
+    try:
+        return action()
+    finally:
+        record_launches(None)
 
 
 def _timed(run: Callable[[], object]) -> tuple[float, float]:

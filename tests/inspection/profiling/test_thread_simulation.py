@@ -125,7 +125,7 @@ def test_tasks_are_recorded_and_results_stay(unverified: None) -> None:
         results.append(executable(x)[0])
 
     call = record(run, lambda: executable.profile([x]), 3)
-    assert len(results) == 3 and all((result == expected).all() for result in results)
+    assert len(results) == 4 and all((result == expected).all() for result in results)
     (one,) = [launch for launch in call.launches if launch.operation]
     assert len(one.tasks) > 8 and all(seconds > 0 for seconds in one.tasks)
     assert one.bytes == 2 * x.nbytes and one.step == "0"
