@@ -1,10 +1,10 @@
 """Compares the simulation of this machine's threads with calls on them, in rounds.
 
 Other guests of the host change the speed of a virtual machine within seconds. So calls are recorded on one
-thread and timed on all threads in turn, in rounds of some tens of milliseconds, and each round has a difference
-of its own. Before, between and after the two halves of a round a short loop runs on all threads: a round in
-which its time changed, or in which the system took a processor from this process, does not count. What the
-simulation takes from the machine is measured at the begin, in the middle and at the end of the rounds.
+thread and timed on all threads in turn, in rounds of some tens of milliseconds, and each round has a
+difference of its own. Before, between and after the two halves of a round a short loop runs on all threads: a
+round in which its time changed, or in which the system took a processor from this process, does not count.
+What the simulation takes from the machine is measured at the begin, in the middle and at the end.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t
 import numpy as np
 
 from ..launch.native import run_independent
-from ..launch.threads import available_threads
+from ..launch.threads import available_threads, chosen_threads
 
 cnp.import_array()
 
@@ -96,6 +96,8 @@ cdef enum:
     MATRIX_OVERHEAD_FMAS = 1 << 10
     MIN_ROW_BLOCK = 128
     MIN_DIRECT_ROW_BLOCK = 12
+    # Rows of a work item, at least, where there are more threads than larger items.
+    MIN_SHARED_ROW_BLOCK = 24
     # Blocks of rows of a symmetric product, at most, unless they exceed ROW_BLOCK.
     MAX_MIRRORED_BLOCKS = 8
     MAX_TASKS = 128
@@ -408,7 +410,7 @@ cdef int run(Matmul *product, int64_t batch, object threads, double epilogue_sec
     tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
     product.items_per_task = (product.work_items + tasks - 1) // tasks
     tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
-    workspace = allocate_workspaces(product, tasks)
+    workspace = allocate_workspaces(product, tasks, min(tasks, chosen_threads(threads)))
     if tasks == 1:
         with nogil:
             matmul_task(0, product)
@@ -424,14 +426,16 @@ cdef double seconds_of(Matmul *product, int64_t batch) noexcept:
     return fmas * product.itemsize / (bytes_per_second * _vector_bytes)
 
 
-cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks):
-    """Allocate a workspace for each task, at most one for each thread."""
+cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks, int64_t threads):
+    """Allocate a workspace for each task, at most one for each thread; copies of rows last for the work items that
+    follow if a thread, which begins with consecutive ones, has enough columns of the rows to pay for them."""
     cdef int64_t copies = matmul_copies_rows(product, product.row_block, product.column_block), slot
     cdef int64_t k_blocks = (product.k_size + MATMUL_K_BLOCK - 1) // MATMUL_K_BLOCK
     cdef int64_t copy_bytes = matmul_copy_bytes(product)
+    cdef int64_t thread_columns = product.column_block * ((product.work_items + threads - 1) // threads)
     product.copy_bytes = 0
     if product.column_blocks > 1 and k_blocks * copy_bytes <= MAX_COPIED_BYTES:
-        copies = k_blocks * matmul_copies_rows(product, product.row_block, product.columns)
+        copies = k_blocks * matmul_copies_rows(product, product.row_block, min(product.columns, thread_columns))
         product.copy_bytes = copy_bytes if copies else 0
     product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), MATMUL_MAX_WORKSPACES)
     product.workspace_bytes = block_size(
@@ -455,6 +459,9 @@ cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
     cdef int64_t row_splits = (rows + most_rows - 1) // most_rows
     cdef int64_t column_splits = ((rows + row_splits - 1) // row_splits * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t for_threads = min(ITEMS_PER_THREAD * threads, fmas // SHARED_ITEM_FMAS)
+    if for_threads > threads:
+        # As many for each thread: where some have one more, all others wait for these.
+        for_threads = (for_threads + threads - 1) // threads * threads
     cdef int64_t wanted = max(
         min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, max(for_threads, fmas // LARGE_ITEM_FMAS))
     )
@@ -479,8 +486,27 @@ cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
     product.column_block = block_size(columns, column_splits, WIDTH)
     if product.is_symmetric:
         product.row_block = product.column_block
-    product.row_blocks = (rows + product.row_block - 1) // product.row_block
-    product.column_blocks = (columns + product.column_block - 1) // product.column_block
+    count_work_items(product, batch)
+    if not product.is_symmetric and for_threads > TARGET_WORK_ITEMS:
+        divide_for_threads(product, batch, for_threads)
+
+
+cdef void divide_for_threads(Matmul *product, int64_t batch, int64_t wanted) noexcept:
+    """Halve the blocks of a product that has fewer work items than many threads need, down to one panel and a few
+    tiles: reading operands again costs less than idle threads."""
+    while product.work_items < wanted:
+        if product.column_block >= 2 * WIDTH:
+            product.column_block = block_size(product.column_block, 2, WIDTH)
+        elif product.row_block >= 2 * MIN_SHARED_ROW_BLOCK:
+            product.row_block = block_size(product.row_block, 2, MATMUL_LOW_ROWS)
+        else:
+            break
+        count_work_items(product, batch)
+
+
+cdef void count_work_items(Matmul *product, int64_t batch) noexcept:
+    product.row_blocks = (product.rows + product.row_block - 1) // product.row_block
+    product.column_blocks = (product.columns + product.column_block - 1) // product.column_block
     product.work_items = batch * product.row_blocks * product.column_blocks
 
 

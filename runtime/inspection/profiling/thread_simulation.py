@@ -23,7 +23,7 @@ from .profile import Profile
 
 _Returned = TypeVar("_Returned")
 
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 40
 """How often a call is profiled at most."""
 _MIX: Final = 0.5
 """The share of the reads in the bytes of a launch."""

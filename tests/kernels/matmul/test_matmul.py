@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from nimblehlo.kernels.launch.native import record_launches
 from nimblehlo.kernels.matmul import matmul
 
 pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
@@ -212,13 +213,20 @@ assert all(one.tobytes() == other.tobytes() for other in others)
 
 
 def test_work_items_for_more_threads_do_not_change_bits():
-    """A process divides products by its threads: into fewer items than three for each, as many, and more."""
+    """A process divides products by its threads: into fewer items than three for each, as many, and more.
+
+    Rows at distances of 4096 bytes are copied where each thread has many columns.
+    """
     code = """
 import hashlib
 import numpy as np
+from nimblehlo.kernels.launch.native import assume_processors
+from nimblehlo.kernels.launch.threads import available_threads
 from nimblehlo.kernels.matmul import matmul
+assume_processors(available_threads())
 generator, digest = np.random.default_rng(8), hashlib.sha256()
-for rows, k, columns in ((1500, 530, 400), (300, 530, 400), (96, 256, 512), (130, 127, 129)):
+shapes = ((1500, 530, 400), (300, 530, 400), (96, 256, 512), (130, 127, 129))
+for rows, k, columns in (*shapes, (128, 768, 768), (256, 1024, 256)):
     lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in ((rows, k), (k, columns)))
     digest.update(matmul.multiply(lhs, rhs).tobytes())
 print(digest.hexdigest())
@@ -231,9 +239,34 @@ print(digest.hexdigest())
             timeout=300,
             capture_output=True,
         ).stdout
-        for threads in (1, 5, 16, 48)
+        for threads in (1, 3, 16, 64)
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "columns", "expected"),
+    [
+        # Blocks of 64 columns, then of 32, then half of the rows: at most 36 items of SHARED_ITEM_FMAS.
+        (128, 768, 768, {1: 12, 2: 12, 4: 12, 16: 48, 64: 48}),
+        (256, 1024, 256, {1: 16, 2: 16, 4: 16, 16: 32, 64: 32}),
+        # One panel of columns, and rows down to MIN_SHARED_ROW_BLOCK.
+        (400, 4096, 32, {2: 2, 16: 14, 64: 14}),
+        # No larger than one thread's share.
+        (64, 64, 64, {2: 1, 64: 1}),
+    ],
+)
+def test_many_threads_divide_products_down_to_a_few_tiles(monkeypatch, rows, k, columns, expected):
+    lhs, rhs = np.ones((rows, k), np.float32), np.ones((k, columns), np.float32)
+    for threads, tasks in expected.items():
+        monkeypatch.setattr(matmul, "available_threads", lambda threads=threads: threads)
+        launches = []
+        record_launches(launches)
+        try:
+            assert (matmul.multiply(lhs, rhs) == k).all()
+        finally:
+            record_launches(None)
+        assert [len(durations) for *_, durations in launches] == ([tasks] if tasks > 1 else [])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
