@@ -324,9 +324,9 @@ def _products(
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
     packs_items = packs_items and not problem.is_rhs_constant
     if packs_items or by_windows:
-        items = packed_items(product, tiles, packs_items)
+        items = packed_items(product, tiles, packs_items, problem.threads)
     else:
-        items = shared_items(product, tiles, lhs.size, problem.dtype.itemsize)
+        items = shared_items(product, tiles, lhs.size, problem.dtype.itemsize, problem.threads)
     vectors, work_items = items_of_groups(product, shape) if by_groups else (tiles.vectors, items.item_count)
     rows = None if is_direct or by_groups else _element_rows(axes, lhs_strides)
     is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES

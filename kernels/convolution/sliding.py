@@ -14,7 +14,7 @@ import numpy as np
 from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
 from .axis import Axis
-from .work_division import ITEM_FMAS, MIN_WORK_ITEMS
+from .work_division import wanted_items
 
 _FMAS_PER_SECOND = 2e10
 _MAX_OUTPUTS = 32
@@ -90,7 +90,7 @@ def sliding(
     if inputs * _read_elements(rows, 1) * row_items > _MAX_ROW_ELEMENTS or k > _MAX_PRODUCTS:
         return None
     fmas = batch * rows.windows * columns.windows * k * outputs
-    wanted = min(MIN_WORK_ITEMS, fmas // ITEM_FMAS)
+    wanted = wanted_items(fmas, threads)
     items = batch * -(-columns.windows // column_block)
     row_block = -(-rows.windows // max(1, wanted // items))
     while row_block > 1 and inputs * _read_elements(rows, row_block) * row_items > _MAX_COPIED_ELEMENTS:

@@ -28,7 +28,7 @@ from .convolution import (
     supports,
 )
 from .convolution import prepare as prepare_direct
-from .work_division import ITEM_FMAS, MIN_WORK_ITEMS
+from .work_division import wanted_items
 
 __all__ = ["TILE", "WINDOW", "is_axis", "prepare"]
 
@@ -112,7 +112,7 @@ def _winograd(
     level = tasks.best_level()
     rows = tasks.tile_shape("float32", level)[2]
     fmas = _POSITIONS**2 * tiles * features * outputs
-    wanted_blocks = -(-min(MIN_WORK_ITEMS, fmas // ITEM_FMAS) // -(-outputs // tasks.WINOGRAD_COLUMNS))
+    wanted_blocks = -(-wanted_items(fmas, threads) // -(-outputs // tasks.WINOGRAD_COLUMNS))
     wanted_blocks = min(wanted_blocks, tiles // (_MIN_BLOCK_TILES * rows))
     even_block = -(-tiles // max(1, wanted_blocks, -(-tiles // tasks.WINOGRAD_TILES)))
     block = min(tiles, -(-even_block // rows) * rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..launch.threads import MAX_TASKS, chosen_threads
 from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
 
@@ -90,13 +91,21 @@ def divided_tiles(product: Product, inner: int, by_windows: bool, tile_shape: tu
     return Tiles(rows, vectors, last_vectors, strips, padded, block, -(-windows // block))
 
 
-def _wanted_items(product: Product) -> int:
-    return min(MIN_WORK_ITEMS, product.fmas // ITEM_FMAS)
+def wanted_items(fmas: int, threads: int | None) -> int:
+    """The number of work items of a convolution, if it can be divided so far: at least one for each thread.
+
+    No sum depends on it.
+
+    Args:
+        fmas: multiply-adds.
+        threads: maximum number of threads; None: all.
+    """
+    return min(max(MIN_WORK_ITEMS, min(chosen_threads(threads), MAX_TASKS)), fmas // ITEM_FMAS)
 
 
-def packed_items(product: Product, tiles: Tiles, packs_items: bool) -> Items:
+def packed_items(product: Product, tiles: Tiles, packs_items: bool, threads: int | None) -> Items:
     """Items of a block each; or those that pack the part of rhs that they need."""
-    wanted, strips = _wanted_items(product), product.groups * tiles.strips
+    wanted, strips = wanted_items(product.fmas, threads), product.groups * tiles.strips
     windows, blocks = tiles.block, tiles.blocks
     if packs_items:
         # Half of the wanted items suffice: each group of rows packs the same strips again.
@@ -107,14 +116,15 @@ def packed_items(product: Product, tiles: Tiles, packs_items: bool) -> Items:
     return Items(windows, strip_group, blocks * -(-strips // strip_group), False)
 
 
-def shared_items(product: Product, tiles: Tiles, lhs_size: int, itemsize: int) -> Items:
+def shared_items(
+    product: Product, tiles: Tiles, lhs_size: int, itemsize: int, threads: int | None
+) -> Items:
     """Items that divide windows and strips so that they read the least memory."""
     strips, rhs_size = product.groups * tiles.strips, product.rhs_size
     is_shared = rhs_size * itemsize <= _MAX_SHARED_RHS_BYTES
     row_tiles = -(-product.windows // tiles.rows)
-    row_groups, column_groups = _item_grid(
-        row_tiles, strips, rhs_size, lhs_size, _wanted_items(product), is_shared
-    )
+    wanted = wanted_items(product.fmas, threads)
+    row_groups, column_groups = _item_grid(row_tiles, strips, rhs_size, lhs_size, wanted, is_shared)
     windows = -(-product.windows // (row_groups * tiles.rows)) * tiles.rows
     strip_group = -(-strips // column_groups)
     count = -(-product.windows // windows) * -(-strips // strip_group)

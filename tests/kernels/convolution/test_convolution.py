@@ -11,6 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.convolution import convolution, convolution_tasks, depthwise, work_division
 from nimblehlo.kernels.convolution.convolution import Axis, DimensionNumbers
+from nimblehlo.kernels.launch.native import record_launches
 from tests.support.running import run_every_way, same_bits
 
 SMALL = ((2, 2),) * 3
@@ -566,3 +567,28 @@ def test_windows_in_the_padding_read_no_memory_behind_lhs(features, result_order
     rhs = random.normal(size=(3, features, 2)).astype(np.float32)
     result = convolved(lhs, rhs, axes, orders=((0, 1, 2), (0, 1, 2), result_order))
     np.testing.assert_array_equal(result, part_by_part(lhs, rhs, axes))
+
+
+@needs_floats
+@pytest.mark.parametrize("window", [1, 3])
+def test_each_of_many_threads_has_a_work_item(monkeypatch, window):
+    """16 work items serve up to 16 threads; more threads have more, of whole tiles. No bit depends on it."""
+    spatial = axis(28, window, low=window // 2, high=window // 2)
+    shapes = ((1, 28, 28, 128), (window, window, 128, 256), (1, 28, 28, 256))
+    numbers = DimensionNumbers((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))
+    generator = np.random.default_rng(4)
+    lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in shapes[:2])
+    counts, results = {}, set()
+    for threads in (1, 2, 8, 16, 24):
+        monkeypatch.setattr(work_division, "chosen_threads", lambda _, threads=threads: threads)
+        convolve = convolution.prepare(shapes, (spatial, spatial), numbers, np.float32, is_rhs_constant=True)
+        convolve(lhs, rhs)
+        launches = []
+        record_launches(launches)
+        try:
+            results.add(convolve(lhs, rhs).tobytes())
+        finally:
+            record_launches(None)
+        counts[threads] = len(launches[0][4])
+    assert len(results) == 1
+    assert counts[1] == counts[2] == counts[8] == counts[16] < counts[24]
