@@ -71,20 +71,39 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
-    """Leave out of later garbage collections what exists now: modules and tests, which live to the end."""
+def leave_to_the_end() -> None:
+    """Leave out of later garbage collections what exists now and lives to the end, as most of it does.
+
+    The time of a collection grows with what it looks at: what Numba keeps of the kernels that tests compile
+    makes it seconds, and many tests ask for one. Programs that `execute` keeps do not live to the end.
+    """
+    api = sys.modules.get("nimblehlo.api")
+    if api is not None:
+        api._executed._values.clear()
     gc.collect()
     gc.freeze()
 
 
+def pytest_collection_finish() -> None:
+    """Leave modules and tests to the end."""
+    leave_to_the_end()
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """End the process if a test hangs, with the stack of each thread; pytest-xdist then names the test."""
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """End the process if a test hangs, with the stack of each thread; pytest-xdist then names the test.
+
+    What a file of tests has left is left to the end.
+    """
     faulthandler.dump_traceback_later(MAX_TEST_SECONDS, exit=True, file=item.config.stash[STDERR])
     try:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+        if nextitem is not None and nextitem.path != item.path:
+            leave_to_the_end()
 
 
 @pytest.hookimpl(wrapper=True)
