@@ -76,7 +76,8 @@ class Job:
         is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
         runs_beside: whether the action mostly waits for another process, so that a thread of its own runs it.
         benefit: tells what calls save by the action, in relation to its time, as far as that is known by now;
-            jobs with equal priority are begun in its descending order.
+            jobs with equal priority are begun in its descending order. Where it is negative, other processes
+            get the job once no job with priority waits or is run by a caller.
 
     Attributes:
         is_ahead: whether another process compiles what the action loads.
@@ -492,7 +493,11 @@ class Background:
         from ...loops.llvm.compiler_processes import PROCESSES
 
         PROCESSES.read_available()
+        # The first optimized code of a loop that is quick soon comes before the last one of another loop.
+        is_more_to_come = bool(self.run_by_callers) or any(job.has_priority for job in tuple(self.waiting))
         for job in jobs:
+            if is_more_to_come and job.benefit() < 0.0:
+                continue
             if not PROCESSES.want_more(is_urgent):
                 return
             ahead, job.ahead, job.is_ahead = job.ahead, None, True

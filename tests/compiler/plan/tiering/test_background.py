@@ -394,6 +394,29 @@ def test_processes_start_and_optimize_while_the_thread_runs_a_job(
     assert optimized_early == [not code_needs_processes] and "optimize" in processes.actions
 
 
+@pytest.mark.parametrize(("benefit", "is_early"), [(0.0, True), (-1.0, False)])
+def test_jobs_of_negative_benefit_are_compiled_ahead_once_no_quick_code_is_due(
+    monkeypatch: pytest.MonkeyPatch, benefit: float, is_early: bool
+) -> None:
+    processes, background, begun, gate = Processes(), Background(), threading.Event(), threading.Event()
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    early: list[bool] = []
+
+    def generate() -> None:
+        begun.set()
+        gate.wait()
+        ahead = functools.partial(processes.actions.append, "unroll")
+        background.submit(Job(lambda: None, False, ahead, benefit=lambda: benefit))
+        early.append("unroll" in processes.actions)
+
+    background.submit(Job(generate, has_priority=True, seconds=10.0))
+    assert begun.wait(60)
+    background.submit(Job(lambda: early.append("unroll" in processes.actions), has_priority=True))
+    gate.set()
+    background.wait()
+    assert early == [is_early] * 2 and "unroll" in processes.actions
+
+
 @pytest.mark.parametrize("is_cache_empty", [False, True])
 def test_processes_start_for_code_that_was_asked_for(
     monkeypatch: pytest.MonkeyPatch, is_cache_empty: bool
