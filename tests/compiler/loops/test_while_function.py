@@ -133,7 +133,7 @@ def test_arrays_are_read_and_written_by_index() -> None:
         "c": ("b", "tensor<f32>"),
         "ys": ("d", "tensor<3000xf32>"),
     }
-    text = counted(3000, SCAN, carried, "%xs, %m, %ys2")
+    text = counted(2100, SCAN, carried, "%xs, %m, %ys2")
     xs = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     _, last, ys = check(text, xs, np.float32(0), np.zeros(3000, np.float32))
     c, expected = np.float32(0), []
@@ -202,7 +202,7 @@ def test_branches_and_inner_loops() -> None:
         %n = stablehlo.negate %in#1 : tensor<i32>
         stablehlo.return %n : tensor<i32>
       }) : (tensor<i32>) -> tensor<i32>"""
-    check(counted(3000, body, {"x": ("x0", "tensor<i32>")}, "%c"), np.int32(3))
+    check(counted(2100, body, {"x": ("x0", "tensor<i32>")}, "%c"), np.int32(3))
 
 
 def test_small_tensors_are_moved() -> None:
@@ -217,7 +217,7 @@ def test_small_tensors_are_moved() -> None:
       %q = stablehlo.pad %p, %z, low = [0, 1], high = [0, 0], interior = [0, 0]
           : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x3xf32>
       %y = stablehlo.add %q, %n : tensor<2x3xf32>"""
-    text = counted(3000, body, {"x": ("x0", "tensor<2x3xf32>")}, "%y")
+    text = counted(2100, body, {"x": ("x0", "tensor<2x3xf32>")}, "%y")
     check(text, np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
