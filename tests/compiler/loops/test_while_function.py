@@ -133,7 +133,7 @@ def test_arrays_are_read_and_written_by_index() -> None:
         "c": ("b", "tensor<f32>"),
         "ys": ("d", "tensor<3000xf32>"),
     }
-    text = counted(2100, SCAN, carried, "%xs, %m, %ys2")
+    text = counted(3000, SCAN, carried, "%xs, %m, %ys2")
     xs = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     _, last, ys = check(text, xs, np.float32(0), np.zeros(3000, np.float32))
     c, expected = np.float32(0), []
