@@ -232,8 +232,10 @@ def is_quick_at_first(operations: int, arrays: int) -> bool:
 
 
 def compiler_load_seconds() -> float:
-    """Time to load the compiler into this process, in seconds; 0 if it is loaded."""
-    return 0.0 if "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
+    """Time to load the compiler, in seconds; 0 if it is loaded, or other processes have begun to load it."""
+    processes = sys.modules.get(f"{__package__}.loops.llvm.compiler_processes")
+    has_processes = processes is not None and bool(processes.PROCESSES)
+    return 0.0 if has_processes or "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
 
 
 def loader_seconds() -> float:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import nimblehlo
-from nimblehlo.compiler.cost_model import estimate
+from nimblehlo.compiler.cost_model import compiler_load_seconds, estimate
+from nimblehlo.compiler.loops.llvm import compiler_processes
 
 UNARY = """
 func.func @main(%x: tensor<{size}x{type}>) -> tensor<{size}x{result}> {{
@@ -61,3 +64,17 @@ def test_gathers_of_whole_rows_cost_less_for_each_element() -> None:
         baseline_seconds(gather.format(rows=(1 << 20) // columns, columns=columns)) for columns in (64, 1)
     )
     assert 3 * rows < elements
+
+
+@pytest.mark.parametrize(
+    ("is_imported", "processes", "expected"),
+    [(False, [], True), (True, [], False), (False, ["a process"], False)],
+)
+def test_loading_the_compiler_takes_time_until_it_or_a_process_has_begun(
+    is_imported: bool, processes: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
+    if is_imported:
+        monkeypatch.setitem(sys.modules, "llvmlite.binding", type(sys)("llvmlite.binding"))
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    assert (compiler_load_seconds() > 0.0) is expected
