@@ -147,6 +147,13 @@ PASSES: Final = (
         promises="reductions read rows where their operand is a transpose",
     ),
     Pass(
+        "multiply-before-transposing",
+        "simplify",
+        "specialize.stages",
+        needs="simplified products",
+        promises="products whose right operand is a transpose of a constant read the constant, packed once",
+    ),
+    Pass(
         "require-targets",
         "simplify",
         "specialize.stages",

@@ -52,6 +52,17 @@ def maxima_of_columns(x: jax.Array) -> jax.Array:
     return x.T.max(1)
 
 
+def transposed_weights(x: jax.Array) -> jax.Array:
+    """A layer with a constant whose rows are features of the result."""
+    return jnp.tanh(x @ jnp.asarray(np.random.default_rng(0).standard_normal((130, 160), np.float32)).T)
+
+
+def rows_by_transposed_weights(x: jax.Array) -> jax.Array:
+    """Products with another layout, and elementwise work behind them."""
+    weights = np.random.default_rng(1).standard_normal((3, 80, 90), np.float32)
+    return jnp.maximum(jnp.einsum("bi,koi->bko", x, jnp.asarray(weights).transpose(0, 2, 1)), 0.0)
+
+
 def histogram_of_pairs(x: jax.Array, y: jax.Array) -> jax.Array:
     """Counts of pairs of computed indices."""
     i, j = jnp.clip((x * 4 + 16).astype(jnp.int32), 0, 31), jnp.clip((y * 4 + 16).astype(jnp.int32), 0, 31)
@@ -154,6 +165,8 @@ PROGRAMS: Final = {
         _program(deep_residuals, normal(64, 128), _LAYERS),
         _program(sums_of_channels, normal(4, 32, 32, 16)),
         _program(maxima_of_columns, normal(512, 300)),
+        _program(transposed_weights, normal(20, 160)),
+        _program(rows_by_transposed_weights, normal(40, 80)),
         _program(histogram_of_pairs, normal(20000), normal(20000, seed=1)),
         _program(maxima_of_cells, normal(20000), normal(20000, seed=1)),
         _program(means_of_groups, normal(2, 64, 64)),

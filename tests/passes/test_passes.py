@@ -23,6 +23,7 @@ SAMPLE: Final = {
     "outline": ("deep_perceptron", "deep_residuals"),
     "simplify": ("gather_rows", "triangles", "scatter_unique"),
     "reduce-before-transposing": ("sums_of_channels", "maxima_of_columns"),
+    "multiply-before-transposing": ("transposed_weights", "rows_by_transposed_weights"),
     "update-late": ("dynamic_slices", "scatter_unique"),
     "split-scatter-indices": ("histogram_of_pairs", "maxima_of_cells"),
     "combine-pairs": ("means_of_groups", "variances_of_groups"),

@@ -10,7 +10,7 @@ from ...program.ops.framework.declaration import Op, declaration_of
 from ...program.ops.framework.memory_limit import require_addressable_arguments
 from ...program.ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ...program.ops.framework.rules import call_target
-from ...program.ops.framework.traits import Movement, RegionRole
+from ...program.ops.framework.traits import Movement, Product, RegionRole
 from ...types import BOOLEAN, FunctionType, TensorType, Type
 from . import size_propagation
 from .framework.cleanup import remove_common_subexpressions, remove_dead_code
@@ -164,10 +164,29 @@ def _reduces_transpose(operation: Operation) -> bool:
     if not is_reduction(operation):
         return False
     owners = [value.owner for value in operation.operands]
-    return any(
-        isinstance(owner, Operation) and declaration_of(owner).movement is Movement.TRANSPOSE
-        for owner in owners
-    )
+    return any(isinstance(owner, Operation) and _is_transpose(owner) for owner in owners)
+
+
+def _is_transpose(operation: Operation) -> bool:
+    return declaration_of(operation).movement is Movement.TRANSPOSE
+
+
+def multiply_before_transposing(state: Specialization) -> None:
+    """Multiply by constants, and by arguments of callees, which may be constants, not by their transposes."""
+    for number, body in enumerate(state.function.bodies):
+        if any(map(_multiplies_transpose, body.block.operations)):
+            from .rewrites import transposed_products
+
+            if transposed_products.multiply_before_transposing(body.block, takes_arguments=number > 0):
+                remove_dead_code(body)
+
+
+def _multiplies_transpose(operation: Operation) -> bool:
+    """Whether an operation multiplies by the result of a transpose."""
+    if declaration_of(operation).product is not Product.MATMUL:
+        return False
+    owner = operation.operands[1].owner
+    return isinstance(owner, Operation) and _is_transpose(owner)
 
 
 def require_targets(state: Specialization) -> None:

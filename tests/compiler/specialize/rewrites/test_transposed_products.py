@@ -1,0 +1,106 @@
+"""Products with a transposed constant: which multiply by the constant, with the same bits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.compiler.specialize.rewrites.transposed_products import multiply_before_transposing
+from nimblehlo.kernels.matmul import matmul
+from nimblehlo.program.ops.contraction.dot_general import DotGeneral
+from tests.compiler.specialize.simplified import assert_becomes, function, simplified
+from tests.support.running import run_every_way
+
+K, N = 160, 130
+
+
+def hexadecimal(shape: tuple[int, ...], seed: int = 0) -> str:
+    """A constant that is too large to be folded."""
+    values = np.random.default_rng(seed).standard_normal(shape, np.float32)
+    return f'dense<"0x{values.tobytes().hex().upper()}"> : tensor<{"x".join(map(str, shape))}xf32>'
+
+
+def layer(x: str, to: str, matrix: str) -> str:
+    """Lines that multiply by a transposed matrix."""
+    return f"""  {to}_t = stablehlo.transpose {matrix}, dims = [1, 0]
+    : (tensor<{N}x{K}xf32>) -> tensor<{K}x{N}xf32>
+  {to} = stablehlo.dot_general {x}, {to}_t, contracting_dims = [1] x [0]
+    : (tensor<20x{K}xf32>, tensor<{K}x{N}xf32>) -> tensor<20x{N}xf32>"""
+
+
+def program(matrix: str = f"stablehlo.constant {hexadecimal((N, K))}") -> str:
+    return function(
+        f"%x: tensor<20x{K}xf32>, %w: tensor<{N}x{K}xf32>",
+        f"tensor<20x{N}xf32>",
+        f"  %m = {matrix}\n{layer('%x', '%y', '%m')}\n  return %y : tensor<20x{N}xf32>",
+    )
+
+
+def test_constants_are_multiplied_in_place_of_their_transposes() -> None:
+    assert_becomes(program(), ["dot_general"])
+
+
+def test_arguments_stay_transposed() -> None:
+    assert_becomes(program().replace("transpose %m", "transpose %w"), ["transpose", "dot_general"])
+
+
+@pytest.mark.parametrize("permutation", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize(("batching", "contracting"), [((), 0), ((), 1), ((), 2), ((0,), 1), ((2,), 0)])
+def test_dimensions_follow_the_permutation(
+    permutation: tuple[int, ...], batching: tuple[int, ...], contracting: int
+) -> None:
+    """The result keeps its bits; a transpose stays where the result's dimensions would change places."""
+    source = (27, 26, 28)
+    sizes = [source[d] for d in permutation]
+    columns = [d for d in range(3) if d != contracting and d not in batching]
+    lhs = [*[sizes[d] for d in batching], 5, sizes[contracting]]
+    result = [*[sizes[d] for d in batching], 5, *[sizes[d] for d in columns]]
+    types = [f"tensor<{'x'.join(map(str, each))}xf32>" for each in (lhs, sizes, result)]
+    dims = f"batching_dims = {[0][: len(batching)]} x {list(batching)}, " if batching else ""
+    text = function(
+        f"%x: {types[0]}",
+        types[2],
+        f"""  %m = stablehlo.constant {hexadecimal(source)}
+  %t = stablehlo.transpose %m, dims = {list(permutation)} : (tensor<27x26x28xf32>) -> {types[1]}
+  %y = stablehlo.dot_general %x, %t, {dims}contracting_dims = [{len(lhs) - 1}] x [{contracting}]
+    : ({types[0]}, {types[1]}) -> {types[2]}
+  return %y : {types[2]}""",
+    )
+    taken = [permutation[d] for d in columns]
+    names = [operation.name for operation in simplified(text).body.walk()]  # type: ignore[union-attr]
+    stays = permutation != (0, 1, 2) and taken != sorted(taken)
+    assert names.count("stablehlo.transpose") == stays
+    run_every_way(text, np.random.default_rng(1).standard_normal(lhs, np.float32))
+
+
+def test_a_transposed_constant_is_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    products: list[matmul.ConstantProduct] = []
+
+    class Recorded(matmul.ConstantProduct):
+        def __init__(self, threads: int | None = None) -> None:
+            super().__init__(threads)
+            products.append(self)
+
+    monkeypatch.setattr(matmul, "ConstantProduct", Recorded)
+    executable = nimblehlo.compile(program(), options=Options(compile="eager"))
+    x, w = np.ones((20, K), np.float32), np.ones((N, K), np.float32)
+    for _ in range(2):
+        executable(x, w)
+    assert len(products) == 1
+
+
+def test_callees_multiply_by_their_arguments() -> None:
+    """Each call of a callee may pass a constant of its own."""
+    (body,) = simplified(program("stablehlo.negate %w : " + f"tensor<{N}x{K}xf32>")).bodies
+    (negate,) = [each for each in body.block.operations if each.name == "stablehlo.negate"]
+    assert not multiply_before_transposing(body.block, takes_arguments=True)
+    body.block.replace_uses({negate.result: body.block.arguments[1]})
+    assert not multiply_before_transposing(body.block, takes_arguments=False)
+    assert multiply_before_transposing(body.block, takes_arguments=True)
+    (product,) = [each for each in body.block.operations if each.name == "stablehlo.dot_general"]
+    assert product.operands[1] is body.block.arguments[1]
+    DotGeneral.of(product).verify()
