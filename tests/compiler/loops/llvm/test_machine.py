@@ -249,6 +249,24 @@ def test_neither_numba_nor_its_driver_is_needed(tmp_path):
     assert run(tmp_path, "call(); print('numba' in sys.modules)") == "False"
 
 
+def test_no_garbage_is_collected_while_a_text_is_made(tmp_path):
+    code = """
+        import gc
+        states = []
+        def noted():
+            states.append(gc.isenabled())
+            return text()
+        machine.function_address(machine.key_of("k"), "f", noted)
+        from nimblehlo.compiler.loops.llvm import compiler_processes
+        class Processes(list):
+            def submit(self, text, fast_compile): pass
+        compiler_processes.PROCESSES = Processes([1])
+        machine.compile_ahead(machine.key_of("l"), noted)
+        print(states, gc.isenabled())
+    """
+    assert run(tmp_path, code) == "[False, False] True"
+
+
 def test_text_that_is_no_ir_is_refused():
     with pytest.raises(RuntimeError):
         machine.function_address(machine.key_of("not ir"), "f", lambda: "define f(")
