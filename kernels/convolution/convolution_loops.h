@@ -27,7 +27,9 @@ typedef CONV_ITEM CONV_AT __attribute__((vector_size(CONV_VECTOR_BYTES), aligned
 #else
 #define CONV_EVEN(low, high) __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14)
 #endif
-#ifndef CONV_FMA
+#ifdef CONV_FMA
+#define CONV_HAS_FLOATS
+#else
 #define CONV_FMA(a, b, c) ((a) * (b) + (c))
 #endif
 #define CONV_LOAD(at) ((CONV_VECTOR) * (const CONV_AT *)(at))
@@ -851,6 +853,10 @@ CONV_CODE void CONV_NAME(conv_scale_run)(
     }
 }
 
+#ifdef CONV_HAS_FLOATS
+#include "row_tiles.h"
+#endif
+
 /* Do one work item. */
 CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
     CONV_NAME(ConvScaled) s;
@@ -870,6 +876,12 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
             result_offset += window * p->axes[axis].result_stride;
             lhs_offsets[axis] = p->axes[axis].lhs_offsets + window;
         }
+#ifdef CONV_HAS_FLOATS
+        if (p->column_step)
+            CONV_NAME(conv_scale_tiles)(
+                p, lhs_offsets, begin, conv_min(end, innermost->count) - begin, channel, last_channel - channel,
+                (CONV_ITEM *)p->result + result_offset + begin * innermost->result_stride + channel);
+#endif
         for (int64_t number = 0; number < p->run_count; number++) {
             const ConvRun *run = &p->runs[number];
             const int64_t *offsets_in_run = p->run_offsets + number * innermost->positions;
@@ -919,6 +931,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
 #undef CONV_LANES
 #undef CONV_EVEN
 #undef CONV_FMA
+#undef CONV_HAS_FLOATS
 #undef CONV_LOAD
 #undef CONV_STORE
 #undef CONV_BROADCAST

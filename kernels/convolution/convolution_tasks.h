@@ -39,6 +39,10 @@ enum {
     CONV_WINDOW_ROWS = 8,             /* of a work item of scaling */
     CONV_GROUP_WINDOWS = 4,           /* windows of a tile if vectors run along groups */
     CONV_MAX_ENTRIES = 256,           /* positions that are scaled at a time */
+    CONV_TILED_WINDOWS = 7,           /* of a row that are scaled in registers: planes of networks are multiples */
+    CONV_FEW_TILED_WINDOWS = 4,       /* of the last tile of a row, at most, if there are so few */
+    CONV_MAX_TILED_POSITIONS = 7,     /* of such a window in a row */
+    CONV_MAX_TILED_ROWS = CONV_MAX_ENTRIES / 3, /* rows of elements of windows with three positions in a row */
     CONV_NONTEMPORAL_BYTES = 1 << 22, /* stores of larger results bypass the caches */
     CONV_LOW_ROWS = 4,                /* of tiles for the last rows */
     CONV_PACKED_FACTORS = 256,        /* of an output feature, which are transposed together */
@@ -131,7 +135,9 @@ typedef struct {
 } ConvRun;
 
 /* The arguments of scaling tasks. A window row is the windows along the last axis; `run_offsets` has the lhs offset of
-   each position for each of its runs, `factor_offsets` the factors of each position. A work item is CONV_WINDOW_ROWS
+   each position for each of its runs, `factor_offsets` the factors of each position. `column_step`: if not 0, rows have
+   no runs, but tiles: windows are so many elements apart, the first begins `low_column` before the first of `columns`
+   elements of lhs, which are `column_stride` apart. A work item is CONV_WINDOW_ROWS
    window rows, `row_block` windows of each, and `channel_block` channels. `epilogue`: as of products, with
    `by_channels`. */
 typedef struct {
@@ -144,6 +150,7 @@ typedef struct {
     const ConvRun *runs;
     int64_t run_count, window_rows, row_blocks, row_block, channel_blocks, channel_block;
     int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal;
+    int64_t column_step, low_column, columns, column_stride;
     int64_t work_items, items_per_task, kind, level;
 } ConvScaling;
 

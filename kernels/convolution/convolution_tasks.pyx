@@ -86,6 +86,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const ConvRun *runs
         int64_t run_count, window_rows, row_blocks, row_block, channel_blocks, channel_block
         int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal
+        int64_t column_step, low_column, columns, column_stride
         int64_t work_items, items_per_task, kind, level
 
     enum:
@@ -488,6 +489,7 @@ cdef class Scaling:
         p.run_count, p.positions = len(tables["runs"]), len(tables["position_indices"])
         (p.channels, p.window_rows, p.row_blocks, p.row_block, p.channel_blocks, p.channel_block) = layout["blocks"]
         (p.by_channels, p.lhs_channel_stride, p.result_channel_stride, p.work_items, p.nontemporal) = layout["strides"]
+        p.column_step, p.low_column, p.columns, p.column_stride = layout["tiles"]
         self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):

@@ -1,7 +1,7 @@
 """Plans of depthwise convolutions with any dimension numbers: elements of lhs are scaled and added.
 
 The loops are compiled ahead of time; `convolution_tasks.h` states their summation order, and `planes_tasks.h`
-how rows are copied and scaled.
+how rows are copied and scaled, and `row_tiles.h` how neighbouring windows share the elements that they read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,17 @@ L2 cache."""
 _MIN_INTERLEAVED_POSITIONS = 16
 """Minimum positions of a window for which copies of contiguous channels pay: copies have no edges, and each
 element is read as often. On one thread of a Sapphire Rapids 5x5 and 7x7 windows take 0.5 to 0.9 of the time
-of reading lhs itself, 3x3 windows 1.0 to 1.3 of it."""
+of reading lhs itself position by position, 3x3 windows 1.0 to 1.3 of it; tiles of registers
+(`row_tiles.h`) take 0.5 to 0.9 of the time of copies."""
+
+_TILED_WINDOWS = (3, 5, 7)
+"""The sizes of windows along a row for which `row_tiles.h` has tiles."""
+_MAX_TILED_STRIDE = 2
+_MIN_TILED_ITEMS = 4
+"""Groups of rows of windows from which on work items of tiles have all channels: large planes are read at the
+memory's speed then, and small ones are in the caches."""
+_TILED_CHANNELS = 64
+"""Channels of a work item of tiles, or a multiple, where there are fewer groups of rows."""
 
 
 def prepare(
@@ -87,16 +97,25 @@ def _scaling(
     rows = geometry.windows // row_length
     row_axis = geometry.numbers[-1]
     axis = problem.axes[row_axis] if row_axis >= 0 else Axis(row_length, 1, row_length)
+    is_tiled = by_channels and row_axis >= 0 and _has_tiles(axis, positions, problem.dtype)
     runs, row_offsets = _runs(axis, lhs_strides[row_axis + 1])
+    if is_tiled:
+        runs = runs[:0]
     row_block = max(16, _ROW_ELEMENTS // channels) if by_channels else _ROW_ELEMENTS // tasks.WINDOW_ROWS
     row_block = min(row_block, row_length)
+    row_blocks = -(-row_length // row_block)
+    row_items = -(-rows // tasks.WINDOW_ROWS) * row_blocks
     channel_block = channels if by_channels else min(channels, tasks.CHANNELS)
-    row_blocks, channel_blocks = -(-row_length // row_block), -(-channels // channel_block)
-    work_items = -(-rows // tasks.WINDOW_ROWS) * row_blocks * channel_blocks
+    if is_tiled and row_items < _MIN_TILED_ITEMS:
+        fewest = -(-channels * row_items // MIN_WORK_ITEMS)
+        channel_block = min(channels, -(-fewest // _TILED_CHANNELS) * _TILED_CHANNELS)
+    channel_blocks = -(-channels // channel_block)
+    work_items = row_items * channel_blocks
     is_nontemporal = positions <= tasks.MAX_ENTRIES and result.nbytes >= tasks.NONTEMPORAL_BYTES
     layout = {
         "blocks": (channels, rows, row_blocks, row_block, channel_blocks, channel_block),
         "strides": (by_channels, *channel_strides, work_items, is_nontemporal),
+        "tiles": (axis.stride, axis.low, axis.size, lhs_strides[row_axis + 1]) if is_tiled else (0, 0, 0, 0),
     }
     tables = {
         "position_indices": geometry.along,
@@ -106,6 +125,13 @@ def _scaling(
     }
     seconds = geometry.windows * channels * (positions + 2) / _SCALED_PER_SECOND
     return tasks.Scaling(name, tasks.best_level(), geometry.axes, tables, layout, seconds, problem.threads)
+
+
+def _has_tiles(axis: Axis, positions: int, dtype: np.dtype[Any]) -> bool:
+    """Whether there are tiles of windows along an axis, for so many positions along all axes."""
+    has_dilation = axis.base_dilation > 1 or axis.window_dilation > 1
+    has_tiles = axis.window in _TILED_WINDOWS and axis.stride <= _MAX_TILED_STRIDE and dtype.kind == "f"
+    return has_tiles and not has_dilation and positions <= tasks.MAX_ENTRIES
 
 
 def _runs(axis: Axis, stride: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +169,8 @@ def _planes(problem: Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarr
     are_planes = are_planes and (stores_vectors or result_strides[1:3] == [columns.windows, 1])
     is_interleaved = reads_vectors and stores_vectors
     if is_interleaved:
-        are_planes = positions >= _MIN_INTERLEAVED_POSITIONS
+        has_tiles = _has_tiles(columns, positions, problem.dtype)
+        are_planes = positions >= _MIN_INTERLEAVED_POSITIONS and not has_tiles
     has_windows = all(axis.base_dilation == 1 and axis.low >= 0 for axis in problem.axes)
     if not (are_planes and has_windows and positions <= tasks.MAX_ENTRIES):
         return None

@@ -1,4 +1,4 @@
-"""Depthwise convolutions by copies of rows: the order that is stated, for any sizes of planes and windows."""
+"""Depthwise convolutions by copies of rows and by tiles of windows: the stated order, for any sizes."""
 
 import itertools
 from typing import Any
@@ -37,7 +37,8 @@ def operands(axes: Any, channels: int, dtype: str) -> tuple[np.ndarray, np.ndarr
     rhs = generator.standard_normal((*(a.window for a in axes), 1, channels)) * 100
     lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
     if dtype.startswith("float"):
-        lhs[:, 0, 0], lhs[:, 1, 2, 0] = -0.0, np.inf
+        elements = lhs.reshape(2, -1, channels)
+        elements[:, 0], elements[:, elements.shape[1] // 2, 0] = -0.0, np.inf
     return lhs, rhs
 
 
@@ -52,6 +53,7 @@ def test_copies_are_added_in_the_stated_order(
     axes: Any, vectors: str, layout: str, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(depthwise, "_MIN_INTERLEAVED_POSITIONS", 1)
+    monkeypatch.setattr(depthwise, "_TILED_WINDOWS", ())
     full, most = lanes(dtype), lanes(dtype) - 1
     numbers = {"a quarter": full // 4, "most of one": most, "one": full, "two and most": 2 * full + most}
     channels = max(2, numbers[vectors])
@@ -103,8 +105,8 @@ def test_blocks_of_rows_keep_bits(most: int, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @needs_floats
-@pytest.mark.parametrize(("window", "copies"), [(3, False), (4, True)])
-def test_contiguous_channels_are_copied_for_windows_of_many_positions(
+@pytest.mark.parametrize(("window", "copies"), [(3, False), (4, True), (5, False)])
+def test_contiguous_channels_are_copied_for_windows_of_many_positions_without_tiles(
     window: int, copies: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     axes = [axis(9, window, low=1, high=2), axis(20, window, low=1, high=2)]
@@ -122,6 +124,86 @@ def test_contiguous_channels_are_copied_for_windows_of_many_positions(
             term_by_term(lhs[..., c : c + 1], rhs[..., c : c + 1], axes) for c in range(lhs.shape[-1])
         ]
     assert same_bits(result, np.concatenate(channels, -1))
+
+
+def padded(size: int, window: int, **others: Any) -> Any:
+    return axis(size, window, low=window // 2, high=window // 2, **others)
+
+
+TILED = {
+    "a full tile": [padded(5, 3), padded(7, 3)],
+    "some of a full tile": [padded(9, 3), padded(13, 3)],
+    "a full and a low tile": [padded(3, 3), padded(18, 3)],
+    "some of a low tile": [padded(4, 5), padded(3, 5)],
+    "windows of five": [padded(6, 5), padded(12, 5)],
+    "windows of seven": [padded(6, 7), padded(11, 7)],
+    "steps": [padded(11, 3, stride=2), padded(15, 3, stride=2)],
+    "steps of five": [padded(9, 5, stride=2), padded(28, 5, stride=2)],
+    "steps of seven": [padded(9, 7, stride=2), padded(16, 7, stride=2)],
+    "many rows": [padded(20, 2), padded(8, 3)],
+    "dilated rows": [axis(13, 3, low=2, high=2, dilation=2, stride=3), padded(9, 3)],
+    "reversed": [padded(6, 3, is_reversed=True), padded(9, 3, is_reversed=True)],
+    "more padding than windows": [padded(4, 3), axis(4, 3, low=6, high=9)],
+    "windows inside": [axis(9, 3), axis(14, 3, low=-2, high=-1)],
+    "one dimension": [padded(30, 3)],
+    "many positions": [axis(90, 85, low=3, high=3), padded(9, 3)],
+}
+
+
+@needs_floats
+@pytest.mark.parametrize("axes", TILED.values(), ids=TILED)
+@pytest.mark.parametrize("vectors", [0.5, 1, 2, 3.5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tiles_of_windows_are_added_in_the_stated_order(
+    axes: Any, vectors: float, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = []
+    launch = depthwise.tasks.Scaling
+    monkeypatch.setattr(
+        depthwise.tasks, "Scaling", lambda *values: launches.append(values[4]["tiles"]) or launch(*values)
+    )
+    lhs, rhs = operands(axes, max(2, int(vectors * lanes(dtype))), dtype)
+    result = convolved(lhs, rhs, axes, scales=True, threads=2)
+    assert [tiles[:3] for tiles in launches] == [(axes[-1].stride, axes[-1].low, axes[-1].size)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        channels = [
+            term_by_term(lhs[..., c : c + 1], rhs[..., c : c + 1], axes) for c in range(lhs.shape[-1])
+        ]
+    assert same_bits(result, np.concatenate(channels, -1))
+
+
+@needs_floats
+@pytest.mark.parametrize(("items", "blocks"), [(1, 1), (100, 2)])
+def test_few_rows_of_tiles_are_divided_by_channels(
+    items: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the result bypasses the caches."""
+    axes = [padded(7, 3), padded(9, 3)]
+    lhs, rhs = operands(axes, 5 * lanes("float32") + 1, "float32")
+    expected = convolved(lhs, rhs, axes, scales=True)
+    launches = []
+    launch = depthwise.tasks.Scaling
+    monkeypatch.setattr(
+        depthwise.tasks, "Scaling", lambda *values: launches.append(values[4]["blocks"]) or launch(*values)
+    )
+    monkeypatch.setattr(depthwise.tasks, "NONTEMPORAL_BYTES", 1)
+    monkeypatch.setattr(depthwise, "_MIN_TILED_ITEMS", items)
+    monkeypatch.setattr(depthwise, "_TILED_CHANNELS", 3 * lanes("float32"))
+    assert same_bits(convolved(lhs, rhs, axes, scales=True), expected)
+    assert [values[4] for values in launches] == [blocks]
+
+
+@needs_floats
+@pytest.mark.parametrize(
+    "column", [axis(9, 3, stride=3), axis(9, 3, dilation=2), axis(9, 3, base=2), axis(9, 4)]
+)
+def test_other_windows_have_no_tiles(column: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = [axis(3, 1), column]
+    lhs, rhs = operands(axes, lanes("float32"), "float32")
+    expected = convolved(lhs, rhs, axes, scales=True)
+    monkeypatch.setattr(depthwise, "_TILED_WINDOWS", ())
+    assert same_bits(convolved(lhs, rhs, axes, scales=True), expected)
+    assert not depthwise._has_tiles(column, 9, np.dtype(np.float32))
 
 
 @needs_floats
