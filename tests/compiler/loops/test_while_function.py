@@ -422,6 +422,7 @@ def special(dtype: Any, *shape: int) -> Any:
     return array
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("name", ["add", "multiply", "minimum", "maximum"])
 @pytest.mark.parametrize(("dimensions", "shape"), [("[0]", "5x"), ("[1]", "3x"), ("[0, 1]", "")])
 @pytest.mark.parametrize("type", ["f32", "f64", "i32", "complex<f32>"])

@@ -101,6 +101,7 @@ func.func @main(%a: tensor<{shape}x{type}>, %b: tensor<{shape}xi32>)
 """
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("type", DTYPES)
 @pytest.mark.parametrize("direction", ["LT", "GE"])
 @pytest.mark.parametrize("dimension", [0, 1])

@@ -101,6 +101,7 @@ def test_the_same_bits_in_every_way(
     assert_same_in_every_way(text, operands(sizes, type, transposed), is_joined)
 
 
+@pytest.mark.sampled(("sizes", "transposed"))
 @pytest.mark.parametrize(
     "sizes", [(600, 40, 1100), (257, 256, 513), (1500, 23, 70), (513, 16, 64), (512, 300, 64), (1100, 1, 300)]
 )

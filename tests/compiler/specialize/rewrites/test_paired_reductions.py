@@ -34,6 +34,7 @@ def is_rewritten(text: str, options: Options | None = None) -> bool:
     return "stablehlo.slice" in nimblehlo.compile(text, options=options).explain("passes")
 
 
+@pytest.mark.sampled(pairs=True)
 @pytest.mark.parametrize("inner", [*paired_reductions.PAIRED_SIZES])
 @pytest.mark.parametrize(
     ("outer", "reduced"),

@@ -41,6 +41,7 @@ def program(
     )
 
 
+@pytest.mark.sampled(("permutation", "reduced"))
 @pytest.mark.parametrize("permutation", [p for p in itertools.permutations(range(3)) if p != (0, 1, 2)])
 @pytest.mark.parametrize("reduced", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("name", ["add", "maximum"])
