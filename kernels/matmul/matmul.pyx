@@ -410,7 +410,8 @@ cdef int run(Matmul *product, int64_t batch, object threads, double epilogue_sec
     tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
     product.items_per_task = (product.work_items + tasks - 1) // tasks
     tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
-    workspace = allocate_workspaces(product, tasks, min(tasks, chosen_threads(threads)))
+    cdef int64_t most_threads = available_threads() if threads is None else chosen_threads(threads)
+    workspace = allocate_workspaces(product, tasks, min(tasks, most_threads))
     if tasks == 1:
         with nogil:
             matmul_task(0, product)

@@ -61,6 +61,17 @@ class ProductSizes(NamedTuple):
         return math.prod(self.rows), math.prod(self.contracted), math.prod(self.columns)
 
 
+def _is_ascending(order: Sequence[int]) -> bool:
+    """Whether an order of dimensions is that in which an array has them."""
+    return all(position == dim for position, dim in enumerate(order))
+
+
+def _stacker(order: Sequence[int], shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
+    """The function that gives the dimensions of arrays an order, and then the arrays a shape."""
+    reshape = reshaper(shape, threads)
+    return reshape if _is_ascending(order) else lambda array: reshape(array.transpose(order))
+
+
 class Contraction(MixedProduct):
     """Base of operations that multiply and sum over dimensions of two operands."""
 
@@ -144,11 +155,7 @@ class Contraction(MixedProduct):
         (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
         rows, k, columns = sizes.matrix
         lhs_stack, rhs_stack = (*sizes.batch, rows, k), (*sizes.batch, k, columns)
-        reshape_lhs, reshape_rhs = reshaper(lhs_stack, threads), reshaper(rhs_stack, threads)
-        return (
-            lambda lhs: reshape_lhs(lhs.transpose(lhs_order)),
-            lambda rhs: reshape_rhs(rhs.transpose(rhs_order)),
-        )
+        return _stacker(lhs_order, lhs_stack, threads), _stacker(rhs_order, rhs_stack, threads)
 
     def reference(self, *operands: Array) -> Array:
         """``result[result_index] = dot_product``, as the specification defines `dot_general`.
@@ -214,7 +221,7 @@ class Contraction(MixedProduct):
         (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
         if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
             multiply = fastest_for_sizes(multiply, *sizes.matrix)
-            if all(list(order) == list(range(len(order))) for order in self._orders):
+            if all(map(_is_ascending, self._orders)):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
         lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape, threads)

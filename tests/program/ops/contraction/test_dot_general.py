@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -457,6 +458,24 @@ def test_plain_products_are_called_at_once(lhs: str, rhs: str, result: str, expe
     generator = np.random.default_rng(0)
     operands = [generator.integers(-9, 9, type.shape).astype(type.dtype) for type in (view.lhs, view.rhs)]
     assert np.array_equal(view.bind()(*operands), view.reference(*operands))
+
+
+@pytest.mark.parametrize("rows", [16, 128])
+def test_stacks_of_operands_in_order_need_one_frame_of_python(rows: int) -> None:
+    """Steps of large programs find their code outside of the caches, and each frame costs microseconds."""
+    types = (f"tensor<{size}xf64>" for size in (f"1x{rows}x64", "64x300", f"1x{rows}x300"))
+    module = parse_and_verify(dot_general(*types, [], [], [2], [0]))
+    (view,) = [Op.of(operation) for operation in module.walk() if operation.name == DotGeneral.name]
+    multiply, frames = view.on_threads(None), []
+    lhs, rhs = np.ones(view.lhs.shape), np.ones(view.rhs.shape)
+    multiply(lhs, rhs)
+    sys.setprofile(lambda frame, event, argument: frames.append(frame.f_code) if event == "call" else None)
+    try:
+        product = multiply(lhs, rhs)
+    finally:
+        sys.setprofile(None)
+    assert product.shape == (1, rows, 300) and (product == 64).all()
+    assert len({code for code in frames if code.co_filename.endswith(("base.py", "reshapers.py"))}) == 1
 
 
 @pytest.mark.parametrize(
