@@ -54,8 +54,12 @@ def _of_others() -> tuple[int, int]:
     in any case: this process has those of Python, too, and all that compile have those of LLVM's library.
     """
     anonymous = files = 0
+    own = (_PROCESS / "cmdline").read_bytes()
     for process in _descendants():
         with suppress(OSError, StopIteration):
+            if (process / "cmdline").read_bytes() == own:
+                # Until it runs its program, it has the memory of this process, which counts already.
+                continue
             anonymous += kilobytes(process / "smaps_rollup", "Pss_Anon:")
             files += kilobytes(process / "smaps_rollup", "Pss_File:")
     return anonymous, files

@@ -18,6 +18,7 @@ from contextlib import suppress
 from io import FileIO
 from subprocess import Popen
 
+from ....errors import raised_by_signal_handler
 from ....kernels.compiling import child_process, worker
 from ....kernels.compiling.child_process import is_readable, is_writable
 from ....kernels.compiling.worker import read_exactly, write_all
@@ -39,8 +40,8 @@ _WAITING_BYTES = 1 << 15
 """Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
 0.1 s for them."""
 _ANSWER_SECONDS = 60.0
-"""Seconds without an answer, or in which it takes no bytes of a request, after which a process counts as
-stopped: LLVM takes some 2 s for 1 MB of text."""
+"""Seconds after which a process counts as stopped that takes no bytes of a request, or gives no answer; to
+answer it has as many for each MiB of its texts, for which LLVM takes some 2 s."""
 
 _IDLE_SECONDS = 3.0
 """Seconds after which processes end for which a thread has waited, unless they have got more to compile."""
@@ -116,8 +117,9 @@ class _CompilerProcess:
             request = REQUEST.pack(len(data), len(lines), fast_compile, self.is_ahead) + data + lines
             write_all(self._pipes[0], request, self._can_write)
             is_complete = True
-        except (OSError, ValueError):
-            pass
+        except (OSError, ValueError) as error:
+            if raised_by_signal_handler(error):
+                raise
         finally:
             if not is_complete:
                 # It may have got a part.
@@ -167,8 +169,9 @@ class _CompilerProcess:
                 code = self._read(size)
                 self.submitted.popleft().end(code or None)
             is_complete = True
-        except (EOFError, OSError, ValueError):
-            pass
+        except (EOFError, OSError, ValueError) as error:
+            if raised_by_signal_handler(error):
+                raise
         finally:
             if not is_complete:
                 # Part of an answer may have been read.
@@ -183,7 +186,8 @@ class _CompilerProcess:
             EOFError: the process has ended.
             OSError: it gives no answer, such as when it has been stopped.
         """
-        return read_exactly(self._pipes[1], size, lambda: self._can_read(_ANSWER_SECONDS))
+        seconds = _ANSWER_SECONDS * (1 + (self.waiting_bytes() >> 20))
+        return read_exactly(self._pipes[1], size, lambda: self._can_read(seconds))
 
     def _can_write(self) -> bool:
         """Wait until the process takes bytes of a request; whether it takes some, or has ended."""
@@ -248,9 +252,11 @@ class CompilerProcesses:
             try:
                 for workers in [count] if worker.FORKS else [1] * count:
                     self._add(*child_process.start_workers(f"{__package__}.compiler_process", workers))
-            except Exception:
+            except Exception as error:
                 # No process can be started here, such as for want of memory.
                 self._has_failed = True
+                if raised_by_signal_handler(error):
+                    raise
             self._count()
             return bool(self)
 
@@ -309,9 +315,11 @@ class CompilerProcesses:
         """
         with self._lock:
             compilation = self._submit(False, text, fast_compile, names) if self.start() else None
+            if compilation is None:
+                return None
             self._awaited += 1
         try:
-            return None if compilation is None else compilation.result()
+            return compilation.result()
         finally:
             with self._lock:
                 self._awaited -= 1

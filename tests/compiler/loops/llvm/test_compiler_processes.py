@@ -117,6 +117,27 @@ def test_memory_of_the_processes_counts_while_there_are_some(processes: Compiler
     assert library_pages._Beside.bytes == 0
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no timers here")
+def test_an_error_of_a_signal_handler_ends_the_wait(processes: CompilerProcesses) -> None:
+    """It may be one of those that tell of a process which has ended."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError("too late")
+
+    assert processes.compile(text(1), False) is not None
+    for number in numbers(processes):
+        os.kill(number, signal.SIGSTOP)
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(TimeoutError, match="too late"):
+            processes.compile(text(2), False)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert processes.compile(text(2), False) is None and len(processes) == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which processes there are")
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_no_process_is_left_after_the_end(processes: CompilerProcesses, is_stopped: bool) -> None:

@@ -126,6 +126,7 @@ _NO_GENERATORS = (
     "nimblehlo.compiler.implementation",
     "nimblehlo.compiler.lru_cache",
     "nimblehlo.compiler.specialize.framework",
+    "nimblehlo.errors",
     "nimblehlo.kernels.compiling.address_space",
     "nimblehlo.kernels.compiling.child_process",
     "nimblehlo.kernels.compiling.worker",
