@@ -134,6 +134,7 @@ _NO_GENERATORS = (
     "nimblehlo.kernels.launch.cache_files",
     "nimblehlo.kernels.launch.cache_limit",
     "nimblehlo.kernels.launch.free_memory",
+    "nimblehlo.kernels.launch.garbage",
     "nimblehlo.kernels.launch.library_pages",
     "nimblehlo.kernels.launch.native",
     "nimblehlo.kernels.launch.spans",
