@@ -1,6 +1,7 @@
 import numpy as np
 
 from ..launch.block_code import BlockCode
+from ..launch.native import NativeFunction
 
 K_BLOCK: int
 MAX_SMALL_COMPLEX: int
@@ -28,6 +29,9 @@ def multiply_in_two_chains(
     lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None
 ) -> np.ndarray: ...
 def multiply_on_one_thread(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray: ...
+def launched_product(
+    lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None
+) -> NativeFunction | None: ...
 def multiply_complex(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...
 
 class FusedAttention:

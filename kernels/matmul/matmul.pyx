@@ -403,13 +403,11 @@ cdef class MatmulWithEpilogue(ConstantProduct):
 
 cdef int run(Matmul *product, int64_t batch, object threads, double epilogue_seconds=0.0) except -1:
     """Run all tasks of a product that is not empty, whose epilogue takes so long on one thread."""
-    cdef int64_t fmas = product.rows * product.columns * product.k_size, tasks
+    cdef int64_t tasks
     cdef AlignedMemory workspace
     cdef double seconds = seconds_of(product, batch) + epilogue_seconds
     divide(product, batch, available_threads())
-    tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
-    product.items_per_task = (product.work_items + tasks - 1) // tasks
-    tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
+    tasks = set_tasks(product, batch)
     cdef int64_t most_threads = available_threads() if threads is None else chosen_threads(threads)
     workspace = allocate_workspaces(product, tasks, min(tasks, most_threads))
     if tasks == 1:
@@ -420,6 +418,14 @@ cdef int run(Matmul *product, int64_t batch, object threads, double epilogue_sec
     return 0
 
 
+cdef int64_t set_tasks(Matmul *product, int64_t batch) noexcept:
+    """Distribute the work items to tasks. Returns how many tasks there are."""
+    cdef int64_t fmas = product.rows * product.columns * product.k_size, tasks
+    tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
+    product.items_per_task = (product.work_items + tasks - 1) // tasks
+    return (product.work_items + product.items_per_task - 1) // product.items_per_task
+
+
 cdef double seconds_of(Matmul *product, int64_t batch) noexcept:
     """Estimated seconds of a product on one thread."""
     cdef int64_t fmas = batch * (product.rows * product.columns * product.k_size + MATRIX_OVERHEAD_FMAS)
@@ -428,9 +434,20 @@ cdef double seconds_of(Matmul *product, int64_t batch) noexcept:
 
 
 cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks, int64_t threads):
-    """Allocate a workspace for each task, at most one for each thread; copies of rows last for the work items that
-    follow if a thread, which begins with consecutive ones, has enough columns of the rows to pay for them."""
-    cdef int64_t copies = matmul_copies_rows(product, product.row_block, product.column_block), slot
+    """Allocate a workspace for each task, at most one for each thread."""
+    cdef int64_t slot, workspace_bytes = set_workspace_bytes(product, threads)
+    product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), MATMUL_MAX_WORKSPACES)
+    for slot in range(product.workspace_count):
+        product.workspace_busy[slot], product.copied_rows[slot] = 0, -1
+    cdef AlignedMemory workspace = AlignedMemory(product.workspace_count * workspace_bytes)
+    product.workspace = workspace.memory
+    return workspace
+
+
+cdef int64_t set_workspace_bytes(Matmul *product, int64_t threads) noexcept:
+    """Decide what a workspace keeps. Returns its bytes. Copies of rows last for the work items that follow if a thread,
+    which begins with consecutive ones, has enough columns of the rows to pay for them."""
+    cdef int64_t copies = matmul_copies_rows(product, product.row_block, product.column_block)
     cdef int64_t k_blocks = (product.k_size + MATMUL_K_BLOCK - 1) // MATMUL_K_BLOCK
     cdef int64_t copy_bytes = matmul_copy_bytes(product)
     cdef int64_t thread_columns = product.column_block * ((product.work_items + threads - 1) // threads)
@@ -438,15 +455,10 @@ cdef AlignedMemory allocate_workspaces(Matmul *product, int64_t tasks, int64_t t
     if product.column_blocks > 1 and k_blocks * copy_bytes <= MAX_COPIED_BYTES:
         copies = k_blocks * matmul_copies_rows(product, product.row_block, min(product.columns, thread_columns))
         product.copy_bytes = copy_bytes if copies else 0
-    product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), MATMUL_MAX_WORKSPACES)
     product.workspace_bytes = block_size(
         (MATMUL_PANEL + matmul_partial_sums(product)) * product.itemsize + copies * copy_bytes, 1, MEMORY_ALIGNMENT
     )
-    for slot in range(product.workspace_count):
-        product.workspace_busy[slot], product.copied_rows[slot] = 0, -1
-    cdef AlignedMemory workspace = AlignedMemory(product.workspace_count * product.workspace_bytes)
-    product.workspace = workspace.memory
-    return workspace
+    return product.workspace_bytes
 
 
 cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
@@ -531,3 +543,4 @@ cdef int64_t block_size(int64_t total, int64_t count, int64_t multiple) noexcept
 
 
 include "attention.pxi"
+include "launched_product.pxi"

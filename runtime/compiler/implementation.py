@@ -155,6 +155,10 @@ class Implementation:
         """
         return self.prepare()
 
+    def prepare_for_loops(self) -> Runnable | None:
+        """A function for native loops, which call it with C-contiguous arrays; None: they call `function`."""
+        return None
+
     def on_native_code(self, callback: Callable[[Runnable], None]) -> None:
         """Register a callback that gets the native code which replaces `function`."""
 
@@ -217,6 +221,9 @@ class Prepared(Implementation):
 
     def prepare(self) -> Runnable:
         return self._function
+
+    def prepare_for_loops(self) -> Runnable | None:
+        return None if self._code is None else self._code.prepare_for_loops()
 
 
 class Replaceable(Implementation):

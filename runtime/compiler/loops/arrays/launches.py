@@ -225,7 +225,8 @@ def launch_symbols(
             types = [_arrays(launched.operands), _arrays(launched.results)]
             positions = [launched.regions[0].block.arguments.index(value) for value in operation.operands]
             is_quick = quickly and implementation.has_quick_code
-            function = implementation.prepare_soon() if is_quick else implementation.function
+            function = implementation.prepare_soon() if is_quick else None
+            function = function or implementation.prepare_for_loops() or implementation.function
             prepared = LoopCall(function, positions, *types)
             # Another thread may have prepared the same call meanwhile.
             call = _calls.setdefault(symbol, prepared)

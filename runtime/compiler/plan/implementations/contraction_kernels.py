@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ....program.ir.affine import row_major_strides
 from ....program.ops.contraction.base import Contraction
 from ....program.ops.contraction.float_matmul import complex_product, fastest_matmul, has_native_matmul
 from ....program.ops.contraction.low_precision_matmul import implementation_of
@@ -175,7 +176,34 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
             return _by_constant(view, lambda: _bound(view, ConstantProduct(threads), threads))
         return _bound(view, fastest_matmul(rows, k, columns, threads), threads)
 
-    return KernelImplementation(prepare, "GEMV" if is_vector else "blocked GEMM", True)
+    def prepare_for_loops() -> Runnable | None:
+        return None if is_vector else _launched_product(view, threads)
+
+    reason = "GEMV" if is_vector else "blocked GEMM"
+    return KernelImplementation(prepare, reason, True, make_for_loops=prepare_for_loops)
+
+
+def _launched_product(view: Contraction, threads: int | None) -> Runnable | None:
+    """A product of floats as a launch, which native loops call without objects of Python's; None: it converts
+    or copies operands."""
+    from ....kernels.matmul.matmul import launched_product
+
+    types = {view.lhs.dtype, view.rhs.dtype, view.result.dtype}
+    sizes = view.sizes(view.lhs.shape, view.rhs.shape)
+    if types not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
+        return None
+    if not len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
+        return None
+    lhs, rhs = [
+        _layout(type).transpose(order) for type, order in zip((view.lhs, view.rhs), view.orders, strict=True)
+    ]
+    return launched_product(lhs, rhs, threads)
+
+
+def _layout(type: TensorType) -> Array:
+    """A C-contiguous array of a type, of which only the layout counts: its memory holds one element."""
+    strides = [stride * type.dtype.itemsize for stride in row_major_strides(type.shape)]
+    return np.lib.stride_tricks.as_strided(np.zeros(1, type.dtype), type.shape, strides, writeable=False)
 
 
 def _packs_rhs_once(view: Contraction, rows: int, k: int) -> bool:

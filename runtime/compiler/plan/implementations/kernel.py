@@ -17,6 +17,7 @@ class KernelImplementation(Implementation):
         reason: why it was chosen.
         is_compiled_ahead: whether it needs no compiler; Numba compiles other kernels at their first call.
         may_overwrite: see `Implementation`.
+        make_for_loops: returns the function for native loops, or None.
     """
 
     kind = ImplementationKind.KERNEL
@@ -29,8 +30,10 @@ class KernelImplementation(Implementation):
         reason: str,
         is_compiled_ahead: bool = False,
         may_overwrite: OverwritePairs = (),
+        make_for_loops: Callable[[], Runnable | None] = lambda: None,
     ) -> None:
         self.make = make
+        self.make_for_loops = make_for_loops
         self.reason = reason
         self.compiles_when_called = not is_compiled_ahead
         self.may_overwrite = may_overwrite
@@ -45,6 +48,9 @@ class KernelImplementation(Implementation):
             return self.make()
         except NoKernel as error:
             raise NoCode(str(error)) from None
+
+    def prepare_for_loops(self) -> Runnable | None:
+        return self.make_for_loops()
 
 
 def _require_numba() -> None:

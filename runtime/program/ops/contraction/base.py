@@ -123,7 +123,7 @@ class Contraction(MixedProduct):
         )
 
     @functools.cached_property
-    def _orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Dimensions of lhs (batching, result, contracting) and of rhs (batching, contracting, result)."""
         return (
             (*self.lhs_batching_dimensions, *self.lhs_result_dimensions, *self.lhs_contracting_dimensions),
@@ -152,7 +152,7 @@ class Contraction(MixedProduct):
             lhs_shape, rhs_shape: the operands' shapes.
             threads: maximum number of threads that copy elements, where these must move; None: all.
         """
-        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        (lhs_order, rhs_order), sizes = self.orders, self.sizes(lhs_shape, rhs_shape)
         rows, k, columns = sizes.matrix
         lhs_stack, rhs_stack = (*sizes.batch, rows, k), (*sizes.batch, k, columns)
         return _stacker(lhs_order, lhs_stack, threads), _stacker(rhs_order, rhs_stack, threads)
@@ -168,7 +168,7 @@ class Contraction(MixedProduct):
         if not all(type.category & INTEGER for type in types):
             return self.native_product(lhs, rhs)
         batching, rhs_result = self.rhs_batching_dimensions, self.rhs_result_dimensions
-        transposed_lhs = lhs.transpose(self._orders[0])
+        transposed_lhs = lhs.transpose(self.orders[0])
         transposed_rhs = rhs.transpose((*batching, *rhs_result, *self.rhs_contracting_dimensions))
         sizes = self.sizes(lhs.shape, rhs.shape)
         first, last = len(sizes.batch), len(sizes.batch) + len(sizes.rows)
@@ -218,10 +218,10 @@ class Contraction(MixedProduct):
             lhs_shape, rhs_shape: the operands' shapes.
             threads: maximum number of threads that copy elements, where these must move; None: all.
         """
-        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        (lhs_order, rhs_order), sizes = self.orders, self.sizes(lhs_shape, rhs_shape)
         if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
             multiply = fastest_for_sizes(multiply, *sizes.matrix)
-            if all(map(_is_ascending, self._orders)):
+            if all(map(_is_ascending, self.orders)):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
         lhs_stack, rhs_stack = self.stackers(lhs_shape, rhs_shape, threads)

@@ -22,7 +22,9 @@ from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.implementations.kernel import KernelImplementation
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
 from nimblehlo.compiler.specialize import specialize
+from nimblehlo.kernels.launch import native
 from nimblehlo.kernels.launch.native import record_launches
+from nimblehlo.kernels.launch.poison import POISON
 from nimblehlo.program.ops.custom_calls.custom_call import unregister_custom_call
 from nimblehlo.program.ops.framework.declaration import Op
 from tests.checks.fuzzing.loops import LARGE_SIDES, random_loop
@@ -30,6 +32,7 @@ from tests.compiler.loops.test_while_function import counted
 from tests.support.running import run_every_way
 
 RNG = np.random.default_rng(17)
+LOOP_CALL = native.LoopCall
 
 
 def launches_of(text: str, threads: int | None = None) -> int | str:
@@ -54,6 +57,27 @@ def test_products_that_threads_share(element: str, dtype: Any) -> None:
     text = counted(20, body, {"x": ("x0", type)}, "%y")
     assert launches_of(text) == 1
     run_every_way(text, normal(72, 72, dtype=dtype))
+
+
+@pytest.mark.skipif(POISON != "0", reason="calls take objects of Python's where memory is poisoned")
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("contracted", ["[1] x [0]", "[0] x [1]"])
+def test_products_are_called_without_objects_of_python(
+    element: str, contracted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[native.LoopCall] = []
+
+    def recorded(*arguments: Any) -> native.LoopCall:
+        calls.append(LOOP_CALL(*arguments))
+        return calls[-1]
+
+    monkeypatch.setattr(native, "LoopCall", recorded)
+    type = f"tensor<73x73x{element}>"
+    body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = {contracted} : ({type}, {type}) -> {type}"
+    text = counted(20, body, {"x": ("x0", type)}, "%y")
+    assert launches_of(text) == 1
+    run_every_way(text, normal(73, 73, dtype=np.dtype(element.replace("f", "float"))) / 8)
+    assert calls and all(call.is_native for call in calls)
 
 
 @pytest.mark.parametrize("contracted", [0, 1])
