@@ -9,8 +9,8 @@ More is decided elsewhere:
 - `task_pool.h`: how many threads join a launch, and which tasks each begins with;
 - `matmul/matmul.pyx`, `matmul/gemv.pyx`, `matmul/low_precision_matmul.pyx`, `matmul/strided_copy.pyx`,
   `fft/fft.pyx`, `convolution/convolution_tasks.pyx`, `linalg/linalg.pyx`: the tasks of these kernels, by
-  their own costs; those of `matmul.pyx` also by the thread count, which affects no sum. Their `MAX_TASKS` is
-  the one below, except in `fft.pyx`.
+  their own costs; those of `matmul.pyx` and of `convolution/work_division.py` also by the thread count, which
+  affects no sum. Their `MAX_TASKS` is the one below, except in `fft.pyx`.
 """
 
 from __future__ import annotations
