@@ -81,7 +81,7 @@ cdef class LoopCall:
                 launch.arrays,
             )
             if launch.tasks > 1 and launch.seconds > MIN_PARALLEL_SECONDS and pool_is_available():
-                self.fields[index].threads = chosen_threads(self.native.threads)
+                self.fields[index].threads = _threads.chosen_threads(self.native.threads)
         self.launches = count
         return 0
 

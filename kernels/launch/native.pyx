@@ -215,12 +215,6 @@ cdef int run_pooled(
     return -1 if is_stopped else 0
 
 
-cdef int64_t chosen_threads(object threads) except -1:
-    """`threads.chosen_threads`, without a frame of Python's where the number is not limited: after a launch that
-    streams through the caches, each costs microseconds."""
-    return _threads.available_threads() if threads is None else _threads.chosen_threads(threads)
-
-
 cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double seconds, threads) except -1:
     """Run all tasks of a native function.
 
@@ -233,7 +227,7 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
     """
     cdef int64_t count = 1
     if tasks > 1 and seconds > MIN_PARALLEL_SECONDS:
-        count = chosen_threads(threads)
+        count = _threads.chosen_threads(threads)
     if count == 1 or pool_is_available():
         run_pooled(function, closure, tasks, count, seconds, False)
     else:
@@ -356,7 +350,7 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     """
     cdef int64_t count = 1
     if seconds > MIN_PARALLEL_SECONDS:
-        count = chosen_threads(threads)
+        count = _threads.chosen_threads(threads)
     run_pooled(<Task>function, <void *>closure, tasks, count, seconds, True)
 
 
