@@ -25,6 +25,7 @@ from ...program.ops.intermediate.fusion import StepFusion
 from ...types import Type
 from .. import passes
 from ..implementation import UNCOMPILED, Implementation, ImplementationKind, OverwritePairs, operands_of
+from ..specialize.framework.constant_arguments import constant_arguments
 from ..specialize.framework.operation_classes import is_fusion
 from .choice import choose
 from .fusion_passes import fuse_operations
@@ -71,27 +72,6 @@ def lower(
     share_profiles(tiered, [one for one in implementations if isinstance(one, ProfiledLoop)])
     start_expected_compilations(tiered)
     return plan
-
-
-def constant_arguments(function: Function) -> frozenset[Value]:
-    """The arguments of a function's callees that are constants in all calls."""
-    arguments = {callee.name: callee.body.block.arguments for callee in function.callees if callee.body}
-    calls = [each for body in function.bodies for each in body.walk() if each.name == Call.name]
-    pairs = [
-        pair
-        for call in calls
-        for pair in zip(arguments[str(call.attributes["callee"])], call.operands, strict=True)
-    ]
-    constant = {argument for argument, _ in pairs}
-    while True:
-        varying = {
-            argument
-            for argument, operand in pairs
-            if argument in constant and operand.constant_value is None and operand not in constant
-        }
-        if not varying:
-            return frozenset(constant)
-        constant -= varying
 
 
 class _Slots(dict[Value, int]):

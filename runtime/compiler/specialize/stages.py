@@ -172,13 +172,18 @@ def _is_transpose(operation: Operation) -> bool:
 
 
 def multiply_before_transposing(state: Specialization) -> None:
-    """Multiply by constants, and by arguments of callees, which may be constants, not by their transposes."""
-    for number, body in enumerate(state.function.bodies):
-        if any(map(_multiplies_transpose, body.block.operations)):
-            from .rewrites import transposed_products
+    """Multiply by constants, and by arguments of callees that are constants, not by their transposes."""
+    function = state.function
+    bodies = [body for body in function.bodies if any(map(_multiplies_transpose, body.block.operations))]
+    if not bodies:
+        return
+    from .framework.constant_arguments import constant_arguments
+    from .rewrites.transposed_products import multiply_before_transposing
 
-            if transposed_products.multiply_before_transposing(body.block, takes_arguments=number > 0):
-                remove_dead_code(body)
+    constant = constant_arguments(function)
+    for body in bodies:
+        if multiply_before_transposing(body.block, constant):
+            remove_dead_code(body)
 
 
 def _multiplies_transpose(operation: Operation) -> bool:

@@ -7,7 +7,9 @@ alone, and the contracted dimensions stay in their order.
 
 from __future__ import annotations
 
-from ....program.ir import Block, Operation, StructAttribute
+from collections.abc import Collection
+
+from ....program.ir import Block, Operation, StructAttribute, Value
 from ....program.ops.contraction.dot_general import DotGeneral
 from ....program.ops.shape.layout import Transpose
 from ..framework.rewriter import defined_by, has_static_unquantized_types
@@ -15,13 +17,13 @@ from ..framework.rewriter import defined_by, has_static_unquantized_types
 _NUMBERS = "dot_dimension_numbers"
 
 
-def multiply_before_transposing(block: Block, *, takes_arguments: bool) -> bool:
+def multiply_before_transposing(block: Block, constant_arguments: Collection[Value] = ()) -> bool:
     """Make products read the constant that a transpose reads, in place; unused transposes are left.
 
     Args:
         block: the body of a function. Products in its loops stay: those of few rows are faster if their
             matrix is transposed before the loop (`loop_products.py`).
-        takes_arguments: whether arguments count as constants: each call of a callee may pass one.
+        constant_arguments: for which each call of the function passes a constant.
 
     Returns:
         Whether there are such products.
@@ -34,7 +36,7 @@ def multiply_before_transposing(block: Block, *, takes_arguments: bool) -> bool:
         if transpose is None:
             continue
         matrix = transpose.operands[0]
-        if matrix.constant_value is not None or (takes_arguments and matrix.owner is block):
+        if matrix.constant_value is not None or matrix in constant_arguments:
             is_changed |= _multiply_by_source(operation, transpose)
     return is_changed
 

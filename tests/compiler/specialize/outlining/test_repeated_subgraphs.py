@@ -12,8 +12,8 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.api import Executable
 from nimblehlo.compiler.plan.implementations import contraction_kernels
-from nimblehlo.compiler.plan.lowering import constant_arguments
 from nimblehlo.compiler.specialize import specialize
+from nimblehlo.compiler.specialize.framework.constant_arguments import constant_arguments
 from nimblehlo.compiler.specialize.outlining import repeated_subgraphs
 from nimblehlo.kernels.matmul import matmul
 from nimblehlo.program.frontend import parse

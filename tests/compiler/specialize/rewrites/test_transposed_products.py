@@ -93,14 +93,14 @@ def test_a_transposed_constant_is_packed_once(monkeypatch: pytest.MonkeyPatch) -
     assert len(products) == 1
 
 
-def test_callees_multiply_by_their_arguments() -> None:
-    """Each call of a callee may pass a constant of its own."""
+def test_callees_multiply_by_constant_arguments() -> None:
+    """Each call of a callee passes a constant of its own."""
     (body,) = simplified(program("stablehlo.negate %w : " + f"tensor<{N}x{K}xf32>")).bodies
     (negate,) = [each for each in body.block.operations if each.name == "stablehlo.negate"]
-    assert not multiply_before_transposing(body.block, takes_arguments=True)
+    assert not multiply_before_transposing(body.block, body.block.arguments)
     body.block.replace_uses({negate.result: body.block.arguments[1]})
-    assert not multiply_before_transposing(body.block, takes_arguments=False)
-    assert multiply_before_transposing(body.block, takes_arguments=True)
+    assert not multiply_before_transposing(body.block)
+    assert multiply_before_transposing(body.block, body.block.arguments)
     (product,) = [each for each in body.block.operations if each.name == "stablehlo.dot_general"]
     assert product.operands[1] is body.block.arguments[1]
     DotGeneral.of(product).verify()
