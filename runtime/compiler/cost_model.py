@@ -232,10 +232,14 @@ def is_quick_at_first(operations: int, arrays: int) -> bool:
 
 
 def compiler_load_seconds() -> float:
-    """Time to load the compiler, in seconds; 0 if it is loaded, or other processes have begun to load it."""
+    """Time to load the compiler, in seconds; 0 if it is loaded, or another process has compiled with it.
+
+    One that has only begun to load it does not count: a first call that waited for code from there, and not
+    for NumPy, had its results 0.1 s later.
+    """
     processes = sys.modules.get(f"{__package__}.loops.llvm.compiler_processes")
-    has_processes = processes is not None and bool(processes.PROCESSES)
-    return 0.0 if has_processes or "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
+    have_compiled = processes is not None and processes.PROCESSES.have_compiled
+    return 0.0 if have_compiled or "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
 
 
 def loader_seconds() -> float:

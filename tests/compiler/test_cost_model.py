@@ -67,14 +67,14 @@ def test_gathers_of_whole_rows_cost_less_for_each_element() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_imported", "processes", "expected"),
-    [(False, [], True), (True, [], False), (False, ["a process"], False)],
+    ("is_imported", "have_compiled", "expected"),
+    [(False, False, True), (True, False, False), (False, True, False)],
 )
-def test_loading_the_compiler_takes_time_until_it_or_a_process_has_begun(
-    is_imported: bool, processes: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
+def test_loading_the_compiler_takes_time_until_it_is_here_or_a_process_has_compiled(
+    is_imported: bool, have_compiled: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
     if is_imported:
         monkeypatch.setitem(sys.modules, "llvmlite.binding", type(sys)("llvmlite.binding"))
-    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    monkeypatch.setattr(compiler_processes.CompilerProcesses, "have_compiled", have_compiled)
     assert (compiler_load_seconds() > 0.0) is expected

@@ -86,6 +86,9 @@ class _CompilerProcess:
         requests, answers: the pipes to it and from it.
         is_ahead: whether it compiles ahead; otherwise what threads wait for.
         on_answers: called when answers have been read.
+
+    Attributes:
+        has_compiled: whether it has answered a text.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class _CompilerProcess:
         self._start = Compilation(0, self)
         self.submitted = deque([self._start])
         self.is_usable = True
+        self.has_compiled = False
         self._lock = threading.Lock()
 
     def submit(self, text: str, fast_compile: bool, names: Sequence[str]) -> Compilation:
@@ -167,7 +171,9 @@ class _CompilerProcess:
             while self.is_usable and continues():
                 (size,) = ANSWER.unpack(self._read(ANSWER.size))
                 code = self._read(size)
-                self.submitted.popleft().end(code or None)
+                compilation = self.submitted.popleft()
+                compilation.end(code or None)
+                self.has_compiled |= compilation is not self._start
             is_complete = True
         except (EOFError, OSError, ValueError) as error:
             if raised_by_signal_handler(error):
@@ -278,6 +284,11 @@ class CompilerProcesses:
             for process in self._processes:
                 process.read_available()
             self._remove_failed()
+
+    @property
+    def have_compiled(self) -> bool:
+        """Whether a process has loaded all of LLVM that a text needs."""
+        return any(process.has_compiled for process in tuple(self._processes))
 
     @property
     def have_answers(self) -> bool:

@@ -76,6 +76,14 @@ def test_threads_wait_for_code_of_processes(processes: CompilerProcesses) -> Non
     assert processes.compile("define f(", False) is None and len(processes) == 3
 
 
+def test_a_process_that_has_begun_to_load_llvm_has_compiled_nothing(processes: CompilerProcesses) -> None:
+    while not all(process.has_started for process in processes._processes):
+        processes.read_available()
+    assert not processes.have_compiled
+    assert processes.compile(text(1), False)
+    assert processes.have_compiled
+
+
 def test_no_thread_waits_for_code_that_is_compiled_ahead(processes: CompilerProcesses) -> None:
     """That takes seconds while first calls wait for code which takes LLVM some milliseconds."""
     long = [processes.submit(text(7, 1 << 15), False) for _ in range(2)]
