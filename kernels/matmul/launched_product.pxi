@@ -42,7 +42,7 @@ def launched_product(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads
 
     cdef ProductLayout layout = ProductLayout(lhs, rhs)
     cdef Matmul *product = &layout.product
-    cdef int64_t tasks = 1, slot, most_threads = available_threads() if threads is None else chosen_threads(threads)
+    cdef int64_t tasks = 1, slot, most_threads = chosen_threads(threads)
     if not layout.batch * product.rows * product.columns * product.k_size or _MAX_CACHED_BYTES == 0:
         return None
     divide(product, layout.batch, available_threads())

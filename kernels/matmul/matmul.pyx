@@ -408,7 +408,7 @@ cdef int run(Matmul *product, int64_t batch, object threads, double epilogue_sec
     cdef double seconds = seconds_of(product, batch) + epilogue_seconds
     divide(product, batch, available_threads())
     tasks = set_tasks(product, batch)
-    cdef int64_t most_threads = available_threads() if threads is None else chosen_threads(threads)
+    cdef int64_t most_threads = chosen_threads(threads)
     workspace = allocate_workspaces(product, tasks, min(tasks, most_threads))
     if tasks == 1:
         with nogil:
