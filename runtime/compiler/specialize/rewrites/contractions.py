@@ -154,6 +154,28 @@ def convolution_of_padded(operation: Operation, rewriter: Rewriter) -> Value | N
     return rewriter.create(operation.name, operands, tensor_type(operation.result), attributes)
 
 
+def multiply_by(
+    operation: Operation, matrix: Value, contracting: Sequence[int], batching: Sequence[int] = ()
+) -> None:
+    """Give a product another right operand, in place.
+
+    Args:
+        operation: a `dot_general`.
+        matrix: the operand.
+        contracting, batching: its contracting and batching dimensions, as many as the operand before it had.
+    """
+    numbers = operation.attributes["dot_dimension_numbers"]
+    assert isinstance(numbers, StructAttribute)
+    fields = {**numbers.fields, "rhs_contracting_dimensions": tuple(contracting)}
+    if batching:
+        fields["rhs_batching_dimensions"] = tuple(batching)
+    operation.operands = (operation.operands[0], matrix)
+    operation.attributes = {
+        **operation.attributes,
+        "dot_dimension_numbers": StructAttribute(numbers.dialect, numbers.mnemonic, fields),
+    }
+
+
 _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18
 """Multiplications of a product from which on separate conversions are faster than converting inside it."""
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ....program.ir import Operation, StructAttribute, Value, tensor_type
+from ....program.ir import Operation, Value, tensor_type
 from ..framework.rewriter import Rewriter, dimensions, has_static_unquantized_types
+from .contractions import multiply_by
 
 if TYPE_CHECKING:
     from ....program.ops.contraction.dot_general import DotGeneral
@@ -37,7 +38,7 @@ def transpose_invariant_matrices(operation: Operation, rewriter: Rewriter) -> No
             continue
         if matrix not in transposed:
             transposed[matrix] = _transposed(matrix, rewriter)
-        _multiply_by(inner, transposed[matrix])
+        multiply_by(inner, transposed[matrix], (0,))
         rewriter.rewrite_count += 1
 
 
@@ -59,19 +60,3 @@ def _transposed(matrix: Value, rewriter: Rewriter) -> Value:
     type = tensor_type(matrix)
     shape = type.with_shape(type.shape[::-1])
     return rewriter.create("stablehlo.transpose", [matrix], shape, dimensions(permutation=(1, 0)))
-
-
-def _multiply_by(operation: Operation, matrix: Value) -> None:
-    """Give a product the transposed right matrix, in place."""
-    from ....program.ops.contraction.dot_general import DotGeneral
-
-    numbers = StructAttribute(
-        "stablehlo",
-        "dot",
-        {
-            "lhs_contracting_dimensions": DotGeneral.of(operation).lhs_contracting_dimensions,
-            "rhs_contracting_dimensions": (0,),
-        },
-    )
-    operation.operands = (operation.operands[0], matrix)
-    operation.attributes = {**operation.attributes, "dot_dimension_numbers": numbers}

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ....program.ir import Block, Operation, StructAttribute, Value
+from ....program.ir import Block, Operation, Value
 from ....program.ops.contraction.dot_general import DotGeneral
 from ....program.ops.shape.layout import Transpose
 from ..framework.rewriter import defined_by, has_static_unquantized_types
-
-_NUMBERS = "dot_dimension_numbers"
+from .contractions import multiply_by
 
 
 def multiply_before_transposing(block: Block, constant_arguments: Collection[Value] = ()) -> bool:
@@ -52,14 +51,5 @@ def _multiply_by_source(operation: Operation, transpose: Operation) -> bool:
     )
     if list(columns) != sorted(columns):
         return False
-    numbers = operation.attributes[_NUMBERS]
-    assert isinstance(numbers, StructAttribute)
-    fields = {**numbers.fields, "rhs_contracting_dimensions": contracting}
-    if batching:
-        fields["rhs_batching_dimensions"] = batching
-    operation.operands = (operation.operands[0], transpose.operands[0])
-    operation.attributes = {
-        **operation.attributes,
-        _NUMBERS: StructAttribute(numbers.dialect, numbers.mnemonic, fields),
-    }
+    multiply_by(operation, transpose.operands[0], contracting, batching)
     return True
