@@ -27,7 +27,7 @@ from nimblehlo.kernels.rates import rates
 from .measuring import Action, seconds
 
 MAX_SPEED_CHANGE = 0.05
-"""The greatest relative difference between the times of the loop in a round that counts. The loop itself
+"""Maximum relative difference between the times of the loop in a round that counts. The loop itself
 repeats to 1 or 2 % on an idle machine."""
 _LOOP_REPEATS, _LOOP_RUNS = 12_000, 4
 """Repetitions of the loop, some 30 us, and runs of which the fastest counts."""

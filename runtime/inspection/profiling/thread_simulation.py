@@ -21,7 +21,7 @@ from ...kernels.named_tuples import NamedTuple
 from .machine import Machine
 from .profile import Profile
 
-_Returned = TypeVar("_Returned")
+Result = TypeVar("Result")
 
 _ATTEMPTS: Final = 40
 """How often a call is profiled at most."""
@@ -176,7 +176,7 @@ def _least(calls: Sequence[RecordedCall]) -> RecordedCall:
     return RecordedCall(tuple(launches), min([call.after for call in calls]))
 
 
-def _noting(noted: list[Noted], action: Callable[[], _Returned]) -> _Returned:
+def _noting(noted: list[Noted], action: Callable[[], Result]) -> Result:
     """Run something while launches are noted in a list."""
     record_launches(noted)
     try:
