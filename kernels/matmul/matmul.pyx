@@ -64,6 +64,8 @@ cdef extern from "matmul.h" nogil:
 
 K_BLOCK = MATMUL_K_BLOCK
 """Products that are summed before their sum is added to that of the previous k block."""
+DIRECT_ROWS = MATMUL_DIRECT_ROWS
+"""Rows up to which a right matrix whose columns are contiguous is read in place."""
 
 cdef enum:
     MAX_RANK = 64

@@ -187,6 +187,13 @@ def complex_summation_order(products: int) -> SummationOrder | None:
     return SummationOrder(2 * native.MAX_SMALL_COMPLEX, is_fused=False)
 
 
+def max_rows_in_place() -> int:
+    """The number of rows up to which a right matrix whose columns are contiguous is read in place."""
+    from ....kernels.matmul import matmul as native
+
+    return native.DIRECT_ROWS
+
+
 def has_native_matmul() -> bool:
     """Whether the build has `kernels.matmul`, which has threads and epilogues, and reads matrices of bf16."""
     return _native_matmul() is not None

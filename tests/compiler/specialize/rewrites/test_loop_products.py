@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.compiler.specialize.rewrites.loop_products import MAX_ROWS
 from nimblehlo.program.ops.contraction.dot_general import DotGeneral
+from nimblehlo.program.ops.contraction.float_matmul import max_rows_in_place
 from tests.compiler.specialize.simplified import assert_same_bits, function, simplified
 
 
@@ -54,7 +54,7 @@ def transposed_before(text: str) -> bool:
     return is_before
 
 
-@pytest.mark.parametrize("rows", [2, MAX_ROWS])
+@pytest.mark.parametrize("rows", [2, max_rows_in_place()])
 @pytest.mark.parametrize(("type", "dtype"), [("f32", np.float32), ("f64", np.float64)])
 def test_matrices_that_no_iteration_changes(rows: int, type: str, dtype: type) -> None:
     text = loop(rows, type)
@@ -66,7 +66,7 @@ def test_matrices_that_no_iteration_changes(rows: int, type: str, dtype: type) -
     "text",
     [
         loop(rows=1),
-        loop(rows=MAX_ROWS + 1),
+        loop(rows=max_rows_in_place() + 1),
         loop(type="bf16"),
         loop(returned="%changed"),
         loop(matrix="%computed"),
