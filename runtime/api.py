@@ -19,7 +19,6 @@ from .compiler.specialize.framework.constants import integers_by_reference
 from .compiler.specialize.scatter_granularity import ScatterGranularity, scatter_granularity
 from .errors import ExecutionError, UnsupportedError, counted
 from .execution.boundary import DirectCall
-from .execution.inputs import convert_input
 from .execution.memory import RECYCLING, run_with
 from .execution.program import Placement, Program
 from .execution.stored_programs import ProgramFile, StoredProgram, file_of
@@ -269,6 +268,8 @@ class Executable(DirectCall):
             raise ExecutionError(f"@{self._entry} takes {takes}, but got {len(inputs)}")
         if self.fits(inputs):
             return inputs
+        from .execution.inputs import convert_input
+
         with typed_shortage("the inputs cannot be converted"):
             return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 

@@ -29,14 +29,13 @@ from ..kernels.launch.threads import chosen_threads
 from ..options import Options
 from ..program.frontend.loader import MAGIC, ProgramText
 from ..program.ir import Function, Module, Operation
-from ..program.ir.encoding import Decision, NotEncodable, decode, encode
 from ..program.ir.record import IdentityRecord
 from ..program.loading import GivenProgram
-from ..program.ops.custom_calls.user_functions import Registry
 from ..program.ops.framework.memory_limit import usable_bytes
 
 if TYPE_CHECKING:
     from ..compiler.plan.implementations.native_loops import DecidedLoop
+    from ..program.ir.encoding import Decision
 
 ENVIRONMENT_VARIABLE: Final = "NIMBLEHLO_STORE_PROGRAMS"
 """0: programs are neither stored nor read; for tests that change how passes decide."""
@@ -119,6 +118,8 @@ class ProgramFile:
         """
         if seconds < MIN_SECONDS:
             return
+        from ..program.ir.encoding import NotEncodable
+
         try:
             content = _encoded(stored)
         except NotEncodable:
@@ -132,6 +133,8 @@ def _text_of_module(module: Module) -> ProgramText | None:
     functions = [item for item in module.body if isinstance(item, Function)]
     if len(functions) < len(module.body) or sum(1 for _ in module.walk()) < MIN_OPERATIONS:
         return None
+    from ..program.ir.encoding import NotEncodable, encode
+
     described = (module.name, module.attributes, module.producer)
     try:
         content = b"".join([encode(each, (), described) for each in functions])
@@ -149,12 +152,12 @@ def file_of(given: GivenProgram, entry: str, options: Options, kind: str = "") -
         options: those with which it is compiled.
         kind: what else decides which program the text becomes.
     """
-    if options.sanitize or Registry.changes or os.environ.get(ENVIRONMENT_VARIABLE) == "0":
+    if options.sanitize or os.environ.get(ENVIRONMENT_VARIABLE) == "0":
         return None
     text = given.text or _text_of_module(given.module)
     if text is None or not _min_bytes(text.content) <= len(text.content) <= MAX_TEXT_BYTES:
         return None
-    version = _folder()
+    version = None if _has_user_functions() else _folder()
     if version is None:
         return None
     content = text.content
@@ -167,12 +170,21 @@ def file_of(given: GivenProgram, entry: str, options: Options, kind: str = "") -
     return ProgramFile(version / f"{name}{PROGRAM_SUFFIX}")
 
 
+def _has_user_functions() -> bool:
+    """Whether functions of this process replace custom calls, or did."""
+    from ..program.ops.custom_calls.user_functions import Registry
+
+    return bool(Registry.changes)
+
+
 def _min_bytes(content: str | bytes) -> int:
     """The size from which the program of a text or of bytecode is stored."""
     return MIN_TEXT_BYTES if isinstance(content, str) or not content.startswith(MAGIC) else MIN_BYTECODE_BYTES
 
 
 def _encoded(stored: StoredProgram) -> bytes:
+    from ..program.ir.encoding import encode
+
     declared = stored.declared
     settings = {name: getattr(declared, name) for name in _DECLARED}
     described = (stored.module_name, (declared.name, declared.type, settings), stored.granularity)
@@ -185,6 +197,8 @@ def _encoded(stored: StoredProgram) -> bytes:
 
 @gc_paused
 def _decoded(content: bytes) -> StoredProgram:
+    from ..program.ir.encoding import decode
+
     function, decisions, described = decode(content)
     module_name, (name, type, settings), granularity = described
     declared = Function(name, type, **settings)

@@ -23,7 +23,7 @@ from ..loops.native_code import has_small_arrays
 from ..loops.nests.nest_operations import has_emitter, is_worth_compiling_alone
 from ..loops.reductions.reduction_code import has_reduction_tiling, has_row_tiling
 from ..specialize.framework.cleanup import remove_dead_code
-from ..specialize.outlining.fused_calls import inline_fused_calls
+from ..specialize.framework.operation_classes import is_control_flow
 from ..specialize.rewrites import registry
 from .choice import may_launch
 from .implementations.run_time_types import has_unknown_sizes
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 _HAS_TILING = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
+
+_MIN_EXPECTING_OPERATIONS = 100
+"""Minimum operations of a function for which other processes start before it is lowered, unless it repeats
+some. Lowering so many takes as long as such a process takes to start, 0.1 s. The first call of a shorter one
+needs no code, and takes a tenth of its time to start a process (Zen 4, programs of `benchmarks`)."""
 
 
 class Fusing:
@@ -71,9 +76,18 @@ class Fusing:
             for body in self.function.bodies
             for block in fusible_blocks(body, self.stays_unfused, is_worth_compiling_alone)
         ]
-        if blocks:
+        if blocks and not self._is_short:
             _expect_code(self.options)
         return blocks
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether the function has few operations, each of which a call runs once."""
+        body = self.function.body
+        assert body is not None
+        operations = body.block.operations
+        runs_once = not self.function.callees and not any(map(is_control_flow, operations))
+        return runs_once and len(operations) < _MIN_EXPECTING_OPERATIONS
 
     def remove_dead_code(self) -> None:
         """Remove what fusions compute now, in place."""
@@ -123,7 +137,7 @@ class Fusing:
 def _expect_code(options: Options) -> None:
     """Prepare for code to be compiled: calls will soon wait for that, unless all is compiled before them."""
     if options.compile == "auto":
-        from ..loops.llvm.machine import expect_code
+        from ..loops.llvm.expected_code import expect_code
 
         expect_code()
 
@@ -210,8 +224,11 @@ def fuse_rows(state: Fusing) -> None:
         for block in state.blocks:
             form_row_fusions(block, state.has_emitter, has_row_tiling, state.refusals, state.kinds)
         state.remove_dead_code()
-    inlined = inline_fused_calls(state.function)
-    state.blocks = [block for block in state.blocks if block not in inlined]
+    if state.function.callees:
+        from ..specialize.outlining.fused_calls import inline_fused_calls
+
+        inlined = inline_fused_calls(state.function)
+        state.blocks = [block for block in state.blocks if block not in inlined]
 
 
 def fuse_reductions(state: Fusing) -> None:

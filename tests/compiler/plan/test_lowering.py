@@ -8,7 +8,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.compiler.loops.llvm import compiler_processes, machine
-from nimblehlo.compiler.plan import Implementation, Plan, choose, lower
+from nimblehlo.compiler.plan import Implementation, Plan, choose, fusion_passes, lower
 from nimblehlo.compiler.plan.plan import Step
 from nimblehlo.compiler.specialize import specialize
 from nimblehlo.options import Options
@@ -241,16 +241,36 @@ def test_fusions_of_equal_bodies_share_their_functions() -> None:
 def test_processes_that_compile_start_before_a_program_that_needs_code_is_lowered(
     monkeypatch: pytest.MonkeyPatch, when: Literal["auto", "eager", "never"], expected: bool
 ) -> None:
-    """Not where all is compiled before the first call, by this process, or nothing is."""
+    """Not where all is compiled before the first call, by this process, or nothing is; nor before a short
+    program without control flow, whose first call needs no code."""
     started: list[bool] = []
     monkeypatch.setattr(machine, "_machines", [])
     monkeypatch.setattr(compiler_processes.PROCESSES, "start_for_caller", lambda: started.append(True))
-    text = """func.func @main(%a: tensor<64x512xf32>) -> tensor<64x512xf32> {
-      %0 = stablehlo.add %a, %a : tensor<64x512xf32>
-      %1 = stablehlo.exponential %0 : tensor<64x512xf32>
-      return %1 : tensor<64x512xf32>
-    }"""
-    small = text.replace("64x512", "2")
-    for each, is_expected in ((small, False), (text, expected)):
-        nimblehlo.compile(each, options=nimblehlo.Options(compile=when))
-        assert bool(started) == is_expected
+    options = nimblehlo.Options(compile=when)
+    count = fusion_passes._MIN_EXPECTING_OPERATIONS
+    for text in (_functions("2", 2), _functions("64x512", 2)):
+        nimblehlo.compile(text, options=options)
+        assert not started
+    for text in (_functions("64x512", count), _functions("64x512", 2, is_conditional=True)):
+        started.clear()
+        nimblehlo.compile(text, options=options)
+        assert bool(started) == expected
+
+
+def _functions(shape: str, count: int, is_conditional: bool = False) -> str:
+    """A program of functions of an array, one after the other, which a branch may contain."""
+    type = f"tensor<{shape}xf32>"
+    statements = [f"%{index + 1} = stablehlo.exponential %{index} : {type}" for index in range(count)]
+    computed = "\n".join(statements).replace("%0 ", "%a ")
+    if is_conditional:
+        computed += f"""
+          %p = stablehlo.constant dense<true> : tensor<i1>
+          %p2 = stablehlo.optimization_barrier %p : tensor<i1>
+          %{count + 1} = "stablehlo.if"(%p2) ({{
+            %x = stablehlo.exponential %{count} : {type}
+            "stablehlo.return"(%x) : ({type}) -> ()
+          }}, {{
+            "stablehlo.return"(%{count}) : ({type}) -> ()
+          }}) : (tensor<i1>) -> {type}"""
+    result = f"%{count + is_conditional}"
+    return f"func.func @main(%a: {type}) -> {type} {{ {computed}\n return {result} : {type} }}"

@@ -31,7 +31,6 @@ from ....kernels.launch.cache_files import (
     digest,
     digest_of_sources,
     folder,
-    has_folder,
     read_entry,
     write_entry,
 )
@@ -39,6 +38,7 @@ from ....kernels.launch.cache_limit import GENERATED_PREFIX
 from ....kernels.launch.garbage import gc_paused
 from ....kernels.launch.spans import span
 from .compiling import Compiler
+from .expected_code import has_compiled_code
 from .quick_code import QuickCode, target_symbol
 
 if TYPE_CHECKING:
@@ -152,17 +152,9 @@ def compile_here() -> None:
     _machine().compiler.is_here = True
 
 
-def expect_code() -> None:
-    """Have the processes that will compile start, if there is no code yet, while this one makes a text."""
-    if not has_compiled_code():
-        from .compiler_processes import PROCESSES
-
-        PROCESSES.start_for_caller()
-
-
-def has_compiled_code() -> bool:
-    """Whether any code is loaded or on disk. Does not load LLVM."""
-    return bool(_machines) or has_folder(GENERATED_PREFIX)
+def has_loaded_code() -> bool:
+    """Whether any code is loaded, or was to be loaded."""
+    return bool(_machines)
 
 
 class _Machine:

@@ -16,11 +16,9 @@ from ....program.ops.framework.traits import Product
 from ....program.ops.intermediate.fusion import Fusion
 from ...cost_model import estimate
 from ...implementation import Implementation, NoCode, Replaceable, Runnable
-from ...loops.nests.matrix_code import block_code, matrix_nest
 from ...loops.nests.nest_code import may_overwrite
 from ...specialize.framework.operation_classes import contraction
 from ..tiering.time_limit import within_time_limit
-from .contraction_kernels import convolution_with_epilogue, matmul_with_epilogue, stores_rows
 
 _MIN_RESULT_BYTES: Final = 1 << 18
 """Minimum bytes of a product with an epilogue. Smaller ones stay in the L2 cache between two steps, and do
@@ -49,6 +47,8 @@ def _may_be_joined(operation: Operation) -> bool:
     if kind is None or bytes_of(operation.results[0].type) < _MIN_RESULT_BYTES:
         return False
     if kind is Product.CONVOLUTION:
+        from .contraction_kernels import stores_rows
+
         return stores_rows(operation)
     return kind is Product.MATMUL and _is_matrix(operation)
 
@@ -89,6 +89,8 @@ def _product_before(operation: Operation, uses: Counter[Value]) -> Operation | N
 
 def _has_matrix_code(body: Block) -> bool:
     """Whether there is code for any rows and columns of what a block returns."""
+    from ...loops.nests.matrix_code import matrix_nest
+
     try:
         matrix_nest(body)
     except NoCode:
@@ -152,6 +154,9 @@ class EpilogueFusion(Replaceable):
 
     def prepare(self) -> Runnable:
         """A product and its epilogue as one launch."""
+        from ...loops.nests.matrix_code import block_code
+        from .contraction_kernels import convolution_with_epilogue, matmul_with_epilogue
+
         code = block_code(self.fusion.regions[0].block)
         view: Any = self.product
         if declaration_of(view.operation).product is Product.CONVOLUTION:

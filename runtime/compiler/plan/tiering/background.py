@@ -581,7 +581,7 @@ def _need_processes(jobs: Sequence[Job]) -> bool:
 
 def _has_compiled_code() -> bool:
     """Whether any generated code is loaded or on the disk."""
-    from ...loops.llvm.machine import has_compiled_code
+    from ...loops.llvm.expected_code import has_compiled_code
 
     return has_compiled_code()
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.compiling.kernel_cache import has_code
 from ....kernels.launch.spans import span
 from ...cost_model import (
     CACHE_LOAD_SECONDS,
@@ -386,7 +385,7 @@ class Tiering(Replaceable):
         elif self.code.compiles_when_called or not self.needs_no_compilation():
             # Look again later: another step may compile the code.
             self.lookup_seconds = 2 * (spent + self.profile.expected)
-            if self.code.compiles_when_called and has_code():
+            if self.code.compiles_when_called and _has_kernels_code():
                 self.load_kernel(operands)
             return
         # If this fails, the baseline stays.
@@ -431,7 +430,14 @@ class Tiering(Replaceable):
 def _is_worth_numba() -> bool:
     """Whether Numba is there, or need not be, or the steps that it could serve have taken long enough."""
     has_taken_long = _waiting_for_numba.seconds > MIN_NUMBA_BASELINE_SECONDS
-    return has_taken_long or "numba" in sys.modules or has_code()
+    return has_taken_long or "numba" in sys.modules or _has_kernels_code()
+
+
+def _has_kernels_code() -> bool:
+    """Whether any code of kernels is on the disk."""
+    from ....kernels.compiling.kernel_cache import has_code
+
+    return has_code()
 
 
 def _compiles_beside() -> bool:
@@ -473,6 +479,6 @@ def _bytes(operands: tuple[Any, ...]) -> int:
 
 def _has_compiled_code() -> bool:
     """Whether any generated code is loaded or on disk."""
-    from ...loops.llvm.machine import has_compiled_code
+    from ...loops.llvm.expected_code import has_compiled_code
 
     return has_compiled_code()

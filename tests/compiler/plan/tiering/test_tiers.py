@@ -96,7 +96,7 @@ def test_no_short_call_waits_for_a_kernel_that_another_process_compiles(
     monkeypatch.setattr(tiers, "MIN_AWAITED_KERNEL_SECONDS", 60.0)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
-    monkeypatch.setattr(tiers, "has_code", lambda: False)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
     step, answer = _Step(0.03, 0.001), threading.Event()
     monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
     chosen = [step.step.run(ONE) for _ in range(10)]
@@ -114,7 +114,7 @@ def test_a_long_call_waits_for_a_kernel_that_another_process_compiles(
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.05)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
-    monkeypatch.setattr(tiers, "has_code", lambda: False)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
     step, answer = _Step(0.03, 0.001), threading.Event()
     assert cost_model.MIN_AWAITED_KERNEL_SECONDS < 0.03
     monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
@@ -127,7 +127,7 @@ def test_a_long_call_waits_for_a_kernel_that_another_process_compiles(
 def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
     monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
-    monkeypatch.setattr(tiers, "has_code", lambda: True)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: True)
     step = _Step(cost_model.CACHE_LOAD_SECONDS * 0.4, 1e-6)
     assert [step.step.run(ONE) for _ in range(3)] == ["baseline"] * 3
     assert step.step.run(ONE) == "kernel" and step.step.job is None
@@ -136,7 +136,7 @@ def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.Monk
 def test_a_kernel_that_is_not_on_the_disk_is_looked_for_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
     monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
-    monkeypatch.setattr(tiers, "has_code", lambda: True)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: True)
     step = _Step(cost_model.CACHE_LOAD_SECONDS, 1e-6)
 
     def compile() -> Any:
@@ -328,7 +328,7 @@ def test_a_cold_step_is_not_compiled() -> None:
 def _code_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generated code may be on the disk, but no kernel, whatever earlier tests have compiled."""
     monkeypatch.setattr(tiers, "_has_compiled_code", lambda: True)
-    monkeypatch.setattr(tiers, "has_code", lambda: False)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
 
 
 class _Code(Implementation):
