@@ -141,6 +141,7 @@ NARROW: dict[str, Cases] = {
         for k in around(n)
         for s, result in (("bf16", "f32"), ("i8", "i32"), ("ui8", "i32"), ("i16", "i32"))
     ],
+    "kernels/matmul/vector_dots.h:DOTS_CHAIN_ROWS": _halves(lambda k: (1, k, 72, 40)),
     "kernels/matmul/vector_dots.h:DOTS_DWORDS": _halves(lambda k: (1, 40, 64, k)),
     "kernels/matmul/low_precision_matmul.h:DOTS_MAX_FUSED_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
     "kernels/matmul/matrix_unit.h:AMX_K_TILES": _bytes(lambda k: (1, 40, 64 * k, 40)),
