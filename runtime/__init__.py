@@ -20,6 +20,7 @@ from .errors import (
     VerifyError,
 )
 from .kernels.launch.garbage import gc_paused, mark_long_lived
+from .kernels.launch.module_bundle import ModuleBundle
 from .options import Options
 from .public_names import DEFINED_IN, PublicModules
 
@@ -119,7 +120,7 @@ def _require_gil() -> None:
 @gc_paused
 def _preload() -> None:
     """Import what every program needs; operations import what they need beyond that."""
-    importlib.import_module(".api", __name__)
+    ModuleBundle(__name__, __path__[0]).serve(lambda: importlib.import_module(".api", __name__))
     _require_gil()
     # While collection is paused: resuming it would collect all that was imported.
     mark_long_lived()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 
 MAGIC: Final = b"ML\xefR"
 """The first bytes of MLIR bytecode."""
-_SINGLE_WORD: Final = re.compile(r"[^\s{}%@\"]+")
+_IN_PROGRAMS: Final = '{}%@"'
+"""Characters that programs have, and seldom names of files."""
 
 
 class ProgramText(Record):
@@ -85,7 +85,7 @@ def _is_file_path(text: str) -> bool:
 
 
 def _parse_text(text: str) -> Module:
-    if _SINGLE_WORD.fullmatch(text):
+    if not any(character in text for character in _IN_PROGRAMS) and text.split() == [text]:
         raise ParseError(f"{text[:200]!r} is neither a program nor the path of a file that exists")
     return parse(text)
 
