@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -36,20 +36,24 @@ def test_every_card_has_a_tutorial(project_root: Path) -> None:
     assert set(re.findall(r"tutorials/(\w+)", index)) == set(CARDS)
 
 
-def notebook(tmp_path: Path, source: str, tags: Sequence[str] = ()) -> Path:
-    cell = nbformat.v4.new_code_cell(source, metadata={"tags": list(tags)})
+def notebook(tmp_path: Path, *sources: str, vary: Sequence[int] = ()) -> Path:
+    """A notebook of one cell for each source; the figures of the cells `vary` vary."""
+    cells = [
+        nbformat.v4.new_code_cell(source, metadata={"tags": ["figures-vary"] if k in vary else []})
+        for k, source in enumerate(sources)
+    ]
     path = tmp_path / "one.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     return path
 
 
 def test_only_times_are_left_out_of_a_comparison(tmp_path: Path) -> None:
-    def texts(source: str, *tags: str) -> Any:
-        return shown(executed(notebook(tmp_path, source, tags), tmp_path))
-
-    assert texts("print('a in 1.5 ms, 12 s')") == [["stdout: a in TIME, TIME\n"]]
-    assert texts("print(1)\n2.5") == [["stdout: 1\n", "text/plain: 2.5"]]
-    assert texts("2.5", "figures-vary") == [["text/plain"]]
+    path = notebook(tmp_path, "print('a in 1.5 ms, 12 s')", "print(1)\n2.5", "2.5", vary=[2])
+    assert shown(executed(path, tmp_path)) == [
+        ["stdout: a in TIME, TIME\n"],
+        ["stdout: 1\n", "text/plain: 2.5"],
+        ["text/plain"],
+    ]
 
 
 def test_a_cell_that_fails_is_an_error(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def check_body(body: str, handed_on: str, steps: int = 10, **carried: Array) -> 
     check(counted(steps, body, types, handed_on), *carried.values())
 
 
+@pytest.mark.sampled(("lhs", "rhs", "numbers"))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("lhs", "rhs", "numbers", "result"),
@@ -83,6 +84,7 @@ def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> 
     check_body(body, "%na, %b, %new", a=a, b=b, c=c)
 
 
+@pytest.mark.sampled(("lhs", "rhs", "numbers"))
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize(
     ("lhs", "rhs", "numbers", "result"),
@@ -263,6 +265,7 @@ def test_reductions(name: str, dimensions: str, shape: str) -> None:
     check_body(body, "%n, %v, %y", x=floats(5, 7, 19), v=np.float32(0.5).reshape(()), k=kept)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 50, 64, 250, 257, 530])
 def test_reductions_of_rows(length: int, dtype: Any) -> None:

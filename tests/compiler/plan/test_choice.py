@@ -64,6 +64,7 @@ def _values(dtype: Any, seed: int) -> Array:
         return (part() + 1j * part() if dtype.kind == "c" else part()).astype(dtype)
 
 
+@pytest.mark.sampled(("name", "type"))
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize(
     ("name", "type", "operands"), [*[(*one, 1) for one in UNARY], *[(*one, 2) for one in BINARY]]

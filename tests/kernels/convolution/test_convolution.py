@@ -340,6 +340,7 @@ def test_positions_whose_features_are_contiguous(columns, stride, low, high):
         assert same_bits(convolved(lhs, rhs, axes), part_by_part(lhs, rhs, axes))
 
 
+@pytest.mark.sampled
 @needs_integers
 @pytest.mark.parametrize("windows", [6, 7, 13, 54, 57, 223, 3700])
 @pytest.mark.parametrize("columns", [32, 64, 144, 1030])

@@ -113,6 +113,7 @@ def test_each_term_is_rounded_once(terms):
         assert got[row, column] == total
 
 
+@pytest.mark.sampled(("batch", "rows", "terms", "columns"), ("dtype", "layouts"))
 @pytest.mark.parametrize(
     ("batch", "rows", "terms", "columns"),
     [

@@ -68,6 +68,7 @@ def test_arg(element, shape, dimension, direction):
         np.testing.assert_array_equal(index, want[1])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(
     ("shape", "dimension"), [((60, 9000), 1), ((9000, 130), 1), ((40, 90, 130), 2)]

@@ -141,6 +141,7 @@ def test_bits_do_not_depend_on_threads(shape, stride, threads):
     assert (run[0](operand, source, 0) != 0).any()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(
     ("shape", "windows"), [((2, 64, 64, 128), (1, 2, 2, 1)), ((60_000,), (3,)), ((1_200_000,), (2,))]

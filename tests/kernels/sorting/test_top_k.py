@@ -95,6 +95,7 @@ def test_where_the_largest_are_small(element):
         check(operand, k)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("element", ["uint8", "int16", "float32", "bfloat16"])
 @pytest.mark.parametrize("order", ["any", "up", "down", "equal"])
 def test_few_of_many(element, order):
@@ -118,6 +119,7 @@ def test_long_rows_are_cut(shape, k):
             check(operand, k, threads)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("k", [5, 70, 500])
 def test_bits_do_not_depend_on_threads(k, threads):

@@ -253,6 +253,7 @@ def transposed(shape: Sequence[int], order: Sequence[int], type: str) -> str:
     """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("type", ["i1", "i8", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
 @pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
 def test_transposes(type: str, order: tuple[int, ...]) -> None:
@@ -510,6 +511,7 @@ def test_gathered_adjacent_columns() -> None:
     assert len(nests_of(block_of(text))) == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("type", ["i8", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
 @pytest.mark.parametrize("columns", [2, 3, 4, 5, 7, 8])
 def test_computing_short_lines(columns: int, type: str) -> None:
@@ -558,6 +560,7 @@ def test_computing_across_a_short_side(sizes: tuple[int, int, int]) -> None:
         check(text, a, b, threads=threads)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "types", [("f32", "f32"), ("i8", "f32"), ("f64", "f16"), ("bf16", "bf16"), ("i1", "i8")]
 )

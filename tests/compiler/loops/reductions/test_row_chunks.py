@@ -34,6 +34,7 @@ def softmax(x: Any) -> Any:
     return jax.nn.softmax(x, -1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("columns", [127, 128, 129, 256, 272, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
 @pytest.mark.usefixtures("past_caches")

@@ -71,6 +71,7 @@ def layer_norm(x: Any, scale: Any, bias: Any) -> Any:
 SHAPES = [(1, 2), (3, 2), (5, 7), (2, 64), (11, 129), (2, 3, 5), (2, 2, 2, 33), (3, 5, 2, 65)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
 def test_softmax(shape: tuple[int, ...], dtype: Any) -> None:
@@ -150,6 +151,7 @@ def test_special_values() -> None:
     check(lambda x: (jax.nn.softmax(x), x.max(-1), x.min(-1), x.sum(-1)), x)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("columns", [17, 64, 101, 300])
 def test_extremes_of_a_row(columns: int, dtype: Any) -> None:
@@ -169,6 +171,7 @@ def test_extremes_of_a_row(columns: int, dtype: Any) -> None:
 FOLDED = [2, 8, 9, 17, 31, 64, 255, 256, 257, 300, 768, 4111]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("columns", FOLDED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_floats_fold_by_adjacent_pairs_at_any_length(columns: int, dtype: Any) -> None:

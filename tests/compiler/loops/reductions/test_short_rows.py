@@ -24,6 +24,7 @@ def group_of(function: Any, *arguments: Any, size: int = 1000) -> int | None:
     return short_row_group(plan, block, size)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rows", [16, 17, 65, 200])
 @pytest.mark.parametrize("columns", [3, 10, 17, 48])
 def test_softmax(rows: int, columns: int) -> None:
@@ -51,6 +52,7 @@ def test_operands_of_one_kind_are_turned_by_one_function() -> None:
     check(normalised, *arguments)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("columns", [2, 5, 8, 31, 33])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e4m3fn])
 def test_layer_norm(columns: int, dtype: Any) -> None:

@@ -222,6 +222,7 @@ def test_wide_accumulation():
 
 
 
+@pytest.mark.sampled(("element", "dimension"), ("monoid", "dimension"))
 @pytest.mark.parametrize("dimension", [0, 1])
 @pytest.mark.parametrize("element", ["bfloat16", "float16"])
 @pytest.mark.parametrize("monoid", ["add", "multiply", "maximum"])
@@ -244,6 +245,7 @@ def test_converted_floats_reduce_as_floats_of_32_bits(element, monoid, dimension
     )
 
 
+@pytest.mark.sampled(("element", "accumulate"))
 @pytest.mark.parametrize("accumulate", ["wide", "declared", "float64"])
 @pytest.mark.parametrize("element", ["bfloat16", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("tree", ["blocked", "left"])

@@ -147,6 +147,7 @@ func.func @main(%a: tensor<6x8x{type}>, %s: tensor<3x4x{type}>, %i: tensor<{type
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("type", DTYPES)
 @pytest.mark.parametrize("name", ["add", "maximum"])
 def test_windows(type: str, name: str) -> None:
@@ -214,6 +215,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled(("type", "body"), ("body", "is_reverse", "shape"))
 @pytest.mark.parametrize("type", ["f32", "f64", "bf16", "i32", "i8"])
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("is_reverse", [False, True])

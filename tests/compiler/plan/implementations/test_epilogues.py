@@ -90,6 +90,7 @@ def assert_same_in_every_way(
         assert all(map(same_bits, inputs, kept))
 
 
+@pytest.mark.sampled(("sizes", "type"))
 @pytest.mark.parametrize("sizes", [(32, 128, 128), (33, 300, 65), (7, 515, 300), (600, 70, 515), (9, 9, 9)])
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("transposed", [*itertools.product((False, True), repeat=2)])

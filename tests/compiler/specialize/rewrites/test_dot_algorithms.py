@@ -54,6 +54,7 @@ def test_products_of_what_is_rounded(text: str, expected: list[str], monkeypatch
     assert_becomes(text, expected)
 
 
+@pytest.mark.sampled(("precision", "accumulation", "operations"), ("kinds", "operations"))
 @pytest.mark.parametrize(
     ("precision", "accumulation", "operations"),
     [

@@ -113,6 +113,7 @@ EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("element_type", [name for name in BYTE_FLOATS if name != "f8E8M0FNU"])
 def test_narrow_floats_round_once(name: str, element_type: str) -> None:

@@ -155,6 +155,7 @@ def of_constants(name: str) -> str:
     return f"func.func @main() -> {type} {{\n{body}\n}}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("element", ["bf16", "f16", "f64"])
 @pytest.mark.parametrize("name", DECLARATIONS)
 def test_other_types_are_computed_as_they_were(name: str, element: str) -> None:
