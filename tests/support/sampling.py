@@ -3,6 +3,7 @@
     @pytest.mark.sampled                      # each value of each parameter occurs in the sample
     @pytest.mark.sampled(("dtype", "name"))   # and each pair of values of these two that the cases have
     @pytest.mark.sampled(pairs=True)          # and each pair of values of any two parameters
+    @pytest.mark.sampled(share=2)             # one of two cases, such as seeds of random programs
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def _sample(items: Sequence[pytest.Function]) -> list[pytest.Function]:
     marker = items[0].get_closest_marker(MARKER)
     assert marker is not None
     order = sorted(items, key=lambda item: zlib.crc32(item.name.encode()))
+    if "share" in marker.kwargs:
+        return order[:: marker.kwargs["share"]]
     cases = [item.callspec.params for item in order]
     combinations: list[Sequence[str]] = list(marker.args)
     if marker.kwargs.get("pairs"):

@@ -52,6 +52,10 @@ import pytest
 @pytest.mark.parametrize("b", range(3))
 def test_sampled(a, b): ...
 
+@pytest.mark.sampled(share=3)
+@pytest.mark.parametrize("seed", range(7))
+def test_share(seed): ...
+
 @pytest.mark.parametrize("a", range(5))
 def test_whole(a): ...
 """
@@ -74,4 +78,4 @@ def test_the_command_decides_which_cases_are_run(tmp_path: Path, project_root: P
     command = [sys.executable, "-c", COUNT]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     counts = re.findall(r"^counted (\d+)$", run.stdout, re.M)
-    assert counts == ["10", "20", "15", "1"], run.stdout
+    assert counts == ["13", "27", "15", "1"], run.stdout

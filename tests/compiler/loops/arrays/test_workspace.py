@@ -268,6 +268,7 @@ def test_native_code_takes_the_arrays_of_a_list() -> None:
     assert np.array_equal(second, kept)
 
 
+@pytest.mark.sampled(share=2)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_loops(seed: int) -> None:
     text, inputs = random_loop(seed)

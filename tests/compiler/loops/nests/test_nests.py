@@ -218,6 +218,7 @@ class RandomBlock:
         return found
 
 
+@pytest.mark.sampled(share=2)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_blocks(seed: int) -> None:
     check_random_block(seed)
@@ -637,6 +638,7 @@ def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emission_plan, "MIN_NONTEMPORAL_ROW_BYTES", 1)
 
 
+@pytest.mark.sampled(share=2)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.usefixtures("past_caches")
 def test_random_blocks_past_the_caches(seed: int) -> None:

@@ -395,6 +395,7 @@ def random_model(seed: int) -> tuple[str, list[np.ndarray[Any, Any]]]:
 SEEDS = range(40)
 
 
+@pytest.mark.sampled(share=2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_layers(seed: int) -> None:
     assert_nothing_changes(*random_model(seed))
