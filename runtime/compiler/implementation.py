@@ -112,8 +112,12 @@ class Implementation:
         """The estimated times."""
         return Cost()
 
-    def compile_ahead(self) -> None:
-        """Have another process compile the code that `prepare` loads, where there is such a process."""
+    def compile_ahead(self, quickly: bool = False) -> None:
+        """Have another process compile the code that `prepare` loads, where there is such a process.
+
+        Args:
+            quickly: whether it is the code of `prepare_soon`.
+        """
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Note that this implementation runs within the regions of `enclosing`; called for each of them."""

@@ -116,15 +116,21 @@ class NativeCode(Implementation):
         """Whether other processors may compile the code: those of one thread have one."""
         return self.threads != 1
 
-    def compile_ahead(self) -> None:
+    def compile_ahead(self, quickly: bool = False) -> None:
         from .llvm.machine import compile_ahead
 
         for key, build in self.modules():
-            compile_ahead(key, build, self.fast_compile)
+            compile_ahead(key, build, self.fast_compile, self.function_names if quickly else ())
 
     def modules(self) -> Sequence[tuple[str, Callable[[], str]]]:
         """The keys of the modules, and functions that make them in LLVM IR."""
         return [(self.key, self._text)]
+
+    @property
+    def function_names(self) -> Sequence[str]:
+        """The functions of a module that its users call."""
+        names = [launch.name for launch in self.lowered.launches]
+        return names if self.lowered.workspace is None else [*names, self.lowered.workspace]
 
     def _text(self) -> str:
         from .llvm.module_text import text_of
@@ -143,11 +149,8 @@ class NativeCode(Implementation):
         from .llvm.machine import function_addresses
 
         key, lowered, scratch = self.key, self.lowered, self.lowered.scratch
-        names = [launch.name for launch in lowered.launches]
-        if lowered.workspace is not None:
-            names.append(lowered.workspace)
         addresses = function_addresses(
-            key, names, self._text, self.fast_compile, lowered.symbols(), quickly
+            key, self.function_names, self._text, self.fast_compile, lowered.symbols(), quickly
         )
         if lowered.workspace is not None:
             *addresses, workspace = addresses

@@ -39,6 +39,8 @@ the peak of most programs of `benchmarks/libraries` (Python 3.13, llvmlite 0.50,
 _WAITING_BYTES = 1 << 15
 """Bytes of the texts that wait for a process, so that it need not wait for the next one: LLVM takes some
 0.1 s for them."""
+_MAX_AWAITED_BYTES = 1 << 20
+"""Bytes of the texts that wait for the process for which threads wait, and are in its memory."""
 _ANSWER_SECONDS = 60.0
 """Seconds after which a process counts as stopped that takes no bytes of a request, or gives no answer; to
 answer it has as many for each MiB of its texts, for which LLVM takes some 2 s."""
@@ -66,6 +68,11 @@ class Compilation:
     def is_pending(self) -> bool:
         """Whether its answer has not been read, and may come."""
         return not self.has_ended and self._process.is_usable
+
+    @property
+    def may_be_read(self) -> bool:
+        """Whether the answer can be read now, or has been."""
+        return self.has_ended or self._process.has_answer
 
     def end(self, code: bytes | None) -> None:
         """Note the machine code; None if there is none."""
@@ -232,13 +239,19 @@ class _CompilerProcess:
 
 
 class CompilerProcesses:
-    """The processes that compile for this one. Threads use them one after the other."""
+    """The processes that compile for this one. Threads use them one after the other.
+
+    Attributes:
+        meanwhile: has a text compiled that will be waited for, and returns whether there was one; called by
+            a thread that waits for another text.
+    """
 
     def __init__(self) -> None:
         self._processes: list[_CompilerProcess] = []
         self._has_failed = False
         self._lock = threading.RLock()
         self._awaited = 0
+        self.meanwhile: Callable[[], bool] = lambda: False
         self._timer: threading.Timer | None = None
         self._last_use = 0.0
 
@@ -307,6 +320,11 @@ class CompilerProcesses:
             processes = [process for process in self._of(True) if is_urgent or process.has_started]
             return any(process.waiting_bytes() < _WAITING_BYTES for process in processes)
 
+    @property
+    def takes_more(self) -> bool:
+        """Whether the process for which threads wait should get more texts now."""
+        return all(process.waiting_bytes() < _MAX_AWAITED_BYTES for process in self._of(False))
+
     def submit(self, text: str, fast_compile: bool) -> Compilation | None:
         """Have a text compiled ahead, by the process with the least to do; None if there is no process.
 
@@ -315,21 +333,38 @@ class CompilerProcesses:
         """
         return self._submit(True, text, fast_compile, ())
 
-    def compile(self, text: str, fast_compile: bool, names: Sequence[str] = ()) -> bytes | None:
-        """The machine code of a text; None where this process must compile it.
-
-        That is where no process can be started. Processes that have compiled for threads end after some time.
+    def submit_awaited(self, text: str, fast_compile: bool, names: Sequence[str] = ()) -> Compilation | None:
+        """Have a text compiled by the process for which threads wait; None where none can be started.
 
         Args:
             text, fast_compile: see `CodeGenerator.compile`.
             names: as of `CodeGenerator.compile_quickly`, if quick code is asked for.
         """
         with self._lock:
-            compilation = self._submit(False, text, fast_compile, names) if self.start() else None
-            if compilation is None:
-                return None
+            return self._submit(False, text, fast_compile, names) if self.start() else None
+
+    def compile(self, text: str, fast_compile: bool, names: Sequence[str] = ()) -> bytes | None:
+        """The machine code of a text; None where this process must compile it: see `submit_awaited`."""
+        with self._lock:
+            compilation = self.submit_awaited(text, fast_compile, names)
+            # They must not end before the answer is there.
+            self._awaited += compilation is not None
+        return None if compilation is None else self._counted_result(compilation)
+
+    def result(self, compilation: Compilation) -> bytes | None:
+        """The machine code from `submit_awaited`, for which this thread waits; None if there is none.
+
+        The thread makes texts meanwhile. Processes that have compiled for threads end after some time.
+        """
+        with self._lock:
             self._awaited += 1
+        return self._counted_result(compilation)
+
+    def _counted_result(self, compilation: Compilation) -> bytes | None:
+        """See `result`; the thread is counted among those that wait."""
         try:
+            while not compilation.may_be_read and self.takes_more and self.meanwhile():
+                pass
             return compilation.result()
         finally:
             with self._lock:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from ....kernels.compiling.address_space import require_address_space
 from ....kernels.launch.native import leave_processors
 from . import compiler_processes
+from .compiler_processes import Compilation
 from .paged_generator import PagedGenerator
 
 
@@ -41,22 +42,26 @@ class Compiler:
         Raises:
             MemoryError: the process can map too little memory.
         """
-        code = self._compiled_elsewhere(text, fast_compile)
+        code = None if self.is_here else compiler_processes.PROCESSES.compile(text, fast_compile)
         return code or self._run_here(lambda: self.generator.compile(text, fast_compile))
 
-    def compile_quickly(self, text: str, names: Sequence[str]) -> bytes:
-        """See `CodeGenerator.compile_quickly`; and `compile`."""
-        code = self._compiled_elsewhere(text, False, names)
+    def submit_quickly(self, text: str, names: Sequence[str]) -> Compilation | None:
+        """Have another process generate quick code for `compile_quickly`; None: there is no such process."""
+        return None if self.is_here else compiler_processes.PROCESSES.submit_awaited(text, False, names)
+
+    def compile_quickly(self, text: str, names: Sequence[str], submitted: Compilation | None) -> bytes:
+        """See `CodeGenerator.compile_quickly`; and `compile`.
+
+        Args:
+            submitted: from `submit_quickly`.
+        """
+        code = None if submitted is None else compiler_processes.PROCESSES.result(submitted)
         return code or self._run_here(lambda: self.generator.compile_quickly(text, names))
 
     def start(self) -> None:
         """Have another process start that will compile, where one does."""
         if not self.is_here:
             compiler_processes.PROCESSES.start_for_caller()
-
-    def _compiled_elsewhere(self, text: str, fast_compile: bool, names: Sequence[str] = ()) -> bytes | None:
-        """The machine code of a text from another process; None where this process must compile it."""
-        return None if self.is_here else compiler_processes.PROCESSES.compile(text, fast_compile, names)
 
     def _run_here(self, compile: Callable[[], bytes]) -> bytes:
         with self._lock:

@@ -114,7 +114,7 @@ def optimize_ahead(key: str, roughly: bool = False) -> None:
 
 def is_there(key: str, roughly: bool = False) -> bool:
     """Whether no other process optimizes the code of a key, or its answer has been read."""
-    compilation = _machine().ahead.get(_key_ahead(key, roughly))
+    compilation = _machine().ahead.get(_key_ahead(key, _ROUGH if roughly else ""))
     return compilation is None or not compilation.is_pending
 
 
@@ -128,13 +128,19 @@ def optimize(key: str, roughly: bool = False) -> None:
     _machine().optimize(key, roughly)
 
 
-def compile_ahead(key: str, build: Build, fast_compile: bool = False) -> None:
+def compile_ahead(key: str, build: Build, fast_compile: bool = False, names: Sequence[str] = ()) -> None:
     """Have another process compile the code of a key, for which `function_addresses` then waits.
 
     Nothing happens where there is no such process (`compiler_processes`), or nothing to compile. For the
-    arguments see `function_addresses`. One thread at a time may call this.
+    arguments see `function_addresses`. One thread at a time may call this without names.
+
+    Args:
+        names: of quick code; none: of code that is optimized.
     """
-    _machine().compile_ahead(key, build, fast_compile)
+    if names:
+        _machine().compile_quickly_ahead(key, build, names)
+    else:
+        _machine().compile_ahead(key, build, fast_compile)
 
 
 def is_compiled(key: str, quickly: bool = False) -> bool:
@@ -164,6 +170,7 @@ class _Machine:
         compiler: has texts compiled.
         in_work: for each key, what the thread holds that compiles or loads its code.
         ahead: the compilations of other processes, by key and `_key_ahead`, until they are loaded.
+        texts: those of quick code that other processes generate ahead, by key.
         quick: the loaded quick code, by key, until it is optimized.
         new_quick: the keys of those that `take_quick` has not returned, and the threads that loaded them.
     """
@@ -178,6 +185,7 @@ class _Machine:
         self.in_work: dict[str, threading.RLock] = {}
         self.keys: set[str] = set()
         self.ahead: dict[str, Compilation] = {}
+        self.texts: dict[str, Build] = {}
         self.released = time.monotonic()
         self.quick: dict[str, QuickCode] = {}
         self.new_quick: dict[str, int] = {}
@@ -232,14 +240,13 @@ class _Machine:
         """Load code, and return the addresses of its functions; the arguments are those of `addresses`."""
         code = self.code_compiled_ahead(key) or self.cached_code(key)
         quick_code = self.cached_code(key, _QUICK) if code is None and quickly else None
-        # Its objects live until the text is there; to look at them takes a third of the time.
-        text = functools.cache(gc_paused(build))
+        text = self.texts.pop(key, None) or _cached_text(build)
         size = 0 if quick_code is None else len(quick_code)
         if code is None and quick_code is None:
             self.compiler.start()
             size = len(text())
             if quickly:
-                quick_code = self.compiled_quickly(key, text(), names)
+                quick_code = self.compiled_quickly(key, text, names)
             else:
                 code = self.compiled_code(key, text(), fast_compile)
         if code is None:
@@ -277,7 +284,7 @@ class _Machine:
 
     def code_compiled_ahead(self, key: str, roughly: bool = False) -> bytes | None:
         """The machine code from another process, once it is there; None if none has compiled it."""
-        key_ahead = _key_ahead(key, roughly)
+        key_ahead = _key_ahead(key, _ROUGH if roughly else "")
         compilation = self.ahead.get(key_ahead)
         if compilation is None:
             return None
@@ -309,7 +316,7 @@ class _Machine:
         """See `optimize_ahead`."""
         from .compiler_processes import PROCESSES
 
-        quick, key_ahead = self.quick.get(key), _key_ahead(key, roughly)
+        quick, key_ahead = self.quick.get(key), _key_ahead(key, _ROUGH if roughly else "")
         if PROCESSES and quick is not None and key_ahead not in self.ahead:
             compilation = PROCESSES.submit(quick.text(), roughly or quick.fast_compile)
             if compilation is not None:
@@ -346,10 +353,32 @@ class _Machine:
         self.store(key, code, stage)
         return code
 
-    def compiled_quickly(self, key: str, text: str, names: Sequence[str]) -> bytes:
+    def compile_quickly_ahead(self, key: str, build: Build, names: Sequence[str]) -> None:
+        """See `compile_ahead`; for quick code."""
+        lock = self.in_work.setdefault(key, threading.RLock())
+        # Another thread that has the lock compiles the code, and may wait for that of this thread.
+        if not self.compiler.is_here and lock.acquire(blocking=False):
+            try:
+                if _key_ahead(key, _QUICK) not in self.ahead and not self.has(key, counts_quick=True):
+                    self.texts[key] = _cached_text(build)
+                    self.submit_quickly(key, self.texts[key](), names)
+            finally:
+                lock.release()
+
+    def submit_quickly(self, key: str, text: str, names: Sequence[str]) -> None:
+        """Have another process generate quick code, where one can."""
+        compilation = self.compiler.submit_quickly(text, names)
+        if compilation is not None:
+            self.ahead[_key_ahead(key, _QUICK)] = compilation
+
+    def compiled_quickly(self, key: str, text: Build, names: Sequence[str]) -> bytes:
         """The quick code of a text, which is written to the disk."""
+        key_ahead = _key_ahead(key, _QUICK)
         with span("compile", f"quick code {key}"):
-            code = self.compiler.compile_quickly(text, names)
+            if key_ahead not in self.ahead:
+                self.submit_quickly(key, text(), names)
+            code = self.compiler.compile_quickly(text(), names, self.ahead.get(key_ahead))
+            self.ahead.pop(key_ahead, None)
         self.store(key, code, _QUICK)
         return code
 
@@ -389,9 +418,14 @@ def _folder(target: str) -> str | None:
     return GENERATED_PREFIX + digest(sources, target.encode()).hex()[:32]
 
 
-def _key_ahead(key: str, roughly: bool) -> str:
-    """The key in `_Machine.ahead` of the code of a key, which is optimized `roughly` or fully."""
-    return f"{key} roughly" if roughly else key
+def _key_ahead(key: str, stage: str = "") -> str:
+    """The key in `_Machine.ahead` of the code of a key, or of an earlier stage."""
+    return key + stage
+
+
+def _cached_text(build: Build) -> Build:
+    """Makes a text once. Its objects live until it is there; to look at them takes a third of the time."""
+    return functools.cache(gc_paused(build))
 
 
 _lock = threading.RLock()

@@ -121,6 +121,12 @@ class NestCode(NativeCode):
 
         return [(key, functools.partial(nest_ir, nest)) for nest, key in self.nests.with_keys]
 
+    @property
+    def function_names(self) -> Sequence[str]:
+        from .nest_emitter import NAME
+
+        return (NAME,)
+
     def function_of_launches(self, quickly: bool) -> Runnable:
         return self.launched(self.launches(quickly))
 

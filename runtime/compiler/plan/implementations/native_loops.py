@@ -447,9 +447,13 @@ class NativeLoop(ProfiledLoop):
 
     def begin(self) -> None:
         """Begin to compile in the background."""
-        ahead = None if self.threads == 1 or self._is_quick else self.compile_ahead
+        ahead = soon = None
+        if self.threads != 1 and self._is_quick:
+            soon = functools.partial(self.compile_ahead, quickly=True)
+        elif self.threads != 1:
+            ahead = self.compile_ahead
         seconds = _compile_seconds(self.view, self.loop.launches)
-        job = Job(self._compile, has_priority=True, ahead=ahead, seconds=seconds)
+        job = Job(self._compile, has_priority=True, ahead=ahead, seconds=seconds, soon=soon)
         self.job = self.profile.job = BACKGROUND.submit(job)
 
     def _compile(self) -> Runnable:
@@ -559,30 +563,39 @@ class NativeLoop(ProfiledLoop):
         """Whether LLVM optimizes the code while it is used."""
         return cost_model.is_quick_at_first(*_counts(self.loop.operation))
 
-    def compile_ahead(self) -> None:
+    def compile_ahead(self, quickly: bool = False) -> None:
         from ...loops.arrays import launched_operations
         from ...loops.llvm import machine
 
         for launched in launched_operations([self.loop.operation]):
             implementation = self.implementation_of(launched.regions[0].block.operations[0])
-            if implementation.compiles_ahead:
-                implementation.compile_ahead()
-        machine.compile_ahead(self.key, self._text, self.fast_compile)
+            if implementation.compiles_ahead and (implementation.has_quick_code or not quickly):
+                implementation.compile_ahead(quickly)
+        names = self.function_names if quickly else ()
+        machine.compile_ahead(self.key, self._text, self.fast_compile, names)
+
+    @property
+    def function_names(self) -> tuple[str, str]:
+        """The functions of the module that `prepare` loads."""
+        from ...loops import while_function
+        from ...loops.arrays import WORKSPACE_BYTES
+
+        return while_function.NAME, WORKSPACE_BYTES
 
     def prepare(self, quickly: bool = False) -> NativeWhile:
         """See `Implementation.prepare`; `quickly` is an argument of `machine.function_addresses`."""
         from ....kernels.launch.while_loop import NativeWhile
         from ...loops import while_function
-        from ...loops.arrays import WORKSPACE_BYTES, launch_symbols, library_symbols
+        from ...loops.arrays import launch_symbols, library_symbols
         from ...loops.llvm import machine
         from ...loops.scalars import count_limit
 
         loop = self.loop
         symbols = library_symbols([loop.operation])
         symbols.update(launch_symbols(loop.operation, self.implementation_of, quickly))
-        names = (while_function.NAME, WORKSPACE_BYTES)
+        names, unrolls_late = self.function_names, not self.fast_compile
         address, size_address = machine.function_addresses(
-            self.key, names, self._text, self.fast_compile, symbols, quickly, not self.fast_compile
+            self.key, names, self._text, self.fast_compile, symbols, quickly, unrolls_late
         )
         work = sum(while_function.iteration_work(loop.operation))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)

@@ -75,6 +75,7 @@ class Job:
         seconds: that the action is expected to take, with optimizing its code if that follows.
         is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
         runs_beside: whether the action mostly waits for another process, so that a thread of its own runs it.
+        soon: has another process generate the quick code that the action then loads; None: it has none.
         benefit: tells what calls save by the action, in relation to its time, as far as that is known by now;
             jobs with equal priority are begun in its descending order. Where it is negative, other processes
             get the job once no job with priority waits or is run by a caller.
@@ -93,6 +94,7 @@ class Job:
         "is_there",
         "runs_beside",
         "seconds",
+        "soon",
     )
 
     def __init__(
@@ -104,6 +106,7 @@ class Job:
         is_there: Callable[[], bool] | None = None,
         benefit: Callable[[], float] = lambda: 0.0,
         runs_beside: bool = False,
+        soon: Callable[[], object] | None = None,
     ) -> None:
         self.action = action
         self.has_priority = has_priority
@@ -112,6 +115,7 @@ class Job:
         self.is_there = is_there
         self.benefit = benefit
         self.runs_beside = runs_beside
+        self.soon = soon
         self.is_ahead = self.ended = False
 
     def run(self) -> None:
@@ -240,6 +244,25 @@ class Background:
         finally:
             if is_free:
                 self.processes_lock.release()
+
+    def make_text(self) -> bool:
+        """Have another process generate the quick code of the first job that waits for that.
+
+        A thread calls this while it waits for the code of another job.
+
+        Returns:
+            Whether there was such a job.
+        """
+        with self.changed:
+            job = None if self.holds else next((one for one in self._ordered() if one.soon is not None), None)
+            if job is None:
+                return False
+            soon, job.soon = job.soon, None
+        assert soon is not None
+        # The action raises the error again, and has it logged.
+        with suppress(Exception):
+            ignoring_float_errors(soon)
+        return True
 
     def _start_processes(self) -> None:
         """Start the processes that compile ahead, where that is possible."""
@@ -526,12 +549,19 @@ class Background:
         self.is_ready_for_forks = True
         for name in _MODULES_WITH_FORK_HOOKS:
             importlib.import_module(name)
+        self._fill_waits()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self.before_fork,
                 after_in_parent=self.release,
                 after_in_child=self.after_fork_in_child,
             )
+
+    def _fill_waits(self) -> None:
+        """Let threads that wait for compiler processes make texts for them."""
+        from ...loops.llvm.compiler_processes import PROCESSES
+
+        PROCESSES.meanwhile = self.make_text
 
     @contextmanager
     def held(self) -> Iterator[None]:

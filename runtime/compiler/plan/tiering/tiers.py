@@ -353,10 +353,13 @@ class Tiering(Replaceable):
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
-            is_ahead = self.code.compiles_ahead and not self.is_quick_at_first
-            ahead = self.code.compile_ahead if is_ahead else None
+            ahead = soon = None
+            if self.code.compiles_ahead and self.is_quick_at_first:
+                soon = functools.partial(self.code.compile_ahead, quickly=True)
+            elif self.code.compiles_ahead:
+                ahead = self.code.compile_ahead
             compile = functools.partial(self.compile, ())
-            job = Job(compile, has_priority=True, ahead=ahead, seconds=self.optimized_seconds)
+            job = Job(compile, has_priority=True, ahead=ahead, seconds=self.optimized_seconds, soon=soon)
             self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
             compile = functools.partial(self.compile, _copies(operands))

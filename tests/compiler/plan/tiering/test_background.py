@@ -635,6 +635,29 @@ def test_an_error_of_compiling_ahead_leaves_the_jobs_to_the_thread(monkeypatch: 
     assert done == [1]
 
 
+def test_texts_are_made_ahead_in_the_order_of_the_jobs() -> None:
+    """Each once, and not while a fork waits; the job raises what making its text has raised."""
+    background, made = Background(), list[str]()
+
+    def make(name: str) -> None:
+        made.append(name)
+        if name == "b":
+            raise ValueError(name)
+
+    with background.held():
+        for name, has_priority in (("c", False), ("a", True), ("b", True)):
+            soon = functools.partial(make, name)
+            background.submit(Job(lambda: None, has_priority=has_priority, soon=soon))
+        background.submit(Job(lambda: None, has_priority=True))
+        assert not background.make_text()
+        background.holds = 0
+        while background.make_text():
+            pass
+        background.holds = 1
+    background.wait()
+    assert made == ["a", "b", "c"]
+
+
 def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """First what takes calls the most time for each second of optimizing it."""
     done: list[str] = []
