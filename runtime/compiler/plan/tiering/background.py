@@ -620,7 +620,9 @@ BACKGROUND = Background()
 """The background compiler of this process."""
 
 
-def optimize_quick_code(seconds_of_calls: Callable[[], float]) -> None:
+def optimize_quick_code(
+    seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float] = lambda: 0.0
+) -> None:
     """Have the quick code that this thread has loaded optimized once the code of other jobs is there.
 
     First comes what takes calls the most time for each second of optimizing it: LLVM takes up to 30 times as
@@ -629,16 +631,22 @@ def optimize_quick_code(seconds_of_calls: Callable[[], float]) -> None:
 
     Args:
         seconds_of_calls: the time of the code in a call of the program; 0.0 before that is known.
+        expected_seconds: stands for it until then.
     """
     from ...loops.llvm import machine
 
     for key, code in machine.quick_codes().items():
-        saved = seconds_of_calls
+        saved = functools.partial(_first_known, seconds_of_calls, expected_seconds)
         if code.unrolls_late:
             if not code.is_rough:
-                _submit_optimization(key, code.size, True, seconds_of_calls, roughly=True)
+                _submit_optimization(key, code.size, True, saved, roughly=True)
             saved = functools.partial(_saved_by_unrolling, seconds_of_calls)
         _submit_optimization(key, code.size, code.fast_compile, saved)
+
+
+def _first_known(seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float]) -> float:
+    """The time of code in a call of the program, or what is expected of it."""
+    return seconds_of_calls() or expected_seconds()
 
 
 def _saved_by_unrolling(seconds_of_calls: Callable[[], float]) -> float:

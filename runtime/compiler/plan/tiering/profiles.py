@@ -33,19 +33,25 @@ class StepProfile:
         job: compiles their code in the background.
         seconds_of_calls: that they take in a call of the program with code that is not optimized yet; 0.0
             before that has been timed.
+        program: the profile of their program; None: they have none.
     """
 
-    __slots__ = ("expected", "job", "seconds", "seconds_of_calls")
+    __slots__ = ("expected", "job", "program", "seconds", "seconds_of_calls")
 
     def __init__(self, expected: float = 0.0) -> None:
         self.seconds = 0.0
         self.expected = expected
         self.job: Job | None = None
         self.seconds_of_calls = 0.0
+        self.program: ProgramProfile | None = None
 
     def optimize(self) -> None:
         """Have the code that this thread has prepared for them optimized, if it is not."""
-        optimize_quick_code(lambda: self.seconds_of_calls)
+        optimize_quick_code(lambda: self.seconds_of_calls, self.baseline_seconds_of_calls)
+
+    def baseline_seconds_of_calls(self) -> float:
+        """The time of the baselines in a call of the program, about."""
+        return self.seconds / (1 if self.program is None else self.program.calls)
 
 
 class ProfiledStep(Protocol):

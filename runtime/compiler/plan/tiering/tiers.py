@@ -62,7 +62,7 @@ def share_profiles(steps: Iterable[Tiering], loops: Sequence[ProfiledLoop] = ())
     counts = Counter(steps)
     program = ProgramProfile([*[step for step in counts if not step.code.compiles_when_called], *loops])
     for loop in loops:
-        loop.program = program
+        loop.program = loop.profile.program = program
     similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
     for step, count in counts.items():
@@ -73,6 +73,7 @@ def share_profiles(steps: Iterable[Tiering], loops: Sequence[ProfiledLoop] = ())
             profile = shared.setdefault(key, StepProfile())
             profile.expected += count * step.profile.expected
             step.profile = profile
+        step.profile.program = program
 
 
 def start_expected_compilations(steps: Iterable[Tiering]) -> None:

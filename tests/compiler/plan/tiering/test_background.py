@@ -703,6 +703,20 @@ def test_loops_are_optimized_without_unrolling_before(
     assert "".join(done) == order
 
 
+def test_code_that_has_not_been_timed_is_optimized_in_the_order_of_what_is_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(machine, "optimize", lambda key, roughly: done.append(key))
+    with BACKGROUND.held():
+        for key, known, expected in (("a", 0.0, 1.0), ("b", 0.0, 3.0), ("c", 2.0, 9.0)):
+            code = QuickCode(lambda: "", 20_000, False, {}, {})
+            monkeypatch.setattr(machine, "quick_codes", lambda key=key, code=code: {key: code})
+            optimize_quick_code(lambda known=known: known, lambda expected=expected: expected)  # type: ignore[misc]
+    BACKGROUND.wait()
+    assert done == ["b", "c", "a"]
+
+
 def test_loops_whose_rough_code_was_on_disk_are_not_optimized_without_unrolling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -46,6 +46,14 @@ class Loop(ProfiledLoop):
         self.job = self.profile.job = BACKGROUND.submit(Job(lambda: None, has_priority=True))
 
 
+def test_baselines_tell_what_code_is_expected_to_take_in_a_call() -> None:
+    step = Step(0.9)
+    assert step.profile.baseline_seconds_of_calls() == 0.9
+    step.profile.program = ProgramProfile([step])
+    step.profile.program.calls = 3
+    assert step.profile.baseline_seconds_of_calls() == pytest.approx(0.3)
+
+
 def considered(steps: Sequence[Step | Loop], runs: int = profiles._MIN_RUNS) -> list[bool]:
     """Which steps a call has compiled and waits for."""
     program = ProgramProfile(steps)
