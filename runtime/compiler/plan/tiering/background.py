@@ -252,6 +252,9 @@ class Background:
 
         Returns:
             Whether there was such a job.
+
+        Raises:
+            LaunchStopped, KeyboardInterrupt: the call that waits was stopped.
         """
         with self.changed:
             job = None if self.holds else next((one for one in self._ordered() if one.soon is not None), None)
@@ -259,9 +262,13 @@ class Background:
                 return False
             soon, job.soon = job.soon, None
         assert soon is not None
-        # The action raises the error again, and has it logged.
-        with suppress(Exception):
+        try:
             ignoring_float_errors(soon)
+        except LaunchStopped:
+            raise
+        except Exception as error:  # the action raises it again, and has it logged
+            if raised_by_signal_handler(error):
+                raise
         return True
 
     def _start_processes(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -644,18 +645,38 @@ def test_texts_are_made_ahead_in_the_order_of_the_jobs() -> None:
         if name == "b":
             raise ValueError(name)
 
+    def job(name: str, has_priority: bool) -> Job:
+        return Job(lambda: None, has_priority, soon=functools.partial(make, name))
+
+    background.waiting = [job("c", False), job("a", True), job("b", True), Job(lambda: None, True)]
     with background.held():
-        for name, has_priority in (("c", False), ("a", True), ("b", True)):
-            soon = functools.partial(make, name)
-            background.submit(Job(lambda: None, has_priority=has_priority, soon=soon))
-        background.submit(Job(lambda: None, has_priority=True))
         assert not background.make_text()
-        background.holds = 0
-        while background.make_text():
-            pass
-        background.holds = 1
-    background.wait()
-    assert made == ["a", "b", "c"]
+    while background.make_text():
+        pass
+    assert made == ["a", "b", "c"] and len(background.waiting) == 4
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of POSIX")
+def test_a_call_that_is_stopped_while_it_makes_a_text_ahead_ends() -> None:
+    background = Background()
+
+    def handle(number: int, frame: object) -> None:
+        raise ValueError("stopped")
+
+    def stop() -> None:
+        raise LaunchStopped
+
+    for soon in (stop, lambda: signal.raise_signal(signal.SIGUSR1)):
+        background.waiting.append(Job(lambda: None, has_priority=True, soon=soon))
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with pytest.raises(LaunchStopped):
+            background.make_text()
+        with pytest.raises(ValueError, match="stopped"):
+            background.make_text()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(background.waiting) == 2 and not background.make_text()
 
 
 def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
