@@ -864,8 +864,8 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
     int64_t channel = work_item % p->channel_blocks * p->channel_block, outer_index = work_item / p->channel_blocks;
     int64_t last_channel = conv_min(channel + p->channel_block, p->channels);
     int64_t begin = outer_index % p->row_blocks * p->row_block, window_row =
-        outer_index / p->row_blocks * CONV_WINDOW_ROWS;
-    int64_t end = begin + p->row_block, last_window_row = conv_min(window_row + CONV_WINDOW_ROWS, p->window_rows);
+        outer_index / p->row_blocks * p->item_rows;
+    int64_t end = begin + p->row_block, last_window_row = conv_min(window_row + p->item_rows, p->window_rows);
     const ConvAxis *innermost = &p->axes[p->rank - 1];
     for (; window_row < last_window_row; window_row++) {
         const int64_t *lhs_offsets[CONV_MAX_AXES];

@@ -36,7 +36,7 @@ enum {
     CONV_NARROW_ROWS = 8,             /* of a tile with fewer vectors than a full one has */
     CONV_MAX_WIDTH = 64,              /* items of the vectors of a tile, at most */
     CONV_CHANNELS = 16,               /* scaled together if vectors run along windows */
-    CONV_WINDOW_ROWS = 8,             /* of a work item of scaling */
+    CONV_WINDOW_ROWS = 8,             /* of a work item of scaling, at most */
     CONV_GROUP_WINDOWS = 4,           /* windows of a tile if vectors run along groups */
     CONV_MAX_ENTRIES = 256,           /* positions that are scaled at a time */
     CONV_TILED_WINDOWS = 7,           /* of a row that are scaled in registers: planes of networks are multiples */
@@ -137,7 +137,7 @@ typedef struct {
 /* The arguments of scaling tasks. A window row is the windows along the last axis; `run_offsets` has the lhs offset of
    each position for each of its runs, `factor_offsets` the factors of each position. `column_step`: if not 0, rows have
    no runs, but tiles: windows are so many elements apart, the first begins `low_column` before the first of `columns`
-   elements of lhs, which are `column_stride` apart. A work item is CONV_WINDOW_ROWS
+   elements of lhs, which are `column_stride` apart. A work item is `item_rows`
    window rows, `row_block` windows of each, and `channel_block` channels. `epilogue`: as of products, with
    `by_channels`. */
 typedef struct {
@@ -148,7 +148,7 @@ typedef struct {
     ConvAxis axes[CONV_MAX_AXES];
     const int64_t *position_indices, *run_offsets, *factor_offsets;
     const ConvRun *runs;
-    int64_t run_count, window_rows, row_blocks, row_block, channel_blocks, channel_block;
+    int64_t run_count, window_rows, item_rows, row_blocks, row_block, channel_blocks, channel_block;
     int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal;
     int64_t column_step, low_column, columns, column_stride;
     int64_t work_items, items_per_task, kind, level;

@@ -84,7 +84,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const int64_t *run_offsets
         const int64_t *factor_offsets
         const ConvRun *runs
-        int64_t run_count, window_rows, row_blocks, row_block, channel_blocks, channel_block
+        int64_t run_count, window_rows, item_rows, row_blocks, row_block, channel_blocks, channel_block
         int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal
         int64_t column_step, low_column, columns, column_stride
         int64_t work_items, items_per_task, kind, level
@@ -487,7 +487,8 @@ cdef class Scaling:
         p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
         p.runs = <const ConvRun *>cnp.PyArray_DATA(as_integers(tables["runs"], self.keep_alive))
         p.run_count, p.positions = len(tables["runs"]), len(tables["position_indices"])
-        (p.channels, p.window_rows, p.row_blocks, p.row_block, p.channel_blocks, p.channel_block) = layout["blocks"]
+        (p.channels, p.window_rows, p.item_rows, p.row_blocks, p.row_block, p.channel_blocks,
+            p.channel_block) = layout["blocks"]
         (p.by_channels, p.lhs_channel_stride, p.result_channel_stride, p.work_items, p.nontemporal) = layout["strides"]
         p.column_step, p.low_column, p.columns, p.column_stride = layout["tiles"]
         self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
@@ -509,7 +510,8 @@ cdef class Scaling:
         plan.result = <char *>cnp.PyArray_DATA(result)
         plan.epilogue = epilogue
         plan.nontemporal = plan.nontemporal and epilogue == NULL
-        run_in_order(
+        # Threads begin with consecutive rows: what one has written, it reads in the next convolution.
+        run_independent(
             <size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds + epilogue_seconds, self.threads)
         return 1
 

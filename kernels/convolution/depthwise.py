@@ -104,7 +104,11 @@ def _scaling(
     row_block = max(16, _ROW_ELEMENTS // channels) if by_channels else _ROW_ELEMENTS // tasks.WINDOW_ROWS
     row_block = min(row_block, row_length)
     row_blocks = -(-row_length // row_block)
-    row_items = -(-rows // tasks.WINDOW_ROWS) * row_blocks
+    item_rows = tasks.WINDOW_ROWS
+    # Threads begin with as many rows each: planes of networks have few.
+    if is_tiled and rows > item_rows:
+        item_rows = max(1, min(item_rows, rows * row_blocks // MIN_WORK_ITEMS))
+    row_items = -(-rows // item_rows) * row_blocks
     channel_block = channels if by_channels else min(channels, tasks.CHANNELS)
     if is_tiled and row_items < _MIN_TILED_ITEMS:
         fewest = -(-channels * row_items // MIN_WORK_ITEMS)
@@ -113,7 +117,7 @@ def _scaling(
     work_items = row_items * channel_blocks
     is_nontemporal = positions <= tasks.MAX_ENTRIES and result.nbytes >= tasks.NONTEMPORAL_BYTES
     layout = {
-        "blocks": (channels, rows, row_blocks, row_block, channel_blocks, channel_block),
+        "blocks": (channels, rows, item_rows, row_blocks, row_block, channel_blocks, channel_block),
         "strides": (by_channels, *channel_strides, work_items, is_nontemporal),
         "tiles": (axis.stride, axis.low, axis.size, lhs_strides[row_axis + 1]) if is_tiled else (0, 0, 0, 0),
     }

@@ -178,7 +178,7 @@ def test_few_rows_of_tiles_are_divided_by_channels(
     items: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the result bypasses the caches."""
-    axes = [padded(7, 3), padded(9, 3)]
+    axes = [padded(4, 3), padded(9, 3)]
     lhs, rhs = operands(axes, 5 * lanes("float32") + 1, "float32")
     expected = convolved(lhs, rhs, axes, scales=True)
     launches = []
@@ -190,7 +190,25 @@ def test_few_rows_of_tiles_are_divided_by_channels(
     monkeypatch.setattr(depthwise, "_MIN_TILED_ITEMS", items)
     monkeypatch.setattr(depthwise, "_TILED_CHANNELS", 3 * lanes("float32"))
     assert same_bits(convolved(lhs, rhs, axes, scales=True), expected)
-    assert [values[4] for values in launches] == [blocks]
+    assert [values[5] for values in launches] == [blocks]
+
+
+@needs_floats
+@pytest.mark.parametrize(("rows", "item_rows"), [(8, 8), (10, 1), (56, 3), (200, 8)])
+def test_more_rows_of_tiles_are_divided_evenly(
+    rows: int, item_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = [padded(rows // 2, 3), padded(9, 3)]  # of two batches
+    lhs, rhs = operands(axes, 2 * lanes("float32") + 1, "float32")
+    launches = []
+    launch = depthwise.tasks.Scaling
+    monkeypatch.setattr(
+        depthwise.tasks, "Scaling", lambda *values: launches.append(values[4]["blocks"]) or launch(*values)
+    )
+    result = convolved(lhs, rhs, axes, scales=True, threads=2)
+    assert [values[1:3] for values in launches] == [(rows, item_rows)]
+    monkeypatch.setattr(depthwise, "_TILED_WINDOWS", ())
+    assert same_bits(convolved(lhs, rhs, axes, scales=True), result)
 
 
 @needs_floats
