@@ -93,7 +93,21 @@ static int sorts_by_digits(intptr_t count) { return uses_digits && count >= RADI
     }
 
 /* A `SortFunction` for single bytes. */
+/* INSERTED_MAX_COUNT: so few bytes are inserted one by one, 10 in half of the time in which NumPy counts 256 values. */
+enum { INSERTED_MAX_COUNT = 16 };
+
+static int insert_bytes(uint8_t *bytes, intptr_t count) {
+    for (intptr_t sorted = 1; sorted < count; sorted++) {
+        uint8_t byte = bytes[sorted];
+        intptr_t index = sorted;
+        for (; index > 0 && bytes[index - 1] > byte; index--) bytes[index] = bytes[index - 1];
+        bytes[index] = byte;
+    }
+    return 0;
+}
+
 static int sort_uint8(void *numbers, intptr_t count, void *scratch) {
+    if (count <= INSERTED_MAX_COUNT) return insert_bytes(numbers, count);
     (void)scratch;
     return sort_by_numpy(0, numbers, count);
 }

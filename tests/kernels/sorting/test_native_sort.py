@@ -239,3 +239,16 @@ def test_references_sort_where_numpy_has_no_function_for_some_type(missing, monk
     x = np.random.default_rng(2).standard_normal(500).astype(np.float32)
     (result,) = nimblehlo.execute(sorts, [x], options=nimblehlo.Options(compile="eager"))
     np.testing.assert_array_equal(result, np.sort(x))
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 17, 40])
+def test_few_bytes_are_inserted(length):
+    """Up to INSERTED_MAX_COUNT, 16, one by one; NumPy sorts more."""
+    rows = np.random.default_rng(length).integers(0, 256, (300, length), np.uint8)
+    rows[::3] %= 3
+    sort_row = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)(
+        sort_address("uint8")
+    )
+    sorted_rows = rows.copy()
+    assert not any(sort_row(row.ctypes.data, length, None) for row in sorted_rows)
+    np.testing.assert_array_equal(sorted_rows, np.sort(rows))

@@ -193,6 +193,7 @@ def _sort_by(
             shape, dtypes, dimension, order, returned=returned, positions=positions, threads=threads
         ),
         "the comparator is recognized",
+        is_compiled_ahead=True,
     )
 
 

@@ -295,3 +295,10 @@ def test_references_run_where_a_kernel_turns_out_not_to_serve(
         assert "[numpy: no kernel reduces windows of 5 positions]" in executable.explain("plan")
     ones = np.ones((200, 2000), np.float32)
     assert (executable(ones, np.float32(1))[0] == 6).all()
+
+
+def test_a_sort_takes_its_kernel_from_the_first_call_on() -> None:
+    """Its code is compiled with the package, and needs no Numba."""
+    text = SORT.format(direction="LT", kind="TOTALORDER").replace("9x200", "90x200")
+    assert "[kernel: the comparator is recognized]" in nimblehlo.compile(text).explain("plan")
+    assert "[tiered: top-k selection, after warm-up]" in nimblehlo.compile(TOP_K).explain("plan")
