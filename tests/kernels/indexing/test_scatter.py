@@ -1,12 +1,13 @@
 """scatter's kernels against the specification, an element at a time and bit by bit."""
 
 import contextlib
+import functools
 from unittest import mock
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nimblehlo.kernels.indexing import scatter, scatter_strategies
@@ -73,9 +74,21 @@ def check(geometry, values, indices, updates, combiner, schedule=None, **options
     assert same_bits(values, before)
 
 
+MAX_COMPONENTS = 2
+"""Components of the index vectors of random scatters whose loops other tests run on more of them: each number
+of components is a kernel of its own. Campaigns have any number."""
+
+
+def chosen_index_type(index_type, is_campaign):
+    """The type of random indices: outside of campaigns int32 stands for all signed ones, since each type is a
+    kernel of its own for each number of components, and `test_index_types` has all types."""
+    return index_type if is_campaign or index_type.startswith("u") else "int32"
+
+
 @settings(max_examples=100)
 @given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.integers(0, 2**32))
-def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
+def test_any_dimension_numbers(is_campaign, geometry, index_type, is_scheduled, seed):
+    index_type = chosen_index_type(index_type, is_campaign)
     rng = np.random.default_rng(seed)
     values = random_values(rng, geometry.operand_shape, np.float32)
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
@@ -101,7 +114,10 @@ def all_are_partitioned(*, reduces_rows=True):
 
 @settings(max_examples=100)
 @given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.booleans(), st.integers(0, 2**32))
-def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled, reduces_rows, seed):
+def test_any_dimension_numbers_by_partitions(
+    is_campaign, geometry, index_type, is_scheduled, reduces_rows, seed
+):
+    index_type = chosen_index_type(index_type, is_campaign)
     rng = np.random.default_rng(seed)
     values = random_values(rng, geometry.operand_shape, np.float32)
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
@@ -118,7 +134,9 @@ def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled,
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_columns_of_indices_that_count_from_the_end(geometry, index_type, with_owners, seed):
+def test_columns_of_indices_that_count_from_the_end(is_campaign, geometry, index_type, with_owners, seed):
+    assume(is_campaign or len(geometry.start_index_map) <= MAX_COMPONENTS)
+    index_type = chosen_index_type(index_type, is_campaign)
     rng = np.random.default_rng(seed)
     values = random_values(rng, geometry.operand_shape, np.float32)
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
@@ -198,6 +216,7 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
             assert same_bits(out.reshape(values.shape), expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("window", [(3, 4), (3, 1), (1, 4), (61, 1), (1, 1)])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_many_windows_that_slide_in_two_dimensions(threads, window):
@@ -293,7 +312,8 @@ def test_few_updates_of_a_large_result():
 
 @settings(max_examples=100)
 @given(geometries(least_size=1), st.integers(0, 2**32))
-def test_the_last_update_stays(geometry, seed):
+def test_the_last_update_stays(is_campaign, geometry, seed):
+    assume(is_campaign or len(geometry.start_index_map) <= MAX_COMPONENTS)
     rng = np.random.default_rng(seed)
     values = np.full(geometry.operand_shape, -1, np.int32)
     updates = np.arange(int(np.prod(geometry.slices_shape)), dtype=np.int32).reshape(geometry.slices_shape)
@@ -448,6 +468,7 @@ def test_indices_that_are_not_sorted_as_promised(name, monkeypatch):
         assert (result >= 0).all() and (result <= most).all()
 
 
+@pytest.mark.sampled(("name", "is_near"))
 @pytest.mark.parametrize("is_near", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
@@ -493,6 +514,7 @@ def test_large_scatters_of_floats_to_few_destinations(dtype, combiner, places):
         assert same_bits(scatter_values([values], [indices], [updates])[0], expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "xor"])
 def test_large_scatters_of_integers_to_few_destinations(combiner, threads):
@@ -566,16 +588,25 @@ def test_several_inputs():
         assert same_bits(result, scattered(value, indices, update, ITEMS, COMBINE[name]))
 
 
-@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 1000])
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_choose_within(dtype, count):
+@functools.cache
+def choose_within():
+    """`select_in_range` as a function of Python, compiled once for each type of the keys."""
     from nimblehlo.kernels.launch.compilation import kernel
-    from nimblehlo.kernels.simd.searches import COMPRESS_PADDING, select_in_range
+    from nimblehlo.kernels.simd.searches import select_in_range
 
     @kernel
     def choose(keys, count, least, size, first, step, chosen, numbers):
         return select_in_range(keys, count, least, size, first, step, chosen, numbers)
 
+    return choose
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 1000])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_choose_within(dtype, count):
+    from nimblehlo.kernels.simd.searches import COMPRESS_PADDING
+
+    choose = choose_within()
     keys = np.random.default_rng(15).integers(-1, 40, count + 1).astype(dtype)
     for least, size, first, step in ((0, 40, 0, 1), (0, 0, 5, 1), (10, 20, 700, 3), (39, 1, 2, 0)):
         room = count + COMPRESS_PADDING
@@ -598,6 +629,7 @@ def test_one_update_for_all():
     check(ROWS, np.zeros((9, 5)), np.zeros((40, 1), np.int32), np.broadcast_to(np.float64(2), (40, 5)), "add")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(("places", "count"), [(1, 50_003), (100, 70_001), (100, 600_009), (3000, 200_003)])
 def test_counts_in_tables(places, count, threads):

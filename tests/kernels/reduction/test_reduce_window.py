@@ -204,6 +204,7 @@ def test_cumulative(shape, dimension, reverse, init_value):
         assert_same_bits(run(operand, init_value), want)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("shape", "reverse"), [((2, 5000), False), ((35, 275), True)])
 @pytest.mark.parametrize("dtype", ["i1", "u4", "f8", "c8"])
 def test_cumulative_types(dtype, shape, reverse):
