@@ -99,7 +99,8 @@ cdef class LoopCall:
     @property
     def solver(self):
         """The address of `int64 solve(LoopCall, void **operands, void **results)`, to be called without the GIL. It
-        returns 0, or 1 with an exception of Python's set. Operands and results are C-contiguous and do not overlap."""
+        returns 0, or 1 with an exception of Python's set. Operands and results are C-contiguous. A result is an operand's
+        memory only where a launch reads each element before it writes it; others do not overlap."""
         if not self.launches:
             return <size_t>&solve_with_objects
         return <size_t>&solve_with_scratch if self.scratch_arrays else <size_t>&solve_launches

@@ -239,7 +239,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
             "nests",
             "regions",
         },
-        "arrays": {"scalars", "description", "elementwise", "llvm", "reductions", "regions"},
+        "arrays": {"scalars", "description", "elementwise", "llvm", "nests", "reductions", "regions"},
         "while_function": {"arrays", "scalars", "llvm"},
         "steps": {"arrays", "scalars", "llvm", "regions"},
         "step_code": {"arrays", "native_code", "steps"},

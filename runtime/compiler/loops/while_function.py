@@ -30,6 +30,7 @@ from .arrays import (
     define_workspace_bytes,
     launched_operations,
     launched_work,
+    max_allocated,
     multiplication_count,
     updated_in_place,
 )
@@ -150,7 +151,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue]) -> tuple[ir.Mo
         with builder.goto_entry_block():
             address = _pointer(builder, captured_pointers, len(captured))
         workspace = Workspace(builder, address)
-        emitter = ArrayEmitter(builder, workspace, updated_in_place(operation))
+        emitter = ArrayEmitter(builder, workspace, updated_in_place(operation), max_allocated(operation))
         emitter.read_only_values.update(captured)
     emitter.bindings.update(zip(captured, map(emitter.result, captured_storages), strict=True))
     if not runs_uninterrupted(operation) or launched_operations([operation]):

@@ -5,7 +5,7 @@ arrays are only read, or updated in place if a loop carries them. `check_block` 
 block cannot be generated; an `ArrayEmitter` generates it.
 """
 
-from .control import check_while, computed_bytes, updated_in_place
+from .control import check_while, computed_bytes, max_allocated, updated_in_place
 from .emitter import (
     MAX_BLOCK_OPS,
     ArrayEmitter,
@@ -32,6 +32,7 @@ __all__ = [
     "launched_operations",
     "launched_work",
     "library_symbols",
+    "max_allocated",
     "multiplication_count",
     "updated_in_place",
     "with_launches",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....program.ir import Operation
 from ....program.ops.framework.traits import RegionRole
 from ..scalars import IsInPlace, check_in_place_updates
+from ..scalars.elements import MAX_ALLOCATED_ELEMENTS
 from ..scalars.emitter import check_types
 from ..scalars.in_place_updates import role_of
 from .emitter import (
@@ -23,8 +24,12 @@ time as the steps of two threads with 28 KB (Zen 4)."""
 MAX_SHARED_MULTIPLICATIONS, MAX_MULTIPLICATIONS_PER_OP = 1 << 20, 1 << 15
 """Maximum multiplications of an iteration, in total and per operation, if several threads are available:
 sharing more of them saves more time than the steps of a plan cost."""
+MAX_ALLOCATED_ELEMENTS_PER_OP = 1 << 11
+"""Maximum elements of an array that a loop copies, per operation, where it could not be native otherwise. A
+copy of 8 KB takes 0.3 us, a step of a plan 2 us, and some arrays are copied several times (Zen 4)."""
 MAX_LARGE_ELEMENTS_PER_OP = 1 << 12
 """Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
+_ALLOCATED_LIMITS = tuple([MAX_ALLOCATED_ELEMENTS << doubling for doubling in range(7)])
 
 
 def check_while(
@@ -49,7 +54,7 @@ def check_while(
         check_block(cond)
         or (None if has_launches else _check_work(operation))
         or check_block(body, True, None, max_multiplications)
-        or _check_loop_in_place(operation, must_update_in_place)
+        or _check_allocations(operation)
     )
 
 
@@ -73,23 +78,63 @@ def updates_to_copy(operation: Operation) -> set[Operation]:
 
     The code can update all other large arrays in place, unless `check_while` finds another reason.
     """
-    cond, body = (region.block for region in operation.regions)
     copying: set[Operation] = set()
-    check_in_place_updates(cond, (), must_update_in_place, False, copying)
-    check_in_place_updates(body, body.arguments, must_update_in_place, True, copying)
+    for limit in _worthwhile_limits(operation):
+        copying = set()
+        if _check_loop_in_place(operation, must_update_in_place, limit, copying) is None:
+            break
     return copying
 
 
-def _check_loop_in_place(operation: Operation, is_in_place: IsInPlace) -> str | None:
-    """Why a loop cannot update all arrays for which `is_in_place` holds in place; None if it can."""
+def _check_loop_in_place(
+    operation: Operation, is_in_place: IsInPlace, max_allocated: int, copying: set[Operation] | None = None
+) -> str | None:
+    """Why a loop cannot update all arrays for which `is_in_place` holds in place; None if it can.
+
+    Args:
+        max_allocated, copying: as for `check_in_place_updates`.
+    """
     cond, body = (region.block for region in operation.regions)
-    reason = check_in_place_updates(cond, (), is_in_place)
-    return reason or check_in_place_updates(body, body.arguments, is_in_place, True)
+    reason = check_in_place_updates(cond, (), is_in_place, False, copying, max_allocated)
+    return reason or check_in_place_updates(
+        body, body.arguments, is_in_place, True, copying, max_allocated
+    )
+
+
+def _check_allocations(operation: Operation) -> str | None:
+    """Why a loop cannot update in place all arrays that are too large to copy; None if it can."""
+    limits = _worthwhile_limits(operation)
+    reasons = [_check_loop_in_place(operation, must_update_in_place, limits[0])]
+    for limit in limits[1:] if reasons[0] else ():
+        reasons.append(_check_loop_in_place(operation, must_update_in_place, limit))
+    return None if None in reasons else reasons[0]
+
+
+def _worthwhile_limits(operation: Operation) -> list[int]:
+    """The values of `max_allocated` with which copies take less time than the steps of a plan."""
+    operations = sum(1 for _ in operation.regions[1].walk())
+    largest = MAX_ALLOCATED_ELEMENTS_PER_OP * operations
+    return [limit for limit in _ALLOCATED_LIMITS if limit <= max(MAX_ALLOCATED_ELEMENTS, largest)]
+
+
+def max_allocated(operation: Operation) -> int:
+    """Maximum elements of an array that the operations of a native `while` allocate.
+
+    Larger arrays keep their memory: loops within the `while`, and branches, do not copy them. It is the first
+    limit with which code can be generated.
+    """
+    passing = (
+        limit
+        for limit in _ALLOCATED_LIMITS
+        if _check_loop_in_place(operation, must_update_in_place, limit) is None
+    )
+    return next(passing, MAX_ALLOCATED_ELEMENTS)
 
 
 def updated_in_place(operation: Operation) -> IsInPlace:
     """The types that a native `while` updates in place: all arrays if possible, otherwise the large ones."""
-    return is_in_memory if _check_loop_in_place(operation, is_in_memory) is None else must_update_in_place
+    reason = _check_loop_in_place(operation, is_in_memory, max_allocated(operation))
+    return is_in_memory if reason is None else must_update_in_place
 
 
 def computed_bytes(operation: Operation, includes_large: bool = False) -> int:

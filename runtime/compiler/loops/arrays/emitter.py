@@ -21,7 +21,7 @@ from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
 from ..scalars import Binding, Emitter, Mode, Storage, check_interruption, is_plain
 from ..scalars.boxes import copy_all
-from ..scalars.elements import element_count, flat, is_large
+from ..scalars.elements import MAX_ALLOCATED_ELEMENTS, element_count, flat, is_large
 from ..scalars.elementwise import ELEMENTWISE, is_view
 from ..scalars.emitter import (
     Target,
@@ -172,6 +172,7 @@ class ArrayEmitter(Emitter):
     Args:
         workspace: the memory of computed arrays; None: each is on the stack by itself.
         is_in_place: whether a tensor is updated in place.
+        max_allocated: maximum elements of an array that operations allocate.
 
     Attributes:
         read_only_values: values in memory that the function never writes.
@@ -187,10 +188,12 @@ class ArrayEmitter(Emitter):
         builder: ir.IRBuilder,
         workspace: Workspace | None = None,
         is_in_place: Callable[[Type], bool] = is_large,
+        max_allocated: int = MAX_ALLOCATED_ELEMENTS,
     ) -> None:
         super().__init__(builder)
         self.workspace = workspace
         self.is_in_place = is_in_place
+        self.max_allocated = max_allocated
         self.functions: dict[str, ir.Function] = {}
         self.read_only_values: set[IrValue] = set()
         self.fused_operations: set[Operation] = set()
@@ -302,7 +305,11 @@ class ArrayEmitter(Emitter):
             is_captured = any(liveness.root(other) is argument for other in captured)
             initial = operation.operands[operation.results.index(value)]
             return liveness.root(initial) is argument and not is_captured
-        return read <= set(self.overwritable(operation, liveness))
+        number = operation.results.index(value)
+        return read <= {
+            *self.overwritable(operation, liveness),
+            *emit_rule_of(operation).overwritable(operation, number),
+        }
 
     def _branches_return_only_at(self, operation: Operation, value: IrValue, number: int) -> bool:
         """Whether no branch returns the memory of a value at another position than `number`.
@@ -462,7 +469,7 @@ class ArrayEmitter(Emitter):
         return result_storage
 
     def allocates(self, type: Type) -> bool:
-        return is_in_memory(type) and not is_large(type)
+        return is_in_memory(type) and not is_large(type, self.max_allocated)
 
     def allocates_result(self, value: IrValue) -> bool:
         owner = value.owner

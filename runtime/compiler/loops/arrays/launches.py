@@ -2,7 +2,8 @@
 
 Inline code runs on one thread. An operation with so much work that threads could share it, or for which there
 is no inline code, becomes the body of a `Launched` operation. The code of the loop calls it like a routine of
-linear algebra (`library_calls`), with the addresses of its operands and results, which do not overlap.
+linear algebra (`library_calls`), with the addresses of its operands and results. A result of a loop nest may
+overwrite an operand, others overlap nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ....kernels.launch.cache_files import digest
 from ....program.ir import Block, Builder, IntegerAttribute, Operation, Value, captured_values, tensor_type
 from ....program.ir.builder import CopyOperation, copy_region
 from ....program.ops.custom_calls.user_functions import Registry
-from ....program.ops.framework.declaration import declaration_of
+from ....program.ops.framework.declaration import Op, declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....program.ops.intermediate.fusion import LAUNCHED as LAUNCHED_NAME
 from ....types import ELEMENT_TYPES, TensorType
@@ -26,6 +27,8 @@ from ...specialize.framework.rewriter import dimensions
 from ..description import operations_description
 from ..llvm.functions import outside_address
 from ..llvm.values import I64, POINTER
+from ..nests.nest_code import may_overwrite
+from ..nests.nest_operations import block_of, runs_as_loop_nest
 from ..scalars import Binding, Mode, is_plain
 from ..scalars.elements import element_count, is_large
 from ..scalars.emitter import EmitRule, check_nothing, check_operation, emit_rule_of
@@ -259,4 +262,18 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(target) for target in targets]
 
 
-LAUNCHED: Final = EmitRule(check_nothing, _emit, is_outlined=False, takes_any_size=True)
+def _overwritable(launched: Operation, number: int) -> Sequence[Value]:
+    """The operands that a result may overwrite: a loop nest reads each element where it writes one."""
+    block = launched.regions[0].block
+    view = Op.of(block.operations[0])
+    if not runs_as_loop_nest(view):
+        return ()
+    operands = list(view.operation.operands)
+    read = [operands[operand] for operand, result in may_overwrite(block_of(view)) if result == number]
+    # The loop may read elsewhere what is an operand twice.
+    return [launched.operands[block.arguments.index(value)] for value in read if operands.count(value) == 1]
+
+
+LAUNCHED: Final = EmitRule(
+    check_nothing, _emit, is_outlined=False, takes_any_size=True, overwritable=_overwritable
+)

@@ -69,12 +69,13 @@ def _emit_branches(
         for result in operation.results
     ]
     for number, (result, target) in enumerate(zip(operation.results, targets, strict=True)):
-        # Memory that was wanted for a result may hold what branches read: it is written at their ends alone.
-        if isinstance(target, Storage) and result not in emitter.result_storage:
-            for region in operation.regions:
-                value = _updated_array(emitter, region.block, number)
-                if value is not None:
-                    emitter.result_storage[value] = target
+        if not isinstance(target, Storage):
+            continue
+        is_new = result not in emitter.result_storage
+        for region in operation.regions:
+            value = _updated_array(emitter, region.block, number)
+            if value is not None and (is_new or _may_write(emitter, region, target, value)):
+                emitter.result_storage[value] = target
     for number, region in enumerate(operation.regions):
         otherwise = None
         if number < len(conditions):
@@ -95,6 +96,21 @@ def _emit_branches(
     columns = [[bindings[k] for bindings, _ in arrivals] for k in range(len(operation.results))]
     blocks = [block for _, block in arrivals]
     return [_joined(builder, column, blocks) for column in columns]
+
+
+def _may_write(emitter: Emitter, region: Region, target: Storage, value: IrValue) -> bool:
+    """Whether a branch may compute a value in memory that was wanted for the result, which it may read.
+
+    Otherwise that memory is written where the branch ends.
+    """
+    holding: list[IrValue] = []
+    for captured in captured_values([region]):
+        binding = emitter.bindings.get(captured)
+        if binding is None:
+            return False
+        if isinstance(binding, Storage) and binding.pointer is target.pointer:
+            holding.append(captured)
+    return not holding or (len(holding) == 1 and emitter.may_replace(region.block, holding[0], value))
 
 
 def _joined(builder: ir.IRBuilder, column: Sequence[Binding], blocks: Sequence[ir.Block]) -> Binding:

@@ -46,9 +46,9 @@ def element_count(type: Type) -> int:
     return type.size
 
 
-def is_large(type: Type) -> TypeGuard[TensorType]:
+def is_large(type: Type, max_elements: int = MAX_ALLOCATED_ELEMENTS) -> TypeGuard[TensorType]:
     """Whether tensors of a type are too large for a block to allocate."""
-    return is_plain(type) and element_count(type) > MAX_ALLOCATED_ELEMENTS
+    return is_plain(type) and element_count(type) > max_elements
 
 
 def is_small(type: Type) -> TypeGuard[TensorType]:

@@ -95,6 +95,8 @@ class EmitRule(Record):
         element: returns the rule by which the loop of an elementwise user, in blocks on arrays, computes the
             elements of the result; None if it cannot.
         takes_any_size: whether results may be large (`elements.is_large`).
+        overwritable: returns the operands that the result with a number may overwrite, beside those of
+            elementwise operations and updates.
     """
 
     check: Callable[[Operation, Mode], str | None]
@@ -106,6 +108,7 @@ class EmitRule(Record):
     check_ordering: Callable[[Operation, Ordering], str | None] = lambda operation, ordering: None
     element: Callable[[Operation], ElementRule | None] = lambda operation: None
     takes_any_size: bool = False
+    overwritable: Callable[[Operation, int], Sequence[IrValue]] = lambda operation, number: ()
 
 
 _CODEGEN: Final = __package__.rpartition(".")[0]

@@ -8,7 +8,7 @@ from ....program.ir import Block, Operation, Value, captured_values
 from ....program.ops.framework.declaration import declaration_of
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....types import Type
-from .elements import is_large, is_small
+from .elements import MAX_ALLOCATED_ELEMENTS, is_large, is_small
 
 IsInPlace = Callable[[Type], bool]
 """Whether tensors of a type are updated in place."""
@@ -46,6 +46,7 @@ def check_in_place_updates(
     is_in_place: IsInPlace = _is_in_memory,
     are_copied: bool = False,
     copying: set[Operation] | None = None,
+    max_allocated: int = MAX_ALLOCATED_ELEMENTS,
 ) -> str | None:
     """Why the arrays that a block uses cannot be updated in place; None if they can.
 
@@ -56,10 +57,12 @@ def check_in_place_updates(
         is_in_place: whether tensors of a type are updated in place.
         are_copied: whether the block and its loops may return arrays in other memory, which are copied.
         copying: receives the updates of arrays that must be copied before: the others can be in place then.
+        max_allocated: maximum elements of an array that the block may allocate.
     """
     while True:
         homes = {value: value for value in own if is_in_place(value.type)}
-        checker = _AliasChecker(homes, set(own), is_in_place, are_copied, copying or set())
+        max_copied = max_allocated if are_copied else 0
+        checker = _AliasChecker(homes, set(own), is_in_place, max_copied, copying or set())
         reason = checker.check_block(block)
         if reason is None:
             break
@@ -68,7 +71,7 @@ def check_in_place_updates(
         copying.add(checker.culprit)
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
         home = checker.home_of(value)
-        is_copied = are_copied and (home not in own or not is_large(value.type))
+        is_copied = are_copied and (home not in own or not is_large(value.type, max_allocated))
         if is_in_place(value.type) and home is not expected and not is_copied:
             return "returns an array at another position"
     return None
@@ -82,7 +85,7 @@ class _AliasChecker:
         writable: the values whose memory may be written.
         stale: values whose memory holds a later version.
         updates: for each value that an update made stale, that update.
-        are_copied: whether loops may copy arrays, unless these are too large for a block to allocate.
+        max_copied: maximum elements of an array that loops and branches may copy.
         copying: the updates that write to a copy of their operand.
         culprit: the update that is to write to a copy, so that the reason for which a check failed is gone.
     """
@@ -92,11 +95,11 @@ class _AliasChecker:
         homes: dict[Value, Value],
         writable: set[Value],
         is_in_place: IsInPlace,
-        are_copied: bool,
+        max_copied: int,
         copying: set[Operation],
     ) -> None:
         self.is_in_place = is_in_place
-        self.are_copied = are_copied
+        self.max_copied = max_copied
         self.copying = copying
         self.homes = homes
         self.writable = writable
@@ -237,7 +240,7 @@ class _AliasChecker:
 
     def may_copy(self, type: Type) -> bool:
         """Whether a loop may copy an array of a type to memory that it allocates."""
-        return self.are_copied and not is_large(type)
+        return not is_large(type, self.max_copied)
 
     def alias_results(self, operation: Operation, homes: Sequence[Value | None]) -> None:
         """Give results the memory of the returned values; None: the result is not updated in place."""

@@ -16,6 +16,7 @@ from nimblehlo import ExecutionError, Options, register_custom_call
 from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.implementation import NoCode
 from nimblehlo.compiler.loops.arrays import products
+from nimblehlo.compiler.loops.arrays.control import MAX_ALLOCATED_ELEMENTS_PER_OP
 from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.plan.implementations import native_loops
@@ -170,6 +171,80 @@ def test_branches_and_loops_may_exchange_arrays() -> None:
     text = counted(20, body, {"x": ("x0", type), "y": ("y0", type)}, "%in#2, %in#1")
     assert launches_of(text) == 0
     run_every_way(text, normal(6000), normal(6000))
+
+
+@pytest.mark.parametrize("size", [40_000, 70_000])
+@pytest.mark.parametrize(
+    ("branch", "returned"),
+    [
+        pytest.param("%u = stablehlo.add %x, %in#1 : {type}", "%u, %y", id="in place"),
+        pytest.param(
+            "%u = stablehlo.add %x, %in#1 : {type}\n%w = stablehlo.multiply %x, %y : {type}",
+            "%u, %w",
+            id="read later",
+        ),
+        pytest.param("%u = stablehlo.add %x, %in#1 : {type}", "%u, %x", id="returned elsewhere"),
+        pytest.param(
+            "%r = stablehlo.add %x, %in#1 : {type}\n%u = stablehlo.multiply %r, %x : {type}",
+            "%u, %u",
+            id="read and returned twice",
+        ),
+        pytest.param(
+            "%r = stablehlo.reverse %x, dims = [0] : {type}\n%u = stablehlo.add %r, %in#1 : {type}",
+            "%u, %y",
+            id="read at other indices",
+        ),
+    ],
+)
+def test_branches_compute_in_the_memory_of_the_array_that_they_replace(
+    size: int, branch: str, returned: str
+) -> None:
+    """An inner loop adds to zeros; a branch adds its sum to an array of the loop, which the other returns."""
+    type = f"tensor<{size}xf32>"
+    counts = "\n".join(f"%s{k + 1} = stablehlo.xor %s{k}, %i : tensor<i32>" for k in range(80))
+    body = f"""%s0 = stablehlo.add %i, %one : tensor<i32>
+      {counts}
+      %f = stablehlo.convert %s80 : (tensor<i32>) -> tensor<f32>
+      %b = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> {type}
+      %zeros = stablehlo.constant dense<0.0> : {type}
+      %three = stablehlo.constant dense<3> : tensor<i32>
+      %in:2 = stablehlo.while(%j = %zero, %sum = %zeros) : tensor<i32>, {type}
+      cond {{
+        %go2 = stablehlo.compare LT, %j, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %go2 : tensor<i1>
+      }} do {{
+        %product = stablehlo.multiply %y, %b : {type}
+        %more = stablehlo.add %sum, %product : {type}
+        %j1 = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %j1, %more : tensor<i32>, {type}
+      }}
+      %odd = stablehlo.and %i, %one : tensor<i32>
+      %c:2 = "stablehlo.case"(%odd) ({{
+        {branch.format(type=type)}
+        stablehlo.return {returned} : {type}, {type}
+      }}, {{
+        stablehlo.return %x, %y : {type}, {type}
+      }}) : (tensor<i32>) -> ({type}, {type})"""
+    text = counted(9, body, {"x": ("x0", type), "y": ("y0", type)}, "%c#0, %c#1")
+    assert isinstance(launches_of(text), int)
+    run_every_way(text, normal(size), normal(size))
+
+
+def test_few_operations_copy_no_large_arrays() -> None:
+    """Steps exchange arrays without a copy, so that a copy must take less time than the steps."""
+    type = "tensor<70000xf32>"
+    carried = {"x": ("x0", type), "y": ("y0", type)}
+    enough = 2 * 70_000 // MAX_ALLOCATED_ELEMENTS_PER_OP
+    for count, is_native in ((enough // 4, False), (enough, True)):
+        counts = "\n".join(f"%s{k + 1} = stablehlo.xor %s{k}, %i : tensor<i32>" for k in range(count))
+        body = f"""%s0 = stablehlo.add %i, %one : tensor<i32>
+          {counts}
+          %f = stablehlo.convert %s{count} : (tensor<i32>) -> tensor<f32>
+          %b = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> {type}
+          %z = stablehlo.add %x, %b : {type}"""
+        text = counted(20, body, carried, "%y, %z")
+        assert isinstance(launches_of(text), int) == is_native
+        run_every_way(text, normal(70_000), normal(70_000))
 
 
 @pytest.fixture
