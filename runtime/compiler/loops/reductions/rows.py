@@ -28,9 +28,21 @@ from .element_emitter import Indices
 from .reducers import Reducer
 from .row_chunks import row_chunks
 from .row_emitter import RowEmitter
-from .row_tiling import NAME, RowTilePlan, pass_count, pass_outputs, reductions_in_pass, rows_per_group
+from .row_tiling import (
+    NAME,
+    RowTilePlan,
+    operations_after_reductions,
+    pass_count,
+    pass_outputs,
+    reductions_in_pass,
+    rows_per_call,
+    rows_per_group,
+)
 from .short_rows import ShortRows, short_row_group
 from .vector_reduce import reduce_row
+
+PassReducers = dict[Reducer, tuple[OperandArrays, OperandArrays]]
+"""The reductions of a pass, each with two buffers."""
 
 
 def rows_module(block: Block, plan: RowTilePlan, rows_per_task: int) -> ir.Module:
@@ -46,8 +58,8 @@ def rows_module(block: Block, plan: RowTilePlan, rows_per_task: int) -> ir.Modul
     if group is not None:
         function = ShortRows(module, block, plan, group).function
     else:
-        group = rows_per_group(plan, block)
-        function = _Rows(module, block, plan, group).function
+        rows = _Rows(module, block, plan, rows_per_group(plan, block))
+        function, group = rows.function, rows.rows_per_call
     _define_task(module, function, group)
     return module
 
@@ -88,7 +100,11 @@ class _Rows(RowEmitter):
 
     Each pass computes all rows of the group: the end of a row's reduction, a chain of dependent operations,
     then overlaps with the next row's pass. The indices of an element are (column,), or () if all columns
-    share it.
+    share it. Where it takes long to compute results from the reductions of a row, a loop over the rows of
+    several groups computes them, which is vectorized.
+
+    Attributes:
+        rows_per_call: the maximum number of rows of a call.
     """
 
     def __init__(self, module: ir.Module, block: Block, plan: RowTilePlan, group: int) -> None:
@@ -99,6 +115,7 @@ class _Rows(RowEmitter):
             for value in plan.buffered
             if not self._is_buffered_in_result(value)
         }
+        self.rows_per_call = rows_per_call(plan, block, group)
         self.reduced_buffers: dict[IrValue, ir.Value] = {}
         self.chunks = row_chunks(plan, block, group)
         self.chunk_buffers: dict[IrValue, ir.Value] = {}
@@ -112,22 +129,48 @@ class _Rows(RowEmitter):
         return value in self.results and self.plan.column_stride(value) == 1
 
     def _generate(self) -> None:
+        builder = self.builder
         pass_total = pass_count(self.plan, self.block)
         reductions = [self._reducers(pass_index) for pass_index in range(pass_total)]
-        for pass_index in range(pass_total):
-            with Loop(self.builder, self.first, self.last) as row:
-                self._enter_row(row, pass_index)
-                self._generate_pass(reductions[pass_index])
-                if pass_index == pass_total - 1:
-                    self._store_row_values()
-        self.builder.ret_void()
+        if self.rows_per_call == self.group:
+            self._generate_passes(reductions, self.first, self.last, stores_row_values=True)
+        else:
+            rows = builder.sub(self.last, self.first)
+            count = builder.udiv(builder.add(rows, I64(self.group - 1)), I64(self.group))
+            with Loop(builder, I64(0), count, rolled=True) as number:
+                first = builder.add(self.first, builder.mul(number, I64(self.group)))
+                last = min_index(builder, builder.add(first, I64(self.group)), self.last)
+                self._generate_passes(reductions, first, last, stores_row_values=False)
+            loop = Loop(builder, self.first, self.last)
+            with loop as row:
+                self._enter_row(row, self.first, pass_total)
+                self._store_row_values()
+                operations = operations_after_reductions(self.plan, self.block)
+                loop.interleave_count = interleave_count(operations, self.rows_per_call)
+        builder.ret_void()
 
-    def _enter_row(self, row: ir.Value, pass_index: int) -> None:
-        """Reset the state of a row at the start of a pass over it."""
+    def _generate_passes(
+        self, reductions: Sequence[PassReducers], first: ir.Value, last: ir.Value, stores_row_values: bool
+    ) -> None:
+        """Generate all passes over the rows [first, last) of a group.
+
+        Args:
+            reductions: those of each pass.
+            stores_row_values: whether the last pass stores the results that all columns share.
+        """
+        for pass_index, reducers in enumerate(reductions):
+            with Loop(self.builder, first, last) as row:
+                self._enter_row(row, first, pass_index)
+                self._generate_pass(reducers)
+                if stores_row_values and pass_index == len(reductions) - 1:
+                    self._store_row_values()
+
+    def _enter_row(self, row: ir.Value, first: ir.Value, pass_index: int) -> None:
+        """Reset the state of a row at the start of a pass over it; `first` is the first row of its group."""
         self.pass_index = pass_index
         self.row = row
         self.indices = self.row_indices(row)
-        self.row_in_group = self.builder.sub(row, self.first)
+        self.row_in_group = self.builder.sub(row, first)
         self.rows: dict[IrValue, Value] = {}
         self.buffers = {value: self._buffer_address(value) for value in self.plan.buffered}
 
@@ -140,17 +183,19 @@ class _Rows(RowEmitter):
         start = self.builder.mul(self.row_in_group, I64(self.plan.columns))
         return address_of(self.builder, scratch, start, stored_type(plain_element_type(value)))
 
-    def _reducers(self, pass_index: int) -> dict[Reducer, tuple[OperandArrays, OperandArrays]]:
+    def _reducers(self, pass_index: int) -> PassReducers:
         """The reductions of a pass with two buffers each, allocated once for all rows."""
-        reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]] = {}
+        reducers: PassReducers = {}
         for operation in reductions_in_pass(self.plan, self.block, pass_index):
             reducer = Reducer(self.builder, operation)
             reducers[reducer] = reducer.allocate(self.plan.columns), reducer.allocate(self.plan.columns)
             stored = stored_type(plain_element_type(operation.result))
-            self.reduced_buffers[operation.result] = aligned_scratch(self.builder, stored, self.group)
+            self.reduced_buffers[operation.result] = aligned_scratch(
+                self.builder, stored, self.rows_per_call
+            )
         return reducers
 
-    def _generate_pass(self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]) -> None:
+    def _generate_pass(self, reducers: PassReducers) -> None:
         targets = self._targets(reducers)
         if targets:
             # Row values are computed before the loop, so that they dominate it.
@@ -170,7 +215,8 @@ class _Rows(RowEmitter):
     def _reduced_address(self, value: IrValue) -> ir.Value:
         """The address of the current row's value of a reduction."""
         stored = stored_type(plain_element_type(value))
-        return address_of(self.builder, self.reduced_buffers[value], self.row_in_group, stored)
+        row = self.builder.sub(self.row, self.first)
+        return address_of(self.builder, self.reduced_buffers[value], row, stored)
 
     def _store_row_values(self) -> None:
         for position, value in enumerate(self.block.terminator.operands):
@@ -178,7 +224,7 @@ class _Rows(RowEmitter):
                 pointer = self.row_address(self.result_pointers[position], value, self.indices)
                 store(self.builder, plain_element_type(value), self.row_value(value), pointer)
 
-    def _targets(self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]) -> list[_Target]:
+    def _targets(self, reducers: PassReducers) -> list[_Target]:
         """The outputs of a pass."""
         targets: list[_Target] = []
         outputs = pass_outputs(self.plan, self.block, self.pass_index)

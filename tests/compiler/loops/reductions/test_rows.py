@@ -46,6 +46,10 @@ def by_rows(text: str, inputs: list[Array], size: int) -> list[Array]:
     return results
 
 
+def total(x: Any) -> Any:
+    return x.sum(-1)
+
+
 def check(function: Callable[..., Any], *arguments: Any, sizes: Sequence[int] = (3,)) -> None:
     """A function of JAX gives the same bits as its references, in tasks of `sizes` rows and in one task."""
     inputs = [np.asarray(argument) for argument in arguments]
@@ -118,6 +122,25 @@ def test_rows_of_a_group_keep_apart() -> None:
 
     y = np.random.default_rng(3).integers(-99, 99, (10, 96)).astype(np.int16)
     check(function, numbers(10, 96), y, numbers(10))
+
+
+@pytest.mark.parametrize("shape", [(1, 80), (31, 80), (33, 80), (5, 14, 80), (70, 40)])
+def test_results_of_rows_are_computed_after_several_groups(shape: tuple[int, ...]) -> None:
+    """A logarithm of what the columns of a row share; a sum takes too little time for that."""
+    x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+
+    def function(x: Any) -> Any:
+        largest = x.max(-1)
+        exponentials = jnp.exp(x - largest[..., None])
+        return jnp.log(exponentials.sum(-1)) + largest, exponentials, largest
+
+    check(function, x, sizes=(3, 33))
+    calls = [
+        row_tiling.rows_per_call(plan, block, 4)
+        for block, plan in [plan_of(jax.jit(each).lower(x).as_text()) for each in (function, total)]
+        if plan is not None
+    ]
+    assert calls == [row_tiling._ROWS_PER_CALL, 4]
 
 
 def test_division_by_a_value_of_the_row() -> None:
