@@ -415,7 +415,8 @@ def gpjax_likelihood_gradient(observations: int) -> Workload:
     data = gpjax.Dataset(X=jnp.asarray(x), y=jnp.sin(x) + 0.1 * normal(observations, 1, dtype=np.float64))
     kernel = gpjax.kernels.RBF() * gpjax.kernels.Periodic()
     prior = gpjax.gps.Prior(mean_function=gpjax.mean_functions.Zero(), kernel=kernel)
-    parameters, static = eqx.partition(prior * gpjax.likelihoods.Gaussian(), eqx.is_inexact_array)
+    likelihood = gpjax.likelihoods.Gaussian(num_datapoints=observations)
+    parameters, static = eqx.partition(prior * likelihood, eqx.is_inexact_array)
 
     def loss(parameters: Any) -> Any:
         return -gpjax.objectives.conjugate_mll(eqx.combine(parameters, static), data)
