@@ -13,7 +13,14 @@ from .emitter import (
     check_step,
     multiplication_count,
 )
-from .launches import ImplementationOf, launch_symbols, launched_operations, launched_work, with_launches
+from .launches import (
+    ImplementationOf,
+    has_calls_as_effects,
+    launch_symbols,
+    launched_operations,
+    launched_work,
+    with_launches,
+)
 from .library_calls import library_symbols
 from .workspace import WORKSPACE_BYTES, Workspace, define_workspace_bytes
 
@@ -28,6 +35,7 @@ __all__ = [
     "check_while",
     "computed_bytes",
     "define_workspace_bytes",
+    "has_calls_as_effects",
     "launch_symbols",
     "launched_operations",
     "launched_work",

@@ -154,7 +154,7 @@ def _should_launch(operation: Operation) -> bool:
     tensors = [value.type for value in (*operation.operands, *operation.results)]
     if not all(is_plain(type) and element_count(type) for type in tensors):
         return False
-    if role_of(operation) is RegionRole.PROCESSES or not has_no_effect(operation):
+    if role_of(operation) is RegionRole.PROCESSES or not (has_no_effect(operation) or is_call(operation)):
         return False
     if captured_values(operation.regions):
         return False
@@ -166,6 +166,22 @@ def _should_launch(operation: Operation) -> bool:
         return False
     multiplications = sum(emit_rule_of(one).multiplications(one) for one in inner)
     return multiplications > MAX_INLINE_MULTIPLICATIONS or max(map(_bytes, inner)) > MAX_INLINE_BYTES
+
+
+def is_call(operation: Operation) -> bool:
+    """Whether an operation calls a function that users or JAX provide, which may have effects."""
+    return not operation.regions and declaration_of(operation).is_pure_by_call
+
+
+def has_calls_as_effects(operation: Operation) -> bool:
+    """Whether an operation, with those in its regions, has no effects but those of functions that it calls.
+
+    Native code calls these in the order of the program.
+    """
+    if not operation.regions:
+        return has_no_effect(operation) or is_call(operation)
+    inner = [each for region in operation.regions for each in region.block.operations]
+    return declaration_of(operation).pure and all(map(has_calls_as_effects, inner))
 
 
 def _operations_on_tensors(operation: Operation) -> Sequence[Operation]:
@@ -230,11 +246,18 @@ def launch_symbols(
             is_quick = quickly and implementation.has_quick_code
             function = implementation.prepare_soon() if is_quick else None
             function = function or implementation.prepare_for_loops() or implementation.function
+            if not has_no_effect(operation):
+                function = _called_with_copies(function)
             prepared = LoopCall(function, positions, *types)
             # Another thread may have prepared the same call meanwhile.
             call = _calls.setdefault(symbol, prepared)
         symbols[symbol], symbols[solve] = id(call), call.solver
     return symbols
+
+
+def _called_with_copies(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of copies of its arguments, which it may keep: the loop writes to their memory again."""
+    return lambda *arrays: function(*[array.copy() for array in arrays])
 
 
 def _arrays(values: Sequence[Value]) -> list[tuple[tuple[int, ...], Any]]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from ....program.ir import Block, Operation, Value
 from ....program.ops.framework.traits import Memory, RegionRole
 from ....types import TensorType, Type
+from ...specialize.framework.operation_classes import has_no_effect
 from ..scalars.elements import is_large
 from ..scalars.in_place_updates import memory_of, role_of
 from .liveness import Liveness
@@ -65,11 +66,15 @@ class Statements:
         producers: dict[Value, int] = {}
         readers: dict[Value | None, list[int]] = {}
         writers: dict[Value | None, int] = {}
+        last_effect: int | None = None
         for number, operation in enumerate(operations):
             values = self.liveness.read(operation)
             memory = set(map(self._memory, values))
             predecessors = {producers[value] for value in values if value in producers}
             predecessors.update(writers[owner] for owner in memory if owner in writers)
+            if not has_no_effect(operation):
+                predecessors.update(() if last_effect is None else (last_effect,))
+                last_effect = number
             updated = self._updated(operation)
             for owner in updated | self._replaced(operation):
                 predecessors.update(readers.get(owner, ()))

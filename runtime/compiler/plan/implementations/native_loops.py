@@ -16,7 +16,7 @@ from ....types import TensorType, Type
 from ... import cost_model
 from ...implementation import Implementation, ImplementationKind, NoCode, Runnable
 from ...loops.native_code import workspace_bytes
-from ...specialize.framework.operation_classes import has_no_effect
+from ...specialize.framework.operation_classes import is_pure
 from ...specialize.loop_sharding.ended_rows import row_flags
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
 from ..tiering.background import BACKGROUND, Job
@@ -195,9 +195,12 @@ def _with_launches(
     Products that are not launched are so small that threads would not share them, however many there are.
     """
     from ...loops import while_function
-    from ...loops.arrays import launched_operations, launched_work, with_launches
+    from ...loops.arrays import has_calls_as_effects, launched_operations, launched_work, with_launches
 
-    if not has_no_effect(view.operation) or view.ordering != Ordering():
+    # Code that goes on after an interruption evaluates the condition of an iteration again.
+    if not has_calls_as_effects(view.operation) or not is_pure(view.cond.block):
+        return None
+    if view.ordering != Ordering():
         return None
     operation = with_launches(view.operation, may_launch, threads)
     loop = LoopToCompile(operation, launches=len(launched_operations([operation])))

@@ -270,6 +270,83 @@ def test_a_function_that_is_registered_again_is_called_by_later_programs(registe
         assert result.tolist() == [40 * added] * 4
 
 
+def loop_with_effects(target: str) -> str:
+    """Calls in an inner loop, in a branch and without results."""
+    type = "tensor<4000xf32>"
+    body = f"""%p = stablehlo.custom_call @{target}(%x) {{has_side_effect = true}} : ({type}) -> {type}
+      %in:2 = stablehlo.while(%j = %zero, %s = %x) : tensor<i32>, {type}
+      cond {{
+        %go2 = stablehlo.compare LT, %j, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %go2 : tensor<i1>
+      }} do {{
+        %t = stablehlo.custom_call @{target}(%s) {{has_side_effect = true}} : ({type}) -> {type}
+        %j1 = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %j1, %t : tensor<i32>, {type}
+      }}
+      %odd = stablehlo.and %i, %one : tensor<i32>
+      %y = "stablehlo.case"(%odd) ({{
+        %u = stablehlo.custom_call @{target}(%in#1) {{has_side_effect = true}} : ({type}) -> {type}
+        stablehlo.return %u : {type}
+      }}, {{
+        stablehlo.return %x : {type}
+      }}) : (tensor<i32>) -> {type}
+      %q = stablehlo.custom_call @{target}(%x) {{has_side_effect = true}} : ({type}) -> {type}
+      %unused = stablehlo.custom_call @{target}(%y) {{has_side_effect = true}} : ({type}) -> {type}
+      %pr = stablehlo.add %p, %q : {type}
+      %sum = stablehlo.add %y, %pr : {type}"""
+    return counted(20, body, {"x": ("x0", type)}, "%sum")
+
+
+@pytest.mark.parametrize("mode", ["auto", "eager"])
+def test_functions_with_effects_are_called_in_their_order(registered: str, mode: Any) -> None:
+    """They may keep what they are called with."""
+    seen: list[Any] = []
+
+    def function(x: Any) -> Any:
+        seen.append(x)
+        return x + np.float32(len(seen))
+
+    register_custom_call(registered, function)
+    text = loop_with_effects(registered)
+    assert launches_of(text) == 5
+    calls = []
+    for options in (Options(compile="never"), Options(compile=mode)):
+        executable = nimblehlo.compile(text, options=options)
+        for _ in range(3):
+            seen.clear()
+            (result,) = executable(np.zeros(4000, np.float32))
+            calls.append(([x[0] for x in seen], result[0]))
+    assert len(calls[0][0]) == sum(range(20)) + 20 * 3 + 10
+    assert all(call == calls[0] for call in calls)
+
+
+@pytest.mark.parametrize("mode", ["never", "auto", "eager"])
+def test_errors_of_functions_with_effects_end_the_loop(registered: str, mode: Any) -> None:
+    seen: list[Any] = []
+
+    def function(x: Any) -> Any:
+        seen.append(x)
+        if len(seen) == 30:
+            raise ValueError("the thirtieth call")
+        return x
+
+    register_custom_call(registered, function)
+    executable = nimblehlo.compile(loop_with_effects(registered), options=Options(compile=mode))
+    for _ in range(2):
+        seen.clear()
+        with pytest.raises(ExecutionError, match="the thirtieth call"):
+            executable(np.zeros(4000, np.float32))
+        assert len(seen) == 30
+
+
+def test_effects_of_a_condition_happen_once(registered: str) -> None:
+    """Native code may evaluate the condition of an iteration twice, so that there is none."""
+    register_custom_call(registered, lambda i: i)
+    call = f"%seen = stablehlo.custom_call @{registered}(%i) {{has_side_effect = true}}"
+    text = loop_around_call(registered).replace("%go =", f"{call} : (tensor<i32>) -> tensor<i32>\n%go =", 1)
+    assert isinstance(launches_of(text), str)
+
+
 def test_code_is_not_made_for_a_function_that_was_registered_later(registered: str) -> None:
     text = loop_around_call(registered)
     register_custom_call(registered, lambda x: x + np.float32(1), pure=True)
