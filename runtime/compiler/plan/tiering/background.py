@@ -338,20 +338,26 @@ class Background:
             self.run_by_callers[job] = threading.get_ident()
         self._run_for_caller(job)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job, seconds: float | None = None) -> None:
         """Wait for a job; the caller runs it if the thread has not begun it.
+
+        Args:
+            job: a job of the queues.
+            seconds: after which the caller goes on without it; None: it waits for the end.
 
         Raises:
             LaunchStopped: the time of the present call is over (`time_limit`).
         """
-        within_time_limit(functools.partial(self._finish, job))
+        within_time_limit(functools.partial(self._finish, job, seconds))
 
-    def _finish(self, job: Job) -> None:
+    def _finish(self, job: Job, seconds: float | None) -> None:
+        end = None if seconds is None else time.monotonic() + seconds
         with self.changed:
             while job not in self.waiting:
-                if job.ended:
+                left = None if end is None else max(0.0, end - time.monotonic())
+                if job.ended or left == 0.0:
                     return
-                self.changed.wait()
+                self.changed.wait(left)
             self._take(job)
         self._run_for_caller(job)
 

@@ -117,6 +117,7 @@ class Tiering(Replaceable):
         candidate: the native code that is being tried.
         set_aside: the native code that will be tried again after `pause` more calls of the baseline.
         is_code_timed: whether the step's time with native code is part of the profile.
+        is_overdue: whether a call has waited in vain for another process to compile the code.
     """
 
     kind = ImplementationKind.TIERED
@@ -143,7 +144,7 @@ class Tiering(Replaceable):
         self.fastest = math.inf
         self.lookup_seconds = CACHE_LOAD_SECONDS
         self.job: Job | None = None
-        self.is_abandoned = self.is_nested = self.is_code_timed = False
+        self.is_abandoned = self.is_nested = self.is_code_timed = self.is_overdue = False
         self.enclosing: list[Implementation] = []
         self.program: ProgramProfile | None = None
         self.runs = 0
@@ -186,8 +187,8 @@ class Tiering(Replaceable):
     @property
     def wait_threshold(self) -> float:
         """The time in baselines after which a call waits for the code."""
-        is_short = self.fastest < MIN_AWAITED_KERNEL_SECONDS
-        if self.code.compiles_when_called and is_short and _compiles_beside():
+        may_not_wait = self.is_overdue or self.fastest < MIN_AWAITED_KERNEL_SECONDS
+        if self.code.compiles_when_called and may_not_wait and _compiles_beside():
             return math.inf
         return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self._seconds_until_code
 
@@ -382,9 +383,7 @@ class Tiering(Replaceable):
             return
         if spent >= self.wait_threshold and not self.is_superseded:
             if job is not None:
-                with span("wait", "native code"):
-                    BACKGROUND.finish(job)
-                self.adopt(operands)
+                self.wait_for(job, operands)
                 return
         elif self.code.compiles_when_called or not self.needs_no_compilation():
             # Look again later: another step may compile the code.
@@ -397,6 +396,19 @@ class Tiering(Replaceable):
         if self.program is not None and spent >= self.wait_threshold:
             self.program.begin_due(self.profile)
         BACKGROUND.run(job)
+
+    def wait_for(self, job: Job, operands: tuple[Any, ...]) -> None:
+        """Wait for the code and use it; go on without it if another process takes longer than expected.
+
+        The process that compiles a kernel yields the processors to all others, so on a busy machine its code
+        may take minutes, and the baseline only seconds.
+        """
+        with span("wait", "native code"):
+            BACKGROUND.finish(job, self._seconds_until_code if job.runs_beside else None)
+        if job.ended:
+            self.adopt(operands)
+        else:
+            self.is_overdue = True
 
     def load_kernel(self, operands: tuple[Any, ...]) -> None:
         """Use a kernel if all of its code is loaded or on the disk, which its first call shows."""
