@@ -391,6 +391,11 @@ class Tiering(Replaceable):
             if self.code.compiles_when_called and _has_kernels_code():
                 self.load_kernel(operands)
             return
+        if self.code.compiles_when_called and spent >= self.wait_threshold and _compiles_beside():
+            self.begin(operands)
+            if self.job is not None:
+                self.wait_for(self.job, operands)
+            return
         # If this fails, the baseline stays.
         job = self.job = Job(functools.partial(self.compile, operands), has_priority=True)
         if self.program is not None and spent >= self.wait_threshold:

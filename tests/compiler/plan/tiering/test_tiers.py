@@ -143,6 +143,24 @@ def test_a_long_call_goes_on_without_a_kernel_that_takes_longer_than_expected(
     assert step.step.run(ONE) == "kernel" and step.step.native is not None
 
 
+def test_a_long_call_goes_on_without_a_kernel_that_it_has_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No earlier call has begun to compile it: Numba may take seconds to start."""
+    _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1.0)
+    monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 0.05)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
+    step, answer = _Step(0.06, 0.001), threading.Event()
+    # Not for ever, so that the test fails where a call waits for it.
+    monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(5) and step.prepare())
+    chosen = [step.step.run(ONE) for _ in range(3)]
+    job = step.step.job
+    answer.set()
+    assert chosen == ["baseline"] * 3 and job is not None and job.runs_beside
+    BACKGROUND.wait()
+    assert step.step.run(ONE) == "kernel" and step.step.native is not None
+
+
 def test_a_kernel_on_the_disk_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1e9)
     monkeypatch.setattr(tiers, "loader_seconds", lambda: 0.0)
