@@ -29,7 +29,7 @@ from ..llvm.functions import outside_address
 from ..llvm.values import I64, POINTER
 from ..nests.nest_code import may_overwrite
 from ..nests.nest_operations import block_of, runs_as_loop_nest
-from ..scalars import Binding, Mode, is_plain
+from ..scalars import Binding, Mode, Storage, is_plain
 from ..scalars.elements import element_count, is_large
 from ..scalars.emitter import EmitRule, check_nothing, check_operation, emit_rule_of
 from ..scalars.in_place_updates import memory_of, role_of
@@ -285,6 +285,20 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     return [emitter.result(target) for target in targets]
 
 
+def _alias(emitter: ArrayEmitter, launched: Operation) -> Storage | None:
+    """The memory of a result that is a view of an operand, so that nothing is launched."""
+    block = launched.regions[0].block
+    operation = block.operations[0]
+    for argument, operand in zip(block.arguments, launched.operands, strict=True):
+        emitter.bindings[argument] = emitter.bindings[operand]
+        if operand in emitter.read_only_values:
+            emitter.read_only_values.add(argument)
+    view: Storage | None = emit_rule_of(operation).alias(emitter, operation)
+    if view is not None:
+        emitter.read_only_values.add(launched.results[0])
+    return view
+
+
 def _overwritable(launched: Operation, number: int) -> Sequence[Value]:
     """The operands that a result may overwrite: a loop nest reads each element where it writes one."""
     block = launched.regions[0].block
@@ -298,5 +312,5 @@ def _overwritable(launched: Operation, number: int) -> Sequence[Value]:
 
 
 LAUNCHED: Final = EmitRule(
-    check_nothing, _emit, is_outlined=False, takes_any_size=True, overwritable=_overwritable
+    check_nothing, _emit, is_outlined=False, takes_any_size=True, alias=_alias, overwritable=_overwritable
 )

@@ -129,6 +129,6 @@ def _results(operation: Operation) -> Sequence[IrValue]:
 
 CONSTANT: Final = EmitRule(check_nothing, _emit_constant, _results, is_outlined=False, takes_any_size=True)
 IOTA: Final = EmitRule(check_nothing, _emit_iota, _results, is_outlined=False)
-ALIAS: Final = EmitRule(check_nothing, _emit_alias, _results, is_outlined=False)
+ALIAS: Final = EmitRule(check_nothing, _emit_alias, _results, is_outlined=False, takes_any_size=True)
 FORWARD: Final = EmitRule(check_nothing, _emit_alias, is_outlined=False)
 MOVE: Final = EmitRule(check_nothing, _emit_move, _results)

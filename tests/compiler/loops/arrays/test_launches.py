@@ -19,6 +19,7 @@ from nimblehlo.compiler.loops.arrays import products
 from nimblehlo.compiler.loops.arrays.control import MAX_ALLOCATED_ELEMENTS_PER_OP
 from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
+from nimblehlo.compiler.loops.while_function import workspace_bytes
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.implementations.kernel import KernelImplementation
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
@@ -26,6 +27,7 @@ from nimblehlo.compiler.specialize import specialize
 from nimblehlo.kernels.launch import native
 from nimblehlo.kernels.launch.native import record_launches
 from nimblehlo.kernels.launch.poison import POISON
+from nimblehlo.program.ops.control.control import While
 from nimblehlo.program.ops.custom_calls.custom_call import unregister_custom_call
 from nimblehlo.program.ops.framework.declaration import Op
 from tests.checks.fuzzing.loops import LARGE_SIDES, random_loop
@@ -58,6 +60,27 @@ def test_products_that_threads_share(element: str, dtype: Any) -> None:
     text = counted(20, body, {"x": ("x0", type)}, "%y")
     assert launches_of(text) == 1
     run_every_way(text, normal(72, 72, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_large_matrices_of_stacks_are_not_copied(dtype: Any) -> None:
+    """A product reads a matrix of each iteration where it lies, in an array that the loop never writes."""
+    element = "f32" if dtype is np.float32 else "bf16"
+    vector, matrix, stack = [f"tensor<{shape}x{element}>" for shape in ("300", "300x300", "4x300x300")]
+    body = f"""%s = stablehlo.dynamic_slice %stack, %i, %zero, %zero, sizes = [1, 300, 300]
+        : ({stack}, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x300x300x{element}>
+      %m = stablehlo.reshape %s : (tensor<1x300x300x{element}>) -> {matrix}
+      %p = stablehlo.dot_general %x, %m, contracting_dims = [0] x [0] : ({vector}, {matrix}) -> {vector}
+      %y = stablehlo.tanh %p : {vector}"""
+    text = counted(20, body, {"x": ("x0", vector)}, "%y", more=f"%stack : {stack}")
+    assert isinstance(launches_of(text), int)
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    (loop,) = [one for one in function.body.block.operations if one.name == "stablehlo.while"]
+    compiled = native_loops.loop_to_compile(While.of(loop), 1, lambda operation: True)
+    assert isinstance(compiled, native_loops.LoopToCompile)
+    assert workspace_bytes(compiled.operation, compiled.captured) < 300 * 300
+    run_every_way(text, normal(300, dtype=dtype), normal(4, 300, 300, dtype=dtype) / 16)
 
 
 @pytest.mark.skipif(POISON != "0", reason="calls take objects of Python's where memory is poisoned")
