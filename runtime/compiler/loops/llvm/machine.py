@@ -148,7 +148,7 @@ def is_compiled(key: str, quickly: bool = False) -> bool:
 
     Args:
         key: see `function_addresses`.
-        quickly: whether quick code on disk will do.
+        quickly: whether quick code will do.
     """
     return has_compiled_code() and _machine().has(key, quickly)
 
@@ -192,8 +192,8 @@ class _Machine:
         self.folder = _folder(object_code.compiler_identity())
 
     def has(self, key: str, counts_quick: bool) -> bool:
-        """Whether code of a key is loaded or on disk; quick code on disk does if `counts_quick`."""
-        if key in self.keys:
+        """Whether code of a key is loaded or on disk; quick code does if `counts_quick`."""
+        if key in self.keys and (counts_quick or key not in self.quick):
             return True
         paths = (self.path(key), self.path(key, _QUICK) if counts_quick else None)
         return any(path is not None and path.exists() for path in paths)
@@ -213,6 +213,9 @@ class _Machine:
         quickly: bool = False,
         unrolls_late: bool = False,
     ) -> Sequence[int]:
+        if not quickly and key in self.quick:
+            # Another program has loaded quick code, but this caller waits for optimized code.
+            self.optimize(key, roughly=False)
         loaded = [self.loaded.get((key, name)) for name in names]
         if None not in loaded:
             return [address for address in loaded if address is not None]

@@ -123,6 +123,16 @@ def test_optimized_code_takes_the_place_of_quick_code(
     processes.close()
 
 
+def test_who_waits_for_optimized_code_gets_no_quick_code() -> None:
+    key, quick, addresses = loaded()
+    first = targets(quick)
+    assert machine.is_compiled(key, quickly=True) and not machine.is_compiled(key)
+    optimized = list(machine.function_addresses(key, ("f", "g"), lambda: ""))
+    assert not {*first, *addresses} & set(optimized) and targets(quick) == optimized
+    assert machine.is_compiled(key) and key not in machine.quick_codes()
+    check(optimized)
+
+
 @pytest.mark.parametrize("has_processes", [False, True])
 def test_roughly_optimized_code_stays_until_there_is_better(
     monkeypatch: pytest.MonkeyPatch, has_processes: bool
