@@ -32,7 +32,9 @@ from .nest import (
 if TYPE_CHECKING:
     from ....program.ops.shape.creation import Iota as IotaOp
 
-MAX_NESTS = 16
+MAX_NESTS = 32
+"""Maximum loop nests of a fusion. Two dimensions rolled by nine offsets each take 25. Zen 4: 24 to 30 nests
+take half to four fifths of NumPy's time, and LLVM 0.1 to 0.3 s for chains of functions in each."""
 
 _Element = tuple[Value, tuple[AffineExpr, ...]]
 """An element of a value, with its indices as affine expressions of the loop indices."""

@@ -939,6 +939,41 @@ def test_operands_of_another_size_are_refused() -> None:
         function()
 
 
+def rolled(n: int, rows: int, columns: int) -> str:
+    """Operations that roll `%a` as `numpy.roll` does, and reshape it to one slice of a stack."""
+    r, c = -rows % 4, -columns % 6
+    return f"""
+      %u{n} = stablehlo.slice %a [{r}:4, 0:6] : (tensor<4x6xf32>) -> tensor<{4 - r}x6xf32>
+      %d{n} = stablehlo.slice %a [0:{r}, 0:6] : (tensor<4x6xf32>) -> tensor<{r}x6xf32>
+      %c{n} = stablehlo.concatenate %u{n}, %d{n}, dim = 0
+        : (tensor<{4 - r}x6xf32>, tensor<{r}x6xf32>) -> tensor<4x6xf32>
+      %e{n} = stablehlo.slice %c{n} [0:4, {c}:6] : (tensor<4x6xf32>) -> tensor<4x{6 - c}xf32>
+      %f{n} = stablehlo.slice %c{n} [0:4, 0:{c}] : (tensor<4x6xf32>) -> tensor<4x{c}xf32>
+      %g{n} = stablehlo.concatenate %e{n}, %f{n}, dim = 1
+        : (tensor<4x{6 - c}xf32>, tensor<4x{c}xf32>) -> tensor<4x6xf32>
+      %r{n} = stablehlo.reshape %g{n} : (tensor<4x6xf32>) -> tensor<1x4x6xf32>
+    """
+
+
+def test_arrays_rolled_by_all_neighbours_are_one_code() -> None:
+    """Lattice methods stream so."""
+    offsets = [(rows, columns) for rows in (-1, 0, 1) for columns in (-1, 0, 1)]
+    names = ", ".join(f"%r{number}" for number in range(9))
+    text = f"""
+      func.func @main(%a: tensor<4x6xf32>) -> tensor<9x4x6xf32> {{
+        {"".join(rolled(number, *offset) for number, offset in enumerate(offsets))}
+        %r = stablehlo.concatenate {names}, dim = 0
+          : ({", ".join(["tensor<1x4x6xf32>"] * 9)}) -> tensor<9x4x6xf32>
+        return %r : tensor<9x4x6xf32>
+      }}
+    """
+    block = block_of(text)
+    assert len(nests_of(block)) == 25
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    result = NestCode(block, 1).prepare()(array)
+    assert same_bits(result, np.stack([np.roll(array, offset, (0, 1)) for offset in offsets]))
+
+
 def test_what_takes_too_many_nests_is_told() -> None:
     pieces = MAX_NESTS + 1
     types = ", ".join(["tensor<1xf32>"] * pieces)
