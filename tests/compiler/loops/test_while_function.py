@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -626,6 +627,47 @@ def test_a_call_waits_for_a_loop_whose_plan_would_take_longer(
     )
     assert loop.job is not None and finished is not waits
     assert (ran < iterations) is waits
+
+
+def test_a_call_goes_on_by_the_plan_where_native_code_is_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine. After as many seconds of the plan it waits twice as long, and has the code."""
+    text = counted(400, "%y = stablehlo.sine %x : tensor<40xf32>", {"x": ("a", "tensor<40xf32>")}, "%y")
+    monkeypatch.setattr(cost_model, "compiler_load_seconds", lambda: 0.0)
+    (loop,) = _native_loops_of(nimblehlo.compile(text))
+    assert loop.patience == native_loops._PATIENCE * loop.compile_seconds
+    monkeypatch.setattr(loop, "is_compiled", lambda quickly: False)
+    loop.blocking_wait = loop.seconds_left = 0.01
+    loop.background_start, loop.patience = 0.0, 0.02
+    may_end, native = threading.Event(), lambda values, *_: [f"native from {values[0]}"]
+    iterations, waits = [0], list[tuple[int, float | None]]()
+    finish = native_loops.BACKGROUND.finish
+
+    def compile() -> Any:
+        # Not for ever, so that the test fails where a call waits for it.
+        may_end.wait(5)
+        loop.native = native
+        return native
+
+    def noted(job: Job, seconds: float | None = None) -> None:
+        waits.append((iterations[0], seconds))
+        if len(waits) == 3:
+            may_end.set()
+            seconds = 60.0
+        finish(job, seconds)
+
+    def advance(values: list[int]) -> list[int]:
+        time.sleep(0.001)
+        iterations[0] += 1
+        return [values[0] + 1]
+
+    monkeypatch.setattr(loop, "_compile", compile)
+    monkeypatch.setattr(native_loops.BACKGROUND, "finish", noted)
+    body = SimpleNamespace(advance=advance, captures=(), count_steps=None)
+    (result,) = loop.run(0, cond=lambda count: (count < 400,), body=body)
+    assert [seconds for _, seconds in waits] == [0.02, 0.04, 0.08]
+    ran = [count for count, _ in waits]
+    assert 0 < ran[0] < ran[1] < ran[2] < 400 and result == f"native from {ran[2]}"
+    assert loop.is_overdue
 
 
 def test_loops_that_are_known_to_run_long_begin_with_another_one() -> None:

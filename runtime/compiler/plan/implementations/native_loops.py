@@ -42,6 +42,9 @@ _MAX_OPTIMIZED_OPERATIONS = 400
 compile in 0.7 instead of 1.0 s on Sapphire Rapids, and run 5 % longer."""
 _PLAN_SECONDS = 0.02
 """Seconds that a loop runs by its plan between two checks whether its native code is ready."""
+_PATIENCE = 10.0
+"""For how long a call waits for the native code of a loop, as a multiple of the expected time, before it runs
+by the plan again. Beside four busy processes on two processors, the code takes up to ten times as long."""
 
 _MAX_SERIAL_MULTIPLICATIONS = 1 << 23
 """Maximum multiplications of an iteration on one thread; blocked matrix products are faster for more."""
@@ -344,6 +347,8 @@ class NativeLoop(ProfiledLoop):
 
     Attributes:
         max_iterations: the limit to which it counts up; 0 for other loops.
+        patience: seconds after which a call that waits for native code runs by the plans again.
+        is_overdue: whether a call has waited in vain.
     """
 
     def __init__(
@@ -371,10 +376,11 @@ class NativeLoop(ProfiledLoop):
         self.max_iterations = count_limit(view.operation) or 0
         self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.compile_seconds
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
+        self.patience = _PATIENCE * (self.compile_seconds + cost_model.compiler_load_seconds())
         # To run an iteration by plans would take longer than to look: all of its steps are prepared.
         seconds = 0.0 if loop.was_stored else cost_model.CACHE_LOAD_SECONDS
         self.seconds_to_cache_lookup = seconds + cost_model.loader_seconds()
-        self.is_inner = False
+        self.is_inner = self.is_overdue = False
         self.is_native_at_once = is_native_at_once
 
     def set_enclosing(self, enclosing: Implementation) -> None:
@@ -394,16 +400,31 @@ class NativeLoop(ProfiledLoop):
         if self.native is not None:
             return self._run_native(self.native, operands, body, out)
         values, finished = self._run_plans(operands, cond, body)
-        if not finished:
-            if self.native is None and self.job is not None:
-                BACKGROUND.finish(self.job)
-            native = self.native or self._compile_or_give_up()
+        while not finished:
+            native = self.native or self._awaited()
             if native is not None:
                 return native(values, self._captures(body.captures), body.count_steps)
-            values, _ = self._run_plans(values, cond, body)
+            values, finished = self._run_plans(values, cond, body)
         self.runs += 1
         self._compile_early(self.background_start)
         return tuple(values)
+
+    def _awaited(self) -> Runnable | None:
+        """The native code, for which the call waits; None: the regions run by their plans for now.
+
+        Other processes compile it, which share the processors with others, so it may take many times as long
+        as expected. Where the call has waited in vain, it runs by the plans for as long, and waits twice as
+        long the next time: it takes at most twice the time that it takes by the plans alone.
+        """
+        job = self.job
+        if job is not None and not job.ended:
+            BACKGROUND.finish(job, self.patience)
+            if not job.ended:
+                self.is_overdue = True
+                self.seconds_left = self.patience
+                self.patience *= 2
+                return None
+        return self.native or self._compile_or_give_up()
 
     def _compile_or_give_up(self) -> Runnable | None:
         """The native code; None if there can be none, and the regions run by their plans from now on."""
@@ -508,7 +529,7 @@ class NativeLoop(ProfiledLoop):
             spent: their time in seconds.
             factor: on the time to compile.
         """
-        if self.is_inner or iterations == 0:
+        if self.is_inner or self.is_overdue or iterations == 0:
             return False
         left = (self.max_iterations - iterations) * spent / iterations
         return left > factor * (self.compile_seconds + cost_model.compiler_load_seconds())

@@ -183,6 +183,7 @@ class Background:
         self.waiting: list[Job] = []
         self.running: Job | None = None
         self.run_by_callers: dict[Job, int] = {}
+        self.threads_of_jobs: dict[Job, threading.Thread] = {}
         self.thread: threading.Thread | None = None
         self.beside: list[Job] = []
         self.running_beside: Job | None = None
@@ -343,7 +344,8 @@ class Background:
 
         Args:
             job: a job of the queues.
-            seconds: after which the caller goes on without it; None: it waits for the end.
+            seconds: after which the caller goes on without it, while a thread runs it; None: it waits for
+                the end.
 
         Raises:
             LaunchStopped: the time of the present call is over (`time_limit`).
@@ -353,13 +355,37 @@ class Background:
     def _finish(self, job: Job, seconds: float | None) -> None:
         end = None if seconds is None else time.monotonic() + seconds
         with self.changed:
-            while job not in self.waiting:
+            while job not in self.waiting or (end is not None and self._starts_thread_of(job)):
                 left = None if end is None else max(0.0, end - time.monotonic())
                 if job.ended or left == 0.0:
                     return
                 self.changed.wait(left)
             self._take(job)
         self._run_for_caller(job)
+
+    def _starts_thread_of(self, job: Job) -> bool:
+        """Have a thread of its own run a job that waits, so that the caller, who has the lock, can go on
+        without it; whether it does."""
+        if self.holds:
+            return False
+        thread = threading.Thread(target=self._run_beside_caller, args=(job,), name="nimblehlo compiling")
+        self.waiting.remove(job)
+        self.threads_of_jobs[job] = thread
+        try:
+            thread.start()
+        except RuntimeError as error:
+            del self.threads_of_jobs[job]
+            self.waiting.append(job)
+            _log_debug("no thread compiles for a call", error)
+            return False
+        return True
+
+    def _run_beside_caller(self, job: Job) -> None:
+        """Run the thread of one job for which a caller waits."""
+        job.run_in_background()
+        with self.changed:
+            del self.threads_of_jobs[job]
+            self.changed.notify_all()
 
     def wait_for(self, jobs: Sequence[Job]) -> None:
         """Wait for jobs that the thread or other callers run, unless the thread is held.
@@ -376,7 +402,8 @@ class Background:
             self._run_for_caller(job)
         with self.changed:
             while not all(job.ended for job in jobs) and (self.running is not None or not self.holds):
-                if self.thread is None and self.run_by_callers.keys().isdisjoint(jobs):
+                begun = {*self.run_by_callers, *self.threads_of_jobs}
+                if self.thread is None and begun.isdisjoint(jobs):
                     # The thread ends with the main thread, and leaves jobs in the queue.
                     return
                 self.changed.wait()
@@ -415,8 +442,13 @@ class Background:
     def wait(self) -> None:
         """Wait until the queues are empty and no job runs."""
         with self.changed:
-            while self.waiting or self.beside or (self.running or self.running_beside) is not None:
+            while self.waiting or self.beside or self._runs_any:
                 self.changed.wait()
+
+    @property
+    def _runs_any(self) -> bool:
+        """Whether a thread of this object runs a job."""
+        return (self.running or self.running_beside) is not None or bool(self.threads_of_jobs)
 
     def work(self) -> None:
         """Run the thread: compile the jobs of the queue."""
@@ -440,7 +472,7 @@ class Background:
                 order = self._ordered()
                 # A fork waits for it, too.
                 self.running = order[0]
-                has_callers = bool(self.run_by_callers)
+                has_callers = bool(self.run_by_callers or self.threads_of_jobs)
             if not has_callers and not any(one.has_priority or one.ahead or one.is_ahead for one in order):
                 # Neither a job nor a caller waits for code of processes, and this job takes seconds.
                 self.end_processes()
@@ -530,7 +562,8 @@ class Background:
 
         PROCESSES.read_available()
         # The first optimized code of a loop that is quick soon comes before the last one of another loop.
-        is_more_to_come = bool(self.run_by_callers) or any(job.has_priority for job in tuple(self.waiting))
+        is_run_for_caller = bool(self.run_by_callers or self.threads_of_jobs)
+        is_more_to_come = is_run_for_caller or any(job.has_priority for job in tuple(self.waiting))
         for job in jobs:
             if is_more_to_come and job.benefit() < 0.0:
                 continue
@@ -591,8 +624,10 @@ class Background:
         with self.changed:
             self.holds += 1
             current = threading.current_thread()
-            while (self.running is not None and self.thread is not current) or (
-                self.running_beside is not None and self.thread_beside is not current
+            while (
+                (self.running is not None and self.thread is not current)
+                or (self.running_beside is not None and self.thread_beside is not current)
+                or any(thread is not current for thread in self.threads_of_jobs.values())
             ):
                 self.changed.wait()
 
@@ -609,10 +644,11 @@ class Background:
         interrupted = [job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()]
         for job in interrupted:
             del self.run_by_callers[job]
-        self.waiting += [*interrupted, *self.beside]
+        self.waiting += [*interrupted, *self.threads_of_jobs, *self.beside]
         self.beside = []
         self.running = self.running_beside = self.thread = self.thread_beside = None
         self._restore_switch_interval()
+        self.threads_of_jobs = {}
         self.holds = 0
         self.has_processes = self.is_idle = False
 

@@ -163,6 +163,38 @@ class Watched(threading.Condition):
         return super().wait(timeout)
 
 
+def test_a_caller_with_a_limit_goes_on_while_a_thread_runs_the_job() -> None:
+    """The thread of the queue runs another job. A fork waits for the end, and others see it."""
+    background, gate, threads = Background(), threading.Event(), list[threading.Thread]()
+    background.submit(Job(gate.wait, has_priority=True))
+    # Not for ever, so that the test fails where the caller runs the job.
+    job = Job(lambda: threads.append(threading.current_thread()) or gate.wait(5), has_priority=True)
+    background.submit(job)
+    background.finish(job, 0.01)
+    assert not job.ended and threads != [threading.current_thread()]
+    background.finish(job, 0.01)
+    fork = threading.Thread(target=background.before_fork, daemon=True)
+    fork.start()
+    assert len(threads) == 1 and fork.is_alive()
+    gate.set()
+    background.finish(job, 60.0)
+    assert job.ended
+    fork.join(60.0)
+    background.release()
+    background.wait()
+    assert not background.threads_of_jobs and not fork.is_alive()
+
+
+def test_a_caller_with_a_limit_runs_the_job_where_no_thread_can_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    background, threads = Background(), list[threading.Thread]()
+    monkeypatch.setattr(threading.Thread, "start", raises(RuntimeError("can't start new thread")))
+    job = background.submit(Job(lambda: threads.append(threading.current_thread()), has_priority=True))
+    background.finish(job, 0.01)
+    assert job.ended and threads == [threading.current_thread()] and not background.threads_of_jobs
+
+
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseException] | None) -> None:
     background = Background()
