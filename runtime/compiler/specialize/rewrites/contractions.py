@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from ....program.ir import Operation, StructAttribute, Value, tensor_type
+from ....program.ir import Attribute, Operation, StructAttribute, Value, tensor_type
 from ....program.ops.framework.attribute_kinds import PADDING
 from ....types import ELEMENT_TYPES, FLOAT, TensorType
 from ..framework.rewriter import Rewriter, defined_by, has_static_unquantized_types, is_splat_of
@@ -164,16 +164,26 @@ def multiply_by(
         matrix: the operand.
         contracting, batching: its contracting and batching dimensions, as many as the operand before it had.
     """
+    operation.operands = (operation.operands[0], matrix)
+    operation.attributes = attributes_with_dimensions(operation, "rhs", contracting, batching)
+
+
+def attributes_with_dimensions(
+    operation: Operation, side: str, contracting: Sequence[int], batching: Sequence[int]
+) -> dict[str, Attribute]:
+    """The attributes of a `dot_general` with other dimensions of an operand.
+
+    Args:
+        side: "lhs" or "rhs".
+        contracting, batching: as many as before.
+    """
     numbers = operation.attributes["dot_dimension_numbers"]
     assert isinstance(numbers, StructAttribute)
-    fields = {**numbers.fields, "rhs_contracting_dimensions": tuple(contracting)}
+    fields = {**numbers.fields, f"{side}_contracting_dimensions": tuple(contracting)}
     if batching:
-        fields["rhs_batching_dimensions"] = tuple(batching)
-    operation.operands = (operation.operands[0], matrix)
-    operation.attributes = {
-        **operation.attributes,
-        "dot_dimension_numbers": StructAttribute(numbers.dialect, numbers.mnemonic, fields),
-    }
+        fields[f"{side}_batching_dimensions"] = tuple(batching)
+    replaced = StructAttribute(numbers.dialect, numbers.mnemonic, fields)
+    return {**operation.attributes, "dot_dimension_numbers": replaced}
 
 
 _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18

@@ -123,6 +123,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("contractions.product_over_empty"),
         _rewrite("contractions.product_of_single_terms"),
         _rewrite("contractions.low_precision_dot"),
+        _rewrite("transposed_products.vector_product_of_transpose", _reads("stablehlo.transpose")),
         _rewrite("dot_algorithms.dot_of_components", _has_algorithm),
     ),
     "stablehlo.dynamic_slice": (

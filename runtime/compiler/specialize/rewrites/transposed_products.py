@@ -1,19 +1,20 @@
-"""Rewrites a product with a transposed constant as a product with the constant.
+"""Rewrites products with transposes as products with what is transposed.
 
 A right matrix that is constant is packed once for all calls, but not one that an operation computes, and
-large constants are not folded. The bits are the same: the order of additions depends on the number of terms
-alone, and the contracted dimensions stay in their order.
+large constants are not folded. A product with a vector reads matrices in both orders of their dimensions, but
+native loops would copy a transpose. The bits are the same: the order of additions depends on the number of
+terms alone, and the contracted dimensions stay in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from ....program.ir import Block, Operation, Value
+from ....program.ir import Block, Operation, Value, tensor_type
 from ....program.ops.contraction.dot_general import DotGeneral
 from ....program.ops.shape.layout import Transpose
-from ..framework.rewriter import defined_by, has_static_unquantized_types
-from .contractions import multiply_by
+from ..framework.rewriter import Rewriter, defined_by, has_static_unquantized_types
+from .contractions import attributes_with_dimensions, multiply_by
 
 
 def multiply_before_transposing(block: Block, constant_arguments: Collection[Value] = ()) -> bool:
@@ -40,16 +41,45 @@ def multiply_before_transposing(block: Block, constant_arguments: Collection[Val
     return is_changed
 
 
+def vector_product_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product of a transposed matrix and a vector multiplies what is transposed."""
+    for side, number in (("lhs", 0), ("rhs", 1)):
+        transpose = defined_by(operation.operands[number], Transpose.name)
+        if transpose is None or not has_static_unquantized_types(operation):
+            continue
+        view = DotGeneral.of(operation)
+        # The other operand is a vector if it has no columns or rows in the result.
+        if view.matrix_sizes[2 - 2 * number] != 1:
+            continue
+        dims = _source_dimensions(view, side, transpose)
+        if dims is not None:
+            operands = list(operation.operands)
+            operands[number] = transpose.operands[0]
+            attributes = attributes_with_dimensions(operation, side, *dims)
+            return rewriter.create(operation.name, operands, tensor_type(operation.result), attributes)
+    return None
+
+
 def _multiply_by_source(operation: Operation, transpose: Operation) -> bool:
     """Give a product the transpose's operand, unless the result's dimensions would change their order."""
-    view, permutation = DotGeneral.of(operation), Transpose.of(transpose).permutation
-    batching, contracting, columns = (
-        tuple([permutation[d] for d in dims])
-        for dims in (
-            view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions
-        )
-    )
-    if list(columns) != sorted(columns):
-        return False
-    multiply_by(operation, transpose.operands[0], contracting, batching)
-    return True
+    dims = _source_dimensions(DotGeneral.of(operation), "rhs", transpose)
+    if dims is not None:
+        multiply_by(operation, transpose.operands[0], *dims)
+    return dims is not None
+
+
+def _source_dimensions(
+    view: DotGeneral, side: str, transpose: Operation
+) -> tuple[Sequence[int], Sequence[int]] | None:
+    """The contracting and batching dimensions of an operand before it is transposed; None if the result's
+    dimensions would change their order.
+
+    Args:
+        side: "lhs" or "rhs".
+    """
+    permutation = Transpose.of(transpose).permutation
+    contracting, batching, others = [
+        [permutation[d] for d in getattr(view, f"{side}_{kind}_dimensions")]
+        for kind in ("contracting", "batching", "result")
+    ]
+    return (contracting, batching) if others == sorted(others) else None

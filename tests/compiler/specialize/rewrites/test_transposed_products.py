@@ -104,3 +104,37 @@ def test_callees_multiply_by_constant_arguments() -> None:
     (product,) = [each for each in body.block.operations if each.name == "stablehlo.dot_general"]
     assert product.operands[1] is body.block.arguments[1]
     DotGeneral.of(product).verify()
+
+
+def vector_product(matrix_side: int, order: tuple[int, ...], element: str, vectors: int = 1) -> str:
+    """Stacks of transposes, [batch, k, outer] in another order, times vectors [batch, k, vectors]."""
+    sizes = (3, 37, 21)
+    source = tuple([sizes[d] for d in order])
+    back = [order.index(d) for d in range(3)]
+    free = (vectors, 21) if matrix_side else (21, vectors)
+    matrix, moved, vector, result = [
+        f"tensor<{'x'.join(map(str, shape))}x{element}>"
+        for shape in (source, sizes, (3, 37, vectors), (3, *free))
+    ]
+    operands = [("%t", moved), ("%v", vector)]
+    (lhs, lhs_type), (rhs, rhs_type) = operands[::-1] if matrix_side else operands
+    return function(
+        f"%m: {matrix}, %v: {vector}",
+        result,
+        f"""  %t = stablehlo.transpose %m, dims = {back} : ({matrix}) -> {moved}
+  %y = stablehlo.dot_general {lhs}, {rhs}, batching_dims = [0] x [0], contracting_dims = [1] x [1]
+    : ({lhs_type}, {rhs_type}) -> {result}
+  return %y : {result}""",
+    )
+
+
+@pytest.mark.parametrize("matrix_side", [0, 1])
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (2, 1, 0)])
+@pytest.mark.parametrize("element", ["f32", "bf16", "i32", "f64"])
+def test_vectors_multiply_what_is_transposed(matrix_side: int, order: tuple[int, ...], element: str) -> None:
+    assert_becomes(vector_product(matrix_side, order, element), ["dot_general"])
+
+
+@pytest.mark.parametrize("matrix_side", [0, 1])
+def test_matrices_multiply_transposes(matrix_side: int) -> None:
+    assert_becomes(vector_product(matrix_side, (0, 2, 1), "f32", vectors=2), ["transpose", "dot_general"])
