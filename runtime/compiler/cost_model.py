@@ -106,10 +106,10 @@ BASELINE_SECONDS_PER_STEP, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP
 MIN_QUICK_OPERATIONS = 100
 """Minimum operations of a loop whose code LLVM optimizes while it is used. For 100 LLVM takes some 0.1 s, a
 tenth of that without optimization (Zen 4)."""
-MIN_QUICK_ARRAYS = 25
+MIN_QUICK_ARRAYS = 10
 """Minimum arrays that an iteration of such a loop computes. The operations on an array are a loop each, which
 LLVM unrolls and vectorizes: for the 50 of a CTC loss it takes 0.47 s, without optimization 0.06 s (Sapphire
-Rapids)."""
+Rapids); for the 12 of time warping 0.13 and 0.01 s (Zen 4)."""
 QUICK_FRACTION = 0.25
 """The time to generate LLVM IR, and code without optimization, as a fraction of the compile time. By
 processor time on Zen 5 it is 0.22 (40 fusions of a spline flow, a chess engine's loop), 0.27 (a loop of Hex)

@@ -293,7 +293,7 @@ def test_steps_and_loops_of_many_operations_are_quick_at_first(program: object, 
     assert is_quick(text, 3) == (offset > 0 or program is steps)
 
 
-@pytest.mark.parametrize("offset", [-10, 10])
+@pytest.mark.parametrize("offset", [-5, 5])
 def test_loops_on_many_arrays_are_quick_at_first(offset: int) -> None:
     assert is_quick(loop_on_arrays(cost_model.MIN_QUICK_ARRAYS + offset), 5) == (offset > 0)
 
@@ -303,7 +303,7 @@ def test_code_that_is_quick_at_first_is_expected_sooner() -> None:
         (view,) = operations_of(loop_on_arrays(count), While)
         return native_loops._compile_seconds(view, 0, quickly)
 
-    few, many = cost_model.MIN_QUICK_ARRAYS - 10, cost_model.MIN_QUICK_ARRAYS + 10
+    few, many = cost_model.MIN_QUICK_ARRAYS - 5, cost_model.MIN_QUICK_ARRAYS + 5
     assert seconds(few, True) == seconds(few, False)
     rest, least = cost_model.LOOP_COMPILE_SECONDS, cost_model.QUICK_FRACTION
     assert seconds(many, True) - rest == pytest.approx(least * (seconds(many, False) - rest))
