@@ -237,8 +237,9 @@ def compiler_load_seconds() -> float:
     One that has only begun to load it does not count: a first call that waited for code from there, and not
     for NumPy, had its results 0.1 s later.
     """
-    processes = sys.modules.get(f"{__package__}.loops.llvm.compiler_processes")
-    have_compiled = processes is not None and processes.PROCESSES.have_compiled
+    # Another thread may be importing the module.
+    processes = getattr(sys.modules.get(f"{__package__}.loops.llvm.compiler_processes"), "PROCESSES", None)
+    have_compiled = processes is not None and processes.have_compiled
     return 0.0 if have_compiled or "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
 
 

@@ -13,8 +13,13 @@ from ....kernels.launch.cache_limit import GENERATED_PREFIX
 
 def has_compiled_code() -> bool:
     """Whether any code is loaded or on disk. Loads nothing that compiles."""
-    machine = sys.modules.get(f"{__package__}.machine")
-    return (machine is not None and machine.has_loaded_code()) or has_folder(GENERATED_PREFIX)
+    if f"{__package__}.machine" in sys.modules:
+        # Waits where another thread imports it.
+        from .machine import has_loaded_code
+
+        if has_loaded_code():
+            return True
+    return has_folder(GENERATED_PREFIX)
 
 
 def expect_code() -> None:

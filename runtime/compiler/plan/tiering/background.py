@@ -461,6 +461,8 @@ class Background:
                     self.changed.wait()
                 if self.has_processes or not library_pages.is_due():
                     self.wait_for_a_job()
+                if self.holds:
+                    continue
                 if not self.waiting or not threading.main_thread().is_alive():
                     library_pages.release()
                     self.end_processes()

@@ -118,7 +118,7 @@ SCRATCH = {
         f'%c = "stablehlo.case"(%i) ({{\nstablehlo.return %v : {ARRAY}\n}}, {{\n'
         f"%s = stablehlo.sine %w : {ARRAY}\nstablehlo.return %s : {ARRAY}\n}}) : (tensor<i32>) -> {ARRAY}",
         "%c, %w",
-        1,
+        0,
     ),
     "branches that hand on an array elsewhere": (
         f'%c:2 = "stablehlo.case"(%i) ({{\nstablehlo.return %v, %w : {ARRAY}, {ARRAY}\n}}, {{\n'

@@ -269,6 +269,21 @@ def test_no_job_begins_while_they_are_held() -> None:
     assert done == ["needed", "waiting"]
 
 
+def test_no_job_begins_while_they_are_held_where_the_thread_waits_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiering_background.library_pages, "is_due", lambda: False)
+    background, done = Background(), []
+    background.submit(Job(lambda: None, has_priority=True))
+    background.wait()
+    with background.held():
+        background.submit(Job(lambda: done.append(1), has_priority=True))
+        time.sleep(0.1)
+        assert not done
+    background.wait()
+    assert done == [1]
+
+
 def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     background = Background()
     job = background.submit(Job(lambda: 1 / 0, has_priority=True))
