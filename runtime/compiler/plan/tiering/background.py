@@ -457,11 +457,12 @@ class Background:
         last_run = time.monotonic()
         while True:
             with self.changed:
-                while self.holds:
+                if self.is_held():
                     self.changed.wait()
+                    continue
                 if self.has_processes or not library_pages.is_due():
                     self.wait_for_a_job()
-                if self.holds:
+                if self.is_held():
                     continue
                 if not self.waiting or not threading.main_thread().is_alive():
                     library_pages.release()
@@ -620,6 +621,10 @@ class Background:
             yield
         finally:
             self.release()
+
+    def is_held(self) -> bool:
+        """Whether the thread begins no job."""
+        return self.holds > 0
 
     def before_fork(self) -> None:
         """Wait for the jobs that run, and keep others from beginning."""
