@@ -143,6 +143,9 @@ passes; floats narrower than f32, which are converted; gathered elements; transc
 of SciPy. Zen 4 takes, for 100,000 elements, 0.15 ns for arithmetic, 11 for `numpy.where`, 19 for a sum of
 f16, 2.4 for gathered elements, 2.4 (exponential) to 34 (power) for functions of f64 and 60 for lgamma; for
 ten million elements, which do not fit its caches, 1.8 for a sum and 49 for gathered elements."""
+_SLOW_ARITHMETIC = ((NumPyWork.CHOICE, FLOAT), (NumPyWork.COMPLEX_PASSES, COMPLEX))
+"""What takes _SELECTION_SECONDS. A product of complex numbers takes seven calls, of 2.1 to 2.8 ns an element
+on Zen 4 together, and `numpy.negative` 1.95 ns, a sum 0.25 to 0.5."""
 _BFLOAT16_SECONDS = 1.4e-9
 """Seconds an element of bf16 in NumPy, for arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
 NATIVE_FRACTION = 0.15
@@ -282,5 +285,5 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
         return _SCIPY_SECONDS if work is NumPyWork.SCIPY else _TRANSCENDENTAL_SECONDS
     if category & (FLOAT | COMPLEX) and width < 32:
         return _LOW_PRECISION_SECONDS
-    is_selection = work is NumPyWork.SELECTION or (work is NumPyWork.CHOICE and category == FLOAT)
-    return _SELECTION_SECONDS if is_selection else _ARITHMETIC_SECONDS
+    is_slow = work is NumPyWork.SELECTION or (work, category) in _SLOW_ARITHMETIC
+    return _SELECTION_SECONDS if is_slow else _ARITHMETIC_SECONDS

@@ -24,13 +24,30 @@ func.func @main(%x: tensor<{size}x{type}>) -> tensor<{size}x{result}> {{
         ("abs", "complex<f32>", "f32", True),
         ("abs", "f32", "f32", False),
         ("tanh", "f32", "f32", True),
-        ("negate", "complex<f32>", "complex<f32>", False),
+        ("negate", "complex<f32>", "complex<f32>", True),
+        ("negate", "f32", "f32", False),
     ],
 )
 def test_native_code_is_made_of_what_numpy_takes_long_for(
     name: str, type: str, result: str, is_compiled: bool
 ) -> None:
     text = UNARY.format(size=3000, name=name, type=type, result=result)
+    assert ("tiered" in nimblehlo.compile(text).explain("plan")) == is_compiled
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "is_compiled"),
+    [("multiply", "complex<f64>", True), ("add", "complex<f64>", False), ("multiply", "f64", False)],
+)
+def test_products_of_complex_numbers_are_native(name: str, type: str, is_compiled: bool) -> None:
+    """NumPy takes several passes for one, as products are defined, and one for a sum."""
+    tensor = f"tensor<3000x{type}>"
+    text = f"""
+      func.func @main(%x: {tensor}, %y: {tensor}) -> {tensor} {{
+        %0 = stablehlo.{name} %x, %y : {tensor}
+        return %0 : {tensor}
+      }}
+    """
     assert ("tiered" in nimblehlo.compile(text).explain("plan")) == is_compiled
 
 

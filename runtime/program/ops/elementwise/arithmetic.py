@@ -287,7 +287,7 @@ class Multiply(
 ):
     """The product; for booleans AND."""
 
-    cost = costs.INSTRUCTION
+    cost = costs.COMPLEX_PASSES
     rounding = Rounding.CORRECT_IF_REAL
     accuracy = Accuracy()
     wider = "multiply"
@@ -306,7 +306,7 @@ class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLE
     """The operand with the opposite sign."""
 
     partition = "linear"
-    cost = costs.INSTRUCTION
+    cost = costs.COMPLEX_PASSES
     rounding = Rounding.EXACT
     wider = "negate"
     finiteness = Finiteness.KEPT

@@ -24,6 +24,8 @@ class NumPyWork(enum.Enum):
     """Nothing: it returns a view, or is not estimated."""
     ARITHMETIC = enum.auto()
     """Arithmetic, or a transcendental function where the operation needs the wider carrier."""
+    COMPLEX_PASSES = enum.auto()
+    """Arithmetic, which takes several passes or no vectors on complex numbers."""
     CHOICE = enum.auto()
     """A choice between operands, which takes branches or several passes on floats."""
     SELECTION = enum.auto()
@@ -110,6 +112,7 @@ class Cost(Record):
 UNKNOWN: Final = Cost(EXPENSIVE_COST, numpy_work=NumPyWork.NONE)
 VIEW: Final = Cost(1, numpy_work=NumPyWork.NONE)
 INSTRUCTION: Final = Cost(1)
+COMPLEX_PASSES: Final = Cost(1, numpy_work=NumPyWork.COMPLEX_PASSES)
 CHOICE: Final = Cost(1, numpy_work=NumPyWork.CHOICE)
 SELECTION: Final = Cost(1, numpy_work=NumPyWork.SELECTION)
 INSTRUCTIONS: Final = Cost(EXPENSIVE_COST)
