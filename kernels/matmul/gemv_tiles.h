@@ -128,10 +128,11 @@ INLINE void NAME(store_columns)(VECTOR sum, int64_t count, char *to) {
         for (int64_t lane = 0; lane < count; lane++) ((NAME(Item) *)to)[lane] = sum[lane];
 }
 
-/* Update K_GROUP chains of contiguous columns from `sums` on with `depth` values of k each, CHAINS apart. */
+/* Update K_GROUP chains of contiguous columns from `sums` on with `depth` values of k each, CHAINS apart.
+   `prefetches`, a constant, is whether the matrix is prefetched. */
 INLINE void NAME(update_chains)(
-    int stored_itemsize, int depth, const NAME(Item) *vector, const char *matrix, int64_t k_stride, int64_t columns,
-        VECTOR *sums, int64_t chain_stride) {
+    int stored_itemsize, int prefetches, int depth, const NAME(Item) *vector, const char *matrix, int64_t k_stride,
+        int64_t columns, VECTOR *sums, int64_t chain_stride) {
     VECTOR vector_values[K_DEPTH][K_GROUP];
     int64_t number = 0;
     UNROLL for (int level = 0; level < depth; level++)
@@ -143,7 +144,7 @@ INLINE void NAME(update_chains)(
             UNROLL for (int level = 0; level < depth; level++) {
                 const char *address =
                     matrix + (level * CHAINS + chain) * k_stride + number * LANES * stored_itemsize;
-                __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride, 0, 2);
+                if (prefetches) __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride, 0, 2);
                 sum = FMA(vector_values[level][chain], READ(address), sum);
             }
             sums[chain * chain_stride + number] = sum;
@@ -161,8 +162,8 @@ INLINE void NAME(update_chains)(
 /* The sums of at most GEMV_MAX_COLUMNS contiguous columns. Chains are in memory; each is updated with
    contiguous reads. The stride of chains is odd: powers of two collide in cache sets. */
 INLINE void NAME(stored_columns)(
-    int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
-        char *to) {
+    int stored_itemsize, int prefetches, const char *vector, const char *matrix, int64_t k_stride, int64_t columns,
+        int64_t k_size, char *to) {
     VECTOR sums[CHAINS * (GEMV_MAX_COLUMNS / LANES + 1)];
     int64_t vectors = (columns + LANES - 1) / LANES, chain_stride = vectors + 1, k = 0;
     const NAME(Item) *vector_elements = (const NAME(Item) *)vector;
@@ -170,10 +171,10 @@ INLINE void NAME(stored_columns)(
         for (int64_t number = 0; number < vectors; number++) sums[chain * chain_stride + number] = (VECTOR){0};
     for (; k + K_DEPTH * CHAINS <= k_size; k += K_DEPTH * CHAINS, matrix += K_DEPTH * CHAINS * k_stride)
         for (int chain = 0; chain < CHAINS; chain += K_GROUP)
-            NAME(update_chains)(stored_itemsize, K_DEPTH, vector_elements + k + chain, matrix + chain * k_stride,
-                k_stride, columns, sums + chain * chain_stride, chain_stride);
+            NAME(update_chains)(stored_itemsize, prefetches, K_DEPTH, vector_elements + k + chain,
+                matrix + chain * k_stride, k_stride, columns, sums + chain * chain_stride, chain_stride);
     for (; k + K_GROUP <= k_size; k += K_GROUP, matrix += K_GROUP * k_stride)
-        NAME(update_chains)(stored_itemsize, 1, vector_elements + k, matrix, k_stride, columns,
+        NAME(update_chains)(stored_itemsize, prefetches, 1, vector_elements + k, matrix, k_stride, columns,
             sums + k % CHAINS * chain_stride, chain_stride);
     for (; k < k_size; k++, matrix += k_stride) {
         VECTOR *chain = sums + k % CHAINS * chain_stride;
@@ -188,22 +189,22 @@ INLINE void NAME(stored_columns)(
     }
 }
 
-#define TILES(name, stored_itemsize)                                                                            \
-    static CODE void NAME(name##dots)(                                                                          \
+/* The function `tile` of a work item, as `stored`. */
+#define TILE(tile, stored, ...)                                                                                 \
+    static CODE void NAME(tile)(                                                                                \
         const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
-        NAME(stored_dots)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                     \
-    }                                                                                                           \
-    static CODE void NAME(name##columns)(                                                                       \
-        const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
-        NAME(stored_columns)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                  \
+        NAME(stored)(__VA_ARGS__, vector, matrix, stride, outer_size, k_size, to);                              \
     }
 
-TILES(, sizeof(ITEM))
+TILE(dots, stored_dots, sizeof(ITEM))
+TILE(columns, stored_columns, sizeof(ITEM), 1)
+TILE(cached_columns, stored_columns, sizeof(ITEM), 0)
 #if LANES * 4 == VECTOR_BYTES
-TILES(bf16_, 2)
+TILE(bf16_dots, stored_dots, 2)
+TILE(bf16_columns, stored_columns, 2, 1)
 #endif
 
-#undef TILES
+#undef TILE
 #undef READ
 #undef READ_SOME
 #undef COLUMNS

@@ -156,3 +156,14 @@ def test_columns_of_large_matrices_have_the_bits_of_small_ones(terms, columns, d
     expected = np.concatenate(parts, axis=1)
     for threads in (1, 2, 3, 8, None):
         np.testing.assert_array_equal(gemv.multiply(lhs, rhs, threads), expected)
+
+
+@pytest.mark.parametrize("terms", [77, 1448, 1449])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_columns_of_the_last_matrix_have_the_bits_of_its_first_product(terms, dtype):
+    """Nothing prefetches a matrix again that has at most GEMV_MAX_CACHED_BYTES: 1448 rows of 1448 f32."""
+    generator = np.random.default_rng(8)
+    vector, matrix = (generator.standard_normal(shape).astype(dtype) for shape in ((1, terms), (terms, 1448)))
+    expected = gemv.multiply(vector, matrix.copy(), 1)
+    for _ in range(3):
+        np.testing.assert_array_equal(gemv.multiply(vector, matrix, 1), expected)
