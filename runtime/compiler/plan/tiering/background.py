@@ -356,7 +356,7 @@ class Background:
         end = None if seconds is None else time.monotonic() + seconds
         with self.changed:
             while job not in self.waiting or (end is not None and self._starts_thread_of(job)):
-                left = None if end is None else max(0.0, end - time.monotonic())
+                left = _seconds_until(end)
                 if job.ended or left == 0.0:
                     return
                 self.changed.wait(left)
@@ -387,26 +387,31 @@ class Background:
             del self.threads_of_jobs[job]
             self.changed.notify_all()
 
-    def wait_for(self, jobs: Sequence[Job]) -> None:
+    def wait_for(self, jobs: Sequence[Job], seconds: float | None = None) -> None:
         """Wait for jobs that the thread or other callers run, unless the thread is held.
 
         The caller runs those that wait, beside the thread: one makes a text while LLVM compiles another.
 
+        Args:
+            jobs: of the queue.
+            seconds: after which the caller begins no other job, and goes on; None: it waits for the end.
+
         Raises:
             LaunchStopped: the time of the present call is over (`time_limit`).
         """
-        within_time_limit(functools.partial(self._wait_for, jobs))
+        within_time_limit(functools.partial(self._wait_for, jobs, seconds))
 
-    def _wait_for(self, jobs: Sequence[Job]) -> None:
-        while (job := self._taken_by_caller(jobs)) is not None:
+    def _wait_for(self, jobs: Sequence[Job], seconds: float | None) -> None:
+        end = None if seconds is None else time.monotonic() + seconds
+        while _seconds_until(end) != 0.0 and (job := self._taken_by_caller(jobs)) is not None:
             self._run_for_caller(job)
         with self.changed:
             while not all(job.ended for job in jobs) and (self.running is not None or not self.holds):
-                begun = {*self.run_by_callers, *self.threads_of_jobs}
-                if self.thread is None and begun.isdisjoint(jobs):
+                begun, left = {*self.run_by_callers, *self.threads_of_jobs}, _seconds_until(end)
+                if left == 0.0 or (self.thread is None and begun.isdisjoint(jobs)):
                     # The thread ends with the main thread, and leaves jobs in the queue.
                     return
-                self.changed.wait()
+                self.changed.wait(left)
 
     def _taken_by_caller(self, jobs: Sequence[Job]) -> Job | None:
         """The first of some jobs that waits, and not for another process; None if there is none."""
@@ -658,6 +663,11 @@ class Background:
         self.threads_of_jobs = {}
         self.holds = 0
         self.has_processes = self.is_idle = False
+
+
+def _seconds_until(end: float | None) -> float | None:
+    """The seconds that are left until a time of the monotonic clock; None: there is no limit."""
+    return None if end is None else max(0.0, end - time.monotonic())
 
 
 def _need_processes(jobs: Sequence[Job]) -> bool:

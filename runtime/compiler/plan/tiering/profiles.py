@@ -23,6 +23,9 @@ _MIN_SHARE = 0.02
 _GROWTH = 1.25
 """By how much the time in baselines grows between two looks at all steps."""
 
+_PATIENCE = 5.0
+"""For how long a call waits for the code of all steps, as a multiple of the expected time."""
+
 
 class StepProfile:
     """The time that the steps of a program which share native code have taken, and are expected to take.
@@ -176,7 +179,11 @@ class ProgramProfile:
         for profile, step in profiles.items():
             if profile.job is None:
                 step.begin()
-        BACKGROUND.wait_for([profile.job for profile in profiles if profile.job is not None])
+        jobs = [profile.job for profile in profiles if profile.job is not None]
+        BACKGROUND.wait_for(jobs, _PATIENCE * remaining)
+        if not all(job.ended for job in jobs):
+            # On a busy machine: it waits again once the baselines have taken as long.
+            self.next_look = self.seconds + _PATIENCE * remaining
 
     def begin_due(self, begun: StepProfile) -> None:
         """Begin to compile the code that is due, for which later steps of a call would wait, too.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -82,6 +84,26 @@ def test_a_call_waits_once_all_steps_together_have_taken_long(
 def test_no_call_waits_for_a_program_that_has_run_once_or_twice() -> None:
     for runs in range(5):
         assert considered([Step(1.0), Step(1.0)], runs) == [runs >= 3] * 2
+
+
+def test_a_call_goes_on_without_code_that_takes_longer_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine. It waits again once the baselines have taken as long."""
+    monkeypatch.setattr(profiles, "compiler_load_seconds", lambda: 0.0)
+    gate = threading.Event()
+    # Not for ever, so that the test fails where a call waits for it.
+    job = BACKGROUND.submit(Job(lambda: gate.wait(10), has_priority=True))
+    while job in BACKGROUND.waiting:
+        time.sleep(1e-3)
+    steps = [Step(1.0), Step(1.0)]
+    for step in steps:
+        step.profile.job = job
+    program = ProgramProfile(steps)
+    program.seconds = 2.0
+    program.consider(profiles._MIN_RUNS)
+    waited = profiles._PATIENCE * 2 * COMPILE_SECONDS
+    assert not job.ended and program.next_look == pytest.approx(2.0 + waited)
+    gate.set()
+    BACKGROUND.wait()
 
 
 def test_one_step_is_not_waited_for_with_itself() -> None:
