@@ -76,6 +76,10 @@ MIN_AWAITED_KERNEL_SECONDS = 4e-3
 compiles it. Numba takes up to 5 s with its start. Shorter calls go on: a graph network completes 2557 calls
 in 3 s, and 875 where one of them waits. Who calls a program a few times before timing it has the kernel where
 a call takes long."""
+MAX_KERNEL_WAIT_SECONDS = 3.0
+"""Seconds for which a call waits for a kernel that another process compiles. With the start of Numba a kernel
+takes 1 to 2 s there on an idle machine. That process yields the processors to all others: on a busy machine
+it may take minutes, and the baseline only seconds."""
 MIN_NUMBA_BASELINE_SECONDS = 0.1
 """Seconds that the baselines of all steps with a kernel must have taken before Numba is imported. The import
 takes 0.7 s."""

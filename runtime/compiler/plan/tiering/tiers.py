@@ -27,6 +27,7 @@ from ...cost_model import (
     CACHE_LOAD_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
+    MAX_KERNEL_WAIT_SECONDS,
     MAX_RESULT_BYTES,
     MIN_AWAITED_KERNEL_SECONDS,
     MIN_NUMBA_BASELINE_SECONDS,
@@ -403,13 +404,9 @@ class Tiering(Replaceable):
         BACKGROUND.run(job)
 
     def wait_for(self, job: Job, operands: tuple[Any, ...]) -> None:
-        """Wait for the code and use it; go on without it if another process takes longer than expected.
-
-        The process that compiles a kernel yields the processors to all others, so on a busy machine its code
-        may take minutes, and the baseline only seconds.
-        """
+        """Wait for the code and use it; go on without it if another process takes too long."""
         with span("wait", "native code"):
-            BACKGROUND.finish(job, self._seconds_until_code if job.runs_beside else None)
+            BACKGROUND.finish(job, MAX_KERNEL_WAIT_SECONDS if job.runs_beside else None)
         if job.ended:
             self.adopt(operands)
         else:
