@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 import nimblehlo
-from nimblehlo.compiler.loops.llvm import compiler_processes, machine
+from nimblehlo.compiler.loops.llvm import compiler_processes, expected_code
 from nimblehlo.compiler.plan import Implementation, Plan, choose, fusion_passes, lower
 from nimblehlo.compiler.plan.plan import Step
 from nimblehlo.compiler.specialize import specialize
@@ -244,7 +244,7 @@ def test_processes_that_compile_start_before_a_program_that_needs_code_is_lowere
     """Not where all is compiled before the first call, by this process, or nothing is; nor before a short
     program without control flow, whose first call needs no code."""
     started: list[bool] = []
-    monkeypatch.setattr(machine, "_machines", [])
+    monkeypatch.setattr(expected_code, "_has_loaded", False)
     monkeypatch.setattr(compiler_processes.PROCESSES, "start_for_caller", lambda: started.append(True))
     options = nimblehlo.Options(compile=when)
     count = fusion_passes._MIN_EXPECTING_OPERATIONS

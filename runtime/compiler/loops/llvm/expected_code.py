@@ -5,21 +5,21 @@
 
 from __future__ import annotations
 
-import sys
-
 from ....kernels.launch.cache_files import has_folder
 from ....kernels.launch.cache_limit import GENERATED_PREFIX
+
+_has_loaded = False
+
+
+def note_loaded_code() -> None:
+    """Note that code is loaded, or will be."""
+    global _has_loaded
+    _has_loaded = True
 
 
 def has_compiled_code() -> bool:
     """Whether any code is loaded or on disk. Loads nothing that compiles."""
-    if f"{__package__}.machine" in sys.modules:
-        # Waits where another thread imports it.
-        from .machine import has_loaded_code
-
-        if has_loaded_code():
-            return True
-    return has_folder(GENERATED_PREFIX)
+    return _has_loaded or has_folder(GENERATED_PREFIX)
 
 
 def expect_code() -> None:

@@ -38,7 +38,7 @@ from ....kernels.launch.cache_limit import GENERATED_PREFIX
 from ....kernels.launch.garbage import gc_paused
 from ....kernels.launch.spans import span
 from .compiling import Compiler
-from .expected_code import has_compiled_code
+from .expected_code import has_compiled_code, note_loaded_code
 from .quick_code import QuickCode, target_symbol
 
 if TYPE_CHECKING:
@@ -156,11 +156,6 @@ def is_compiled(key: str, quickly: bool = False) -> bool:
 def compile_here() -> None:
     """Compile in this process from now on, for callers that wait for all code; but see `compile_ahead`."""
     _machine().compiler.is_here = True
-
-
-def has_loaded_code() -> bool:
-    """Whether any code is loaded, or was to be loaded."""
-    return bool(_machines)
 
 
 class _Machine:
@@ -454,4 +449,5 @@ def _machine() -> _Machine:
         with _lock:
             if not _machines:
                 _machines.append(_Machine())
+                note_loaded_code()
     return _machines[0]
