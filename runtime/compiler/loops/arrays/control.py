@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....program.ir import Operation
 from ....program.ops.framework.traits import RegionRole
 from ..scalars import IsInPlace, check_in_place_updates
@@ -104,10 +106,17 @@ def _check_loop_in_place(
 def _check_allocations(operation: Operation) -> str | None:
     """Why a loop cannot update in place all arrays that are too large to copy; None if it can."""
     limits = _worthwhile_limits(operation)
-    reasons = [_check_loop_in_place(operation, must_update_in_place, limits[0])]
-    for limit in limits[1:] if reasons[0] else ():
-        reasons.append(_check_loop_in_place(operation, must_update_in_place, limit))
-    return None if None in reasons else reasons[0]
+    if _first_limit(operation, limits) is not None:
+        return None
+    return _check_loop_in_place(operation, must_update_in_place, limits[0])
+
+
+def _first_limit(operation: Operation, limits: Sequence[int]) -> int | None:
+    """The first value of `max_allocated` with which code can be generated for a loop, or None."""
+    for limit in limits:
+        if _check_loop_in_place(operation, must_update_in_place, limit) is None:
+            return limit
+    return None
 
 
 def _worthwhile_limits(operation: Operation) -> list[int]:
@@ -123,12 +132,7 @@ def max_allocated(operation: Operation) -> int:
     Larger arrays keep their memory: loops within the `while`, and branches, do not copy them. It is the first
     limit with which code can be generated.
     """
-    passing = (
-        limit
-        for limit in _ALLOCATED_LIMITS
-        if _check_loop_in_place(operation, must_update_in_place, limit) is None
-    )
-    return next(passing, MAX_ALLOCATED_ELEMENTS)
+    return _first_limit(operation, _ALLOCATED_LIMITS) or MAX_ALLOCATED_ELEMENTS
 
 
 def updated_in_place(operation: Operation) -> IsInPlace:
