@@ -19,7 +19,7 @@ from ...loops.native_code import workspace_bytes
 from ...specialize.framework.operation_classes import is_pure
 from ...specialize.loop_sharding.ended_rows import row_flags
 from ...specialize.loop_sharding.loop_shard import CarriedSharding, LoopShard, loop_shard
-from ..tiering.background import BACKGROUND, Job
+from ..tiering.background import BACKGROUND, compiling_job
 from ..tiering.profiles import ProfiledLoop
 from ..tiering.time_limit import within_time_limit
 from .overwritten_values import overwritten_values
@@ -471,13 +471,9 @@ class NativeLoop(ProfiledLoop):
 
     def begin(self) -> None:
         """Begin to compile in the background."""
-        ahead = soon = None
-        if self.threads != 1 and self._is_quick:
-            soon = functools.partial(self.compile_ahead, quickly=True)
-        elif self.threads != 1:
-            ahead = self.compile_ahead
+        ahead = None if self.threads == 1 else self.compile_ahead
         seconds = _compile_seconds(self.view, self.loop.launches)
-        job = Job(self._compile, has_priority=True, ahead=ahead, seconds=seconds, soon=soon)
+        job = compiling_job(self._compile, ahead, self._is_quick, seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
 
     def _compile(self) -> Runnable:

@@ -172,6 +172,24 @@ def _log_debug(what: str, error: Exception) -> None:
     logging.getLogger(__name__).debug("%s: %s: %s", what, type(error).__name__, error)
 
 
+def compiling_job(
+    action: Callable[[], object], compile_ahead: Callable[..., object] | None, is_quick: bool, seconds: float
+) -> Job:
+    """A job that prepares code for which calls may wait.
+
+    Args:
+        action, seconds: as of `Job`.
+        compile_ahead: `Implementation.compile_ahead` of the code; None: no other process compiles it.
+        is_quick: whether the action loads quick code.
+    """
+    ahead = soon = None
+    if is_quick and compile_ahead is not None:
+        soon = functools.partial(compile_ahead, quickly=True)
+    else:
+        ahead = compile_ahead
+    return Job(action, has_priority=True, ahead=ahead, seconds=seconds, soon=soon)
+
+
 class Background:
     """A queue of jobs, quick ones first, and the thread that runs them.
 

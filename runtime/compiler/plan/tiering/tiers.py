@@ -40,7 +40,7 @@ from ...cost_model import (
     loader_seconds,
 )
 from ...implementation import Implementation, ImplementationKind, NoCode, Replaceable, Runnable
-from .background import BACKGROUND, Job
+from .background import BACKGROUND, Job, compiling_job
 from .profiles import ProfiledLoop, ProgramProfile, StepProfile
 
 _waiting_for_numba = StepProfile()
@@ -356,13 +356,9 @@ class Tiering(Replaceable):
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
-            ahead = soon = None
-            if self.code.compiles_ahead and self.is_quick_at_first:
-                soon = functools.partial(self.code.compile_ahead, quickly=True)
-            elif self.code.compiles_ahead:
-                ahead = self.code.compile_ahead
+            ahead = self.code.compile_ahead if self.code.compiles_ahead else None
             compile = functools.partial(self.compile, ())
-            job = Job(compile, has_priority=True, ahead=ahead, seconds=self.optimized_seconds, soon=soon)
+            job = compiling_job(compile, ahead, self.is_quick_at_first, self.optimized_seconds)
             self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
             compile = functools.partial(self.compile, _copies(operands))
