@@ -92,7 +92,6 @@ static int sorts_by_digits(intptr_t count) { return uses_digits && count >= RADI
         return 0;                                                                                                     \
     }
 
-/* A `SortFunction` for single bytes. */
 /* INSERTED_MAX_COUNT: so few bytes are inserted one by one, 10 in half of the time in which NumPy counts 256 values. */
 enum { INSERTED_MAX_COUNT = 16 };
 
@@ -106,6 +105,7 @@ static int insert_bytes(uint8_t *bytes, intptr_t count) {
     return 0;
 }
 
+/* A `SortFunction` for single bytes. */
 static int sort_uint8(void *numbers, intptr_t count, void *scratch) {
     if (count <= INSERTED_MAX_COUNT) return insert_bytes(numbers, count);
     (void)scratch;

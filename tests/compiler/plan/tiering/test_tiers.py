@@ -89,14 +89,19 @@ def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPat
     assert step.calls.count("prepare") == 1 and step.step.native is not None
 
 
+def _compile_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have kernels compiled by another process, from which there is no code yet."""
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
+    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
+
+
 def test_no_short_call_waits_for_a_kernel_that_another_process_compiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
     monkeypatch.setattr(tiers, "MIN_AWAITED_KERNEL_SECONDS", 60.0)
-    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
-    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
-    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
+    _compile_beside(monkeypatch)
     step, answer = _Step(0.03, 0.001), threading.Event()
     monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
     chosen = [step.step.run(ONE) for _ in range(10)]
@@ -112,9 +117,7 @@ def test_a_long_call_waits_for_a_kernel_that_another_process_compiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.05)
-    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
-    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
-    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
+    _compile_beside(monkeypatch)
     step, answer = _Step(0.03, 0.001), threading.Event()
     assert cost_model.MIN_AWAITED_KERNEL_SECONDS < 0.03
     monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
@@ -131,9 +134,7 @@ def test_a_long_call_goes_on_without_a_kernel_that_takes_too_long(
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=1.0)
     monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 0.05)
     monkeypatch.setattr(tiers, "MAX_KERNEL_WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
-    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
-    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
+    _compile_beside(monkeypatch)
     step, answer = _Step(0.03, 0.001), threading.Event()
     monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(60) and step.prepare())
     chosen = [step.step.run(ONE) for _ in range(10)]
@@ -149,9 +150,7 @@ def test_a_long_call_goes_on_without_a_kernel_that_it_has_asked_for(monkeypatch:
     _set_thresholds(monkeypatch, "kernel", early=1e9, patience=1.0)
     monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 0.05)
     monkeypatch.setattr(tiers, "MAX_KERNEL_WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
-    monkeypatch.setattr(tiers, "_compiles_beside", lambda: True)
-    monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
+    _compile_beside(monkeypatch)
     step, answer = _Step(0.06, 0.001), threading.Event()
     # Not for ever, so that the test fails where a call waits for it.
     monkeypatch.setattr(step.step.code, "prepare", lambda: answer.wait(5) and step.prepare())
