@@ -36,8 +36,9 @@ def scipy_functions() -> Any:
 
 
 def _extension_module() -> ModuleType | None:
-    """The extension module by itself, which no later import finds; None where it cannot be loaded so, or
-    where this version of SciPy has some of the functions elsewhere.
+    """The extension module by itself; None where it cannot be loaded so, or where this version of SciPy has
+    some of the functions elsewhere. A later import of the package loads its module anew, or takes this one
+    where it has one initialization phase (SciPy 1.15).
     """
     package = find_spec("scipy")
     for folder in (package and package.submodule_search_locations) or ():

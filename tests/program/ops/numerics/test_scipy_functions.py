@@ -22,7 +22,9 @@ func.func @main(%x: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>, tensor<3xf6
 }'''
 executable = nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))
 results = executable(values)
-assert not [name for name in sys.modules if name.startswith("scipy")]
+# An extension module of one initialization phase (SciPy 1.15) notes its own name.
+imported = {name for name in sys.modules if name.startswith("scipy")}
+assert imported <= {"scipy.special._special_ufuncs"}, imported
 
 from scipy import special
 expected = special.gammaln(values), special.digamma(values), special.zeta(2.0, values)
