@@ -125,4 +125,11 @@ static void gemv_run(const Gemv *p, int64_t first, int64_t end, int64_t vector_b
 }
 
 #endif
+
+/* Compute the work items of a task. */
+static void gemv_run_task(const Gemv *p, int64_t task, int64_t vector_bytes) {
+    int64_t first = task * p->items_per_task, end = first + p->items_per_task;
+    gemv_run(p, first, end < p->work_items ? end : p->work_items, vector_bytes);
+}
+
 #endif

@@ -42,6 +42,7 @@ cdef extern from "gemv.h" nogil:
 
     void gemv_choose_order(Gemv *product)
     void gemv_run(const Gemv *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
+    void gemv_run_task(const Gemv *product, int64_t task, int64_t vector_bytes) noexcept
 
 CHAIN_BYTES = GEMV_CHAIN_BYTES
 """Bytes of the sums of all chains."""
@@ -95,37 +96,16 @@ cdef cnp.ndarray product_of(cnp.ndarray lhs, cnp.ndarray rhs, object threads):
     """See `multiply`."""
     cdef Gemv product
     cdef cnp.npy_intp shape[MAX_RANK]
-    cdef int rank = cnp.PyArray_NDIM(lhs)
-    cdef bint is_bf16 = cnp.PyArray_TYPE(lhs) != cnp.PyArray_TYPE(rhs)
-    product.batch = stacked_shape(lhs, rhs, shape) if is_bf16 else matmul_shape(lhs, rhs, shape)
-    if shape[rank - 2] != 1 != shape[rank - 1]:
-        raise ValueError(f"no products of a vector: {described(lhs)} and {described(rhs)}")
-    # The outer dimension: rows of the left matrices, or columns of the right ones.
-    cdef bint is_left = shape[rank - 1] == 1
+    cdef bint is_left = describe(&product, lhs, rhs, shape)
     cdef cnp.ndarray matrix = lhs if is_left else rhs
     cdef cnp.ndarray vector = rhs if is_left else lhs
-    if is_bf16 and not (cnp.PyArray_TYPE(matrix) == cnp.NPY_UINT16 and cnp.PyArray_TYPE(vector) == cnp.NPY_FLOAT32):
-        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
     cdef cnp.ndarray result = empty_product(vector, shape)
-    cdef int outer_axis = rank - 2 if is_left else rank - 1
-    cdef int k_axis = rank - 1 if is_left else rank - 2
-    cdef int vector_axis = rank - 2 if is_left else rank - 1
-    product.itemsize, product.stored_itemsize = cnp.PyArray_ITEMSIZE(vector), cnp.PyArray_ITEMSIZE(matrix)
-    product.kind = matmul_kind(vector)
-    product.outer_size, product.k_size = cnp.PyArray_DIM(matrix, outer_axis), cnp.PyArray_DIM(matrix, k_axis)
-    if cnp.PyArray_STRIDE(vector, vector_axis) != product.itemsize:
+    if not is_vector_in_place(&product, vector, is_left):
         vector = cnp.PyArray_NewCopy(vector, cnp.NPY_CORDER)
-    if cnp.PyArray_STRIDE(matrix, k_axis) != product.stored_itemsize and (
-        product.outer_size == 1 or cnp.PyArray_STRIDE(matrix, outer_axis) != product.stored_itemsize
-    ):
+    if not is_matrix_in_place(&product, matrix, is_left):
         matrix = cnp.PyArray_NewCopy(matrix, cnp.NPY_CORDER)
-    product.outer_stride, product.k_stride = cnp.PyArray_STRIDE(matrix, outer_axis), cnp.PyArray_STRIDE(matrix, k_axis)
-    if product.outer_size == 1:
-        product.k_stride = product.stored_itemsize
+    set_layout(&product, vector, matrix, is_left)
     product.vector, product.matrix = <char *>cnp.PyArray_DATA(vector), <char *>cnp.PyArray_DATA(matrix)
-    product.vector_strides = <int64_t *>cnp.PyArray_STRIDES(vector)
-    product.matrix_strides = <int64_t *>cnp.PyArray_STRIDES(matrix)
-    product.batch_rank, product.batch_sizes = rank - 2, <int64_t *>shape
     if not product.k_size:
         result.fill(0)
     elif product.batch * product.outer_size:
@@ -133,22 +113,56 @@ cdef cnp.ndarray product_of(cnp.ndarray lhs, cnp.ndarray rhs, object threads):
     return result
 
 
+cdef bint describe(Gemv *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
+    """Check the operands, and describe them and the result's shape. Returns whether the left operand has the
+    matrices, whose outer dimension are rows then, and columns otherwise."""
+    cdef int rank = cnp.PyArray_NDIM(lhs)
+    cdef bint is_bf16 = cnp.PyArray_TYPE(lhs) != cnp.PyArray_TYPE(rhs)
+    product.batch = stacked_shape(lhs, rhs, shape) if is_bf16 else matmul_shape(lhs, rhs, shape)
+    if shape[rank - 2] != 1 != shape[rank - 1]:
+        raise ValueError(f"no products of a vector: {described(lhs)} and {described(rhs)}")
+    cdef bint is_left = shape[rank - 1] == 1
+    cdef cnp.ndarray matrix = lhs if is_left else rhs
+    cdef cnp.ndarray vector = rhs if is_left else lhs
+    if is_bf16 and not (cnp.PyArray_TYPE(matrix) == cnp.NPY_UINT16 and cnp.PyArray_TYPE(vector) == cnp.NPY_FLOAT32):
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
+    product.itemsize, product.stored_itemsize = cnp.PyArray_ITEMSIZE(vector), cnp.PyArray_ITEMSIZE(matrix)
+    product.kind = matmul_kind(vector)
+    product.outer_size = cnp.PyArray_DIM(matrix, rank - 2 if is_left else rank - 1)
+    product.k_size = cnp.PyArray_DIM(matrix, rank - 1 if is_left else rank - 2)
+    product.batch_rank, product.batch_sizes = rank - 2, <int64_t *>shape
+    return is_left
+
+
+cdef bint is_vector_in_place(Gemv *product, cnp.ndarray vector, bint is_left) noexcept:
+    """Whether k is contiguous in the vectors."""
+    cdef int rank = cnp.PyArray_NDIM(vector)
+    return cnp.PyArray_STRIDE(vector, rank - 2 if is_left else rank - 1) == product.itemsize
+
+
+cdef bint is_matrix_in_place(Gemv *product, cnp.ndarray matrix, bint is_left) noexcept:
+    """Whether k or the outer dimension is contiguous in the matrices."""
+    cdef cnp.npy_intp *strides = cnp.PyArray_STRIDES(matrix) + cnp.PyArray_NDIM(matrix) - 2
+    return strides[is_left] == product.stored_itemsize or (
+        product.outer_size != 1 and strides[1 - is_left] == product.stored_itemsize
+    )
+
+
+cdef void set_layout(Gemv *product, cnp.ndarray vector, cnp.ndarray matrix, bint is_left) noexcept:
+    """Set the strides of operands that are read in place."""
+    cdef cnp.npy_intp *strides = cnp.PyArray_STRIDES(matrix) + cnp.PyArray_NDIM(matrix) - 2
+    product.outer_stride, product.k_stride = strides[1 - is_left], strides[is_left]
+    if product.outer_size == 1:
+        product.k_stride = product.stored_itemsize
+    product.vector_strides = <int64_t *>cnp.PyArray_STRIDES(vector)
+    product.matrix_strides = <int64_t *>cnp.PyArray_STRIDES(matrix)
+
+
 cdef int run(Gemv *product, cnp.ndarray result, object threads) except -1:
     """Run all tasks of a product that is not empty."""
-    cdef int64_t row_bytes = min(product.k_size, GEMV_K_BLOCK) * product.stored_itemsize, tasks
-    cdef double bytes_read = <double>product.batch * product.outer_size * product.k_size * product.stored_itemsize
     cdef cnp.npy_intp shape[2]
     cdef cnp.ndarray sums = result
-    product.k_blocks = (product.k_size + GEMV_K_BLOCK - 1) // GEMV_K_BLOCK
-    if product.k_stride == product.stored_itemsize:
-        product.block = (max(TASK_BYTES // row_bytes, 1) + ROW_MULTIPLE - 1) // ROW_MULTIPLE * ROW_MULTIPLE
-    else:
-        product.block = GEMV_COLUMNS if bytes_read < UNCACHED_BYTES else uncached_columns(product, threads)
-    product.blocks = (product.outer_size + product.block - 1) // product.block
-    product.work_items = product.batch * product.k_blocks * product.blocks
-    tasks = max(1, min(product.work_items, <int64_t>min(bytes_read / TASK_BYTES, MAX_TASKS)))
-    product.items_per_task = (product.work_items + tasks - 1) // tasks
-    tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
+    cdef int64_t tasks = divide(product, threads)
     if product.k_blocks > 1:
         shape[0], shape[1] = product.k_blocks, product.batch * product.outer_size
         sums = cnp.PyArray_EMPTY(2, shape, cnp.PyArray_TYPE(result), 0)
@@ -158,10 +172,36 @@ cdef int run(Gemv *product, cnp.ndarray result, object threads) except -1:
         with nogil:
             gemv_run(product, 0, product.work_items, _vector_bytes)
     else:
-        run_in_order(<size_t>&run_task, <size_t>product, tasks, bytes_read / _BYTES_PER_SECOND, threads)
+        run_in_order(<size_t>&run_task, <size_t>product, tasks, seconds_of(product), threads)
     if product.k_blocks > 1:
         add_k_blocks(sums, result)
     return 0
+
+
+cdef int64_t divide(Gemv *product, object threads) except -1:
+    """Divide a product that is not empty into work items. Returns how many tasks run these."""
+    cdef int64_t row_bytes = min(product.k_size, GEMV_K_BLOCK) * product.stored_itemsize, tasks
+    cdef double bytes_read = bytes_of(product)
+    product.k_blocks = (product.k_size + GEMV_K_BLOCK - 1) // GEMV_K_BLOCK
+    if product.k_stride == product.stored_itemsize:
+        product.block = (max(TASK_BYTES // row_bytes, 1) + ROW_MULTIPLE - 1) // ROW_MULTIPLE * ROW_MULTIPLE
+    else:
+        product.block = GEMV_COLUMNS if bytes_read < UNCACHED_BYTES else uncached_columns(product, threads)
+    product.blocks = (product.outer_size + product.block - 1) // product.block
+    product.work_items = product.batch * product.k_blocks * product.blocks
+    tasks = max(1, min(product.work_items, <int64_t>min(bytes_read / TASK_BYTES, MAX_TASKS)))
+    product.items_per_task = (product.work_items + tasks - 1) // tasks
+    return (product.work_items + product.items_per_task - 1) // product.items_per_task
+
+
+cdef double bytes_of(Gemv *product) noexcept:
+    """Bytes of the matrices."""
+    return <double>product.batch * product.outer_size * product.k_size * product.stored_itemsize
+
+
+cdef double seconds_of(Gemv *product) noexcept:
+    """Estimated seconds of a product on one thread."""
+    return bytes_of(product) / _BYTES_PER_SECOND
 
 
 cdef int64_t uncached_columns(Gemv *product, object threads) except -1:
@@ -176,9 +216,7 @@ cdef int64_t uncached_columns(Gemv *product, object threads) except -1:
 
 
 cdef void run_task(int64_t task, void *closure) noexcept nogil:
-    cdef Gemv *product = <Gemv *>closure
-    cdef int64_t first = task * product.items_per_task
-    gemv_run(product, first, min(first + product.items_per_task, product.work_items), _vector_bytes)
+    gemv_run_task(<Gemv *>closure, task, _vector_bytes)
 
 
 def add_k_blocks(sums, result):
@@ -187,3 +225,6 @@ def add_k_blocks(sums, result):
     for k_block in sums[1:]:
         total += k_block
     result[...] = total.reshape(result.shape)
+
+
+include "launched_gemv.pxi"

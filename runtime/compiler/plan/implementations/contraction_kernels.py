@@ -176,9 +176,7 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
             return _by_constant(view, lambda: _bound(view, ConstantProduct(threads), threads))
         return _bound(view, fastest_matmul(rows, k, columns, threads), threads)
 
-    def prepare_for_loops() -> Runnable | None:
-        return None if is_vector else _launched_product(view, threads)
-
+    prepare_for_loops = functools.partial(_launched_product, view, threads)
     reason = "GEMV" if is_vector else "blocked GEMM"
     return KernelImplementation(prepare, reason, True, make_for_loops=prepare_for_loops)
 
@@ -186,17 +184,21 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
 def _launched_product(view: Contraction, threads: int | None) -> Runnable | None:
     """A product of floats as a launch, which native loops call without objects of Python's; None: it converts
     or copies operands."""
-    from ....kernels.matmul.matmul import launched_product
-
     types = {view.lhs.dtype, view.rhs.dtype, view.result.dtype}
     sizes = view.sizes(view.lhs.shape, view.rhs.shape)
     if types not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
         return None
-    if not len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
+    if len(sizes.contracted) != 1 or max(len(sizes.rows), len(sizes.columns)) > 1:
         return None
     lhs, rhs = [
         _layout(type).transpose(order) for type, order in zip((view.lhs, view.rhs), view.orders, strict=True)
     ]
+    # Stacks of matrices, also of one row or one column.
+    lhs, rhs = lhs if sizes.rows else lhs[..., None, :], rhs if sizes.columns else rhs[..., None]
+    if 1 in (lhs.shape[-2], rhs.shape[-1]):
+        from ....kernels.matmul.gemv import launched_product
+    else:
+        from ....kernels.matmul.matmul import launched_product
     return launched_product(lhs, rhs, threads)
 
 

@@ -83,12 +83,8 @@ def test_large_matrices_of_stacks_are_not_copied(dtype: Any) -> None:
     run_every_way(text, normal(300, dtype=dtype), normal(4, 300, 300, dtype=dtype) / 16)
 
 
-@pytest.mark.skipif(POISON != "0", reason="calls take objects of Python's where memory is poisoned")
-@pytest.mark.parametrize("element", ["f32", "f64"])
-@pytest.mark.parametrize("contracted", ["[1] x [0]", "[0] x [1]"])
-def test_products_are_called_without_objects_of_python(
-    element: str, contracted: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def recorded_calls(monkeypatch: pytest.MonkeyPatch) -> list[native.LoopCall]:
+    """The calls that native loops prepare from now on."""
     calls: list[native.LoopCall] = []
 
     def recorded(*arguments: Any) -> native.LoopCall:
@@ -96,6 +92,16 @@ def test_products_are_called_without_objects_of_python(
         return calls[-1]
 
     monkeypatch.setattr(native, "LoopCall", recorded)
+    return calls
+
+
+@pytest.mark.skipif(POISON != "0", reason="calls take objects of Python's where memory is poisoned")
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("contracted", ["[1] x [0]", "[0] x [1]"])
+def test_products_are_called_without_objects_of_python(
+    element: str, contracted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = recorded_calls(monkeypatch)
     type = f"tensor<73x73x{element}>"
     body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = {contracted} : ({type}, {type}) -> {type}"
     text = counted(20, body, {"x": ("x0", type)}, "%y")
@@ -104,10 +110,31 @@ def test_products_are_called_without_objects_of_python(
     assert calls and all(call.is_native for call in calls)
 
 
+@pytest.mark.skipif(POISON != "0", reason="calls take objects of Python's where memory is poisoned")
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("vector_first", [False, True])
+@pytest.mark.parametrize("contracted", [0, 1])
+def test_products_of_vectors_are_called_without_objects_of_python(
+    element: str, vector_first: bool, contracted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = recorded_calls(monkeypatch)
+    vector, matrix = f"tensor<520x{element}>", f"tensor<520x520x{element}>"
+    if vector_first:
+        operands = f"%x, %m0, contracting_dims = [0] x [{contracted}] : ({vector}, {matrix})"
+    else:
+        operands = f"%m0, %x, contracting_dims = [{contracted}] x [0] : ({matrix}, {vector})"
+    body = f"%p = stablehlo.dot_general {operands} -> {vector}\n%y = stablehlo.tanh %p : {vector}"
+    text = counted(20, body, {"x": ("x0", vector), "m": ("m0", matrix)}, "%y, %m")
+    assert launches_of(text) == 1
+    dtype = np.dtype(element.replace("f", "float"))
+    run_every_way(text, normal(520, dtype=dtype), normal(520, 520, dtype=dtype) / 23)
+    assert calls and all(call.is_native for call in calls)
+
+
 @pytest.mark.parametrize("contracted", [0, 1])
 def test_products_with_columns_of_large_matrices(contracted: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread computes these inline, unless it would read the cache lines of a large matrix by columns."""
-    monkeypatch.setattr(products, "MAX_COLUMN_BYTES", 4 * 90 * 90)
+    monkeypatch.setattr(products, "MAX_COLUMN_ELEMENTS", 90 * 90)
     for size, launches in ((90, 0), (91, 1 - contracted)):
         vector, matrix = f"tensor<{size}xf32>", f"tensor<{size}x{size}xf32>"
         body = f"""%p = stablehlo.dot_general %x, %m0, contracting_dims = [0] x [{contracted}]
