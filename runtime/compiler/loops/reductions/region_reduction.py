@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ....program.ir import Block, Builder
+from ....program.ir import Block, Builder, Value
+from ....program.ops.framework.attribute_kinds import I64
 from ....program.ops.reduction.reduce import Layout, layout
-from ....types import COMPLEX, Array, TensorType
+from ....program.ops.shape.creation import Iota
+from ....types import COMPLEX, TensorType
 from ..native_code import LoweredLoop
 from ..regions.region_code import RegionCode, check_reducer, converters
 
@@ -40,10 +40,19 @@ class ReduceCode(RegionCode):
         return layout(self.view.inputs[0].shape, self.view.dimensions)
 
     @property
+    def read_inputs(self) -> list[TensorType]:
+        """The types of the inputs that are operands of the native code."""
+        return self.view.inputs
+
+    @property
     def operands(self) -> list[TensorType]:
         types = [result.element_type for result in self.results]
-        shapes = [self.layout.sizes] * len(types) + [()] * len(types)
-        return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
+        read = [TensorType(self.layout.sizes, type) for type in types[: len(self.read_inputs)]]
+        return [*read, *(TensorType((), type) for type in types)]
+
+    def reduced(self, builder: Builder) -> Sequence[Value]:
+        """The operands of the reduction in the block of the native code."""
+        return builder.block.arguments
 
     def lower(self) -> LoweredLoop:
         from .reduction_code import lower_reductions
@@ -54,7 +63,7 @@ class ReduceCode(RegionCode):
         results = [TensorType((sizes[0], sizes[2]), type.element_type) for type in self.results]
         builder = Builder(block)
         reduction = builder.create(
-            operation.name, block.arguments, results, operation.attributes, operation.regions
+            operation.name, self.reduced(builder), results, operation.attributes, operation.regions
         )
         builder.region(reduction.results)
         tiling = region_reduction_tiling(block, sizes)
@@ -73,18 +82,19 @@ class ReduceCode(RegionCode):
 
     def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
         analysis, types, input_layout = self.view.analysis, self.view.inputs, self.layout
-        count = len(types)
+        count = len(self.read_inputs)
         is_as_given = [type.element_type for type in types] == list(analysis.element_types)
         if is_as_given and input_layout.permutation is None:
             return native
         shapes = [result.shape for result in self.results]
-        convert = converters(types, analysis.element_types)
+        end, targets = count + len(types), analysis.element_types
+        convert = converters([*types[:count], *types], [*targets[:count], *targets])
 
         def run(*operands: Any) -> tuple[Any, ...]:
-            inputs = convert(operands[:count])
+            converted = convert(operands[:end])
             if input_layout.permutation is not None:
-                inputs = [array.transpose(input_layout.permutation) for array in inputs]
-            results = native(*inputs, *convert(operands[count : 2 * count]), *operands[2 * count :])
+                converted[:count] = [array.transpose(input_layout.permutation) for array in converted[:count]]
+            results = native(*converted, *operands[end:])
             arrays = results if isinstance(results, tuple) else (results,)
             return tuple([array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)])
 
@@ -99,12 +109,12 @@ class ArgReduceCode(ReduceCode):
         self.view.ordering = view.ordering
         self.arg_reduce = view
 
-    def adapt_operands(self, native: Callable[..., object]) -> Callable[..., Any]:
-        reduced = super().adapt_operands(native)
+    @property
+    def read_inputs(self) -> list[TensorType]:
+        return [self.arg_reduce.operand]
 
-        @functools.cache
-        def positions() -> Array:
-            """As many positions as the operand has elements: a program that never runs takes none."""
-            return np.ascontiguousarray(self.arg_reduce.positions)
-
-        return lambda operand, *init_values: reduced(operand, positions(), *init_values)
+    def reduced(self, builder: Builder) -> Sequence[Value]:
+        operand, *init_values = builder.block.arguments
+        type = TensorType(self.layout.sizes, self.results[1].element_type)
+        positions = builder.create(Iota.name, (), [type], {"iota_dimension": I64.encode(1)}).result
+        return [operand, positions, *init_values]

@@ -186,7 +186,8 @@ class _BlockFunction(ElementEmitter):
         for size in self.plan.shape[axis + 1 : end]:
             within *= size
         index = self.builder.udiv(indices[group], I64(within))
-        return self.builder.urem(index, I64(self.plan.shape[axis]))
+        is_outermost = axis == (0, first, last)[group]
+        return index if is_outermost else self.builder.urem(index, I64(self.plan.shape[axis]))
 
     def reduce_rows(
         self,
