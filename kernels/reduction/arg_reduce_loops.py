@@ -7,8 +7,9 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, load, put, store
-from ..simd.block_sizes import ARGUMENT_BLOCK
-from ..simd.searches import extreme, first_equal
+from ..simd.block_sizes import ARGUMENT_BLOCK, ARGUMENT_GROUP
+from ..simd.extremes import first_extreme
+from ..simd.searches import first_equal
 
 
 @functools.cache
@@ -31,7 +32,10 @@ def keeps_left(direction: str) -> Kernel:
 
 @functools.cache
 def rows(element: str, direction: str) -> Kernel:
-    """The best value and index of each block of each row, arrays [outer, blocks]."""
+    """The best value and index of each block of each row, arrays [outer, blocks].
+
+    A last block that is too short for a search begins in the one before it, which changes no result.
+    """
 
     @kernel(parallel=True)
     def body(
@@ -49,8 +53,9 @@ def rows(element: str, direction: str) -> Kernel:
             row = work_item // blocks
             start = row * length + (work_item - row * blocks) * ARGUMENT_BLOCK
             end = min(start + ARGUMENT_BLOCK, (row + 1) * length)
-            best = extreme(element, direction, operand, start, end - start)
-            best_position = first_equal(element, operand, start, end, best)
+            start = min(start, end - ARGUMENT_GROUP)
+            best_position = first_extreme(element, direction, operand, start, end)
+            best = load(element, operand, best_position)
             if indices.size == 0:
                 put(best_indices, work_item, best_indices.dtype.type(best_position - row * length))
             else:

@@ -5,6 +5,7 @@ SCAN_BLOCK affect the bits of results.
 """
 
 ARGUMENT_BLOCK = 4096  # contiguous values per block of arg_reduce
+ARGUMENT_GROUP = 64  # of these values that are compared with the best ones at a time, at most
 SCAN_GROUP = 16  # values of a scan that are combined from left to right
 SCAN_BLOCK = 256  # values of a scan whose groups are combined from left to right
 SCAN_LANES = 16  # fibers scanned in parallel, one per lane

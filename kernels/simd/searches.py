@@ -14,22 +14,18 @@ from numba.core.typing import Signature
 
 from ..launch.processor import has
 from .block_sizes import SEARCH_BLOCK
-from .monoids import Combination, computing_dtype
+from .monoids import computing_dtype
 from .vectors import (
-    I32,
     I64,
     TypedCode,
     Values,
-    apply,
     cgutils,
-    component,
     computed_type,
     data_of,
     intrinsic,
     literal,
     load_lanes,
     read_ahead,
-    selected,
     splat,
     store_lanes,
 )
@@ -45,11 +41,12 @@ Test = Callable[[ir.Value, int], ir.Value]
 """Emits code that tests `count` positions from `position` on: test(position, count) -> a boolean vector."""
 
 
-def _lanes_of(itemsize: int) -> int:
+def search_lanes(itemsize: int) -> int:
+    """The lanes of the vectors of searches."""
     return _VECTOR_BYTES // itemsize
 
 
-def _first(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, lanes: int, test: Test) -> ir.Value:
+def first_position(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, lanes: int, test: Test) -> ir.Value:
     """The first position in [start, end) that passes a test, or `end`."""
     function = builder.function
     position = cgutils.alloca_once_value(builder, start)
@@ -93,7 +90,7 @@ def first_equal(
 ) -> TypedCode:
     """The first position in [start, end) whose real number equals `value`, or `end`; NaN equals NaN."""
     name = literal(element)
-    lanes = _lanes_of(computing_dtype(name).itemsize)
+    lanes = search_lanes(computing_dtype(name).itemsize)
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = data_of(context, builder, array, arguments[1], name)
@@ -110,13 +107,13 @@ def first_equal(
             return builder.fcmp_unordered("uno", item, item)
 
         if isinstance(target.type, ir.IntType):
-            return _first(builder, arguments[2], arguments[3], lanes, test)
+            return first_position(builder, arguments[2], arguments[3], lanes, test)
         result = cgutils.alloca_once_value(builder, arguments[3])
         with builder.if_else(builder.fcmp_unordered("uno", target, target), likely=False) as (nan, number):
             with nan:
-                builder.store(_first(builder, arguments[2], arguments[3], lanes, is_nan), result)
+                builder.store(first_position(builder, arguments[2], arguments[3], lanes, is_nan), result)
             with number:
-                builder.store(_first(builder, arguments[2], arguments[3], lanes, test), result)
+                builder.store(first_position(builder, arguments[2], arguments[3], lanes, test), result)
         return builder.load(result)
 
     numbers = (types.intp,) * 2
@@ -308,85 +305,3 @@ def _store_compressed(
     compress = cgutils.get_or_insert_function(builder.module, kind, name)
     compressed = builder.call(compress, [values, ir.Constant(values.type, ir.Undefined), passed])
     store_lanes(builder, f"uint{item.width}", data, index, (compressed,), lanes)
-
-
-@intrinsic(prefer_literal=True)
-def extreme(
-    typing_context: TypingContext,
-    element: types.Type,
-    monoid: types.Type,
-    array: types.Type,
-    start: types.Type,
-    count: types.Type,
-) -> TypedCode:
-    """The maximum or minimum of one or more contiguous real numbers; a NaN if there is one. A zero may have
-    either sign."""
-    kind = Combination(literal(element), literal(monoid))
-    name = kind.element
-
-    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        data = data_of(context, builder, array, arguments[2], name)
-        return _extreme(builder, kind, data, arguments[3], arguments[4])
-
-    return computed_type(name)(element, monoid, array, types.intp, types.intp), emit
-
-
-def _extreme(
-    builder: ir.IRBuilder, kind: Combination, data: ir.Value, start: ir.Value, count: ir.Value
-) -> ir.Value:
-    """Code for `extreme`."""
-    lanes = _lanes_of(computing_dtype(kind.element).itemsize)
-    (first,) = load_lanes(builder, kind.element, data, start, 1)
-    best = [cgutils.alloca_once_value(builder, splat(builder, first, lanes)) for _ in range(_UNROLL)]
-    nan_mask = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
-
-    def take(items: list[ir.Value]) -> None:
-        for slot, item in zip(best, items, strict=False):
-            builder.store(_better(builder, kind, builder.load(slot), item), slot)
-        if _has_nans(kind):
-            for left, right in zip(items[::2], items[-1::-2], strict=True):
-                is_nan = builder.sext(builder.fcmp_unordered("uno", left, right), nan_mask.type.pointee)
-                builder.store(builder.or_(builder.load(nan_mask), is_nan), nan_mask)
-
-    end, step = builder.add(start, count), lanes * _UNROLL
-    middle = builder.add(start, builder.and_(count, I64(-step)))
-    with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
-        read_ahead(builder, kind.element, data, at, step)
-        offsets = [builder.add(at, I64(number * lanes)) for number in range(_UNROLL)]
-        take([load_lanes(builder, kind.element, data, offset, lanes)[0] for offset in offsets])
-    with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):
-        (item,) = load_lanes(builder, kind.element, data, at, 1)
-        take([splat(builder, item, lanes)])
-    total = builder.load(best[0])
-    for slot in best[1:]:
-        total = _better(builder, kind, total, builder.load(slot))
-    return _noted(builder, kind, _best_lane(builder, kind, total, lanes), builder.load(nan_mask))
-
-
-def _has_nans(kind: Combination) -> bool:
-    return not isinstance(component(kind.element), ir.IntType)
-
-
-def _better(builder: ir.IRBuilder, kind: Combination, left: ir.Value, right: ir.Value) -> ir.Value:
-    """The maximum or minimum of two numbers by one instruction, which ignores NaNs."""
-    if not _has_nans(kind):
-        return apply(builder, kind, (left,), (right,))[0]
-    relation = ">" if kind.monoid == "maximum" else "<"
-    return builder.select(builder.fcmp_ordered(relation, left, right), left, right)
-
-
-def _best_lane(builder: ir.IRBuilder, kind: Combination, value: ir.Value, lanes: int) -> ir.Value:
-    while lanes > 1:
-        lanes //= 2
-        halves = selected(builder, value, range(lanes)), selected(builder, value, range(lanes, 2 * lanes))
-        value = _better(builder, kind, *halves)
-    return builder.extract_element(value, I32(0))
-
-
-def _noted(builder: ir.IRBuilder, kind: Combination, best: ir.Value, nan_mask: ir.Value) -> ir.Value:
-    """The best number, or a NaN if a lane of `nan_mask` is set."""
-    if not _has_nans(kind):
-        return best
-    bits = ir.IntType(nan_mask.type.count * 32)
-    any_nan = builder.icmp_unsigned("!=", builder.bitcast(nan_mask, bits), bits(0))
-    return builder.select(any_nan, ir.Constant(best.type, float("nan")), best)

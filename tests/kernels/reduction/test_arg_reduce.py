@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.reduction import arg_reduce
+from nimblehlo.kernels.simd.block_sizes import ARGUMENT_GROUP
 from tests.support.running import assert_same_bits
 
 
@@ -42,7 +43,8 @@ def arg_expected(operand, indices, init_value, init_index, dimension, direction)
     [("float32", "maximum"), ("float32", "minimum"), ("bfloat16", "maximum"), ("int8", "minimum")],
 )
 @pytest.mark.parametrize(
-    ("shape", "dimension"), [((3, 200), 1), ((7, 1, 128), 2), ((200, 1), 0), ((2, 9, 150), 2), ((9000,), 0)]
+    ("shape", "dimension"),
+    [((3, 200), 1), ((7, 1, 128), 2), ((200, 1), 0), ((2, 9, 75), 2), ((4099,), 0), ((9000,), 0)],
 )
 def test_arg(element, shape, dimension, direction):
     rng = np.random.default_rng(7)
@@ -93,11 +95,24 @@ def test_arg_by_any_number_of_threads(shape, dimension, threads):
             np.testing.assert_array_equal(value, found.squeeze(dimension))
 
 
+@pytest.mark.parametrize("element", ["float64", "float32", "int16", "uint8"])
+def test_each_position_of_some_groups_is_found(element):
+    for length in (ARGUMENT_GROUP, 2 * ARGUMENT_GROUP + 7):
+        operand = np.full((length, length), 100, element)
+        np.fill_diagonal(operand, 101)
+        run = arg_reduce.prepare_arg((length, length), element, np.int32, (1,), "maximum")
+        assert run(operand, None, operand.dtype.type(0), np.int32(0))[1].tolist() == [*range(length)]
+        # The first one of several.
+        run = arg_reduce.prepare_arg((length, length), element, np.int32, (1,), "minimum")
+        index = run(operand, None, operand.dtype.type(127), np.int32(0))[1]
+        assert index.tolist() == [1, *[0] * (length - 1)]
+
+
 def test_arg_rejects():
     for dimensions in ((0, 2), (0,), (1,)):
         assert not arg_reduce.supports_arg((2, 3, 200), np.float32, np.int32, dimensions)
-    assert not arg_reduce.supports_arg((70, 127), np.float32, np.int32, (1,))
-    assert arg_reduce.supports_arg((70, 128), np.float32, np.int32, (1,))
+    assert not arg_reduce.supports_arg((70, 63), np.float32, np.int32, (1,))
+    assert arg_reduce.supports_arg((70, 64), np.float32, np.int32, (1,))
     with pytest.raises(ValueError, match="no kernel"):
         arg_reduce.prepare_arg((2, 200), np.complex64, np.int32, (1,), "maximum")
     with pytest.raises(ValueError, match="direction"):
