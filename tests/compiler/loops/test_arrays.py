@@ -9,6 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.compiler.loops.scalars.elementwise import MAX_TILE_ELEMENTS, TILE_MULTIPLE, tile_of
 from nimblehlo.compiler.plan.implementations.native_loops import LoopToCompile
 from nimblehlo.kernels.launch import threads
 from tests.support.running import run_every_way
@@ -816,3 +817,30 @@ def test_stacked_results_do_not_count_as_written() -> None:
       %t = stablehlo.add %s, %s : tensor<f32>"""
     arrays = {name: floats(2000, 30) for name in "xwucg"}
     check_body(body, "%y, %z, %v, %d, %f, %t", steps=90, **arrays, s=np.array(1e-20, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tile"),
+    [
+        ((896, 3), (0, MAX_TILE_ELEMENTS // 3 // TILE_MULTIPLE * TILE_MULTIPLE)),
+        ((128, 7, 3), (0, MAX_TILE_ELEMENTS // 21)),
+        ((40, 3), (0, 40)),
+        ((5, 896, 3), (1, MAX_TILE_ELEMENTS // 3 // TILE_MULTIPLE * TILE_MULTIPLE)),
+        ((6, 40, 3), (0, 6)),
+    ],
+)
+def test_a_tile_has_as_many_short_rows_as_fit(sizes: tuple[int, ...], tile: tuple[int, int]) -> None:
+    assert tile_of(sizes) == tile
+
+
+@pytest.mark.parametrize("shape", [(901, 3), (131, 7, 3), (3, 400, 3), (70, 15)])
+def test_views_of_short_rows(shape: tuple[int, ...]) -> None:
+    """Rows are broadcast along their elements, and tiles do not divide the array."""
+    x, row, number = floats(*shape), floats(shape[-1]), floats(*shape[:-1])
+    type = type_of(x)
+    inner, *outer = reversed(range(len(shape)))
+    body = f"""%r = stablehlo.broadcast_in_dim %row, dims = [{inner}] : ({type_of(row)}) -> {type}
+      %n = stablehlo.broadcast_in_dim %number, dims = {outer[::-1]} : ({type_of(number)}) -> {type}
+      %p = stablehlo.multiply %x, %r : {type}
+      %y = stablehlo.subtract %p, %n : {type}"""
+    check_body(body, "%y, %row, %number", x=x, row=row, number=number)

@@ -88,11 +88,8 @@ def _emit_tiles(
         sides: the offsets into the target and of the chain's loads, functions of the indices of loops of
             those sizes.
     """
-    split = len(sizes) - 1
-    while split and math.prod(sizes[split - 1 :]) <= MAX_TILE_ELEMENTS:
-        split -= 1
+    split, rows = tile_of(sizes)
     inner = math.prod(sizes[split + 1 :])
-    rows = _tile_rows(sizes[split], inner)
     sources = chain.sources
     copies: dict[int, Target] = {}
     for number, (source, side) in enumerate(zip(sources, sides[1:], strict=True)):
@@ -111,6 +108,18 @@ def _emit_tiles(
                 for start, side in zip(starts, sides, strict=True)
             ]
             _emit_tile(emitter, chain, target, copies, firsts, sides, (left, *sizes[split + 1 :]))
+
+
+def tile_of(sizes: Sequence[int]) -> tuple[int, int]:
+    """The outermost dimension of which a tile has several rows, and how many.
+
+    Args:
+        sizes: of the dimensions, of which a tile has all that follow that one.
+    """
+    split = len(sizes) - 1
+    while split and math.prod(sizes[split:]) <= MAX_TILE_ELEMENTS:
+        split -= 1
+    return split, _tile_rows(sizes[split], math.prod(sizes[split + 1 :]))
 
 
 def _tile_rows(rows: int, elements: int) -> int:
