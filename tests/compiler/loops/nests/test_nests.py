@@ -543,6 +543,26 @@ def test_computing_short_lines(columns: int, type: str) -> None:
         assert emission_plan.has_interleaved_stores(schedule_loops(found)) == is_unrolled
 
 
+@pytest.mark.parametrize("type", ["i8", "bf16", "f32", "complex<f64>"])
+@pytest.mark.parametrize("times", [2, 3, 7, 8, 40])
+def test_elements_are_repeated_by_whole_vectors(times: int, type: str) -> None:
+    dtype = ELEMENT_TYPES[type].dtype
+    for rows in (1, 7, 8, 1001):
+        text = f"""
+          func.func @main(%a: tensor<3x{rows}x{type}>) -> tensor<3x{rows}x{times}x{type}> {{
+            %0 = stablehlo.broadcast_in_dim %a, dims = [0, 1]
+              : (tensor<3x{rows}x{type}>) -> tensor<3x{rows}x{times}x{type}>
+            return %0 : tensor<3x{rows}x{times}x{type}>
+          }}
+        """
+        operand = np.random.default_rng(0).integers(0, 99, (3, rows)).astype(dtype)
+        for threads in (1, 2):
+            check(text, operand, threads=threads)
+        (copy,) = nests_of(block_of(text))
+        is_unrolled = 3 * rows >= 8 and times <= nest.MAX_CONSTANT_STRIDE
+        assert emission_plan.has_interleaved_stores(schedule_loops(copy)) == is_unrolled
+
+
 @pytest.mark.parametrize("sizes", [(2, 50, 3), (2, 3, 50), (2, 3001, 7), (2, 7, 3001), (2, 5, 5), (1, 9, 8)])
 def test_computing_across_a_short_side(sizes: tuple[int, int, int]) -> None:
     batch, rows, columns = sizes
