@@ -169,16 +169,30 @@ def pass_count(plan: RowTilePlan, block: Block) -> int:
 def _choose_buffered(plan: RowTilePlan, block: Block) -> None:
     """Choose the values to buffer for later passes; the pass of each computes it as one more output."""
     for pass_index in range(1, pass_count(plan, block)):
+        costs: dict[Value, int] = {}
         for value in pass_outputs(plan, block, pass_index):
-            _cost(plan, value, pass_index)
+            _cost(plan, value, pass_index, costs)
 
 
-def _cost(plan: RowTilePlan, value: Value, pass_index: int) -> int:
-    """The cost of computing a value in a pass; expensive values of earlier passes become buffered."""
+def _cost(plan: RowTilePlan, value: Value, pass_index: int, costs: dict[Value, int]) -> int:
+    """The cost of computing a value in a pass; expensive values of earlier passes become buffered.
+
+    Args:
+        costs: those that are known. A value that several operations use costs as much in each of them.
+    """
+    cost = costs.get(value)
+    if cost is None:
+        cost = costs[value] = _computed_cost(plan, value, pass_index, costs)
+    return cost
+
+
+def _computed_cost(plan: RowTilePlan, value: Value, pass_index: int, costs: dict[Value, int]) -> int:
+    """See `_cost`; the cost of the value is not known yet."""
     operation = value.owner
     if not isinstance(operation, Operation) or not plan.varies_along_columns(value) or value in plan.buffered:
         return 0
-    cost = cost_of(operation) + sum(_cost(plan, operand, pass_index) for operand in operation.operands)
+    cost = cost_of(operation)
+    cost += sum([_cost(plan, operand, pass_index, costs) for operand in operation.operands])
     if cost > MAX_RECOMPUTED_COST and plan.pass_of[value] < pass_index:
         plan.buffered[value] = None
         return 0

@@ -72,6 +72,18 @@ def layer_norm(x: Any, scale: Any, bias: Any) -> Any:
     return (x - mean) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
 
 
+def test_the_cost_of_a_value_that_many_use_is_computed_once() -> None:
+    """Otherwise the time doubles with each of these operations."""
+
+    def after_sum(x: Any) -> Any:
+        x = x - x.sum(-1, keepdims=True)
+        for _ in range(60):
+            x = x * x
+        return x
+
+    check(after_sum, numbers(3, 5))
+
+
 SHAPES = [(1, 2), (3, 2), (5, 7), (2, 64), (11, 129), (2, 3, 5), (2, 2, 2, 33), (3, 5, 2, 65)]
 
 
