@@ -69,10 +69,11 @@ class Compilation:
         """Whether its answer has not been read, and may come."""
         return not self.has_ended and self._process.is_usable
 
-    @property
-    def may_be_read(self) -> bool:
-        """Whether the answer can be read now, or has been."""
-        return self.has_ended or self._process.has_answer
+    def is_there(self) -> bool:
+        """Whether nobody need wait for its answer: that has been read, or none will come."""
+        # The answer that can be read may be that of an earlier text.
+        self._process.read_available()
+        return not self.is_pending
 
     def end(self, code: bytes | None) -> None:
         """Note the machine code; None if there is none."""
@@ -363,7 +364,7 @@ class CompilerProcesses:
     def _counted_result(self, compilation: Compilation) -> bytes | None:
         """See `result`; the thread is counted among those that wait."""
         try:
-            while not compilation.may_be_read and self.takes_more and self.meanwhile():
+            while not compilation.is_there() and self.takes_more and self.meanwhile():
                 pass
             return compilation.result()
         finally:

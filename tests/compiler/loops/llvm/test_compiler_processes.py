@@ -438,6 +438,24 @@ def test_no_thread_waits_for_code_that_another_one_generates_while_it_waits(
     assert not built
 
 
+def test_the_answer_to_an_earlier_text_is_not_taken_for_that_of_a_later_one(
+    processes: CompilerProcesses,
+) -> None:
+    earlier = processes.submit_awaited(text(1), False, ["f"])
+    later = processes.submit_awaited(text(2, 20_000), False, ["f"])
+    assert earlier is not None and later is not None
+    while not earlier.is_there():
+        assert not later.has_ended
+        time.sleep(0.001)
+    assert not later.is_there()
+    while not later.is_there():
+        time.sleep(0.001)
+    assert later.result() == CodeGenerator().compile_quickly(text(2, 20_000), ["f"])
+    processes.close()
+    ended = Compilation(0, later._process)
+    assert ended.is_there() and ended.result() is None
+
+
 @pytest.mark.parametrize(("texts", "max_bytes", "made"), [(9, 1 << 20, 3), (2, 1 << 20, 2), (9, 1, 0)])
 def test_a_thread_makes_texts_while_it_waits(
     monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses, texts: int, max_bytes: int, made: int
@@ -452,7 +470,7 @@ def test_a_thread_makes_texts_while_it_waits(
         return True
 
     processes.meanwhile = make_text
-    monkeypatch.setattr(Compilation, "may_be_read", property(lambda self: len(compilations) == 3))
+    monkeypatch.setattr(Compilation, "is_there", lambda self: len(compilations) == 3)
     monkeypatch.setattr(compiler_processes, "_MAX_AWAITED_BYTES", max_bytes)
     own = CodeGenerator()
     assert processes.compile(text(9), False, ["f"]) == own.compile_quickly(text(9), ["f"])
