@@ -33,7 +33,7 @@ def floats(*shape: int, dtype: Any = np.float32) -> Array:
 def type_of(array: Array) -> str:
     names = {
         "float32": "f32", "float64": "f64", "complex64": "complex<f32>", "complex128": "complex<f64>",
-        "int32": "i32", "bool": "i1",
+        "int32": "i32", "bool": "i1", "bfloat16": "bf16", "float16": "f16",
     }  # fmt: skip
     return f"tensor<{''.join(f'{size}x' for size in array.shape)}{names[array.dtype.name]}>"
 
@@ -117,6 +117,45 @@ def test_products_of_complex_numbers(lhs: Any, rhs: Any, numbers: str, result: s
       %new = stablehlo.add %r, %old : {type_of(c)}
       %na = stablehlo.negate %a : {type_of(a)}"""
     check_body(body, "%na, %b, %new", a=a, b=b, c=c)
+
+
+@pytest.mark.sampled(("lhs", "rhs", "numbers"))
+@pytest.mark.parametrize(
+    "types", ["bf16 bf16 bf16", "bf16 bf16 f32", "f16 f16 f16", "f16 f16 f32", "f32 bf16 f32", "f32 f32 f16"]
+)
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "numbers", "result"),
+    [
+        ((1, 40), (40, 37), "contracting_dims = [1] x [0]", "1x37"),
+        ((50,), (45, 50), "contracting_dims = [0] x [1]", "45"),
+        ((9, 5), (9, 5, 3), "batching_dims = [0] x [0], contracting_dims = [1] x [1]", "9x3"),
+        # Copied, and of one product each.
+        ((20, 3, 5, 4), (4, 3, 5), "batching_dims = [1] x [1], contracting_dims = [2, 3] x [2, 0]", "3x20"),
+        ((5,), (6,), "contracting_dims = [] x []", "5x6"),
+        ((7, 9), (9, 21), "contracting_dims = [1] x [0]", "7x21"),
+        # From 4096 multiplications on those of bf16 are added in two chains: of whole and partial halves of
+        # tiles, and of several blocks.
+        ((7, 32), (32, 21), "contracting_dims = [1] x [0]", "7x21"),
+        ((13, 45), (33, 45), "contracting_dims = [1] x [1]", "13x33"),
+        ((5, 70), (70, 17), "contracting_dims = [1] x [0]", "5x17"),
+        ((3, 521), (521, 18), "contracting_dims = [1] x [0]", "3x18"),
+        ((2, 9, 40), (2, 40, 19), "batching_dims = [0] x [0], contracting_dims = [2] x [1]", "2x9x19"),
+    ],
+)
+def test_products_of_narrow_floats(lhs: Any, rhs: Any, numbers: str, result: str, types: str) -> None:
+    dtypes = [nimblehlo.types.ELEMENT_TYPES[name].dtype for name in types.split()]
+    a, b = RNG.standard_normal(lhs).astype(dtypes[0]), RNG.standard_normal(rhs).astype(dtypes[1])
+    a.reshape(-1)[0] = -0.0
+    c = np.zeros([int(size) for size in result.split("x") if size], dtypes[2])
+    body = f"""%r = stablehlo.dot_general %a, %b, {numbers}
+        : ({type_of(a)}, {type_of(b)}) -> {type_of(c)}
+      %new = stablehlo.add %r, %c : {type_of(c)}
+      %na = stablehlo.negate %a : {type_of(a)}"""
+    carried = {name: (f"{name}0", type_of(array)) for name, array in (("a", a), ("b", b), ("c", c))}
+    text = counted(10, body, carried, "%na, %b, %new")
+    loop = loop_to_compile_of(text)
+    assert isinstance(loop, LoopToCompile) and not loop.launches
+    run_every_way(text, a, b, c)
 
 
 OUTER_PRODUCTS = {

@@ -16,10 +16,11 @@ from ....kernels.named_tuples import NamedTuple
 from ....program.ops.contraction.float_matmul import SummationOrder
 from ....program.ops.numerics.element_types import real_type
 from ..llvm.lanes import shuffle_lanes, splat
+from ..llvm.loops import Loop
 from ..llvm.values import I64, call, stored_type
 from ..scalars import Storage
-from ..scalars.elements import element_pointer
 from .emitter import ArrayEmitter
+from .product_elements import load_floats, multiplied_type, store_floats
 
 _ROWS, _FEW_REGISTERS_ROWS = (8, 4, 2, 1), (4, 2, 1)
 """Rows of a tile; more rows read each column less often, but need more registers."""
@@ -54,15 +55,15 @@ class MatrixProduct:
         self.builder = emitter.builder
         self.sizes = sizes
         self.left, self.right, self.result = map(_floats_of, (left, right, result))
-        self.scalar = stored_type(self.result.type.plain_element_type)
+        element_type = multiplied_type(self.result.type.plain_element_type)
+        self.scalar = stored_type(element_type)
         # Enough accumulators to hide the latency of additions, few enough for the registers.
-        self.tile_items = register_bytes() // 2 // self.item
+        self.tile_items = register_bytes() // 2 // element_type.dtype.itemsize
         self.row_sizes = _ROWS if register_bytes() > _FEW_REGISTERS_BYTES else _FEW_REGISTERS_ROWS
 
     def emit(self, order: SummationOrder) -> None:
         builder, sizes = self.builder, self.sizes
         left_row, right_row = sizes.k * self.components, sizes.columns * self.components
-        k_block = order.k_block // self.components
         for number in self.emitter.loop(sizes.batch):
             left = builder.mul(number, I64(sizes.rows * left_row))
             right = builder.mul(number, I64(sizes.k * right_row))
@@ -77,7 +78,7 @@ class MatrixProduct:
                             first = builder.add(builder.mul(at, I64(lanes)), I64(column))
                             column_start = builder.add(right, first)
                             self.emit_tile(
-                                rows, lanes, k_block, start, column_start, builder.add(row_start, first)
+                                rows, lanes, order, start, column_start, builder.add(row_start, first)
                             )
 
     def lane_sizes(self, rows: int) -> list[int]:
@@ -86,26 +87,76 @@ class MatrixProduct:
         return [size >> k for k in range(size.bit_length()) if size >> k >= self.components]
 
     def emit_tile(
-        self, rows: int, lanes: int, k_block: int, left: ir.Value, right: ir.Value, result: ir.Value
+        self, rows: int, lanes: int, order: SummationOrder, left: ir.Value, right: ir.Value, result: ir.Value
     ) -> None:
         """Emit a tile of the result, summing along the contracted dimension in order."""
-        builder, sizes = self.builder, self.sizes
-        type = ir.VectorType(self.scalar, lanes) if lanes > 1 else self.scalar
-        zero = ir.Constant(type, None) if lanes > 1 else ir.Constant(type, 0.0)
-        with builder.goto_entry_block():
-            sums = [builder.alloca(type) for _ in range(rows)]
-        for start in range(0, sizes.k, k_block):
-            before = [builder.load(accumulator, typ=type) for accumulator in sums] if start else []
-            for accumulator in sums:
-                builder.store(zero, accumulator)
-            for k_index in self.emitter.loop(min(start + k_block, sizes.k), start):
-                self.emit_products(sums, k_index, left, right)
+        builder, size = self.builder, self.sizes.k
+        sums = self.accumulators(rows, lanes)
+        k_block = order.k_block // self.components
+        for start in range(0, size, k_block):
+            before = self.values(sums) if start else []
+            end = min(start + k_block, size)
+            if order.half_tile:
+                self.add_two_chains(sums, (start, end), order.half_tile, left, right)
+            else:
+                self.add_chain(sums, I64(start), I64(end), left, right)
             for accumulator, total in zip(sums, before, strict=False):
-                builder.store(builder.fadd(total, builder.load(accumulator, typ=type)), accumulator)
+                builder.store(builder.fadd(total, self.value(accumulator)), accumulator)
         for row, accumulator in enumerate(sums):
-            offset = builder.add(result, I64(row * sizes.columns * self.components))
-            pointer = element_pointer(builder, self.result, offset)
-            builder.store(builder.load(accumulator, typ=type), pointer, align=self.item)
+            offset = builder.add(result, I64(row * self.sizes.columns * self.components))
+            store_floats(builder, self.result, offset, self.value(accumulator))
+
+    def accumulators(self, rows: int, lanes: int) -> list[ir.Value]:
+        """Stack memory for the sums of each row of a tile."""
+        type = ir.VectorType(self.scalar, lanes) if lanes > 1 else self.scalar
+        with self.builder.goto_entry_block():
+            return [self.builder.alloca(type) for _ in range(rows)]
+
+    def value(self, accumulator: ir.Value) -> ir.Value:
+        return self.builder.load(accumulator, typ=accumulator.allocated_type)
+
+    def values(self, accumulators: Sequence[ir.Value]) -> list[ir.Value]:
+        return [self.value(accumulator) for accumulator in accumulators]
+
+    def clear(self, accumulators: Sequence[ir.Value]) -> None:
+        """Set sums to 0."""
+        for accumulator in accumulators:
+            type = accumulator.allocated_type
+            zero = ir.Constant(type, None if isinstance(type, ir.VectorType) else 0.0)
+            self.builder.store(zero, accumulator)
+
+    def add_chain(
+        self, sums: Sequence[ir.Value], start: ir.Value, end: ir.Value, left: ir.Value, right: ir.Value
+    ) -> None:
+        """Set sums to those of the products from `start` to `end`, added in order."""
+        self.clear(sums)
+        with Loop(self.builder, start, end) as k_index:
+            self.emit_products(sums, k_index, left, right)
+
+    def add_two_chains(
+        self, sums: Sequence[ir.Value], block: tuple[int, int], half: int, left: ir.Value, right: ir.Value
+    ) -> None:
+        """Set sums to those of a k block, to which the sums of two chains are added, pair by pair."""
+        builder, (start, end) = self.builder, block
+        rows, type = len(sums), sums[0].allocated_type
+        chain = self.accumulators(rows, type.count if isinstance(type, ir.VectorType) else 1)
+        self.clear(sums)
+
+        def add_tile(first: ir.Value, size: int) -> None:
+            middle, last = [builder.add(first, I64(offset)) for offset in (min(half, size), size)]
+            self.add_chain(chain, first, middle, left, right)
+            totals = self.values(chain)
+            if size > half:
+                self.add_chain(chain, middle, last, left, right)
+                totals = [builder.fadd(*pair) for pair in zip(totals, self.values(chain), strict=True)]
+            for accumulator, total in zip(sums, totals, strict=True):
+                builder.store(builder.fadd(self.value(accumulator), total), accumulator)
+
+        tiles, rest = divmod(end - start, 2 * half)
+        for number in self.emitter.loop(tiles) if tiles else ():
+            add_tile(builder.add(builder.mul(number, I64(2 * half)), I64(start)), 2 * half)
+        if rest:
+            add_tile(I64(end - rest), rest)
 
     def emit_products(
         self, sums: Sequence[ir.Value], k_index: ir.Value, left: ir.Value, right: ir.Value
@@ -114,12 +165,12 @@ class MatrixProduct:
         builder, type = self.builder, sums[0].allocated_type
         lanes = type.count if isinstance(type, ir.VectorType) else 1
         row_start = builder.add(right, builder.mul(k_index, I64(self.sizes.columns * self.components)))
-        factors = self.factors(self.load(self.right, row_start, type))
+        factors = self.factors(load_floats(builder, self.right, row_start, lanes if lanes > 1 else 0))
         first = builder.mul(k_index, I64(self.components)) if self.components > 1 else k_index
         for row, accumulator in enumerate(sums):
             at = builder.add(left, builder.add(first, I64(row * self.sizes.k * self.components)))
             offsets = [builder.add(at, I64(number)) if number else at for number in range(self.components)]
-            components = [self.load(self.left, offset, self.scalar) for offset in offsets]
+            components = [load_floats(builder, self.left, offset, 0) for offset in offsets]
             splats = [splat(builder, component, lanes) for component in components]
             total = self.added(builder.load(accumulator, typ=type), splats, factors)
             builder.store(total, accumulator)
@@ -135,15 +186,6 @@ class MatrixProduct:
         for component, factor in zip(components, factors, strict=True):
             total = call(self.builder, "llvm.fma", component, factor, total)
         return total
-
-    @property
-    def item(self) -> int:
-        """Bytes of a float, which is the alignment of vectors."""
-        return self.result.type.dtype.itemsize
-
-    def load(self, storage: Storage, position: ir.Value, type: ir.Type) -> ir.Value:
-        pointer = element_pointer(self.builder, storage, position)
-        return self.builder.load(pointer, typ=type, align=self.item)
 
 
 class ComplexMatrixProduct(MatrixProduct):

@@ -1,5 +1,5 @@
-"""Small products of f32, f64, complex<f32> and complex<f64>, in the summation order of
-`nimblehlo.program.ops.contraction.float_matmul`.
+"""Small products of bf16, f16, f32, f64, complex<f32> and complex<f64>, in the summation order of
+`nimblehlo.program.ops.contraction.float_matmul`. Narrow floats are widened to f32 where they are read.
 
 `matrix_products` generates products of matrices, `vector_products` those of matrices and vectors of floats.
 """
@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from llvmlite import ir
@@ -16,13 +16,14 @@ from ....program.ir import Operation, plain_element_type, tensor_type
 from ....program.ir.affine import AffineExpr, identity_map, row_major_strides
 from ....program.ops.contraction.float_matmul import SummationOrder
 from ....program.ops.framework.declaration import Op
-from ....types import COMPLEX, FLOAT, TensorType
+from ....types import COMPLEX, ELEMENT_TYPES, FLOAT, ElementType, TensorType
 from ..llvm.values import Value, call
 from ..scalars import Binding, Storage
 from ..scalars.boxes import Side, copy, merged_dimensions, window
 from ..scalars.emitter import ElementRule, EmitRule, Mode
 from .emitter import ArrayEmitter
 from .matrix_products import ComplexMatrixProduct, MatrixProduct, RoundedComplexMatrixProduct, StackSizes
+from .product_elements import WIDENED_TYPES, multiplied_type
 from .vector_products import GemvEmitter, MatrixLayout
 
 if TYPE_CHECKING:
@@ -41,20 +42,31 @@ def _product(operation: Operation) -> DotGeneral:
     return cast("DotGeneral", Op.of(operation))
 
 
+def _order(view: DotGeneral) -> SummationOrder | None:
+    """The order in which products are added; None if it is not generated."""
+    return view.widened_order or view.summation_order
+
+
 def _summation_order(view: DotGeneral) -> SummationOrder:
-    """The `summation_order` of a product for which `_check` finds no reason."""
-    order = view.summation_order
+    """`_order` of a product for which `_check` finds no reason."""
+    order = _order(view)
     assert order is not None
     return order
+
+
+def _is_generated(types: Collection[ElementType]) -> bool:
+    """Whether code is generated for operands and a result of these element types."""
+    if len(types) == 1 and all(type.category & (FLOAT | COMPLEX) and type.width >= 32 for type in types):
+        return True
+    return all(type in (*WIDENED_TYPES, ELEMENT_TYPES["f32"]) for type in types)
 
 
 def _check(operation: Operation, mode: Mode) -> str | None:
     view = _product(operation)
     types = {plain_element_type(value) for value in (*operation.operands, operation.result)}
-    is_generated = all(type.category & (FLOAT | COMPLEX) and type.width >= 32 for type in types)
-    if len(types) > 1 or not is_generated or view.algorithm is not None:
+    if not _is_generated(types) or view.algorithm is not None:
         return "has element types that are not generated"
-    order = view.summation_order
+    order = _order(view)
     if order is None:
         return "sums in an order that is not generated"
     for side, type in enumerate((view.lhs, view.rhs)):
@@ -108,7 +120,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
         batch, row, k = _matrix_dimensions(view)
         matrix = _in_order(emitter, matrix, (*batch, *row, *k))
         layout = MatrixLayout((sizes.batch,), (rows * sizes.k,), sizes.k, 1)
-    accumulator_count = order.chain_bytes // result.type.dtype.itemsize
+    accumulator_count = order.chain_bytes // multiplied_type(view.result.plain_element_type).dtype.itemsize
     GemvEmitter(emitter, vector, matrix, result, (rows, sizes.k), layout, accumulator_count).emit()
     return [emitter.result(result)]
 
@@ -185,7 +197,8 @@ def _outer_product(operation: Operation) -> ElementRule | None:
     """The rule of an element of a product that contracts one element: it is one product of two elements."""
     view = _product(operation)
     order = _summation_order(view)
-    if order.chain_bytes or view.result.category == COMPLEX or _sizes(view).k != 1:
+    is_widened = view.widened_order is not None
+    if order.chain_bytes or is_widened or view.result.category == COMPLEX or _sizes(view).k != 1:
         return None
     if _is_copied(view, 0, order) or _is_copied(view, 1, order):
         return None

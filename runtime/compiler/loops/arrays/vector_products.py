@@ -17,9 +17,9 @@ from ..llvm.lanes import halves, shuffle_lanes
 from ..llvm.values import I64, call, stored_type
 from ..scalars import Storage
 from ..scalars.boxes import merged_dimensions
-from ..scalars.elements import element_pointer
 from ..scalars.emitter import as_value
 from .emitter import ArrayEmitter
+from .product_elements import load_floats, multiplied_type, store_floats
 
 _ROWS = 4
 """Rows that are read side by side."""
@@ -65,7 +65,7 @@ class GemvEmitter:
         self.rows, self.k = sizes
         self.layout = layout
         self.accumulator_count = accumulator_count
-        self.scalar = stored_type(result.type.plain_element_type)
+        self.scalar = stored_type(multiplied_type(result.type.plain_element_type))
 
     def emit(self) -> None:
         """Products along the contiguous dimension of the matrices."""
@@ -125,7 +125,7 @@ class GemvEmitter:
     def emit_columns(self) -> None:
         """Products with matrices whose columns are contiguous: accumulators are vectors, lanes rows."""
         builder, rest = self.builder, self.rows
-        lanes = register_bytes() // 32 // self.item
+        lanes = register_bytes() // 32 // multiplied_type(self.result.type.plain_element_type).dtype.itemsize
         for vector, matrix, result in self.batch():
             first = 0
             while rest:
@@ -160,11 +160,6 @@ class GemvEmitter:
             totals = [builder.fadd(*pair) for pair in zip(totals[:half], totals[half:], strict=True)]
         self.store_sums(result, totals[0])
 
-    @property
-    def item(self) -> int:
-        """Bytes of an element, which is the alignment of vectors."""
-        return self.result.type.dtype.itemsize
-
     def zeroed_accumulators(self, count: int, lanes: int) -> list[ir.Value]:
         """Stack memory for `count` vectors, which are set to 0."""
         type = ir.VectorType(self.scalar, lanes)
@@ -183,15 +178,13 @@ class GemvEmitter:
 
     def load(self, storage: Storage, position: ir.Value, count: int, lanes: int) -> ir.Value:
         """`count` contiguous elements, followed by zeros up to `lanes`."""
-        builder, pointer = self.builder, element_pointer(self.builder, storage, position)
-        value = builder.load(pointer, typ=ir.VectorType(self.scalar, count), align=self.item)
+        value = load_floats(self.builder, storage, position, count)
         if count == lanes:
             return value
         zeros = ir.Constant(value.type, None)
-        return shuffle_lanes(builder, value, [*range(count), *[count] * (lanes - count)], zeros)
+        return shuffle_lanes(self.builder, value, [*range(count), *[count] * (lanes - count)], zeros)
 
     def store_sums(self, offset: ir.Value, total: ir.Value) -> None:
         """Add 0 to sums and write them."""
         zero = ir.Constant(total.type, None) if isinstance(total.type, ir.VectorType) else total.type(0.0)
-        pointer = element_pointer(self.builder, self.result, offset)
-        self.builder.store(self.builder.fadd(total, zero), pointer, align=self.item)
+        store_floats(self.builder, self.result, offset, self.builder.fadd(total, zero))

@@ -41,8 +41,9 @@ from .float_matmul import (
     has_native_matmul,
     matmul,
     summation_order,
+    two_chain_order,
 )
-from .low_precision_matmul import supports_sizes
+from .low_precision_matmul import NarrowOrder, supports_sizes
 from .matmul import Multiply, computed_float, narrow_order
 from .mixed_matmul import MixedProduct
 
@@ -246,16 +247,29 @@ class Contraction(MixedProduct):
     @property
     def is_converted(self) -> bool:
         """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
+        rows, _, columns = self.matrix_sizes
+        return self._widens and 1 not in (rows, columns) and not self.multiplies_narrow_floats
+
+    @property
+    def _widens(self) -> bool:
+        """Whether floats are multiplied in f32 of which some are narrower."""
         types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
         if self.algorithm is not None or not has_native_matmul():
             return False
         plain = [type for type in types if isinstance(type, ElementType) and type.category == FLOAT]
         if len(plain) < len(types) or computed_float(*plain) is not f32:
             return False
-        rows, _, columns = self.matrix_sizes
-        if 1 in (rows, columns) or self.multiplies_narrow_floats:
-            return False
         return any(type is not f32 for type in types)
+
+    @property
+    def widened_order(self) -> SummationOrder | None:
+        """The order in which products of floats narrower than f32 are added in f32; None for other types."""
+        if not self._widens:
+            return None
+        rows, _, columns = self.matrix_sizes
+        if self.multiplies_narrow_floats and narrow_order(self) is NarrowOrder.TWO_CHAINS:
+            return two_chain_order()
+        return summation_order(rows, columns)
 
     @property
     def may_add_two_chains(self) -> bool:

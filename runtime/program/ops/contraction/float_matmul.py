@@ -21,6 +21,9 @@ from ..numerics.broadcast_shapes import broadcast_shapes
 
 Product = Callable[..., Array]
 
+_CHAIN = 16
+"""Products of each of two chains: `MATMUL_CHAIN` of `kernels/matmul/matmul.h`."""
+
 
 class SummationOrder(NamedTuple):
     """The order in which the products of a sum are added.
@@ -31,11 +34,14 @@ class SummationOrder(NamedTuple):
         chain_bytes: bytes of the interleaved chains of a block; 0: its products are added in order.
         is_fused: whether fused multiply-adds add the products. If not, the components of each product of
             complex numbers are rounded, and there is one block.
+        half_tile: products of each of two chains, whose sums are added to that of the block, one pair after
+            the other; 0: a block is one chain.
     """
 
     k_block: int
     chain_bytes: int = 0
     is_fused: bool = True
+    half_tile: int = 0
 
 
 def _k_block() -> int:
@@ -175,6 +181,13 @@ def summation_order(rows: int, columns: int) -> SummationOrder | None:
     from ....kernels.matmul import gemv
 
     return SummationOrder(gemv.K_BLOCK, gemv.CHAIN_BYTES)
+
+
+def two_chain_order() -> SummationOrder:
+    """The order of `two_chain_matmul`."""
+    from ....kernels.matmul import matmul as native
+
+    return SummationOrder(native.K_BLOCK, half_tile=_CHAIN)
 
 
 def complex_summation_order(products: int) -> SummationOrder | None:
