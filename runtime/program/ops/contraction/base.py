@@ -247,8 +247,14 @@ class Contraction(MixedProduct):
     @property
     def is_converted(self) -> bool:
         """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
+        return self._widens and not (self._reads_bf16 or self.multiplies_narrow_floats)
+
+    @property
+    def _reads_bf16(self) -> bool:
+        """Whether a vector is multiplied with a matrix of bf16, which the product widens as it reads it."""
         rows, _, columns = self.matrix_sizes
-        return self._widens and 1 not in (rows, columns) and not self.multiplies_narrow_floats
+        matrix = self.lhs if columns == 1 else self.rhs
+        return 1 in (rows, columns) and matrix.element_type is ELEMENT_TYPES["bf16"]
 
     @property
     def _widens(self) -> bool:

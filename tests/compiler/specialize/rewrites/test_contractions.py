@@ -104,6 +104,15 @@ def test_an_operand_of_two_products_is_converted_once() -> None:
     assert_becomes(text, ["dot_general", "dot_general", "convert", "convert"])
 
 
+@pytest.mark.parametrize("type", ["f16", "f8E5M2"])
+@pytest.mark.parametrize(
+    "shapes", [("1x1000x{}", "1000x500x{}", "1x500x{}"), ("500x1000x{}", "1000x1x{}", "500x1xf32")]
+)
+def test_operands_of_products_with_vectors_are_converted(shapes: tuple[str, ...], type: str) -> None:
+    text = product(*[shape.format(type) for shape in shapes])
+    assert_becomes(text, ["dot_general", "convert", "convert"] + ["convert"] * ("f32" not in shapes[2]))
+
+
 @pytest.mark.parametrize(
     "text",
     [
