@@ -111,8 +111,11 @@ MAX_UNROLLED_NODES = 96
 
 
 def _unroll_innermost(nest: Nest) -> Nest:
-    """The nest with its innermost loop unrolled if that is short, and contiguous in all results."""
-    if len(nest.sizes) < 2 or nest.gathers or (is_copy(nest) and not _repeats_elements(nest)):
+    """The nest with its innermost loop unrolled if that is short and contiguous in all results.
+
+    A copy is unrolled if it repeats an element; others have code for slices or tiles.
+    """
+    if len(nest.sizes) < 2 or nest.gathers or (is_copy(nest) and nest.accesses[0].index_map.strides[-1]):
         return nest
     size = nest.sizes[-1]
     if not 1 < size <= MAX_CONSTANT_STRIDE or nest.sizes[-2] < MIN_INNERMOST_SIZE:
@@ -128,12 +131,6 @@ def _unroll_innermost(nest: Nest) -> Nest:
         ]
         iterations.append(nest.with_loops(nest.sizes[:-1], index_maps))
     return _collapse_loops(_merge_nests(iterations))
-
-
-def _repeats_elements(nest: Nest) -> bool:
-    """Whether the innermost loop stores one element repeatedly."""
-    stored = {nest.nodes[number].access for number in nest.stores}
-    return not any(nest.accesses[access].index_map.strides[-1] for access in stored)
 
 
 MAX_SLICE_BYTES = 1 << 15
