@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nimblehlo import Options, execute
+from nimblehlo.compiler.specialize.rewrites import arg_reductions
 from tests.support.running import run_every_way, same_bits
 
 from ..simplified import assert_same_bits, function, left, simplified
@@ -54,6 +55,32 @@ def test_positions_are_counted(shape: str, result: str, dimensions: str, along: 
         body = search("f32", "i32", direction=direction)
         text = argument_of(shape, result, dimensions, f"stablehlo.iota dim = {along}", body)
         assert left(simplified(text))[0] == POSITIONS
+        assert_same_bits(text)
+
+
+@pytest.mark.parametrize("count", [2, 3, arg_reductions.MAX_SLICES, arg_reductions.MAX_SLICES + 1])
+@pytest.mark.parametrize("type", ["i1", "i8", "ui32", "f32"])
+def test_few_slices_are_searched_elementwise(type: str, count: int) -> None:
+    """As those that `jnp.select` stacks; others and those of floats, whose zeros have signs, are not."""
+    comparison = {"i1": "UNSIGNED", "i8": "SIGNED", "ui32": "UNSIGNED", "f32": "FLOAT"}[type]
+    piece, stack = f"tensor<1x9x{type}>", f"tensor<{count}x9x{type}>"
+    found = f"tensor<9x{type}>, tensor<9xi32>"
+    arguments = ", ".join([f"%s{n}: {piece}" for n in range(count)])
+    for direction in ("GT", "LT"):
+        body = search(type, "i32", direction=direction, comparison=comparison)
+        text = f"""
+        func.func @main({arguments}, %b: tensor<{type}>, %c: tensor<i32>) -> ({found}) {{
+          %a = stablehlo.concatenate {", ".join(f"%s{n}" for n in range(count))}, dim = 0
+            : ({", ".join([piece] * count)}) -> {stack}
+          %n = stablehlo.iota dim = 0 : tensor<{count}x9xi32>
+          %r:2 = "stablehlo.reduce"(%a, %n, %b, %c) ({{
+            ^bb0{body}
+          }}) {{dimensions = array<i64: 0>}}
+            : ({stack}, tensor<{count}x9xi32>, tensor<{type}>, tensor<i32>) -> ({found})
+          return %r#0, %r#1 : {found}
+        }}"""
+        is_searched_elementwise = type != "f32" and count <= arg_reductions.MAX_SLICES
+        assert (POSITIONS not in left(simplified(text))) == is_searched_elementwise
         assert_same_bits(text)
 
 
