@@ -186,6 +186,7 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("loops.drop_invariant_values"),
         _rewrite("loops.unroll"),
         _rewrite("loops.hoist"),
+        _rewrite("exchanged_products.exchange_factors_of_transposes", _multiplies_matrices),
         _rewrite("loop_products.transpose_invariant_matrices", _multiplies_matrices),
         _rewrite("accumulations.update_sums", _updates_slices),
     ),
