@@ -192,11 +192,12 @@ def _loop(view: While, options: Options, loop: LoopToCompile | str | None) -> Im
         loop = loop_to_compile(view, options.threads, may_launch)
     if isinstance(loop, str):
         return _numpy(view, f"no native loop: {loop}", options)
-    if options.compile == "eager":
+    is_eager = options.compile == "eager"
+    if is_eager:
         _compile_here()
-    is_native_at_once = options.compile == "eager" or is_long(view, loop.launches)
+    is_native_at_once = is_eager or is_long(view, loop.launches)
     implementation_of = functools.partial(launched_implementation, options=options)
-    return NativeLoop(view, loop, options.threads, is_native_at_once, implementation_of)
+    return NativeLoop(view, loop, options.threads, is_native_at_once, is_eager, implementation_of)
 
 
 def may_launch(operation: Operation) -> bool:

@@ -629,14 +629,20 @@ def test_a_call_waits_for_a_loop_whose_plan_would_take_longer(
     assert (ran < iterations) is waits
 
 
-def test_a_call_goes_on_by_the_plan_where_native_code_is_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_compiled_first", [False, True])
+def test_a_call_goes_on_by_the_plan_where_native_code_is_overdue(
+    is_compiled_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a busy machine. After as many seconds of the plan it waits twice as long, and has the code."""
-    text = counted(400, "%y = stablehlo.sine %x : tensor<40xf32>", {"x": ("a", "tensor<40xf32>")}, "%y")
+    limit = 100_000 if is_compiled_first else 400
+    text = counted(limit, "%y = stablehlo.sine %x : tensor<40xf32>", {"x": ("a", "tensor<40xf32>")}, "%y")
     monkeypatch.setattr(cost_model, "compiler_load_seconds", lambda: 0.0)
     (loop,) = _native_loops_of(nimblehlo.compile(text))
     assert loop.patience == native_loops._PATIENCE * loop.compile_seconds
     monkeypatch.setattr(loop, "is_compiled", lambda quickly: False)
-    loop.blocking_wait = loop.seconds_left = 0.01
+    assert loop.is_native_at_once is is_compiled_first
+    if not is_compiled_first:
+        loop.blocking_wait = loop.seconds_left = 0.01
     loop.background_start, loop.patience = 0.0, 0.02
     may_end, native = threading.Event(), lambda values, *_: [f"native from {values[0]}"]
     iterations, waits = [0], list[tuple[int, float | None]]()
@@ -663,11 +669,11 @@ def test_a_call_goes_on_by_the_plan_where_native_code_is_overdue(monkeypatch: py
     monkeypatch.setattr(loop, "_compile", compile)
     monkeypatch.setattr(native_loops.BACKGROUND, "finish", noted)
     body = SimpleNamespace(advance=advance, captures=(), count_steps=None)
-    (result,) = loop.run(0, cond=lambda count: (count < 400,), body=body)
+    (result,) = loop.run(0, cond=lambda count: (count < limit,), body=body)
     assert [seconds for _, seconds in waits] == [0.02, 0.04, 0.08]
     ran = [count for count, _ in waits]
-    assert 0 < ran[0] < ran[1] < ran[2] < 400 and result == f"native from {ran[2]}"
-    assert loop.is_overdue
+    assert ran[0] < ran[1] < ran[2] < 400 and result == f"native from {ran[2]}"
+    assert (ran[0] == 0) is is_compiled_first and loop.is_overdue
 
 
 def test_loops_that_are_known_to_run_long_begin_with_another_one() -> None:

@@ -342,7 +342,8 @@ class NativeLoop(ProfiledLoop):
         view: the operation.
         loop: what is compiled of it.
         threads: maximum number of threads; None: all.
-        is_native_at_once: whether it runs in native code from the first iteration on.
+        is_native_at_once: whether it runs in native code from the first iteration on, unless that is overdue.
+        is_eager: whether its first call waits for its code however long that takes.
         implementation_of: the implementations of the operations that its code launches.
 
     Attributes:
@@ -357,11 +358,12 @@ class NativeLoop(ProfiledLoop):
         loop: LoopToCompile,
         threads: int | None,
         is_native_at_once: bool,
+        is_eager: bool,
         implementation_of: ImplementationOf,
     ) -> None:
         from ...loops.scalars import count_limit
 
-        super().__init__(_compile_seconds(view, loop.launches, quickly=True))
+        super().__init__(_compile_seconds(view, loop.launches, quickly=not is_native_at_once))
         self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
         if loop.launches:
@@ -381,7 +383,7 @@ class NativeLoop(ProfiledLoop):
         seconds = 0.0 if loop.was_stored else cost_model.CACHE_LOAD_SECONDS
         self.seconds_to_cache_lookup = seconds + cost_model.loader_seconds()
         self.is_inner = self.is_overdue = False
-        self.is_native_at_once = is_native_at_once
+        self.is_native_at_once, self.is_eager = is_native_at_once, is_eager
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer before compiling this loop: the loop around it is compiled with it when that is hot."""
@@ -416,6 +418,8 @@ class NativeLoop(ProfiledLoop):
         as expected. Where the call has waited in vain, it runs by the plans for as long, and waits twice as
         long the next time: it takes at most twice the time that it takes by the plans alone.
         """
+        if self.job is None and not self.is_eager and not self.is_compiled(self._is_quick):
+            self.begin()
         job = self.job
         if job is not None and not job.ended:
             BACKGROUND.finish(job, self.patience)
@@ -471,13 +475,14 @@ class NativeLoop(ProfiledLoop):
 
     def begin(self) -> None:
         """Begin to compile in the background."""
-        ahead = None if self.threads == 1 else self.compile_ahead
+        # A call waits for the code of a loop that begins with it; a thread of the job has that compiled.
+        ahead = None if self.threads == 1 or self.is_native_at_once else self.compile_ahead
         seconds = _compile_seconds(self.view, self.loop.launches)
         job = compiling_job(self._compile, ahead, self._is_quick, seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
 
     def _compile(self) -> Runnable:
-        native = self.native = self.prepare(quickly=self._is_quick and not self.is_native_at_once)
+        native = self.native = self.prepare(quickly=self._is_quick)
         self.profile.optimize()
         return native
 
@@ -580,8 +585,8 @@ class NativeLoop(ProfiledLoop):
 
     @functools.cached_property
     def _is_quick(self) -> bool:
-        """Whether LLVM optimizes the code while it is used."""
-        return cost_model.is_quick_at_first(*_counts(self.loop.operation))
+        """Whether LLVM optimizes the code while it is used: not where the first call needs all of it."""
+        return not self.is_native_at_once and cost_model.is_quick_at_first(*_counts(self.loop.operation))
 
     def compile_ahead(self, quickly: bool = False) -> None:
         from ...loops.arrays import launched_operations
