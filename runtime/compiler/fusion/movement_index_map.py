@@ -46,8 +46,7 @@ def copied_element(
     """The operand that the element at `indices` of the result copies, and the indices in it.
 
     Raises:
-        LoopSplit: they differ within `box`, but not within its parts.
-        InseparableLoops: they differ within any parts.
+        LoopSplit: they differ within `box`.
     """
     view = cast("MovementOp", Op.of(operation))
     for one in view.movement_maps() or ():
@@ -62,7 +61,7 @@ def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], b
     """Whether all elements of a result are in the box of a map; False if none is.
 
     Raises:
-        LoopSplit, InseparableLoops: as `copied_element`.
+        LoopSplit: as `copied_element`.
     """
     sizes = zip(indices, one.starts, one.sizes, tensor_type(result).shape, strict=True)
     for index, start, size, result_size in sizes:
@@ -78,22 +77,22 @@ def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], b
     return True
 
 
-class InseparableLoops(Exception):
-    """Raised if no split of one loop separates the elements on both sides of an index."""
-
-
 def _loop_split(expr: AffineExpr, box: Box, index: int) -> LoopSplit:
-    """The split after which each part is on one side of `index`.
+    """A split, at `index` of the expression, of the loop along which this varies most.
 
-    Raises:
-        InseparableLoops: the expression depends on more than one loop.
+    One part has its elements on one side, unless the other loops reach across in each iteration: then that
+    loop is halved.
     """
     varying = [d for d, stride in enumerate(expr.strides) if stride and box[d][1] - box[d][0] > 1]
-    if len(varying) != 1:
-        raise InseparableLoops("the index at which to split depends on several loops")
-    (loop,) = varying
-    stride = expr.strides[loop]
-    fixed = expr.offset + sum(other * box[d][0] for d, other in enumerate(expr.strides) if d != loop)
-    if stride > 0:
-        return LoopSplit(loop, -((fixed - index) // stride))
-    return LoopSplit(loop, (fixed - index) // -stride + 1)
+    loop = max(varying, key=lambda d: abs(expr.strides[d]))
+    stride, (first, stop) = expr.strides[loop], box[loop]
+    others = AffineExpr(expr.offset, tuple([0 if d == loop else s for d, s in enumerate(expr.strides)]))
+    crossings = [_crossing(stride, rest, index) for rest in index_range(others, box)]
+    inside = [crossing for crossing in crossings if first < crossing < stop]
+    return LoopSplit(loop, min(inside, default=(first + stop) // 2))
+
+
+def _crossing(stride: int, rest: int, index: int) -> int:
+    """The first iteration of a loop in which `stride` times its number, plus `rest`, is on the last side of
+    `index`."""
+    return -((rest - index) // stride) if stride > 0 else (rest - index) // -stride + 1

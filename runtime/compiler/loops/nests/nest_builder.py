@@ -12,7 +12,7 @@ from ....program.ir.affine import AffineExpr, Box, identity_map, index_range, ro
 from ....program.ops.framework.declaration import Op
 from ....types import SIGNED
 from ...fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
-from ...fusion.movement_index_map import InseparableLoops, LoopSplit, copied_element
+from ...fusion.movement_index_map import LoopSplit, copied_element
 from ...implementation import NoCode
 from ...specialize.framework.operation_classes import is_gather, is_iota, is_movement
 from .loop_schedule import merge_interleaved_stores
@@ -52,8 +52,7 @@ def nests_of(block: Block) -> list[Nest]:
             from arguments of the block or views of them; all results have one shape.
 
     Raises:
-        NoCode: there would be too many nests, an index depends on more than one loop, or the results have
-            several shapes.
+        NoCode: there would be too many nests, or the results have several shapes.
     """
     results = block.terminator.operands
     shape = tensor_type(results[0]).shape
@@ -71,8 +70,6 @@ def nests_of(block: Block) -> list[Nest]:
             first, stop = box[split.loop]
             pending.append((*box[: split.loop], (split.index, stop), *box[split.loop + 1 :]))
             pending.append((*box[: split.loop], (first, split.index), *box[split.loop + 1 :]))
-        except InseparableLoops as error:
-            raise NoCode(str(error)) from error
         if len(nests) + len(pending) > MAX_NESTS:
             raise NoCode(f"it takes more than {MAX_NESTS} loop nests")
     return merge_interleaved_stores(nests)

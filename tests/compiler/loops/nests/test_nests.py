@@ -924,7 +924,7 @@ def test_gathers_from_views_of_a_scalar() -> None:
     assert (result == -7).all()
 
 
-def test_places_that_no_loop_separates_have_no_nests() -> None:
+def test_loops_that_separate_indices_together_are_split_in_turn() -> None:
     text = """
       func.func @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {
         %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<6xf32>
@@ -935,8 +935,29 @@ def test_places_that_no_loop_separates_have_no_nests() -> None:
         return %3 : tensor<2x3xf32>
       }
     """.replace("%b: tensor<3xf32>)", "%b: tensor<3xf32>, %p: tensor<f32>)")
-    with pytest.raises(NoCode, match="several loops"):
-        nests_of(block_of(text))
+    check(text, *np.arange(6, dtype=np.float32).reshape(2, 3), np.array(9, np.float32))
+
+
+@pytest.mark.parametrize(("sizes", "nests"), [((1,) * 9, 3), ((4, 5), 4), ((3, 6), 2), ((2, 2, 2, 3), 5)])
+def test_stacks_of_vectors_as_matrices(sizes: tuple[int, ...], nests: int) -> None:
+    """Rotation matrices are made so: three rows of three are concatenated elements, also in reverse."""
+    names = [f"%a{k}" for k in range(len(sizes))]
+    types = [f"tensor<17x{size}xf32>" for size in sizes]
+    text = f"""
+      func.func @main({", ".join(map(": ".join, zip(names, types, strict=True)))}) -> tensor<17x3x3xf32> {{
+        %0 = "stablehlo.concatenate"({", ".join(names)}) {{dimension = 1 : i64}}
+          : ({", ".join(types)}) -> tensor<17x9xf32>
+        %1 = stablehlo.reshape %0 : (tensor<17x9xf32>) -> tensor<17x3x3xf32>
+        %2 = stablehlo.REVERSED %1 : tensor<17x3x3xf32>
+        return %2 : tensor<17x3x3xf32>
+      }}
+    """
+    random = np.random.default_rng(0)
+    operands = [random.standard_normal((17, size)).astype(np.float32) for size in sizes]
+    for operation in ("negate %1", "reverse %1, dims = [1, 2]"):
+        block = block_of(text.replace("REVERSED %1", operation))
+        assert len(nests_of(block)) <= nests
+        check_block(block, *operands)
 
 
 def test_results_of_several_shapes_have_no_nests() -> None:
