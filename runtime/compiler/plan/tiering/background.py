@@ -719,23 +719,30 @@ def optimize_quick_code(
     """
     from ...loops.llvm import machine
 
-    for key, code in machine.quick_codes().items():
-        saved = functools.partial(_first_known, seconds_of_calls, expected_seconds)
+    codes = machine.quick_codes()
+    all_bytes = sum([code.size for code in codes.values()])
+    # The first job begins at once. A loop's own code takes most of its time where it is long.
+    for key, code in sorted(codes.items(), key=lambda item: -item[1].size):
+        share = code.size / max(all_bytes, 1)
+        saved = functools.partial(_first_known, seconds_of_calls, expected_seconds, share)
         if code.unrolls_late:
             if not code.is_rough:
                 _submit_optimization(key, code.size, True, saved, roughly=True)
-            saved = functools.partial(_saved_by_unrolling, seconds_of_calls)
+            saved = functools.partial(_saved_by_unrolling, seconds_of_calls, share)
         _submit_optimization(key, code.size, code.fast_compile, saved)
 
 
-def _first_known(seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float]) -> float:
-    """The time of code in a call of the program, or what is expected of it."""
-    return seconds_of_calls() or expected_seconds()
+def _first_known(
+    seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float], share: float
+) -> float:
+    """The time of a share of the code in a call of the program, or what is expected of it."""
+    return share * (seconds_of_calls() or expected_seconds())
 
 
-def _saved_by_unrolling(seconds_of_calls: Callable[[], float]) -> float:
-    """The time that unrolling saves in a call of the program; before it is known, other code comes first."""
-    return UNROLLING_SHARE * seconds_of_calls() or -1.0
+def _saved_by_unrolling(seconds_of_calls: Callable[[], float], share: float) -> float:
+    """The time that unrolling a share of the code saves in a call of the program; before it is known, other
+    code comes first."""
+    return UNROLLING_SHARE * share * seconds_of_calls() or -1.0
 
 
 def _submit_optimization(

@@ -785,6 +785,22 @@ def test_code_that_has_not_been_timed_is_optimized_in_the_order_of_what_is_expec
     assert done == ["b", "c", "a"]
 
 
+def test_codes_of_one_loop_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own code, which is long, comes before the short one of a launch."""
+    done: list[str] = []
+    monkeypatch.setattr(machine, "optimize", lambda key, roughly: done.append(key))
+    sizes = {"launch": 10_000, "loop": 200_000, "other": 100_000}
+    codes = {key: QuickCode(lambda: "", size, False, {}, {}) for key, size in sizes.items()}
+    with BACKGROUND.held():
+        for keys, seconds in ((("launch", "loop"), 1.0), (("other",), 0.9)):
+            monkeypatch.setattr(machine, "quick_codes", lambda keys=keys: {key: codes[key] for key in keys})
+            optimize_quick_code(lambda seconds=seconds: seconds)  # type: ignore[misc]
+        seconds_of_loop = OPTIMIZING_SECONDS + OPTIMIZING_SECONDS_PER_BYTE * sizes["loop"]
+        assert BACKGROUND.waiting[0].seconds == pytest.approx(seconds_of_loop)
+    BACKGROUND.wait()
+    assert done == ["other", "loop", "launch"]
+
+
 def test_loops_whose_rough_code_was_on_disk_are_not_optimized_without_unrolling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
