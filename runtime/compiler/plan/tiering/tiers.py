@@ -368,8 +368,11 @@ class Tiering(Replaceable):
     def adopt(self, operands: tuple[Any, ...]) -> None:
         """Use the code that was compiled for this step or for another one that shares it."""
         with suppress(NoCode):
-            if self.candidate is None and not self.code.compiles_when_called and self.code.is_compiled():
-                self.compile(operands)
+            # The code of another step may be quick still.
+            is_quick, may_have_code = self.code.has_quick_code, not self.code.compiles_when_called
+            if self.candidate is None and may_have_code and self.code.is_compiled(is_quick):
+                self.candidate = self.code.prepare_soon() if is_quick else self.code.prepare()
+                self.profile.optimize()
         if self.candidate is None:
             self.give_up()
 

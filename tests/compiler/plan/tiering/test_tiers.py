@@ -572,6 +572,21 @@ def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
     assert [steps[1].run(0)[0] for _ in range(3)] == ["baseline", "native", "native"]
 
 
+def test_quick_code_of_another_step_is_used_before_it_is_optimized() -> None:
+    class Code(_Code):
+        has_quick_code = True
+
+        def is_compiled(self, quickly: bool = False) -> bool:
+            return quickly and self.made > 0
+
+    steps = [_generated(Code(kept=False), expected=1e-6, compiling=0.05, pause=0.001) for _ in range(2)]
+    steps[1].code = steps[0].code
+    steps[1].profile = steps[0].profile
+    steps[0].begin()
+    BACKGROUND.wait()
+    assert [steps[1].run(0)[0] for _ in range(3)] == ["baseline", "native", "native"]
+
+
 def test_steps_that_share_code_that_cannot_be_made_keep_their_baselines() -> None:
     steps = _sharing(_Code(kept=False, possible=False), 3)
     tiers.start_expected_compilations(steps)
