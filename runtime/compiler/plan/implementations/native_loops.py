@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -478,8 +479,13 @@ class NativeLoop(ProfiledLoop):
         # A call waits for the code of a loop that begins with it; a thread of the job has that compiled.
         ahead = None if self.threads == 1 or self.is_native_at_once else self.compile_ahead
         seconds = _compile_seconds(self.view, self.loop.launches)
-        job = compiling_job(self._compile, ahead, self._is_quick, seconds)
+        job = compiling_job(self._compile_if_possible, ahead, self._is_quick, seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
+
+    def _compile_if_possible(self) -> None:
+        """Compile in a job; a call that then finds no code says why there is none."""
+        with suppress(NoCode):
+            self._compile()
 
     def _compile(self) -> Runnable:
         native = self.native = self.prepare(quickly=self._is_quick)
