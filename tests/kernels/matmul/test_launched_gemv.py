@@ -1,13 +1,11 @@
 """Products of vectors as launches: the bits of `multiply`, whatever the layouts and threads."""
 
-import threading
-
 import numpy as np
 import pytest
 
 from nimblehlo.kernels.matmul import gemv, matmul
 
-from .test_launched_product import layout
+from .test_launched_product import assert_same_bits_as_multiply, assert_threads_share_nothing, layout
 
 pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
 
@@ -27,18 +25,8 @@ SHAPES = [
 @pytest.mark.parametrize(("lhs", "lhs_order", "rhs", "rhs_order"), SHAPES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 def test_bits_are_those_of_multiply(lhs, lhs_order, rhs, rhs_order, dtype, threads):
-    generator = np.random.default_rng(0)
-    function = gemv.launched_product(
-        layout(lhs, dtype).transpose(lhs_order), layout(rhs, dtype).transpose(rhs_order), threads
-    )
-    for _ in range(3):
-        a, b = [(10 * generator.standard_normal(shape)).astype(dtype) for shape in (lhs, rhs)]
-        expected = gemv.multiply(a.transpose(lhs_order), b.transpose(rhs_order))
-        np.testing.assert_array_equal(function(a, b), expected)
-        # The same matrix again is read from its end.
-        result = np.empty_like(expected)
-        function(a, b, out=[result])
-        np.testing.assert_array_equal(result, expected)
+    """The same matrix again is read from its end."""
+    assert_same_bits_as_multiply(gemv, lhs, lhs_order, rhs, rhs_order, dtype, threads)
 
 
 def test_calls_of_several_threads_have_scratch_memory_of_their_own():
@@ -46,19 +34,7 @@ def test_calls_of_several_threads_have_scratch_memory_of_their_own():
     matrices, vectors = generator.standard_normal((8, 600, 600)), generator.standard_normal((8, 600, 1))
     function = gemv.launched_product(layout((600, 600), "f8"), layout((600, 1), "f8"), 2)
     expected = [gemv.multiply(*pair) for pair in zip(matrices, vectors, strict=True)]
-    wrong = []
-
-    def run(number):
-        for _ in range(5):
-            if not np.array_equal(function(matrices[number], vectors[number]), expected[number]):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(matrices))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert_threads_share_nothing(function, matrices, vectors, expected)
 
 
 def test_other_products_are_not_launched():

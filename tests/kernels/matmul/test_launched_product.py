@@ -29,21 +29,43 @@ def layout(shape, dtype):
     return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), shape, strides, writeable=False)
 
 
-@pytest.mark.parametrize("threads", [1, 2, None])
-@pytest.mark.parametrize(("lhs", "lhs_order", "rhs", "rhs_order"), SHAPES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
-def test_bits_are_those_of_multiply(lhs, lhs_order, rhs, rhs_order, dtype, threads):
+def assert_same_bits_as_multiply(kernels, lhs, lhs_order, rhs, rhs_order, dtype, threads):
+    """Compare products that a module launches with its `multiply`: of new operands, and of the same again."""
     generator = np.random.default_rng(0)
-    function = matmul.launched_product(
+    function = kernels.launched_product(
         layout(lhs, dtype).transpose(lhs_order), layout(rhs, dtype).transpose(rhs_order), threads
     )
     for _ in range(3):
         a, b = [(10 * generator.standard_normal(shape)).astype(dtype) for shape in (lhs, rhs)]
-        expected = matmul.multiply(a.transpose(lhs_order), b.transpose(rhs_order))
+        expected = kernels.multiply(a.transpose(lhs_order), b.transpose(rhs_order))
         np.testing.assert_array_equal(function(a, b), expected)
         result = np.empty_like(expected)
         function(a, b, out=[result])
         np.testing.assert_array_equal(result, expected)
+
+
+def assert_threads_share_nothing(function, lhs, rhs, expected):
+    """Call a function in a thread for each pair of operands, in all of them at once."""
+    wrong = []
+
+    def run(number):
+        for _ in range(5):
+            if not np.array_equal(function(lhs[number], rhs[number]), expected[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(expected))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("threads", [1, 2, None])
+@pytest.mark.parametrize(("lhs", "lhs_order", "rhs", "rhs_order"), SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_bits_are_those_of_multiply(lhs, lhs_order, rhs, rhs_order, dtype, threads):
+    assert_same_bits_as_multiply(matmul, lhs, lhs_order, rhs, rhs_order, dtype, threads)
 
 
 def test_calls_of_several_threads_have_workspaces_of_their_own():
@@ -51,19 +73,7 @@ def test_calls_of_several_threads_have_workspaces_of_their_own():
     a, b = generator.standard_normal((2, 16, 600, 600)).astype(np.float32)
     function = matmul.launched_product(layout((600, 600), "f4"), layout((600, 600), "f4").T, 2)
     expected = [matmul.multiply(left, right.T) for left, right in zip(a, b, strict=True)]
-    wrong = []
-
-    def run(number):
-        for _ in range(5):
-            if not np.array_equal(function(a[number], b[number]), expected[number]):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(a))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert_threads_share_nothing(function, a, b, expected)
 
 
 @pytest.mark.parametrize(("rows", "terms", "columns"), [(8, 0, 8), (0, 3, 4), (2048, 4096, 512)])
