@@ -105,10 +105,9 @@ def _check_loop_in_place(
 
 def _check_allocations(operation: Operation) -> str | None:
     """Why a loop cannot update in place all arrays that are too large to copy; None if it can."""
-    limits = _worthwhile_limits(operation)
-    if _first_limit(operation, limits) is not None:
-        return None
-    return _check_loop_in_place(operation, must_update_in_place, limits[0])
+    first, *others = _worthwhile_limits(operation)
+    reason = _check_loop_in_place(operation, must_update_in_place, first)
+    return None if reason is None or _first_limit(operation, others) is not None else reason
 
 
 def _first_limit(operation: Operation, limits: Sequence[int]) -> int | None:
