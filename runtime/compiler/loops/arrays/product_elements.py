@@ -7,15 +7,13 @@ from typing import Final
 from llvmlite import ir
 
 from ....kernels.simd.narrow_floats import (
-    constant_like,
+    narrow_bfloat16,
     narrow_float16,
-    round_to_bfloat16,
-    type_like,
     widen_bfloat16,
     widen_float16,
 )
 from ....types import ELEMENT_TYPES, ElementType
-from ..llvm.values import I16, I32, stored_type
+from ..llvm.values import stored_type
 from ..scalars import Storage
 from ..scalars.elements import element_pointer
 
@@ -43,11 +41,7 @@ def load_floats(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, lanes
 def store_floats(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, value: ir.Value) -> None:
     """Write a scalar, or a vector as contiguous elements, rounded to the element type."""
     element_type = storage.type.plain_element_type
-    if element_type.name == "f16":
-        value = narrow_float16(builder, value)
-    elif element_type.name == "bf16":
-        bits = round_to_bfloat16(builder, value)
-        upper = builder.lshr(bits, constant_like(type_like(I32, value.type), 16))
-        value = builder.trunc(upper, type_like(I16, value.type))
+    if element_type in WIDENED_TYPES:
+        value = (narrow_bfloat16 if element_type.name == "bf16" else narrow_float16)(builder, value)
     pointer = element_pointer(builder, storage, offset)
     builder.store(value, pointer, align=element_type.dtype.itemsize)
