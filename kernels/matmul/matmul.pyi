@@ -4,6 +4,7 @@ from ..launch.block_code import BlockCode
 from ..launch.native import NativeFunction
 
 K_BLOCK: int
+CHAIN: int
 DIRECT_ROWS: int
 MAX_SMALL_COMPLEX: int
 MAX_ATTENTION_OPERANDS: int

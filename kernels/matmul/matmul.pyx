@@ -27,6 +27,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "matmul.h" nogil:
     enum:
         MATMUL_K_BLOCK
+        MATMUL_CHAIN
         MATMUL_DIRECT_ROWS
         MATMUL_COPY_COLUMNS
         MATMUL_LOW_ROWS
@@ -64,6 +65,8 @@ cdef extern from "matmul.h" nogil:
 
 K_BLOCK = MATMUL_K_BLOCK
 """Products that are summed before their sum is added to that of the previous k block."""
+CHAIN = MATMUL_CHAIN
+"""Products of each of two chains."""
 DIRECT_ROWS = MATMUL_DIRECT_ROWS
 """Rows up to which a right matrix whose columns are contiguous is read in place."""
 

@@ -21,9 +21,6 @@ from ..numerics.broadcast_shapes import broadcast_shapes
 
 Product = Callable[..., Array]
 
-_CHAIN = 16
-"""Products of each of two chains: `MATMUL_CHAIN` of `kernels/matmul/matmul.h`."""
-
 
 class SummationOrder(NamedTuple):
     """The order in which the products of a sum are added.
@@ -187,7 +184,7 @@ def two_chain_order() -> SummationOrder:
     """The order of `two_chain_matmul`."""
     from ....kernels.matmul import matmul as native
 
-    return SummationOrder(native.K_BLOCK, half_tile=_CHAIN)
+    return SummationOrder(native.K_BLOCK, half_tile=native.CHAIN)
 
 
 def complex_summation_order(products: int) -> SummationOrder | None:
