@@ -19,6 +19,7 @@ from ..description import operations_description
 from ..llvm.functions import aligned_scratch, begin_function, opaque
 from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
+from ..llvm.vector_loops import add_vectors
 from ..scalars import Binding, Emitter, Mode, Storage, check_interruption, is_plain
 from ..scalars.boxes import copy_all
 from ..scalars.elements import MAX_ALLOCATED_ELEMENTS, element_count, flat, is_large
@@ -483,7 +484,15 @@ class ArrayEmitter(Emitter):
     def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
         return Emitter(self.builder).apply_scalar_body(block, items)
 
-    def loop(self, count: int, first: int = 0) -> Iterator[ir.Value]:
-        """A loop over the nonempty range [first, count); its body is generated once."""
-        with Loop(self.builder, I64(first), I64(count)) as index:
+    def loop(self, count: int) -> Iterator[ir.Value]:
+        """A loop over the nonempty range [0, count); its body is generated once."""
+        with Loop(self.builder, I64(0), I64(count)) as index:
             yield index
+
+    def independent_loop(self, count: int) -> Iterator[ir.Value]:
+        loop = Loop(self.builder, I64(0), I64(count))
+        with loop as index:
+            yield index
+            is_one_block = self.builder.block is loop.body
+        if is_one_block:
+            add_vectors(loop, count)

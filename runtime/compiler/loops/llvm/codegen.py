@@ -58,16 +58,16 @@ class CodeGenerator:
         """Machine code of a module until there is that of `compile`, which gives the same bits.
 
         It takes a tenth of the time to generate, and 1.3 to 2 times the time to run, several times where
-        loops are not vectorized (Zen 4).
+        loops are neither vectorized nor made of vectors (`vector_loops`; Zen 4).
 
         Args:
             text: the module in LLVM IR.
             names: the functions that are replaced (`quick_code`).
         """
-        from . import quick_code, vector_variants
+        from . import quick_code, vector_loops, vector_variants
 
         context = self.llvm.create_context()
-        module = self._parsed(text, context)
+        module = self._parsed(vector_loops.quick_text(text), context)
         builder = self.llvm.create_pass_builder(
             self._quick_target_machine, self.llvm.create_pipeline_tuning_options(speed_level=_QUICK_LEVEL)
         )

@@ -37,7 +37,7 @@ def serve(pipes: Sequence[tuple[int, int]]) -> None:
         pipes: see `worker.forked`.
     """
     _load_binding()
-    from . import loops, quick_code, vector_variants  # noqa: F401
+    from . import loops, quick_code, vector_loops, vector_variants  # noqa: F401
     from .codegen import CodeGenerator
 
     generator = CodeGenerator()

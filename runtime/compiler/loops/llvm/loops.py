@@ -54,7 +54,7 @@ class GuardedLoop:
         function = builder.function
         self.body = function.append_basic_block(name)
         self.after = function.append_basic_block(f"after_{name}")
-        before = builder.block
+        before = self.before = builder.block
         builder.cbranch(builder.icmp_signed("<", start, stop), self.body, self.after)
         self.builder = ir.IRBuilder(self.body)
         self.index = self.builder.phi(I64, name=name)
@@ -99,7 +99,7 @@ class Loop:
 
     def __enter__(self) -> ir.Value:
         builder = self.builder
-        before = builder.block
+        before = self.before = builder.block
         self.body = builder.append_basic_block("body")
         builder.branch(self.body)
         builder.position_at_end(self.body)

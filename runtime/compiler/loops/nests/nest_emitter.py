@@ -33,6 +33,7 @@ from ..llvm.loops import (
 from ..llvm.module_text import text_of
 from ..llvm.tasks import begin_task
 from ..llvm.values import BIT, I8, I64, Value, constant, load, store, stored_type
+from ..llvm.vector_loops import add_quick_vectors
 from .contiguous_copy import copy_slice
 from .emission_plan import BlockShape, block_count, emission_plan, tile_extent
 from .gathering import StartIndexArgs, add_strided, gather_offset
@@ -305,7 +306,10 @@ class _Emitter:
         self.prefetch_slices(elements.builder, elements.index)
         self.emit_nodes(_ELEMENT, elements.builder, elements.index)
         self.emit_stores(elements.builder, elements.index)
+        is_one_block = elements.builder.block is elements.body
         branch = elements.close()
+        if is_one_block:
+            add_quick_vectors(elements)
         self.mark_parallel(elements.body, branch)
 
     def prefetch_slices(self, builder: ir.IRBuilder, index: ir.Value) -> None:

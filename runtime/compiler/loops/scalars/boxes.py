@@ -35,7 +35,7 @@ def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> 
     is_contiguous = bool(lengths) and targets[-1] == sources[-1] == 1
     if isinstance(to, Storage) and isinstance(at, Storage) and is_contiguous:
         run, *_ = lengths.pop(), targets.pop(), sources.pop()
-    for indices in emitter.box(lengths):
+    for indices in emitter.independent_box(lengths):
         target_offset = emitter.offset(indices, targets, target.first)
         source_offset = emitter.offset(indices, sources, source.first)
         if isinstance(to, Storage) and isinstance(at, Storage):
@@ -53,13 +53,17 @@ def copy_rows(
         boxes: of each box where it is copied to, and from.
         sizes: of each box.
     """
-    for indices in emitter.box(sizes[0][:-1]):
-        for (target, source), (*_, count) in zip(boxes, sizes, strict=True):
+    sides = [side for pair in boxes for side in pair]
+    rows, strides = merged_dimensions(sizes[0][:-1], [side.strides[:-1] for side in sides])
+    for indices in emitter.independent_box(rows):
+        starts = [emitter.offset(indices, row, side.first) for side, row in zip(sides, strides, strict=True)]
+        for number, ((target, source), (*_, count)) in enumerate(zip(boxes, sizes, strict=True)):
             for index in range(count):
-                offsets = [
-                    emitter.offset((*indices, index), side.strides, side.first) for side in (target, source)
+                to, at = [
+                    emitter.add(start, index * side.strides[-1])
+                    for side, start in zip((target, source), starts[2 * number :], strict=False)
                 ]
-                _copy_element(emitter, target.binding, offsets[0], source.binding, offsets[1])
+                _copy_element(emitter, target.binding, to, source.binding, at)
 
 
 def _copy_element(

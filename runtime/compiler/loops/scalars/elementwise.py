@@ -73,7 +73,7 @@ def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     if len(sizes) > 1 and sizes[-1] < MIN_ROW_ELEMENTS:
         _emit_tiles(emitter, chain, target, sizes, sides)
     else:
-        for indices in emitter.box(sizes):
+        for indices in emitter.independent_box(sizes):
             first, *offsets = [emitter.offset(indices, side.strides, side.offset) for side in sides]
             emitter.put(target, first, chain.element(offsets))
     return [emitter.result(target)]
@@ -98,7 +98,7 @@ def _emit_tiles(
     for indices in emitter.box(sizes[:split]):
         starts = [emitter.offset(indices, side.strides[:split], side.offset) for side in sides]
         count, left = divmod(sizes[split], rows)
-        for number in emitter.loop(count):
+        for (number,) in emitter.box([count]):
             steps = [side.strides[split] * rows for side in sides]
             firsts = [emitter.offset([number], [step], at) for step, at in zip(steps, starts, strict=True)]
             _emit_tile(emitter, chain, target, copies, firsts, sides, (rows, *sizes[split + 1 :]))
@@ -151,7 +151,7 @@ def _emit_tile(
         binding = emitter.bindings[chain.sources[number]]
         source = Side(binding, starts[number + 1], sides[number + 1].strides[-len(sizes) :])
         _copy_tile(emitter, copied, source, sizes)
-    for index in emitter.loop(math.prod(sizes)):
+    for index in emitter.independent_loop(math.prod(sizes)):
         first, *offsets = [emitter.add(start, index) for start in starts]
         offsets = [index if number in copies else offset for number, offset in enumerate(offsets)]
         emitter.put(target, first, chain.element(offsets, copies))
@@ -160,7 +160,7 @@ def _emit_tile(
 def _copy_tile(emitter: Emitter, target: Target, source: Side, sizes: Sequence[int]) -> None:
     """Copy the elements of a view. Rows are not loops, so that LLVM makes vectors of several rows."""
     to = row_major_strides(sizes)
-    for indices in emitter.box(sizes[:-1]):
+    for indices in emitter.independent_box(sizes[:-1]):
         first = emitter.offset(indices, to[:-1])
         at = emitter.offset(indices, source.strides[:-1], source.first)
         for index in range(sizes[-1]):

@@ -313,18 +313,31 @@ class Emitter:
             return Elements(tuple(target.values))
         return tensors.all_elements(self.builder, target) if self.mode.holds(target.type) else target
 
-    def loop(self, count: int, first: int = 0) -> Iterator[Index]:
-        """A loop over the nonempty range [first, count), unrolled: its body is generated for each index."""
-        yield from range(first, count)
+    def loop(self, count: int) -> Iterator[Index]:
+        """A loop over the nonempty range [0, count), unrolled: its body is generated for each index."""
+        yield from range(count)
+
+    def independent_loop(self, count: int) -> Iterator[Index]:
+        """Like `loop`; what an iteration reads, no other writes. A body may be generated several times."""
+        yield from self.loop(count)
 
     def box(self, sizes: Sequence[int]) -> Iterator[tuple[Index, ...]]:
         """Loops over the indices of a box."""
         if not sizes:
             yield ()
             return
-        for index in self.loop(sizes[0]):
+        for index in self.loop(sizes[0]) if sizes[0] > 1 else (0,):
             for others in self.box(sizes[1:]):
                 yield (index, *others)
+
+    def independent_box(self, sizes: Sequence[int]) -> Iterator[tuple[Index, ...]]:
+        """Like `box`; what an iteration of the innermost loop reads, no other of them writes."""
+        if not sizes:
+            yield ()
+            return
+        for outer in self.box(sizes[:-1]):
+            for index in self.independent_loop(sizes[-1]) if sizes[-1] > 1 else (0,):
+                yield (*outer, index)
 
     def add(self, *summands: Index) -> Index:
         """The sum of indices."""

@@ -12,7 +12,7 @@ from ....program.ir.affine import row_major_strides
 from ....program.ops.framework.declaration import Op
 from ....types import TensorType
 from ..llvm.values import Value
-from .boxes import Side, copy, window
+from .boxes import Side, copy, merged_dimensions, window
 from .control import check_body
 from .elements import Storage, element_pointer
 from .emitter import Binding, EmitRule, Emitter, Index, Mode, Target, all_values, as_value
@@ -168,15 +168,16 @@ class _Tree:
     ) -> None:
         """Reduce `outer` rows one element of the results after the other."""
         emitter, (_, length, inner) = self.emitter, self.view.layout.sizes
-        for row, index in emitter.box([outer, inner]):
-            first = emitter.offset([row, index], [length * inner, 1])
+        sizes, strides = merged_dimensions([outer, inner], [[length * inner, 1], [inner, 1]])
+        for indices in emitter.independent_box(sizes):
+            first = emitter.offset(indices, strides[0])
             offsets = [emitter.add(first, k * inner) for k in range(length)]
             elements = [[emitter.at(column, offset) for column in columns] for offset in offsets]
             while len(elements) > 1:
                 pairs = zip(elements[::2], elements[1::2], strict=False)
                 last = elements[len(elements) // 2 * 2 :]
                 elements = [self.combined(left, right) for left, right in pairs] + last
-            offset = emitter.offset([row, index], [inner, 1])
+            offset = emitter.offset(indices, strides[1])
             self.put(targets, offset, self.combined(self.initial, elements[0]))
 
     def combined(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
@@ -184,7 +185,7 @@ class _Tree:
 
     def finish(self, totals: Sequence[Binding | Target], targets: Sequence[Target], outer: int) -> None:
         """Combine the initial values with the totals of `outer` rows."""
-        for index in self.emitter.loop(outer * self.view.layout.sizes[2]):
+        for index in self.emitter.independent_loop(outer * self.view.layout.sizes[2]):
             items = [self.emitter.at(total, index) for total in totals]
             self.put(targets, index, self.combined(self.initial, items))
 
@@ -206,18 +207,20 @@ class _Tree:
         half = -(-length // 2)
         types = [type.with_shape((outer, half, inner)) for type in self.view.inputs]
         targets = [emitter.allocate_scratch(type) for type in types]
-        for row in emitter.loop(outer):
-            to, start = emitter.offset([row], [half * inner]), emitter.offset([row], [length * inner])
-            for pair, index in emitter.box([length // 2, inner]):
-                left = emitter.offset([pair, index], [2 * inner, 1], start)
-                right = emitter.add(left, inner)
-                items = [[emitter.at(column, at) for column in columns] for at in (left, right)]
-                self.put(targets, emitter.offset([pair, index], [inner, 1], to), self.combined(*items))
-            if length % 2:
-                for index in emitter.loop(inner):
-                    last = emitter.add(start, index, (length - 1) * inner)
-                    values = [emitter.at(column, last) for column in columns]
-                    self.put(targets, emitter.add(to, index, (half - 1) * inner), values)
+        sizes, strides = merged_dimensions(
+            [outer, length // 2, inner], [[length * inner, 2 * inner, 1], [half * inner, inner, 1]]
+        )
+        for indices in emitter.independent_box(sizes):
+            left = emitter.offset(indices, strides[0])
+            items = [
+                [emitter.at(column, at) for column in columns] for at in (left, emitter.add(left, inner))
+            ]
+            self.put(targets, emitter.offset(indices, strides[1]), self.combined(*items))
+        if length % 2:
+            for indices in emitter.independent_box([outer, inner]):
+                last = emitter.offset(indices, [length * inner, 1], (length - 1) * inner)
+                values = [emitter.at(column, last) for column in columns]
+                self.put(targets, emitter.offset(indices, [half * inner, 1], (half - 1) * inner), values)
         return [*targets]
 
     def put(self, targets: Sequence[Target], offset: Index, values: Sequence[Value]) -> None:
