@@ -6,15 +6,16 @@ which side of the product the windows are, how work is divided, and computes the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from math import gcd, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
-from .axis import Axis
+from .axis import Axis, phases
 from .convolution_tasks import are_finite
 from .copies import copies_lhs, in_order, prefers_contiguous_features, prefers_contiguous_groups
 from .problem import DimensionNumbers, Problem, problem_of, supports
@@ -90,6 +91,40 @@ def geometry_of(
     return _Geometry(order, [record[3] for record in records], along)
 
 
+class WriterByFactors:
+    """A writer for factors that are finite, and one for others.
+
+    The zeros of padding and base dilation matter only where rhs has infinities or NaNs.
+
+    Args:
+        make: gives the writer for factors of which all are finite, or not.
+    """
+
+    def __init__(self, make: Callable[[bool], Writer]) -> None:
+        self.of = functools.cache(make)
+
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
+        self.of(are_finite(rhs))(lhs, rhs, result)
+
+
+class Writers:
+    """Writers of slices of a result.
+
+    Args:
+        writers: the writers.
+        empty: slices that no writer writes, which are 0.
+    """
+
+    def __init__(self, writers: list[Writer], empty: list[tuple[slice, ...]]) -> None:
+        self.writers, self.empty = writers, empty
+
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
+        for slices in self.empty:
+            result[slices] = 0
+        for write in self.writers:
+            write(lhs, rhs, result)
+
+
 class _Subproblem(NamedTuple):
     """A convolution of a slice of rhs that writes a slice of the result."""
 
@@ -108,6 +143,7 @@ def prepare(
     batch_group_count: int = 1,
     threads: int | None = None,
     is_rhs_constant: bool = False,
+    may_copy: bool = True,
 ) -> Convolution:
     """Prepare a convolution by matrix products of windows with rhs, `(lhs, rhs) -> result`.
 
@@ -120,15 +156,16 @@ def prepare(
         threads: maximum number of threads; None: all.
         is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps a packed copy
             of rhs.
+        may_copy: whether the function may copy operands and return a transposed view.
 
     Raises NoKernel if no loops exist. Source: the specification's section on convolution.
     """
     groups = (feature_group_count, batch_group_count)
     problem = problem_of(shapes, axes, numbers, np.dtype(dtype), groups, threads)
     problem = problem._replace(is_rhs_constant=is_rhs_constant)
-    if prefers_contiguous_groups(problem):
+    if may_copy and prefers_contiguous_groups(problem):
         return _by_copies_of_groups(problem, shapes)
-    if prefers_contiguous_features(problem, shapes):
+    if may_copy and prefers_contiguous_features(problem, shapes):
         return _by_copies(problem, shapes)
     everything = (slice(None),) * len(numbers.lhs)
     full_problem = _Subproblem(problem, everything, everything)
@@ -137,16 +174,8 @@ def prepare(
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
         if subproblems == [full_problem] or problem.dtype.kind != "f":
             return _writer(subproblems, lhs, rhs, result)
-        writers: dict[bool, Writer] = {}
-
-        def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
-            # The zeros of base dilation matter only where rhs has infinities or NaNs.
-            is_finite = are_finite(rhs)
-            if is_finite not in writers:
-                writers[is_finite] = _writer(subproblems if is_finite else [full_problem], lhs, rhs, result)
-            writers[is_finite](lhs, rhs, result)
-
-        return write
+        by_finiteness = {True: subproblems, False: [full_problem]}
+        return WriterByFactors(lambda is_finite: _writer(by_finiteness[is_finite], lhs, rhs, result))
 
     return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
 
@@ -202,7 +231,7 @@ def _undilated(full_problem: _Subproblem) -> list[_Subproblem]:
     for number, axis in enumerate(full_problem.problem.axes):
         split = []
         for source in subproblems:
-            for phase_axis, positions, windows in _phases(axis):
+            for phase_axis, positions, windows in phases(axis):
                 axes, rhs, result = list(source.problem.axes), list(source.rhs), list(source.result)
                 axes[number] = phase_axis
                 rhs[source.problem.numbers.rhs[number]] = positions
@@ -214,44 +243,12 @@ def _undilated(full_problem: _Subproblem) -> list[_Subproblem]:
     return subproblems
 
 
-def _phases(axis: Axis) -> list[tuple[Axis, slice, slice]]:
-    """Axes without base dilation, each with its slices of rhs and of windows; the former may be empty."""
-    dilation = axis.base_dilation
-    if dilation == 1:
-        return [(axis, slice(None), slice(None))]
-    window_step = dilation // gcd(axis.stride, dilation)
-    position_step = dilation // gcd(axis.window_dilation, dilation)
-    phases = []
-    for first in range(min(window_step, axis.windows)):
-        starts = (
-            first * axis.stride - axis.low + np.arange(min(position_step, axis.window)) * axis.window_dilation
-        )
-        inside = np.flatnonzero(starts % dilation == 0)
-        position = int(inside[0]) if len(inside) else axis.window
-        positions = range(position, axis.window, position_step)
-        undilated_axis = Axis(
-            axis.size,
-            len(positions),
-            len(range(first, axis.windows, window_step)),
-            window_step * axis.stride // dilation,
-            -(int(starts[position]) // dilation) if positions else 0,
-            1,
-            position_step * axis.window_dilation // dilation,
-            axis.is_reversed,
-        )
-        begin, end = (positions[0], positions[-1]) if positions else (0, -1)
-        if axis.is_reversed:
-            begin, end = axis.window - 1 - end, axis.window - 1 - begin
-        chosen = slice(begin, end + 1, position_step) if positions else slice(0, 0)
-        phases.append((undilated_axis, chosen, slice(first, None, window_step)))
-    return phases
-
-
 def _writer(
     subproblems: Sequence[_Subproblem], lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray
 ) -> Writer:
     """A writer of all slices of a result, for arrays with these strides."""
-    empty, writers = [], []
+    empty: list[tuple[slice, ...]] = []
+    writers: list[Writer] = []
     for subproblem in subproblems:
         if all(axis.window for axis in subproblem.problem.axes):
             views = (rhs, rhs[subproblem.rhs]), (result, result[subproblem.result])
@@ -262,17 +259,10 @@ def _writer(
                 )
             )
         else:
-            empty.append(subproblem)
+            empty.append(subproblem.result)
     if len(writers) == 1 and not empty:
         return writers[0]
-
-    def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
-        for subproblem in empty:
-            result[subproblem.result] = 0
-        for multiply in writers:
-            multiply(lhs, rhs, result)
-
-    return write
+    return Writers(writers, empty)
 
 
 def _sliding_or_products(

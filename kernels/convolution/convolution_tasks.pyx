@@ -160,6 +160,13 @@ cdef enum:
     # Writers that a convolution caches, one for each combination of operand strides, at most.
     MAX_WRITERS = 8
 
+# What a launch needs of a `PackingLaunch` (`launched_convolution.pxi`): how a call begins, its task and its plan, and
+# the bytes from the beginning of rhs and of the result to the slices to use.
+cdef struct PackingTasks:
+    size_t begin, task, plan
+    ConvLaunch *launch
+    int64_t rhs_offset, result_offset
+
 
 def best_level():
     """The number of the best instruction set of this processor that there are loops for."""
@@ -224,6 +231,10 @@ cdef class PackingLaunch:
     def __init__(self, seconds, threads, keeps_panels):
         self.seconds, self.threads, self.keeps_panels = seconds, threads, keeps_panels
         self.keep_alive = []
+
+    cdef PackingTasks packing_tasks(self) noexcept:
+        """See `PackingTasks`."""
+        return PackingTasks(0, 0, 0, NULL, 0, 0)
 
     cdef void divide_packing(self, ConvLaunch *launch, int64_t pack_items, int64_t panel_bytes) noexcept:
         """Divide the packing of `panel_bytes` into tasks."""
@@ -305,6 +316,12 @@ cdef class Products(PackingLaunch):
         """Write the result for arrays with the strides that were prepared."""
         self.write(lhs, rhs, result, NULL, 0.0)
 
+    cdef PackingTasks packing_tasks(self) noexcept:
+        return PackingTasks(
+            <size_t>&launched_product_begin, <size_t>&launched_product_task, <size_t>&self.plan, &self.plan.launch,
+            self.rhs_offset, self.result_offset,
+        )
+
     cdef bint takes_epilogue(self) noexcept:
         """Whether the result is a matrix of windows and contiguous features, if it is contiguous."""
         return self.plan.output_stride == 1 and not self.plan.by_windows
@@ -382,6 +399,12 @@ cdef class Winograd(PackingLaunch):
         p.launch.slot_bytes = rounded(
             items * sizeof(float) + (p.block + CONV_NARROW_ROWS) * sizeof(void *) + 2 * CONV_CACHE_LINE)
 
+    cdef PackingTasks packing_tasks(self) noexcept:
+        return PackingTasks(
+            <size_t>&launched_winograd_begin, <size_t>&launched_winograd_task, <size_t>&self.plan, &self.plan.launch,
+            0, 0,
+        )
+
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared; return whether it is all finite."""
         return self.write(lhs, rhs, result, NULL, 0.0) == 1
@@ -437,6 +460,10 @@ cdef class CachedByStrides:
         for axis in range(len(self.shape)):
             shape[axis] = self.shape[axis]
         return cnp.PyArray_EMPTY(len(self.shape), shape, self.dtype.type_num, 0)
+
+    def writer(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None):
+        """A writer of contiguous results for operands with these strides, whose elements are not read."""
+        return self.make(lhs, rhs, self.new_result())
 
     cdef object writer_of(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """The writer for operands with these strides."""
@@ -551,6 +578,11 @@ cdef class Planes(PackingLaunch):
         p.launch.slot_bytes = rounded(CONV_CACHE_LINE + lanes * np.dtype(name).itemsize * (
             p.copied_rows * p.pitch + p.block * p.window_columns + p.positions))
 
+    cdef PackingTasks packing_tasks(self) noexcept:
+        return PackingTasks(
+            <size_t>&launched_planes_begin, <size_t>&launched_planes_task, <size_t>&self.plan, &self.plan.launch, 0, 0,
+        )
+
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvPlanes plan = self.plan
@@ -561,6 +593,7 @@ cdef class Planes(PackingLaunch):
 
 include "sliding.pxi"
 include "convolution_epilogue.pxi"
+include "launched_convolution.pxi"
 
 
 cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:

@@ -62,6 +62,12 @@ cdef class Sliding(PackingLaunch):
         items += (p.outputs + SLIDING_OUTPUTS) * p.k_size
         p.launch.slot_bytes = rounded(CONV_CACHE_LINE + items * np.dtype(name).itemsize)
 
+    cdef PackingTasks packing_tasks(self) noexcept:
+        return PackingTasks(
+            <size_t>&launched_sliding_begin, <size_t>&launched_sliding_task, <size_t>&self.plan, &self.plan.launch,
+            self.rhs_offset, self.result_offset,
+        )
+
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvSliding plan = self.plan

@@ -55,6 +55,7 @@ def prepare(
     *,
     threads: int | None = None,
     is_rhs_constant: bool = False,
+    may_copy: bool = True,
 ) -> Convolution:
     """Prepare a convolution of f32 by Winograd's algorithm, `(lhs, rhs) -> result`.
 
@@ -65,6 +66,7 @@ def prepare(
         threads: maximum number of threads; None: all.
         is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps its
             transform.
+        may_copy: whether the direct algorithm may copy operands.
 
     Raises ValueError for other windows, and NoKernel if no loops exist.
     """
@@ -76,15 +78,15 @@ def prepare(
 
     @functools.cache
     def direct() -> Convolution:
-        return prepare_direct(shapes, axes, numbers, dtype, threads=threads)
+        return prepare_direct(shapes, axes, numbers, dtype, threads=threads, may_copy=may_copy)
 
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
-        return _Writer(_winograd(axes, numbers, lhs, rhs, result, threads, is_rhs_constant), direct)
+        return WinogradWriter(_winograd(axes, numbers, lhs, rhs, result, threads, is_rhs_constant), direct)
 
     return tasks.CachedByStrides(make, tuple(shapes[2]), dtype)
 
 
-class _Writer:
+class WinogradWriter:
     """Writes results by a launch, and those that are not finite by the direct algorithm."""
 
     def __init__(self, launch: tasks.Winograd, direct: Callable[[], Convolution]) -> None:

@@ -2,10 +2,12 @@
 
 cdef enum:
     LOOP_STACK_BYTES = 65536
+    LOOP_HEAP_BYTES = 1 << 23
     SCRATCH_ALIGNMENT = 64
 
-# Scratch memory of a call that is on the stack: more is allocated as arrays, as is all of it where memory is poisoned.
-cdef Py_ssize_t _MAX_STACK_BYTES = _max_cached_bytes(LOOP_STACK_BYTES)
+# Scratch memory of a call that is on the stack or the heap: more is allocated as arrays, on which limits on memory
+# hold, as is all of it where memory is poisoned.
+cdef Py_ssize_t _MAX_SCRATCH_BYTES = _max_cached_bytes(LOOP_HEAP_BYTES)
 
 
 # What `run_launch` needs of a launch.
@@ -21,8 +23,8 @@ cdef struct LaunchFields:
 cdef class LoopCall:
     """An operation that native loops call.
 
-    Launches whose scratch memory fits on the stack run without the GIL and without objects of Python's, others and
-    functions of Python's with them.
+    Launches whose scratch memory is on the stack or the heap run without the GIL and without objects of Python's,
+    others and functions of Python's with them.
 
     Args:
         function: takes arrays, and returns one or a tuple.
@@ -34,7 +36,7 @@ cdef class LoopCall:
     cdef NativeFunction native
     cdef tuple positions
     cdef list operand_types, result_types
-    cdef Py_ssize_t operands, results, scratch_arrays, launches
+    cdef Py_ssize_t operands, results, scratch_arrays, scratch_bytes, launches
     cdef Py_ssize_t *numbers
     # From the beginning of the scratch memory, in bytes.
     cdef Py_ssize_t *scratch_offsets
@@ -47,7 +49,7 @@ cdef class LoopCall:
         self.operand_types = [(tuple(shape), np.dtype(dtype)) for shape, dtype in operands]
         self.result_types = [(tuple(shape), np.dtype(dtype)) for shape, dtype in results]
         self.operands, self.results = len(self.positions), len(self.result_types)
-        self.scratch_arrays = self.launches = 0
+        self.scratch_arrays = self.scratch_bytes = self.launches = 0
         self.numbers, self.scratch_offsets, self.fields = NULL, NULL, NULL
         if self.native is not None:
             self.set_launches()
@@ -86,7 +88,7 @@ cdef class LoopCall:
         return 0
 
     cdef bint scratch_fits(self) except -1:
-        """Whether the scratch arrays fit on the stack; sets their offsets."""
+        """Whether the scratch arrays need no objects of Python's; sets their offsets and the bytes of all."""
         cdef Py_ssize_t index, size, offset = 0
         cdef ArrayType *type
         for index in range(self.scratch_arrays):
@@ -94,7 +96,8 @@ cdef class LoopCall:
             size = cnp.PyArray_MultiplyList(type.sizes, type.rank) * (<cnp.dtype>type.dtype).itemsize
             self.scratch_offsets[index] = offset
             offset += size + -size % SCRATCH_ALIGNMENT
-        return not self.scratch_arrays or offset <= _MAX_STACK_BYTES
+        self.scratch_bytes = offset
+        return not self.scratch_arrays or offset <= _MAX_SCRATCH_BYTES
 
     @property
     def solver(self):
@@ -103,6 +106,8 @@ cdef class LoopCall:
         memory only where a launch reads each element before it writes it; others do not overlap."""
         if not self.launches:
             return <size_t>&solve_with_objects
+        if self.scratch_bytes > LOOP_STACK_BYTES:
+            return <size_t>&solve_with_heap
         return <size_t>&solve_with_scratch if self.scratch_arrays else <size_t>&solve_launches
 
     @property
@@ -166,6 +171,17 @@ cdef int64_t solve_with_scratch(LoopCall call, char **operands, char **results) 
     """Solve by launches whose scratch memory is on the stack; see `LoopCall.solver`."""
     cdef char memory[LOOP_STACK_BYTES + SCRATCH_ALIGNMENT]
     return run_launches(call, operands, results, memory + (-<size_t>memory) % SCRATCH_ALIGNMENT)
+
+
+cdef int64_t solve_with_heap(LoopCall call, char **operands, char **results) noexcept nogil:
+    """Solve by launches whose scratch memory is on the heap; see `LoopCall.solver`."""
+    cdef char *memory = <char *>malloc(call.scratch_bytes + SCRATCH_ALIGNMENT)
+    cdef int64_t outcome
+    if memory == NULL:
+        return solve_with_objects(call, operands, results)
+    outcome = run_launches(call, operands, results, memory + (-<size_t>memory) % SCRATCH_ALIGNMENT)
+    free(memory)
+    return outcome
 
 
 cdef int64_t run_launches(LoopCall call, char **operands, char **results, char *scratch) noexcept nogil:

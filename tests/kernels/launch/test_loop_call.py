@@ -35,9 +35,12 @@ def solve(call: LoopCall, operands: list[Any], results: list[Any]) -> int:
     return SOLVER(call.solver)(id(call), *[array.ctypes.data for array in addresses])
 
 
-@pytest.mark.parametrize("scratch_bytes", [8, 100, 60_000, 200_000])
-def test_scratch_memory_is_on_the_stack_if_it_is_small(scratch_bytes: int) -> None:
-    """The first launch writes the difference to the second scratch array, the other one copies it."""
+@pytest.mark.parametrize("scratch_bytes", [8, 100, 60_000, 200_000, 8 << 20])
+def test_scratch_memory_is_on_the_stack_or_the_heap_if_it_is_small(scratch_bytes: int) -> None:
+    """It is on the stack up to LOOP_STACK_BYTES, and on the heap up to LOOP_HEAP_BYTES.
+
+    The first launch writes the difference to the second scratch array, the other one copies it.
+    """
     seen: list[int] = []
 
     def subtract(closure: list[int]) -> None:
@@ -62,7 +65,7 @@ def test_scratch_memory_is_on_the_stack_if_it_is_small(scratch_bytes: int) -> No
     pair = ((2,), np.int64)
     # The function's second argument is the loop's first operand.
     call = LoopCall(function, (1, 0), [pair, pair], [pair])
-    assert call.is_native == (scratch_bytes < 65_536 and POISON == "0")
+    assert call.is_native == (scratch_bytes < 8 << 20 and POISON == "0")
     result, operands = np.zeros(2, np.int64), [np.array([1, 2]), np.array([10, 30])]
     for _ in range(3):
         result[:] = 0

@@ -35,6 +35,7 @@ from ..scalars.emitter import EmitRule, check_nothing, check_operation, emit_rul
 from ..scalars.in_place_updates import memory_of, role_of
 from .control import updates_to_copy
 from .emitter import ArrayEmitter
+from .launched_convolutions import in_kernel_form
 from .library_calls import pointer_array, solver_function
 
 MAX_INLINE_MULTIPLICATIONS = 1 << 18
@@ -67,10 +68,14 @@ def with_launches(
     def copy(builder: Builder, operation: Operation, values: MutableMapping[Value, Value]) -> None:
         if role_of(operation) in (RegionRole.LOOP, RegionRole.BRANCHES):
             _copy_with_regions(builder, operation, values, copy)
-        elif _should_launch(operation) and may_launch(operation):
-            _launch(builder, operation, values, threads)
-        else:
+        elif not _should_launch(operation) or not may_launch(operation):
             builder.copy(operation, values)
+        elif len(operations := in_kernel_form(operation)) > 1:
+            for one in operations:
+                copy(builder, one, values)
+            values[operation.result] = values[operations[-1].result]
+        else:
+            _launch(builder, operation, values, threads)
 
     copied = loop.clone(loop.operands, [copy_region(region, {}, copy) for region in loop.regions])
     _copy_updated_arrays(copied, threads)

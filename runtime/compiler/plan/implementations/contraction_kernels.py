@@ -329,7 +329,8 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         if convolve_by_loops is not None:
             uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
             reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "direct convolution"
-            return KernelImplementation(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
+            launch = functools.partial(_launched_convolution, view, threads)
+            return KernelImplementation(lambda: convolve_by_loops, reason, True, make_for_loops=launch)
         if narrow_order(view) is not None:
             return KernelImplementation(lambda: run, _low_precision_reason(view), is_compiled_ahead=True)
         return "no loops for this processor"
@@ -342,7 +343,29 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
             return run(lhs, rhs)
         return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
-    return KernelImplementation(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
+    launch = functools.partial(_launched_convolution, view, threads, depthwise)
+    return KernelImplementation(lambda: run_depthwise, "depthwise convolution", True, make_for_loops=launch)
+
+
+def _launched_convolution(
+    view: Convolution, threads: int | None, convolve_finite: Runnable | None = None
+) -> Runnable | None:
+    """A convolution of floats as a launch, which native loops call without objects of Python's; None: it
+    converts operands.
+
+    Args:
+        convolve_finite: its kernel for factors that are finite; None: the one for all factors.
+    """
+    from ....kernels.convolution.launched import launched_convolution
+    from ....program.ops.contraction.convolution_algorithms import native_convolution
+
+    types = [view.lhs, view.rhs, view.result]
+    if any(type.dtype != view.conversions[-1].dtype for type in types):
+        return None
+    windows = view.windows(view.rhs.shape, view.static_padding())
+    convolve = native_convolution(view, windows, view.lhs.shape, view.rhs.shape, threads, may_copy=False)
+    assert convolve is not None
+    return launched_convolution(convolve, [_layout(type) for type in types], threads, convolve_finite)
 
 
 def stores_rows(operation: Operation) -> bool:
@@ -460,27 +483,34 @@ def _integer_convolution(
     has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
     is_depthwise = has_one_feature and outputs == view.batch_group_count == 1
 
-    def prepare() -> Runnable:
+    def kernel(may_copy: bool = True) -> Runnable:
         if is_depthwise:
-            convolve = depthwise.prepare(
-                *_kernel_geometry(view, windows), computed, threads=threads
-            )
-        else:
-            counts = (view.feature_group_count, view.batch_group_count)
-            convolve = convolution.prepare(
-                *_kernel_geometry(view, windows),
-                computed,
-                feature_group_count=counts[0],
-                batch_group_count=counts[1],
-                threads=threads,
-            )
+            return depthwise.prepare(*_kernel_geometry(view, windows), computed, threads=threads)
+        return convolution.prepare(
+            *_kernel_geometry(view, windows),
+            computed,
+            feature_group_count=view.feature_group_count,
+            batch_group_count=view.batch_group_count,
+            threads=threads,
+            may_copy=may_copy,
+        )
 
+    def prepare() -> Runnable:
+        convolve = kernel()
         convert_lhs = _chained_astype(view.lhs.dtype, lhs_type, computed)
         convert_rhs = _chained_astype(view.rhs.dtype, rhs_type, computed)
         to_result = _to_result_type(computed, view.result)
         return lambda lhs, rhs: to_result(convolve(convert_lhs(lhs), convert_rhs(rhs)))
 
-    return KernelImplementation(prepare, "exact integer convolution", is_compiled_ahead=True)
+    def launch() -> Runnable | None:
+        from ....kernels.convolution.launched import launched_convolution
+
+        types = [view.lhs, view.rhs, view.result]
+        if any(type.dtype != computed for type in types):
+            return None
+        return launched_convolution(kernel(may_copy=False), [_layout(type) for type in types], threads)
+
+    return KernelImplementation(prepare, "exact integer convolution", True, make_for_loops=launch)
 
 
 def _integer_convolution_on_matrix_unit(

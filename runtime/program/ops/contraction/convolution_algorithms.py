@@ -54,6 +54,7 @@ def native_convolution(
     threads: int | None,
     *,
     is_rhs_constant: bool = False,
+    may_copy: bool = True,
 ) -> Multiply | None:
     """The convolution of floats of these shapes by `nimblehlo.kernels.convolution`; None if it does not
     support them.
@@ -66,6 +67,7 @@ def native_convolution(
         lhs, rhs: the shapes.
         threads: maximum number of threads to use; None: all.
         is_rhs_constant: whether rhs has the same elements in all calls: it is packed once.
+        may_copy: whether the function may copy operands and return a transposed view.
     """
     if not view.is_float:
         return None
@@ -82,6 +84,8 @@ def native_convolution(
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions
     prepare = functools.partial(_prepare, is_rhs_constant=True) if is_rhs_constant else _prepare_cached
+    if not may_copy:
+        prepare = functools.partial(prepare, may_copy=False)
     if is_winograd(view, windows, lhs, rhs):
         prepare = functools.partial(prepare, is_winograd=True)
     convolve = prepare(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
@@ -99,13 +103,16 @@ def _prepare(
     threads: int | None,
     is_rhs_constant: bool = False,
     is_winograd: bool = False,
+    may_copy: bool = True,
 ) -> Multiply:
     """`prepare` of `nimblehlo.kernels.convolution.winograd`, or of `convolution` there.
 
     `groups` are feature_group_count and batch_group_count.
     """
     if is_winograd:
-        return winograd.prepare(shapes, axes, numbers, threads=threads, is_rhs_constant=is_rhs_constant)
+        return winograd.prepare(
+            shapes, axes, numbers, threads=threads, is_rhs_constant=is_rhs_constant, may_copy=may_copy
+        )
     return convolution.prepare(
         shapes,
         axes,
@@ -115,6 +122,7 @@ def _prepare(
         batch_group_count=groups[1],
         threads=threads,
         is_rhs_constant=is_rhs_constant,
+        may_copy=may_copy,
     )
 
 
