@@ -33,7 +33,7 @@ def floats(*shape: int, dtype: Any = np.float32) -> Array:
 def type_of(array: Array) -> str:
     names = {
         "float32": "f32", "float64": "f64", "complex64": "complex<f32>", "complex128": "complex<f64>",
-        "int32": "i32", "bool": "i1", "bfloat16": "bf16", "float16": "f16",
+        "int32": "i32", "int8": "i8", "uint8": "ui8", "bool": "i1", "bfloat16": "bf16", "float16": "f16",
     }  # fmt: skip
     return f"tensor<{''.join(f'{size}x' for size in array.shape)}{names[array.dtype.name]}>"
 

@@ -259,6 +259,7 @@ class Convolution(
     """Multiplies and sums windows of lhs with rhs. Source: specification, section "convolution"."""
 
     kernel = "contraction_kernels.convolution"
+    block_rule = "arrays.convolutions.CONVOLUTION"
     open_order = OpenOrder.SUMS
     wider = "product"
 
