@@ -9,6 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.compiler.loops.scalars.boxes import MAX_COPIED_BYTES, MAX_COPIED_VECTORS
 from nimblehlo.compiler.loops.scalars.elementwise import MAX_TILE_ELEMENTS, TILE_MULTIPLE, tile_of
 from nimblehlo.compiler.plan.implementations.native_loops import LoopToCompile
 from nimblehlo.kernels.launch import threads
@@ -571,6 +572,20 @@ CHAINS = {
 def test_chains(name: str) -> None:
     body = CHAINS[name]
     check_body(body, "%out, %w", x=floats(3, 7), w=floats(3, 7))
+
+
+@pytest.mark.parametrize(
+    "nbytes",
+    [9, 12, 24, 64, (2 << MAX_COPIED_VECTORS) - 1, 96, 112, MAX_COPIED_BYTES, MAX_COPIED_BYTES + 1],
+)
+def test_rows_of_few_bytes_are_copied_by_vectors(nbytes: int) -> None:
+    size = nbytes + 10
+    body = f"""
+      %a = stablehlo.slice %x [0:5, {nbytes}:{size}] : (tensor<5x{size}xi8>) -> tensor<5x10xi8>
+      %b = stablehlo.slice %x [0:5, 0:{nbytes}] : (tensor<5x{size}xi8>) -> tensor<5x{nbytes}xi8>
+      %out = stablehlo.concatenate %a, %b, dim = 1
+        : (tensor<5x10xi8>, tensor<5x{nbytes}xi8>) -> tensor<5x{size}xi8>"""
+    check_body(body, "%out", x=RNG.integers(-128, 128, (5, size)).astype(np.int8))
 
 
 VIEWS = {

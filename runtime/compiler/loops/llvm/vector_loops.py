@@ -85,7 +85,7 @@ def add_vectors(loop: Loop, count: int) -> None:
         block.function.blocks.remove(block)
 
 
-def add_quick_vectors(loop: GuardedLoop) -> None:
+def add_quick_vectors(loop: Loop | GuardedLoop) -> None:
     """Have vectors compute the first elements of a loop in code that is not optimized, if they can.
 
     LLVM removes them elsewhere: it interleaves as many vectors as the loop's metadata say.
@@ -93,30 +93,41 @@ def add_quick_vectors(loop: GuardedLoop) -> None:
     Args:
         loop: one that has been closed, whose iterations may be computed together.
     """
-    before, ((start, _), _) = loop.before, loop.index.incomings
-    body = _Body(loop.body)
+    block, before, ((start, _), _) = loop.body, loop.before, loop.index.incomings
+    body = _Body(block)
     lanes = body.lanes(vector_bytes())
     if lanes == 1:
         return
+    stop, end = block.instructions[-2].operands[1], block.terminator.operands[2]
     guard = ir.IRBuilder(_block_behind(before, "guard"))
     vectors = ir.IRBuilder(_block_behind(guard.block, "vectors"))
     rest = ir.IRBuilder(_block_behind(vectors.block, "rest"))
     first_stop = guard.add(start, I64(lanes), flags=("nsw",))
-    is_long = guard.icmp_signed("<=", first_stop, loop.stop)
+    is_long = guard.icmp_signed("<=", first_stop, stop)
     is_quick = guard.load(_quick_constant(guard.module), typ=BIT)
-    guard.cbranch(guard.and_(is_quick, is_long), vectors.block, loop.body)
+    guard.cbranch(guard.and_(is_quick, is_long), vectors.block, block)
     index = vectors.phi(I64)
     body.emit(vectors, index, lanes, guard.block, is_kept=True)
     following = vectors.add(index, I64(lanes), flags=("nsw",))
     next_stop = vectors.add(following, I64(lanes), flags=("nsw",))
-    vectors.cbranch(vectors.icmp_signed("<=", next_stop, loop.stop), vectors.block, rest.block)
+    vectors.cbranch(vectors.icmp_signed("<=", next_stop, stop), vectors.block, rest.block)
     index.add_incoming(start, guard.block)
     index.add_incoming(following, vectors.block)
-    rest.cbranch(rest.icmp_signed("<", following, loop.stop), loop.body, loop.after)
-    condition, *_ = before.terminator.operands
-    before.terminator.operands = [condition, guard.block, loop.after]
+    rest.cbranch(rest.icmp_signed("<", following, stop), block, end)
+    entering = before.terminator.operands
+    before.terminator.operands = [guard.block if value is block else value for value in entering]
     loop.index.incomings[0] = (start, guard.block)
     loop.index.add_incoming(following, rest.block)
+
+
+class QuickVectorLoop(Loop):
+    """A loop whose iterations may be computed together: see `add_quick_vectors`."""
+
+    def __exit__(self, *error: object) -> None:
+        is_one_block = self.builder.block is self.body
+        super().__exit__(*error)
+        if is_one_block:
+            add_quick_vectors(self)
 
 
 def _block_behind(block: ir.Block, name: str) -> ir.Block:
@@ -183,8 +194,11 @@ class _Body:
         bits: of the widest element.
         loaded_vectors: the number of vectors that are loaded for lanes whose elements are not neighbours.
         functions: the names of functions of which variants are called.
-        loaded: the pointers from which elements are loaded.
-        stores: by the pointer to which they store elements.
+        addresses: those of elements: the pointer from which they are counted, and the type of an element.
+        complex_addresses: those of complex elements; each counts as two.
+        loaded, loaded_again: the pointers from which elements are loaded, before elements are stored there,
+            and after that.
+        stores: by the pointer from which their elements are counted.
     """
 
     def __init__(self, block: ir.Block) -> None:
@@ -194,7 +208,10 @@ class _Body:
         self.varying: set[int] = set()
         self.bits, self.loaded_vectors = 8, 0
         self.functions: set[str] = set()
+        self.addresses: dict[int, tuple[ir.Value, ir.Type]] = {}
+        self.complex_addresses: set[int] = set()
         self.loaded: set[ir.Value] = set()
+        self.loaded_again: set[ir.Value] = set()
         self.stores: dict[ir.Value, list[Any]] = {}
         self.copies: dict[int, Any] = {}
         self.wide: dict[int, Any] = {}
@@ -233,16 +250,14 @@ class _Body:
         if kind is instructions.StoreInstr:
             value, address = operands
             self._require(1 <= self._stride(address) <= _MAX_STORED_STRIDE)
-            self._require(address.source_etype == value.type)
-            self.stores.setdefault(address.pointer, []).append(one)
+            pointer, element = self.addresses[id(address)]
+            self._require(element == value.type)
+            self.stores.setdefault(pointer, []).append(one)
             self._note(value.type)
         elif varying:
             self._classify_varying(one)
         elif kind is instructions.GEPInstr:
-            pointer, *indices = operands
-            self._require(len(indices) == 1 and not self._stride(pointer))
-            if self._stride(indices[0]):
-                self.affine[id(one)] = self.affine[id(indices[0])]
+            self._classify_address(one)
         elif kind is instructions.Instruction and (affine := self._affine_result(one)) is not None:
             self.affine[id(one)] = affine
         elif not any(map(self._stride, operands)):
@@ -250,12 +265,34 @@ class _Body:
         elif kind is instructions.LoadInstr:
             (address,) = operands
             stride = self._stride(address)
-            self._require(stride >= 1 and address.source_etype == one.type)
-            self.loaded.add(address.pointer)
+            self._require(stride >= 1)
+            pointer, element = self.addresses[id(address)]
+            self._require(element == one.type)
+            (self.loaded_again if pointer in self.stores else self.loaded).add(pointer)
             self.loaded_vectors += stride if stride > 1 else 0
             self._vary(one)
         else:
             self._classify_varying(one)
+
+    def _classify_address(self, one: Any) -> None:
+        """Classify an address: of an element, or of a component of a complex element."""
+        pointer, *indices = one.operands
+        type = one.source_etype
+        if id(pointer) in self.addresses:
+            self._require(id(pointer) in self.complex_addresses and len(indices) == 2)
+            offset, (_, component) = self.affine[id(pointer)], indices
+            self.affine[id(one)] = offset._replace(constant=offset.constant + component.constant)
+            self.addresses[id(one)] = self.addresses[id(pointer)]
+            return
+        self._require(not self._stride(pointer))
+        if not any(map(self._stride, indices)):
+            return
+        self._require(len(indices) == 1)
+        offset = self.affine[id(indices[0])]
+        if isinstance(type, ir.LiteralStructType):
+            self.complex_addresses.add(id(one))
+            offset, type = offset.times(2), type.elements[0]
+        self.affine[id(one)], self.addresses[id(one)] = offset, (pointer, type)
 
     def _classify_varying(self, one: Any) -> None:
         """Classify arithmetic on operands that differ between iterations."""
@@ -289,14 +326,16 @@ class _Body:
         self.bits = max(self.bits, {F32: 32, F64: 64}.get(type) or type.width)
 
     def _affine_result(self, one: Any) -> _Affine | None:
-        """The sum or product that an instruction computes; None if it computes others."""
-        if one.type is not I64 or one.opname not in ("add", "mul"):
+        """The sum, product or shift that an instruction computes; None if it computes others."""
+        if one.type is not I64 or one.opname not in ("add", "mul", "shl"):
             return None
         first, second = map(self._affine_of, one.operands)
         if one.opname == "add":
             return first.plus(second)
         factor = one.operands[1]
-        return first.times(factor.constant) if isinstance(factor, ir.Constant) else None
+        if not isinstance(factor, ir.Constant):
+            return None
+        return first.times(factor.constant if one.opname == "mul" else 1 << factor.constant)
 
     def _affine_of(self, value: ir.Value) -> _Affine:
         affine = self.affine.get(id(value))
@@ -311,14 +350,14 @@ class _Body:
         offsets = {id(store): self.affine[id(store.operands[1])] for store in stores}
         stores.sort(key=lambda store: offsets[id(store)].constant)
         first, stride = offsets[id(stores[0])], len(stores)
-        return (stride == 1 or pointer not in self.loaded) and all(
+        return (stride == 1 or pointer not in self.loaded_again) and all(
             offsets[id(store)] == _Affine(stride, first.terms, first.constant + number)
             for number, store in enumerate(stores)
         )
 
     def may_repeat(self) -> bool:
         """Whether an element may be computed twice: what is read is not what is written."""
-        return self.loaded.isdisjoint(self.stores) and all(
+        return not self.loaded_again and self.loaded.isdisjoint(self.stores) and all(
             isinstance(pointer, ir.Argument) and "noalias" in pointer.attributes for pointer in self.stores
         )
 
@@ -397,7 +436,8 @@ class _Body:
         for first in range(0, stride * lanes, lanes):
             places = [divmod(element, stride) for element in range(first, first + lanes)]
             vector = vectors[0] if stride == 1 else self._selected(vectors, [place[::-1] for place in places])
-            self.builder.store(vector, self._later(address, first), align=_bytes(address.source_etype))
+            _, type = self.addresses[id(address)]
+            self.builder.store(vector, self._later(address, first), align=_bytes(type))
 
     def _loaded(self, address: Any, type: ir.Type) -> ir.Value:
         """The elements at an address in each iteration."""
@@ -430,7 +470,8 @@ class _Body:
         copied = self.copies[id(address)]
         if not elements:
             return copied
-        return self.builder.gep(copied, [I64(elements)], inbounds=True, source_etype=address.source_etype)
+        _, type = self.addresses[id(address)]
+        return self.builder.gep(copied, [I64(elements)], inbounds=True, source_etype=type)
 
     def _vector(self, value: ir.Value) -> ir.Value:
         """The vector of a value of each iteration."""

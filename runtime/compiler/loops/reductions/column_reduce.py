@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I64, Value
+from ..llvm.vector_loops import QuickVectorLoop
 from ..regions.region_function import OperandArrays
 from .reducers import Reducer
 
@@ -89,7 +90,7 @@ class PairwiseRowStacks:
         builder = self.builder
         if self.before_group is not None:
             self.before_group(first, count, columns)
-        with Loop(builder, I64(0), columns, True) as column:
+        with QuickVectorLoop(builder, I64(0), columns, True) as column:
             rows = [compute(builder.add(first, I64(k)), column) for k in range(count)]
             for (reducer, buffers), *values in zip(self.stacks, *rows, strict=True):
                 buffers.store(self._index(stack_height, column), reducer.reduce(values))
@@ -100,7 +101,7 @@ class PairwiseRowStacks:
         is_any = builder.icmp_signed(">", count, I64(0))
         with builder.if_then(is_any), Loop(builder, I64(0), count, True) as merged:
             lower = builder.sub(builder.sub(top, merged), I64(1))
-            with Loop(builder, I64(0), columns, True) as column:
+            with QuickVectorLoop(builder, I64(0), columns, True) as column:
                 for reducer, buffers in self.stacks:
                     index = self._index(lower, column)
                     upper = buffers.load(builder.add(index, I64(self.width)))

@@ -18,6 +18,7 @@ from ..llvm.functions import aligned_scratch
 from ..llvm.lanes import halves
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I32, I64, Value, rounded, stored_type, value_types
+from ..llvm.vector_loops import QuickVectorLoop
 from ..regions.region_function import OperandArrays
 from ..scalars import Binding, Elements, Emitter
 from ..scalars.emitter import instructions
@@ -144,7 +145,7 @@ def emit_reduce(
     is_first = True
     while count > unrolled_count:
         half, next_count = count // 2, count - count // 2
-        with Loop(builder, I64(0), I64(half), True) as index:
+        with QuickVectorLoop(builder, I64(0), I64(half), True) as index:
             even = index if exact else builder.shl(index, I64(1))
             odd = builder.add(even, I64(next_count if exact else 1))
             left, right = source.load(even), source.load(odd)

@@ -22,6 +22,7 @@ from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
 from ..llvm.values import I64, Value, load, store, stored_type
+from ..llvm.vector_loops import QuickVectorLoop
 from ..nests.nontemporal_stores import copy_nontemporal
 from ..regions.region_function import OperandArrays
 from .element_emitter import Indices
@@ -287,7 +288,7 @@ class _Rows(RowEmitter):
     def _chunk(self, targets: Sequence[_Target], first: ir.Value, count: int) -> None:
         """Compute `count` columns of a row's outputs, from column `first` on."""
         builder = self.builder
-        loop = Loop(builder, first, builder.add(first, I64(count)))
+        loop = QuickVectorLoop(builder, first, builder.add(first, I64(count)))
         with loop as column:
             elements: dict[IrValue, Value] = {}
             for target in targets:

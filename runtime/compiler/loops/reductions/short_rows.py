@@ -19,6 +19,7 @@ from ..element_costs import cost_of
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import BIT, I8, I64, Value, load, store, stored_type
+from ..llvm.vector_loops import QuickVectorLoop
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from ..regions.region_function import OperandArrays
 from .column_reduce import PairwiseRowStacks
@@ -221,7 +222,7 @@ class ShortRows(RowEmitter):
             first = I64(0)
             with (
                 Loop(self.builder, first, I64(columns)) as column,
-                Loop(self.builder, first, rows, True) as row,
+                QuickVectorLoop(self.builder, first, rows, True) as row,
             ):
                 compute(column, row)
         self.scratch_buffers.update(scratch_buffers)
@@ -246,7 +247,7 @@ class ShortRows(RowEmitter):
         """A reduction's results from the totals of all rows."""
         result, initial = reducer.operation.result, reducer.operation.operands[1]
         scratch = self._allocate(result)
-        with Loop(self.builder, I64(0), I64(self.group), True) as row:
+        with QuickVectorLoop(self.builder, I64(0), I64(self.group), True) as row:
             indices = (I64(0), row)
             element = self.element(initial, indices, {})
             (value,) = reducer.finish([element], totals.load(row))
@@ -260,7 +261,7 @@ class ShortRows(RowEmitter):
         row_values = [value for value, owner in operations if not owner.is_constant]
         scratch_buffers = {value: self._allocate(value) for value in row_values}
         if scratch_buffers:
-            with Loop(self.builder, I64(0), I64(self.group), True) as row:
+            with QuickVectorLoop(self.builder, I64(0), I64(self.group), True) as row:
                 self._store_elements(scratch_buffers, (I64(0), row), {})
         self.scratch_buffers.update(scratch_buffers)
 
@@ -271,7 +272,7 @@ class ShortRows(RowEmitter):
         for value, pointer in self.results:
             if value not in self.scratch_buffers:
                 scratch = self._allocate(value)
-                with Loop(self.builder, I64(0), I64(self.group), True) as row:
+                with QuickVectorLoop(self.builder, I64(0), I64(self.group), True) as row:
                     self._store_elements({value: scratch}, (I64(0), row), {})
                 self.scratch_buffers[value] = scratch
             self._copy(value, pointer, self.scratch_buffers[value], is_load=False)

@@ -27,6 +27,7 @@ from ..llvm.functions import begin_function, internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import BIT, I64, Value, load, store, stored_type
+from ..llvm.vector_loops import QuickVectorLoop
 from ..regions.region_function import OperandArrays, bind_captured
 from ..scalars.emitter import instructions
 from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
@@ -234,7 +235,7 @@ class _BlockFunction(ElementEmitter):
 
     def finish(self, totals: Sequence[OperandArrays], outer: ir.Value) -> None:
         """Combine the rows of totals with the init values, and store what is computed of them."""
-        with Loop(self.builder, I64(0), self.columns, True) as column:
+        with QuickVectorLoop(self.builder, I64(0), self.columns, True) as column:
             indices = (outer, I64(0), self.builder.add(self.first_column, column))
             self.finish_column([row.load(column) for row in totals], indices)
 
@@ -276,7 +277,7 @@ class _Blocks(_BlockFunction):
         row = builder.add(builder.mul(self.outer, I64(plan.blocks)), self.block_number)
         start = self.partials_row(row)
         for row_totals, partials in zip(totals, self.partials, strict=True):
-            with Loop(builder, I64(0), self.columns, True) as column:
+            with QuickVectorLoop(builder, I64(0), self.columns, True) as column:
                 partials.store(builder.add(start, column), row_totals.load(column))
 
     def totals(self) -> list[OperandArrays]:
@@ -321,7 +322,7 @@ class _RowBlocks(_Blocks):
         buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
         sources = [self.in_memory(reducer) for reducer in self.reducers]
         if None in sources or not all(plan.is_unreduced(result) for result, _ in self.results):
-            loop = Loop(builder, I64(0), self.count)
+            loop = QuickVectorLoop(builder, I64(0), self.count)
             loop.interleave_count = interleave_count(plan.reduced_operations(self.block), size)
             with loop as index:
                 values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
@@ -416,7 +417,7 @@ class _FewRowsBlocks(_ColumnBlocks):
     """Blocks of few rows, which are the whole reduced extent: the totals of a column stay in registers."""
 
     def reduce_block(self) -> None:
-        with Loop(self.builder, I64(0), self.columns, True) as column:
+        with QuickVectorLoop(self.builder, I64(0), self.columns, True) as column:
             rows = [self.compute_in_row(I64(k), column) for k in range(self.plan.reduced)]
             totals = [
                 reducer.reduce(values) for reducer, *values in zip(self.reducers, *rows, strict=True)

@@ -9,9 +9,13 @@ from llvmlite import ir
 from ....kernels.named_tuples import NamedTuple
 from ....program.ir.affine import row_major_strides
 from ....types import ElementType
-from ..llvm.values import BIT, I64, POINTER, stored_type
+from ..llvm.values import BIT, I8, I64, POINTER, stored_type
 from .elements import Elements, Storage, element_pointer
 from .emitter import Binding, Emitter, Index, Target, as_value
+
+MAX_COPIED_BYTES, MAX_COPIED_VECTORS = 127, 2
+"""Maximum bytes of neighbours, and vectors for them, that are copied by vectors. Quick code calls the C
+library for others, which takes longer for so few."""
 
 
 class Side(NamedTuple):
@@ -92,9 +96,23 @@ def _copy_run(
     if count == 1:
         builder.store(builder.load(at, typ=stored_type(element_type)), to)
         return
+    nbytes = count * element_type.dtype.itemsize
+    widths = [1 << bit for bit in range(nbytes.bit_length()) if nbytes >> bit & 1]
+    if nbytes <= MAX_COPIED_BYTES and len(widths) <= MAX_COPIED_VECTORS:
+        _copy_vectors(builder, to, at, widths)
+        return
     type = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, BIT])
     memcpy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, I64], type)
-    builder.call(memcpy, [to, at, I64(count * element_type.dtype.itemsize), BIT(0)])
+    builder.call(memcpy, [to, at, I64(nbytes), BIT(0)])
+
+
+def _copy_vectors(builder: ir.IRBuilder, to: ir.Value, at: ir.Value, widths: Sequence[int]) -> None:
+    """Copy neighbouring bytes by vectors of so many each."""
+    for number, width in enumerate(widths):
+        start = I64(sum(widths[:number]))
+        source, target = [builder.gep(end, [start], inbounds=True, source_etype=I8) for end in (at, to)]
+        copied = builder.load(source, typ=ir.VectorType(I8, width), align=1)
+        builder.store(copied, target, align=1)
 
 
 def copy_all(emitter: Emitter, target: Target, source: Binding) -> None:

@@ -20,6 +20,7 @@ from nimblehlo.compiler.loops.llvm.vector_loops import (
     _MAX_LOADED_VECTORS,
     _MAX_STORED_STRIDE,
     _MIN_LANES,
+    QuickVectorLoop,
     add_quick_vectors,
     add_vectors,
 )
@@ -179,6 +180,37 @@ def test_what_is_the_same_in_all_iterations_is_repeated() -> None:
     assert lanes_of(check(emit, np.int64, 21, 21)) == {vector_bytes() // 8}
 
 
+COMPLEX = ir.LiteralStructType([F32, F32])
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_complex_elements_are_pairs(count: int, in_place: bool) -> None:
+    def emit(builder: ir.IRBuilder, index: ir.Value, pointers: Sequence[ir.Value]) -> None:
+        result, x, y = pointers
+        addresses = [
+            element(builder, one, index, COMPLEX) for one in (result if in_place else x, y, result)
+        ]
+        components = [
+            [builder.gep(one, [I32(0), I32(k)], source_etype=COMPLEX) for k in range(2)] for one in addresses
+        ]
+        (a, b), (c, d) = [[builder.load(one, typ=F32) for one in pair] for pair in components[:2]]
+        builder.store(builder.fsub(builder.fmul(a, c), builder.fmul(b, d)), components[2][0])
+        builder.store(builder.fadd(builder.fmul(a, d), builder.fmul(b, c)), components[2][1])
+
+    assert bool(lanes_of(check(emit, np.float32, count, 2 * count))) == (count >= _MIN_LANES)
+
+
+def test_neighbours_that_are_read_after_one_is_stored_remain() -> None:
+    def emit(builder: ir.IRBuilder, index: ir.Value, pointers: Sequence[ir.Value]) -> None:
+        result, x, _ = pointers
+        first, second = [element(builder, result, at(builder, index, 2, k), I32) for k in range(2)]
+        builder.store(builder.load(element(builder, x, index, I32), typ=I32), first)
+        builder.store(builder.add(builder.load(first, typ=I32), I32(1)), second)
+
+    assert not lanes_of(check(emit, np.int32, 20, 40))
+
+
 def emit_gather(builder: ir.IRBuilder, index: ir.Value, pointers: Sequence[ir.Value]) -> None:
     result, x, y = pointers
     chosen = builder.load(element(builder, x, index, I32), typ=I32)
@@ -199,19 +231,40 @@ def emit_reversed(builder: ir.IRBuilder, index: ir.Value, pointers: Sequence[ir.
     builder.store(value, element(builder, result, index, I32))
 
 
-@pytest.mark.parametrize("emit", [emit_gather, emit_one_element, emit_reversed])
+def emit_rows(builder: ir.IRBuilder, index: ir.Value, pointers: Sequence[ir.Value]) -> None:
+    result, x, y = pointers
+    second = builder.add(builder.load(element(builder, y, I64(0), I32), typ=I32), I32(1))
+    row = element(builder, x, index, I32)
+    value = builder.load(element(builder, row, builder.and_(builder.zext(second, I64), I64(1)), I32), typ=I32)
+    builder.store(value, element(builder, result, index, I32))
+
+
+@pytest.mark.parametrize("emit", [emit_gather, emit_one_element, emit_reversed, emit_rows])
 def test_other_bodies_remain(emit: Emit) -> None:
     assert not lanes_of(check(emit, np.int32, 20, 20))
 
 
+def emit_product(builder: ir.IRBuilder, index: ir.Value, pointers: Sequence[ir.Value]) -> None:
+    result, x, y = pointers
+    a, b = [builder.load(element(builder, one, index, F32), typ=F32) for one in (x, y)]
+    builder.store(builder.fmul(a, b), element(builder, result, index, F32))
+
+
 @pytest.mark.parametrize("stop", [0, *COUNTS])
-def test_loops_that_llvm_makes_vectors_of_have_their_own_in_quick_code(stop: int) -> None:
-    builder, (result, x, y, end) = function()
-    loop = GuardedLoop(builder, "element", I64(0), end)
-    a, b = [loop.builder.load(element(loop.builder, one, loop.index, F32), typ=F32) for one in (x, y)]
-    loop.builder.store(loop.builder.fmul(a, b), element(loop.builder, result, loop.index, F32))
-    loop.close()
-    add_quick_vectors(loop)
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_loops_that_llvm_makes_vectors_of_have_their_own_in_quick_code(stop: int, is_guarded: bool) -> None:
+    builder, (*pointers, end) = function()
+    if is_guarded:
+        loop = GuardedLoop(builder, "element", I64(0), end)
+        emit_product(loop.builder, loop.index, pointers)
+        loop.close()
+        add_quick_vectors(loop)
+    else:
+        with (
+            builder.if_then(builder.icmp_signed(">", end, I64(0))),
+            QuickVectorLoop(builder, I64(0), end, rolled=True) as index,
+        ):
+            emit_product(builder, index, pointers)
     builder.ret_void()
     text = str(builder.module)
     assert lanes_of(text) == {vector_bytes() // 4} and vector_loops.quick_text(text) != text
