@@ -106,6 +106,16 @@ def narrow_float16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.bitcast(builder.fptrunc(value, type_like(ir.HalfType(), value.type)), short)
 
 
+def widen(builder: ir.IRBuilder, element: str, bits: ir.Value) -> ir.Value:
+    """float32 of the stored bits of an element type, by its NumPy name: float16 or bfloat16."""
+    return (widen_float16 if element == "float16" else widen_bfloat16)(builder, bits)
+
+
+def narrow(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
+    """Stored bits of a float32 rounded to nearest even to float16 or bfloat16; a NaN stays one."""
+    return (narrow_float16 if element == "float16" else narrow_bfloat16)(builder, value)
+
+
 def _widen_float16_by_arithmetic(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     """The exponent's bias changes by a multiplication, which is exact and makes subnormal numbers normal."""
     words = type_like(I32, bits.type)

@@ -18,15 +18,7 @@ from numba.extending import intrinsic as numba_intrinsic
 from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
 from .block_sizes import CACHE_LINE_BYTES
 from .monoids import WIDENED, Combination, computing_dtype, computing_element, storage_dtype, stored_element
-from .narrow_floats import (
-    intrinsic_suffix,
-    narrow_bfloat16,
-    narrow_float16,
-    round_to_odd,
-    type_like,
-    widen_bfloat16,
-    widen_float16,
-)
+from .narrow_floats import intrinsic_suffix, narrow, round_to_odd, type_like, widen
 from .prefetches import prefetch_address
 
 cgutils: Any = numba_cgutils
@@ -72,7 +64,7 @@ def _computed(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
     """A stored number, or component of a complex number, converted to the computing type."""
     stored = stored_element(element)
     if stored in WIDENED:
-        value = _widened(builder, stored, value)
+        value = widen(builder, stored, value)
     target = type_like(component(element), value.type)
     return value if value.type == target else builder.fpext(value, target)
 
@@ -83,17 +75,7 @@ def _rounded(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
     is_wider = component(element) != component(stored)
     if stored not in WIDENED:
         return builder.fptrunc(value, type_like(component(stored), value.type)) if is_wider else value
-    return _narrowed(builder, stored, round_to_odd(builder, value) if is_wider else value)
-
-
-def _widened(builder: ir.IRBuilder, element: str, bits: ir.Value) -> ir.Value:
-    """float32 of stored bits."""
-    return (widen_float16 if element == "float16" else widen_bfloat16)(builder, bits)
-
-
-def _narrowed(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
-    """Stored bits of a float32, rounded to nearest even; a NaN stays one."""
-    return (narrow_float16 if element == "float16" else narrow_bfloat16)(builder, value)
+    return narrow(builder, stored, round_to_odd(builder, value) if is_wider else value)
 
 
 def apply(builder: ir.IRBuilder, kind: Combination, left: Value, right: Value) -> Value:
@@ -101,7 +83,7 @@ def apply(builder: ir.IRBuilder, kind: Combination, left: Value, right: Value) -
     element, (monoid, _, rounded_to) = kind.element, kind.monoid.partition(":")
     if rounded_to:
         (value,) = apply(builder, Combination(element, monoid), left, right)
-        return (_widened(builder, rounded_to, _narrowed(builder, rounded_to, value)),)
+        return (widen(builder, rounded_to, narrow(builder, rounded_to, value)),)
     if element.startswith("complex"):
         return _apply_complex(builder, monoid, left, right)
     (a,), (b,) = left, right

@@ -6,12 +6,7 @@ from typing import Final
 
 from llvmlite import ir
 
-from ....kernels.simd.narrow_floats import (
-    narrow_bfloat16,
-    narrow_float16,
-    widen_bfloat16,
-    widen_float16,
-)
+from ....kernels.simd.narrow_floats import narrow, widen
 from ....types import ELEMENT_TYPES, ElementType
 from ..llvm.values import stored_type
 from ..scalars import Storage
@@ -35,13 +30,13 @@ def load_floats(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, lanes
     value = builder.load(pointer, typ=type, align=element_type.dtype.itemsize)
     if element_type not in WIDENED_TYPES:
         return value
-    return (widen_bfloat16 if element_type.name == "bf16" else widen_float16)(builder, value)
+    return widen(builder, element_type.dtype.name, value)
 
 
 def store_floats(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, value: ir.Value) -> None:
     """Write a scalar, or a vector as contiguous elements, rounded to the element type."""
     element_type = storage.type.plain_element_type
     if element_type in WIDENED_TYPES:
-        value = (narrow_bfloat16 if element_type.name == "bf16" else narrow_float16)(builder, value)
+        value = narrow(builder, element_type.dtype.name, value)
     pointer = element_pointer(builder, storage, offset)
     builder.store(value, pointer, align=element_type.dtype.itemsize)
