@@ -153,6 +153,15 @@ def is_compiled(key: str, quickly: bool = False) -> bool:
     return has_compiled_code() and _machine().has(key, quickly)
 
 
+def find_cache() -> None:
+    """Find the folder of the cache on disk.
+
+    That reads all sources of the code generator. A thread that reads files beside calls waits for the GIL
+    after each of them, up to 70 ms in all, so the thread of a call does it before.
+    """
+    _own_folder()
+
+
 def compile_here() -> None:
     """Compile in this process from now on, for callers that wait for all code; but see `compile_ahead`."""
     _machine().compiler.is_here = True
@@ -184,7 +193,7 @@ class _Machine:
         self.released = time.monotonic()
         self.quick: dict[str, QuickCode] = {}
         self.new_quick: dict[str, int] = {}
-        self.folder = _folder(object_code.compiler_identity())
+        self.folder = _own_folder()
 
     def has(self, key: str, counts_quick: bool) -> bool:
         """Whether code of a key is loaded or on disk; quick code does if `counts_quick`."""
@@ -405,6 +414,12 @@ def _generator_sources() -> list[pathlib.Path]:
         *(kernels / name for name in ("simd", "compiling/object_code.py", "compiling/target.py")),
         *(kernels / "launch" / name for name in ("processor.py", "processor_features.py")),
     ]
+
+
+@functools.cache
+def _own_folder() -> str | None:
+    """The name of the folder of this process's code; None: see `_folder`."""
+    return _folder(object_code.compiler_identity())
 
 
 def _folder(target: str) -> str | None:

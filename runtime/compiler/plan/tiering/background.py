@@ -58,7 +58,6 @@ _ROUNDING_SECONDS = 5e-7
 be too small by a rounding error."""
 
 _MODULES_WITH_FORK_HOOKS = (
-    "concurrent.futures.thread",
     "logging",
     "nimblehlo.compiler.loops.llvm.machine",
     "nimblehlo.kernels.launch.compilation",
@@ -219,6 +218,8 @@ class Background:
         self.prepare_for_forks()
         if job.runs_beside and self._add_beside(job):
             return job
+        if job.soon is not None or job.ahead is not None:
+            _find_cache()
         if self.thread is None:
             # Code on the disk is loaded without any of the time that jobs are expected to take.
             self.is_cache_empty = not _has_compiled_code()
@@ -691,6 +692,13 @@ def _seconds_until(end: float | None) -> float | None:
 def _need_processes(jobs: Sequence[Job]) -> bool:
     """Whether other processes compile, or should compile, code of jobs with priority."""
     return any(job.has_priority and (job.is_ahead or job.ahead is not None) for job in jobs)
+
+
+def _find_cache() -> None:
+    """Find the cache of generated code, before the thread needs it."""
+    from ...loops.llvm import machine
+
+    machine.find_cache()
 
 
 def _has_compiled_code() -> bool:

@@ -683,6 +683,19 @@ def test_an_error_of_compiling_ahead_leaves_the_jobs_to_the_thread(monkeypatch: 
     assert done == [1]
 
 
+def test_whoever_submits_a_job_finds_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread would wait for the GIL after each source that it reads."""
+    finders: list[int] = []
+    monkeypatch.setattr(machine, "find_cache", lambda: finders.append(threading.get_ident()))
+    background = Background()
+    background.submit(Job(lambda: None, has_priority=True))
+    assert not finders
+    background.submit(Job(lambda: None, has_priority=True, soon=lambda: None))
+    background.submit(Job(lambda: None, has_priority=True, ahead=lambda: None))
+    background.wait()
+    assert finders == [threading.get_ident()] * 2
+
+
 def test_texts_are_made_ahead_in_the_order_of_the_jobs() -> None:
     """Each once, and not while a fork waits; the job raises what making its text has raised."""
     background, made = Background(), list[str]()
