@@ -322,6 +322,13 @@ class CompilerProcesses:
             return any(process.waiting_bytes() < _WAITING_BYTES for process in processes)
 
     @property
+    def has_idle(self) -> bool:
+        """Whether a process that compiles ahead has nothing to compile."""
+        with self._lock:
+            self.read_available()
+            return any(process.is_usable and not process.is_compiling for process in self._of(True))
+
+    @property
     def takes_more(self) -> bool:
         """Whether the process for which threads wait should get more texts now."""
         return all(process.waiting_bytes() < _MAX_AWAITED_BYTES for process in self._of(False))

@@ -112,10 +112,14 @@ def optimize_ahead(key: str, roughly: bool = False) -> None:
     _machine().optimize_ahead(key, roughly)
 
 
+def is_ahead(key: str, roughly: bool = False) -> bool:
+    """Whether another process optimizes the code of a key, or has done so, and the code is not loaded yet."""
+    return _key_ahead(key, _ROUGH if roughly else "") in _machine().ahead
+
+
 def is_there(key: str, roughly: bool = False) -> bool:
     """Whether no other process optimizes the code of a key, or its answer has been read."""
-    compilation = _machine().ahead.get(_key_ahead(key, _ROUGH if roughly else ""))
-    return compilation is None or not compilation.is_pending
+    return not _machine().is_pending(key, roughly)
 
 
 def optimize(key: str, roughly: bool = False) -> None:
@@ -128,7 +132,13 @@ def optimize(key: str, roughly: bool = False) -> None:
     _machine().optimize(key, roughly)
 
 
-def compile_ahead(key: str, build: Build, fast_compile: bool = False, names: Sequence[str] = ()) -> None:
+def compile_ahead(
+    key: str,
+    build: Build,
+    fast_compile: bool = False,
+    names: Sequence[str] = (),
+    unrolls_late: bool | None = None,
+) -> None:
     """Have another process compile the code of a key, for which `function_addresses` then waits.
 
     Nothing happens where there is no such process (`compiler_processes`), or nothing to compile. For the
@@ -136,9 +146,10 @@ def compile_ahead(key: str, build: Build, fast_compile: bool = False, names: Seq
 
     Args:
         names: of quick code; none: of code that is optimized.
+        unrolls_late: of quick code that an idle process optimizes meanwhile; None: none does.
     """
     if names:
-        _machine().compile_quickly_ahead(key, build, names)
+        _machine().compile_quickly_ahead(key, build, names, fast_compile, unrolls_late)
     else:
         _machine().compile_ahead(key, build, fast_compile)
 
@@ -245,7 +256,9 @@ class _Machine:
         unrolls_late: bool,
     ) -> Sequence[int]:
         """Load code, and return the addresses of its functions; the arguments are those of `addresses`."""
-        code = self.code_compiled_ahead(key) or self.cached_code(key)
+        # Quick code need not wait for what another process optimizes already.
+        code = None if quickly and self.is_pending(key) else self.code_compiled_ahead(key)
+        code = code or self.cached_code(key)
         quick_code = self.cached_code(key, _QUICK) if code is None and quickly else None
         text = self.texts.pop(key, None) or _cached_text(build)
         size = 0 if quick_code is None else len(quick_code)
@@ -267,9 +280,10 @@ class _Machine:
             self.note_quick(key, quick)
         else:
             addresses = self.load(code, names, symbols)
+            # They may have been submitted while this thread compiled.
+            for stage in ("", _QUICK, _ROUGH):
+                self.ahead.pop(_key_ahead(key, stage), None)
         self.release_pages()
-        # It may have been submitted while this thread compiled.
-        self.ahead.pop(key, None)
         return addresses[: len(names)]
 
     def release_pages(self) -> None:
@@ -288,6 +302,11 @@ class _Machine:
             compilation = PROCESSES.submit(gc_paused(build)(), fast_compile)
             if compilation is not None:
                 self.ahead[key] = compilation
+
+    def is_pending(self, key: str, roughly: bool = False) -> bool:
+        """Whether another process optimizes the code of a key, and its answer has not been read."""
+        compilation = self.ahead.get(_key_ahead(key, _ROUGH if roughly else ""))
+        return compilation is not None and compilation.is_pending
 
     def code_compiled_ahead(self, key: str, roughly: bool = False) -> bytes | None:
         """The machine code from another process, once it is there; None if none has compiled it."""
@@ -360,7 +379,9 @@ class _Machine:
         self.store(key, code, stage)
         return code
 
-    def compile_quickly_ahead(self, key: str, build: Build, names: Sequence[str]) -> None:
+    def compile_quickly_ahead(
+        self, key: str, build: Build, names: Sequence[str], fast_compile: bool, unrolls_late: bool | None
+    ) -> None:
         """See `compile_ahead`; for quick code."""
         lock = self.in_work.setdefault(key, threading.RLock())
         # Another thread that has the lock compiles the code, and may wait for that of this thread.
@@ -369,8 +390,19 @@ class _Machine:
                 if _key_ahead(key, _QUICK) not in self.ahead and not self.has(key, counts_quick=True):
                     self.texts[key] = _cached_text(build)
                     self.submit_quickly(key, self.texts[key](), names)
+                    if unrolls_late is not None:
+                        self.optimize_meanwhile(key, self.texts[key](), fast_compile, unrolls_late)
             finally:
                 lock.release()
+
+    def optimize_meanwhile(self, key: str, text: str, fast_compile: bool, roughly: bool) -> None:
+        """Have another process that is idle optimize a text whose quick code is not there yet."""
+        from .compiler_processes import PROCESSES
+
+        if PROCESSES.has_idle:
+            compilation = PROCESSES.submit(text, roughly or fast_compile)
+            if compilation is not None:
+                self.ahead[_key_ahead(key, _ROUGH if roughly else "")] = compilation
 
     def submit_quickly(self, key: str, text: str, names: Sequence[str]) -> None:
         """Have another process generate quick code, where one can."""

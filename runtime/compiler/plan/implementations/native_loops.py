@@ -477,7 +477,7 @@ class NativeLoop(ProfiledLoop):
     def begin(self) -> None:
         """Begin to compile in the background."""
         # A call waits for the code of a loop that begins with it; a thread of the job has that compiled.
-        ahead = None if self.threads == 1 or self.is_native_at_once else self.compile_ahead
+        ahead = self.compile_ahead if self.compiles_ahead else None
         seconds = _compile_seconds(self.view, self.loop.launches)
         job = compiling_job(self._compile_if_possible, ahead, self._is_quick, seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
@@ -488,6 +488,9 @@ class NativeLoop(ProfiledLoop):
             self._compile()
 
     def _compile(self) -> Runnable:
+        if self._is_quick and self.compiles_ahead:
+            # The texts of its launches are made while another process compiles its own, not between these.
+            self.compile_ahead(quickly=True)
         native = self.native = self.prepare(quickly=self._is_quick)
         self.profile.optimize()
         return native
@@ -594,16 +597,22 @@ class NativeLoop(ProfiledLoop):
         """Whether LLVM optimizes the code while it is used: not where the first call needs all of it."""
         return not self.is_native_at_once and cost_model.is_quick_at_first(*_counts(self.loop.operation))
 
+    @property
+    def compiles_ahead(self) -> bool:  # type: ignore[override]
+        """Whether other processes may compile the code: not for one thread, nor where calls begin with it."""
+        return self.threads != 1 and not self.is_native_at_once
+
     def compile_ahead(self, quickly: bool = False) -> None:
         from ...loops.arrays import launched_operations
         from ...loops.llvm import machine
 
+        # Its own code takes LLVM the longest where that matters.
+        names = self.function_names if quickly else ()
+        machine.compile_ahead(self.key, self._text, self.fast_compile, names, not self.fast_compile)
         for launched in launched_operations([self.loop.operation]):
             implementation = self.implementation_of(launched.regions[0].block.operations[0])
             if implementation.compiles_ahead and (implementation.has_quick_code or not quickly):
                 implementation.compile_ahead(quickly)
-        names = self.function_names if quickly else ()
-        machine.compile_ahead(self.key, self._text, self.fast_compile, names)
 
     @property
     def function_names(self) -> tuple[str, str]:

@@ -769,12 +769,14 @@ def _submit_optimization(
 
     per_byte = OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS if fast_compile else OPTIMIZING_SECONDS_PER_BYTE
     seconds = OPTIMIZING_SECONDS + per_byte * size
+    is_ahead = machine.is_ahead(key, roughly)
     job = Job(
         functools.partial(machine.optimize, key, roughly),
         has_priority=False,
-        ahead=functools.partial(machine.optimize_ahead, key, roughly),
+        ahead=None if is_ahead else functools.partial(machine.optimize_ahead, key, roughly),
         seconds=seconds,
         is_there=functools.partial(machine.is_there, key, roughly),
         benefit=lambda: saved() / seconds,
     )
+    job.is_ahead = is_ahead
     BACKGROUND.submit(job)

@@ -18,6 +18,7 @@ from nimblehlo.compiler.implementation import NoCode
 from nimblehlo.compiler.loops.arrays import products
 from nimblehlo.compiler.loops.arrays.control import MAX_ALLOCATED_ELEMENTS_PER_OP
 from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
+from nimblehlo.compiler.loops.llvm import machine
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.loops.while_function import workspace_bytes
 from nimblehlo.compiler.plan.implementations import native_loops
@@ -512,6 +513,37 @@ def test_loops_with_launches_run_to_their_end_before_they_are_compiled(
     monkeypatch.setattr(native_loops.NativeLoop, "is_compiled", lambda loop, quickly: False)
     nimblehlo.compile(counted(20, body, {"x": ("x0", type)}, "%y"))(normal(128, 128))
     assert begun[0] == runs
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_texts_of_a_loop_and_its_launches_are_made_before_their_code_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """Its own text first, which takes LLVM the longest, and which an idle process optimizes meanwhile."""
+    type, init = "tensor<300x300xf32>", native_loops.NativeLoop.__init__
+    done, loops = list[Any](), list[Any]()
+
+    def noted_init(loop: Any, *arguments: Any) -> None:
+        loops.append(loop)
+        init(loop, *arguments)
+
+    monkeypatch.setattr(cost_model, "MIN_QUICK_ARRAYS", 1)
+    monkeypatch.setattr(native_loops.NativeLoop, "__init__", noted_init)
+    body = f"""%e = stablehlo.exponential %x : {type}
+      %t = stablehlo.transpose %e, dims = [1, 0] : ({type}) -> {type}
+      %y = stablehlo.add %e, %t : {type}"""
+    nimblehlo.compile(counted(20, body, {"x": ("x0", type)}, "%y"), options=Options(threads=threads))
+    (loop,) = loops
+
+    def noted(key: str, build: Any, fast_compile: bool, names: Any = (), unrolls_late: Any = None) -> None:
+        done.append((key == loop.key, len(names), unrolls_late))
+
+    monkeypatch.setattr(machine, "compile_ahead", noted)
+    monkeypatch.setattr(loop, "prepare", lambda quickly: done.append(quickly))
+    loop._compile()
+    others = [(False, 1, None)] * (len(done) - 2)
+    assert done == ([(True, 2, True), *others, True] if threads > 1 else [True])
+    assert threads == 1 or others
 
 
 def test_what_becomes_of_a_loop_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -422,6 +422,39 @@ def test_quick_code_that_was_generated_ahead_is_loaded_and_its_text_made_once(
     assert built == [1]
 
 
+@pytest.mark.usefixtures("empty_cache")
+@pytest.mark.parametrize("unrolls_late", [False, True])
+def test_an_idle_process_optimizes_a_text_while_its_quick_code_is_generated(
+    monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses, unrolls_late: bool
+) -> None:
+    monkeypatch.setattr(compiler_processes, "PROCESSES", processes)
+    own, built = machine._machine(), list[int]()
+    monkeypatch.setattr(own.compiler, "is_here", False)
+
+    def build() -> str:
+        built.append(1)
+        return text(44, 5_000)
+
+    # No answer is read before somebody waits for it.
+    monkeypatch.setattr(CompilerProcesses, "read_available", lambda self: None)
+    key, other = [machine.key_of(f"optimized meanwhile {n} {unrolls_late}") for n in range(2)]
+    assert processes.has_idle
+    machine.compile_ahead(key, build, names=["f"], unrolls_late=unrolls_late)
+    assert machine.is_ahead(key, unrolls_late) and not machine.is_ahead(key, not unrolls_late)
+    assert not machine.is_there(key, unrolls_late) and processes.has_idle
+    processes.submit(text(1), False)
+    assert not processes.has_idle
+    machine.compile_ahead(other, build, names=["f"], unrolls_late=unrolls_late)
+    assert not machine.is_ahead(other, unrolls_late)
+    address = machine.function_address(key, "f", build, quickly=True)
+    assert key in own.quick and machine.is_ahead(key, unrolls_late)
+    monkeypatch.setattr(own, "compiled_code", None)
+    machine.optimize(key, unrolls_late)
+    path = own.path(key, ".rough" if unrolls_late else "")
+    assert built == [1, 1] and not machine.is_ahead(key, unrolls_late) and path is not None and path.exists()
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(1) == 1
+
+
 def test_no_thread_waits_for_code_that_another_one_generates_while_it_waits(
     monkeypatch: pytest.MonkeyPatch, processes: CompilerProcesses
 ) -> None:

@@ -761,6 +761,20 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
     assert seconds == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_code_that_a_process_optimizes_already_is_not_submitted_again(
+    monkeypatch: pytest.MonkeyPatch, is_ahead: bool
+) -> None:
+    monkeypatch.setattr(machine, "is_ahead", lambda key, roughly: is_ahead)
+    monkeypatch.setattr(machine, "optimize", lambda key, roughly: None)
+    monkeypatch.setattr(machine, "quick_codes", lambda: {"a": QuickCode(lambda: "", 1, False, {}, {})})
+    with BACKGROUND.held():
+        optimize_quick_code(lambda: 1.0)
+        (job,) = BACKGROUND.waiting
+        assert job.is_ahead == is_ahead and (job.ahead is None) == is_ahead
+    BACKGROUND.wait()
+
+
 @pytest.mark.parametrize(
     ("seconds", "others_seconds", "order"),
     [(1.0, 1.01 * UNROLLING_SHARE, "Aca"), (1.0, 0.99 * UNROLLING_SHARE, "Aac"), (0.0, 0.0, "Aca")],
