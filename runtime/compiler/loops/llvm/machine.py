@@ -443,7 +443,8 @@ def _generator_sources() -> list[pathlib.Path]:
     return [
         *(package / name for name in ("compiler/loops", "program/ir", "program/ops")),
         *(package / name for name in ("options.py", "types.py")),
-        *(kernels / name for name in ("simd", "compiling/object_code.py", "compiling/target.py")),
+        *(kernels / name for name in ("convolution", "simd")),
+        *(kernels / "compiling" / name for name in ("object_code.py", "target.py")),
         *(kernels / "launch" / name for name in ("processor.py", "processor_features.py")),
     ]
 
