@@ -33,12 +33,13 @@ def clear(module: ir.Module) -> None:
     """Remove all from a module that is not used any more."""
     for function in module.functions:
         for block in function.blocks:
-            _clear_block(block)
+            clear_block(block)
         function.blocks.clear()
     module.globals.clear()
 
 
-def _clear_block(block: ir.Block) -> None:
+def clear_block(block: ir.Block) -> None:
+    """Remove all from a block that is not used any more."""
     for instruction in block.instructions:
         if isinstance(instruction, ir.PhiInstr):
             instruction.incomings.clear()
@@ -60,7 +61,7 @@ class _Body:
             block.instructions = written
             text += [_line(instruction) for instruction in written]
         for block in self._blocks:
-            _clear_block(block)
+            clear_block(block)
 
 
 def _line(one: Any) -> str:

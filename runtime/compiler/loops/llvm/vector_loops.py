@@ -20,6 +20,7 @@ from ....kernels.named_tuples import NamedTuple
 from .base import BIT, F32, F64, I64, POINTER
 from .lanes import shuffle_lanes, splat
 from .loops import GuardedLoop, Loop, min_index
+from .module_text import clear_block
 
 _MIN_LANES: Final = 4
 """Minimum lanes of a vector; with fewer, a loop of vectors takes as long as one of elements."""
@@ -83,6 +84,7 @@ def add_vectors(loop: Loop, count: int) -> None:
         loop.index.incomings[0] = (stop, vectors.block)
     else:
         block.function.blocks.remove(block)
+        clear_block(block)
 
 
 def add_quick_vectors(loop: Loop | GuardedLoop) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import nimblehlo
 from nimblehlo.compiler.loops.llvm import machine, vector_loops
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.loops import GuardedLoop, Loop
+from nimblehlo.compiler.loops.llvm.module_text import text_of
 from nimblehlo.compiler.loops.llvm.values import F32, F64, I8, I32, I64, POINTER, call
 from nimblehlo.compiler.loops.llvm.vector_loops import (
     _MAX_LOADED_VECTORS,
@@ -48,7 +50,7 @@ def function() -> tuple[ir.IRBuilder, Sequence[ir.Value]]:
     return ir.IRBuilder(made.append_basic_block("entry")), made.args
 
 
-def module_of(emit: Emit, count: int) -> str:
+def module_with_vectors(emit: Emit, count: int) -> ir.Module:
     """A module with a loop over [0, count), of vectors if it can be."""
     builder, (*pointers, _) = function()
     loop = Loop(builder, I64(0), I64(count))
@@ -56,7 +58,12 @@ def module_of(emit: Emit, count: int) -> str:
         emit(builder, index, pointers)
     add_vectors(loop, count)
     builder.ret_void()
-    return str(builder.module)
+    return builder.module
+
+
+def module_of(emit: Emit, count: int) -> str:
+    """Its text."""
+    return str(module_with_vectors(emit, count))
 
 
 def scalar_module_of(emit: Emit, count: int) -> str:
@@ -275,6 +282,21 @@ def test_loops_that_llvm_makes_vectors_of_have_their_own_in_quick_code(stop: int
         inside = slice(SPARE, SPARE + stop)
         given[0][inside] = given[1][inside] * given[2][inside]
         assert all(same_bits(array, other) for array, other in zip(arrays, given, strict=True))
+
+
+@pytest.mark.parametrize("count", [16, 19])
+def test_no_objects_wait_for_the_collector(count: int) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            module = module_with_vectors(emit_product, count)
+            text_of(module)
+        del module
+        left = [one for one in gc.get_objects() if isinstance(one, (ir.Block, ir.Instruction))]
+    finally:
+        gc.enable()
+    assert not left
 
 
 LOOP = """
