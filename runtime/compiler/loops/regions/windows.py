@@ -63,7 +63,7 @@ def selection_module(view: SelectAndScatter, captured: Sequence[IrValue], slices
         slices_per_task: the number of slices that a task scatters.
     """
     module = ir.Module("region_selections")
-    function = _Selections(module, view, captured).function
+    function = SelectionFunction(module, view, captured).function
     define_task(module, SELECTIONS, function, slices_of(view), slices_per_task)
     return module
 
@@ -261,7 +261,7 @@ class _Windows:
                     self.call(function, self.pad, I64(1), initial, accumulator)
 
 
-class _Selections:
+class SelectionFunction:
     """Generates `void (i64 slice, pointers...)`."""
 
     def __init__(self, module: ir.Module, view: SelectAndScatter, captured: Sequence[IrValue]) -> None:

@@ -139,7 +139,7 @@ class ReduceWindow(ReduceWindowRules, _Windows, name="stablehlo.reduce_window"):
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     wider = "sum"
-    block_rule = "arrays.cumulative.REDUCE_WINDOW"
+    block_rule = "arrays.windows.REDUCE_WINDOW"
     cost = costs.REDUCTION
     work = costs.Work.ELEMENTS
 
@@ -271,6 +271,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     kernel = "body_kernels.select_and_scatter_kernel"
     region_loop = "regions.window_code.SelectAndScatterCode"
+    block_rule = "arrays.windows.SELECT_AND_SCATTER"
     open_order = OpenOrder.REDUCTION_TREE
     rounding = Rounding.BODY
     terms_depend_on_data = True
