@@ -67,6 +67,9 @@ def add_vectors(loop: Loop, count: int) -> None:
     # The last vector may compute elements again that the one before has computed.
     overlaps = left > 0 and body.may_repeat()
     has_rest = left > 0 and not overlaps
+    if has_rest and count < 2 * lanes:
+        # The body would be there twice for few elements.
+        return
     vectors = ir.IRBuilder(_block_behind(before, "vectors"))
     index = vectors.phi(I64)
     body.emit(vectors, index, lanes, before, is_kept=has_rest)
