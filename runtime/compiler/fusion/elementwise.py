@@ -46,6 +46,8 @@ MAX_MEMBERS: Final = 200
 """Operations of a fusion, which bounds the time to compile it."""
 MAX_ARRAYS: Final = 40
 """Operands and results of a fusion together."""
+MAX_DIVISIONS: Final = 3
+"""How often fusions of too many arrays are divided in two."""
 MIN_LARGE_SIZE: Final = 1 << 15
 """Elements of a result from which on one operation gains from threads and from fewer passes over memory."""
 MIN_SMALL_OPERATIONS: Final = 3
@@ -179,13 +181,21 @@ class _ElementwiseGrouping(LevelGrouping):
         """The fusions that are faster than their operations one by one.
 
         Operations that share only a constant form one fusion, which saves calls. They are separated if that
-        fusion has too many arrays, as in an optimizer that updates many parameters of one shape.
+        fusion has too many arrays, as in an optimizer that updates many parameters of one shape. A fusion
+        that still has too many is divided: as none, each of its operations would be a step.
         """
         candidates = self.candidates()
         self.separable = {
             index for group in candidates if self.has_too_many_arrays(group) for index in group.owned
         }
         if self.separable:
+            candidates = self.candidates()
+        for _ in range(MAX_DIVISIONS):
+            divided = [group for group in candidates if self.has_too_many_arrays(group)]
+            if not divided:
+                break
+            for group in divided:
+                self.max_sizes.update(dict.fromkeys(group.owned, (len(group.owned) + 1) // 2))
             candidates = self.candidates()
         return self.with_one_shape([group for group in candidates if self.pays(group)])
 
@@ -210,7 +220,7 @@ class _ElementwiseGrouping(LevelGrouping):
                 root = self.groups.root(index)
                 if root not in cores:
                     size = tensor_type(self.operations[index].result).size
-                    cores[root] = FusionGroup(size, self.levels[index], ())
+                    cores[root] = FusionGroup(size, self.levels[index], (), self.groups.max_size(root))
                 cores[root].owned.add(index)
         candidates = [*cores.values(), *self.lone_movement_ops(), *self.lone_contiguous_gathers()]
         candidates.sort(key=lambda group: (group.level, max(group.owned)), reverse=True)
@@ -486,7 +496,7 @@ class _ElementwiseGrouping(LevelGrouping):
             return self.is_view(operation.result)
         if kind == _REMATERIALIZABLE:
             return True
-        if len(group.owned) + len(group.copied) >= MAX_MEMBERS:
+        if len(group.owned) + len(group.copied) >= (group.max_members or MAX_MEMBERS):
             return False
         if kind == _MOVEMENT:
             return is_sole_user or is_view(operation)

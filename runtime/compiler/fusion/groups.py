@@ -27,14 +27,18 @@ class FusionGroup:
         level: that of its operations (see `levels`).
         owned: operations that only this group computes; other operations may use their results.
         copied: operations that are computed outside of the group too.
+        max_members: how many operations may be owned and copied; None: any number.
         built: the results, and the fusion operation that computes them, if it was built already.
     """
 
-    def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
+    def __init__(
+        self, size: int, level: int, owned: Iterable[int], max_members: int | None = None
+    ) -> None:
         self.size = size
         self.level = level
         self.owned = set(owned)
         self.copied: set[int] = set()
+        self.max_members = max_members
         self.built: tuple[list[Value], Operation] | None = None
 
     @property

@@ -28,6 +28,7 @@ class LevelGrouping:
     Attributes:
         operations: the block's.
         producer_of: the position of the operation of the block that defines a value.
+        max_sizes: of the groups of some operations, by position, where it is less than `max_members`.
         levels: by position; see the module's docstring.
         groups: by position.
     """
@@ -38,6 +39,7 @@ class LevelGrouping:
             result: index for index, operation in enumerate(self.operations) for result in operation.results
         }
         self.max_members = max_members
+        self.max_sizes: dict[int, int] = {}
         self.levels: list[int] = []
         self.groups = DisjointSet(0, max_members)
 
@@ -66,8 +68,9 @@ class LevelGrouping:
         """Why two operations that may join are in different groups."""
         from .refusals import Gate, Refusal
 
-        if self.groups.size(index) + self.groups.size(producer) > self.max_members:
-            return Refusal(Gate.LEVEL, f"a fusion has at most {self.max_members} operations")
+        max_size = min(self.groups.max_size(index), self.groups.max_size(producer))
+        if self.groups.size(index) + self.groups.size(producer) > max_size:
+            return Refusal(Gate.LEVEL, f"a fusion of these has at most {max_size} operations")
         return Refusal(Gate.LEVEL, "another step has to run between them")
 
     def note_refusals(self, refusals: Refusals, groups: Sequence[FusionGroup]) -> None:
@@ -86,7 +89,7 @@ class LevelGrouping:
     def find_levels(self) -> None:
         """Set the level of each operation, and join the operations that may be in one group."""
         self.levels = levels = [-1] * len(self.operations)
-        self.groups = DisjointSet(len(self.operations), self.max_members)
+        self.groups = DisjointSet(len(self.operations), self.max_members, self.max_sizes)
         producer = self.producer
         latest_effect = -1
         for index, operation in enumerate(self.operations):
@@ -113,7 +116,8 @@ class LevelGrouping:
             else:
                 level = max(level, self.levels[producer] + 1)
         joined = [root for root, other in joinable.items() if other == level]
-        if 1 + sum(self.groups.size(root) for root in joined) > self.max_members:
+        max_size = min([self.groups.max_size(one) for one in (index, *joined)])
+        if 1 + sum(self.groups.size(root) for root in joined) > max_size:
             level, joined = level + 1, []
         self.levels[index] = level
         for root in joined:

@@ -320,6 +320,46 @@ def test_updates_that_share_constants_are_one_fusion_or_one_each(parameters: int
     assert len(formed(text)) == fusions
 
 
+def test_a_fusion_of_too_many_arrays_is_divided() -> None:
+    """Its results are arrays too; as no fusion, each operation would be a step."""
+    count = 3 * elementwise.MAX_ARRAYS // 4
+    operands = ", ".join(f"%a{n}: tensor<64xf32>" for n in range(count))
+    sums = "".join(
+        f"%s{n} = stablehlo.add %s{n - 1}, %a{n} : tensor<64xf32>\n" for n in range(2, count)
+    )
+    results = ", ".join(f"%s{n}" for n in range(1, count))
+    types = ", ".join(["tensor<64xf32>"] * (count - 1))
+    text = f"""
+      func.func @main({operands}) -> ({types}) {{
+        %s1 = stablehlo.add %a0, %a1 : tensor<64xf32>
+        {sums}
+        return {results} : {types}
+      }}
+    """
+    found = formed(text)
+    assert len(found) > 1 and sum(map(len, found)) == count - 1
+    rng = np.random.default_rng(0)
+    run_every_way(text, *[rng.standard_normal(64).astype(np.float32) for _ in range(count)])
+
+
+@pytest.mark.parametrize(("type", "is_member"), [("i32", True), ("i16", False)])
+def test_a_bitcast_that_splits_no_elements_is_a_member(type: str, is_member: bool) -> None:
+    bits = f"tensor<100x{'' if is_member else '2x'}{type}>"
+    text = f"""
+      func.func @main(%a: tensor<100xf32>) -> {bits} {{
+        %0 = stablehlo.add %a, %a : tensor<100xf32>
+        %1 = stablehlo.multiply %0, %a : tensor<100xf32>
+        %2 = stablehlo.subtract %1, %0 : tensor<100xf32>
+        %3 = stablehlo.bitcast_convert %2 : (tensor<100xf32>) -> {bits}
+        %4 = stablehlo.not %3 : {bits}
+        return %4 : {bits}
+      }}
+    """
+    others = ["bitcast_convert", "not"] if is_member else []
+    assert formed(text) == [["add", "multiply", "subtract", *others]]
+    run_every_way(text, np.random.default_rng(0).standard_normal(100).astype(np.float32))
+
+
 def test_what_has_to_be_copied_is_copied_by_native_code() -> None:
     given, result = f"tensor<4x{LARGE}xf32>", f"tensor<{LARGE}x4xf32>"
     text = f"""

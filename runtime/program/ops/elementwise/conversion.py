@@ -280,7 +280,8 @@ def _split_mismatch(
 def _bitcaster(source: ElementType, target: ElementType) -> ArrayFunction:
     """The function from arrays of `source` to the same bits as `target`."""
     if source.width == target.width and source.width >= 8:
-        return lambda operand: np.asarray(operand).view(target.dtype)
+        # Without `asarray`, which stand-ins for arrays refuse (`ufunc_traces.py`).
+        return lambda operand: operand.view(target.dtype)
     if source.width > target.width >= 8:
         return lambda operand: np.ascontiguousarray(np.asarray(operand)[..., np.newaxis]).view(target.dtype)
     if target.width > source.width >= 8:
