@@ -30,6 +30,9 @@ from .lanes import shuffle_lanes, splat
 ENTRIES = 16
 """The number of entries of a table in two registers."""
 
+SHORT_ENTRIES = 32
+"""The number of entries of 32 bits of a table in two registers."""
+
 _LANES = 8
 _COMPILER_USED = "llvm.compiler.used"
 _PURE = ("nounwind", "willreturn", "memory(none)")
@@ -111,6 +114,21 @@ class _Instruction(NamedTuple):
 def entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
     """The entry of a constant table whose number is in the lowest bits of an i64."""
     return _called(builder, "entry", table, index)
+
+
+def short_entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
+    """The entry of a table of 32 bits that never changes, aligned to a register, by an i32 below its length.
+
+    LLVM does not see that the table is read: the address comes from `settled`. The processor must have the
+    instruction (`has_two_register_permute`).
+    """
+    return _called(builder, "short_entry", table, index)
+
+
+def settled(builder: ir.IRBuilder, table: ir.Value) -> ir.Value:
+    """The address of a table that is written before and never again."""
+    type = ir.FunctionType(POINTER, [POINTER])
+    return builder.asm(type, "", "=r,0,~{memory}", [table], side_effect=True)
 
 
 def inverse_root(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
@@ -227,6 +245,21 @@ def _emit_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value
     ]
     pick = _instruction(builder, "vpermi2var.q.512", register, register, register, register)
     picked = builder.call(pick, [halves[0], _widened(builder, index), halves[1]])
+    return _narrowed(builder, picked, index.type)
+
+
+def _emit_short_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    table, index = operands
+    if not isinstance(index.type, ir.VectorType):
+        return builder.load(builder.gep(table, [index], source_etype=I32), typ=I32)
+    lanes = SHORT_ENTRIES // 2
+    register = ir.VectorType(I32, lanes)
+    halves = [
+        builder.load(builder.gep(table, [I64(half * lanes)], source_etype=I32), typ=register, align=64)
+        for half in range(2)
+    ]
+    pick = _instruction(builder, "vpermi2var.d.512", register, register, register, register)
+    picked = builder.call(pick, [halves[0], _widened(builder, index, lanes), halves[1]])
     return _narrowed(builder, picked, index.type)
 
 
@@ -361,6 +394,11 @@ def _instructions() -> tuple[_Instruction, ...]:
         _Instruction(
             _Declaration("entry", I64, (POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute
         ),
+        _Instruction(
+            _Declaration("short_entry", I32, (POINTER, I32), (4, 8, 16)),
+            _emit_short_entry,
+            has_two_register_permute,
+        ),
         _Instruction(_Declaration("inverse_root", F64, (F64,), (4, 8)), _emit_inverse_root, has_rsqrt14),
         _Instruction(
             _Declaration("fma", F64, (F64, F64, POINTER), (4,)), _emit_fma, has_fast_memory_operands
@@ -464,12 +502,12 @@ def _instruction(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: i
     return builder.module.declare_intrinsic(f"llvm.x86.avx512.{name}", (), ir.FunctionType(result, operands))
 
 
-def _widened(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """A whole register, which repeats a value's lanes."""
+def _widened(builder: ir.IRBuilder, value: ir.Value, count: int = _LANES) -> ir.Value:
+    """A whole register of `count` lanes, which repeats a value's lanes."""
     if not isinstance(value.type, ir.VectorType):
-        return splat(builder, value, _LANES)
+        return splat(builder, value, count)
     lanes = value.type.count
-    return shuffle_lanes(builder, value, [lane % lanes for lane in range(_LANES)])
+    return shuffle_lanes(builder, value, [lane % lanes for lane in range(count)])
 
 
 def _narrowed(builder: ir.IRBuilder, wide: ir.Value, type: ir.Type) -> ir.Value:

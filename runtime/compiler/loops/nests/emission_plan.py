@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import math
 
-from ....kernels.launch.processor import avoids_software_prefetch, nontemporal_store_bytes
+from ....kernels.launch.processor import (
+    avoids_software_prefetch,
+    has_two_register_permute,
+    nontemporal_store_bytes,
+)
 from ....kernels.named_tuples import NamedTuple
 from ....kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ..chunks import elements_of_chunk
 from ..element_costs import takes_longer_than_memory
+from ..llvm.vector_variants import SHORT_ENTRIES
 from .nest import MAX_CONSTANT_STRIDE, Access, Apply, Gather, Nest, is_copy
 from .nontemporal_stores import (
     BUFFER_BYTES,
@@ -256,6 +261,8 @@ def interleaved_access(nest: Nest, number: int) -> InterleavedAccess | None:
     return None
 
 
+MIN_LOOKUPS = 1 << 8
+"""Elements of a nest from which on it copies tables, which takes as long as gathering some 30 elements."""
 MIN_PREFETCHED_BYTES = 1 << 20
 """Bytes of a gathered array that one core's own caches do not hold."""
 
@@ -275,6 +282,32 @@ def prefetched_slices(nest: Nest) -> tuple[int, ...]:
             if isinstance(node := nest.nodes[number], Gather)
             and _gathered_bytes(nest, node) >= MIN_PREFETCHED_BYTES
         ]
+    )
+
+
+def tables(nest: Nest) -> tuple[int, ...]:
+    """The nodes of a scheduled nest that gather 32-bit elements from an array which fits two registers, whose
+    lanes one instruction permutes. A lookup in a table of 9 takes 0.1 ns, and 0.4 by gathering (Zen 4).
+    """
+    if math.prod(nest.sizes) < MIN_LOOKUPS or nest.slice_length > 1 or not has_two_register_permute():
+        return ()
+    return tuple(
+        [
+            number
+            for number, node in enumerate(nest.nodes)
+            if isinstance(node, Gather) and _is_table(nest, node)
+        ]
+    )
+
+
+def _is_table(nest: Nest, node: Gather) -> bool:
+    access, start = nest.accesses[node.access], nest.start_indices[node.indices[0].start_index]
+    return (
+        len(node.indices) == 1
+        and not any(access.index_map.strides)
+        and access.element_type.dtype.itemsize == 4
+        and start.stride == 1
+        and start.max_index < SHORT_ENTRIES
     )
 
 
@@ -350,6 +383,7 @@ class EmissionPlan(NamedTuple):
         prefetched_operands: see `prefetched_operands`.
         chunk_elements: see `chunk_elements`.
         prefetches_tiles: see `prefetches_tiles`.
+        tables: see `tables`.
     """
 
     is_transposition: bool
@@ -364,6 +398,7 @@ class EmissionPlan(NamedTuple):
     prefetched_operands: tuple[int, ...]
     chunk_elements: int
     prefetches_tiles: bool
+    tables: tuple[int, ...]
 
 
 def emission_plan(nest: Nest) -> EmissionPlan:
@@ -382,4 +417,5 @@ def emission_plan(nest: Nest) -> EmissionPlan:
         prefetched_operands(nest),
         chunk_elements(nest),
         prefetches_tiles(nest),
+        tables(nest),
     )

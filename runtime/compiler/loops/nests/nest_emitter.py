@@ -32,8 +32,9 @@ from ..llvm.loops import (
 )
 from ..llvm.module_text import text_of
 from ..llvm.tasks import begin_task
-from ..llvm.values import BIT, I8, I64, Value, constant, load, store, stored_type
+from ..llvm.values import BIT, I8, I32, I64, Value, constant, load, store, stored_type, to_register
 from ..llvm.vector_loops import add_quick_vectors
+from ..llvm.vector_variants import SHORT_ENTRIES, settled, short_entry
 from .contiguous_copy import copy_slice
 from .emission_plan import BlockShape, block_count, emission_plan, tile_extent
 from .gathering import StartIndexArgs, add_strided, gather_offset
@@ -133,6 +134,7 @@ class _Emitter:
         self.levels = _levels(nest)
         self.buffers = self.allocate_buffers(builder)
         self.transposed_tiles = self.allocate_transposed_tiles(builder)
+        self.tables = {number: self.copy_table(builder, number) for number in self.plan.tables}
         self.tile: tuple[ir.Value, ir.Value] | None = None
         self.values: list[Value] = [()] * len(nest.nodes)
         self.slices: dict[int, ir.Value] = {}
@@ -161,6 +163,20 @@ class _Emitter:
                 builder, itemsize * tile_extent(self.nest) ** 2 * self.plan.tiles
             )
         return scratch
+
+    def copy_table(self, builder: ir.IRBuilder, number: int) -> ir.Value:
+        """Copy the array of a node of `EmissionPlan.tables` to where its vectors can be read whole."""
+        node = self.nest.nodes[number]
+        assert isinstance(node, Gather)
+        max_index = self.start_indices[node.indices[0].start_index].max_index
+        table = _stack_scratch(builder, SHORT_ENTRIES * 4)
+        entries = GuardedLoop(builder, "entries", I64(0), I64(SHORT_ENTRIES))
+        body = entries.builder
+        index = min_index(body, entries.index, max_index)
+        bits = body.load(body.gep(self.pointers[node.access], [index], source_etype=I32), typ=I32)
+        body.store(bits, body.gep(table, [entries.index], source_etype=I32))
+        disable_unrolling(entries.close())
+        return settled(builder, table)
 
     def emit_block(
         self, loop: GuardedLoop, counts: tuple[ir.Value, ir.Value], extents: tuple[ir.Value, ir.Value]
@@ -369,6 +385,8 @@ class _Emitter:
                 self.values[number] = constant(node.element_type, node.value)
             elif isinstance(node, Iota):
                 self.values[number] = self.iota_value(builder, node, level, index)
+            elif number in self.tables and isinstance(node, Gather):
+                self.values[number] = self.looked_up(builder, number, node)
             else:
                 address = self.element_slice(builder, node, level, index)
                 if self.nest.slice_length > 1 and number in self.nest.stores:
@@ -376,6 +394,13 @@ class _Emitter:
                 else:
                     element_type = self.nest.accesses[node.access].element_type
                     self.values[number] = load(builder, element_type, address)
+
+    def looked_up(self, builder: ir.IRBuilder, number: int, node: Gather) -> Value:
+        """The entry of a table."""
+        index = gather_offset(builder, node, self.values, self.nest.start_indices, self.start_indices)
+        bits = short_entry(builder, self.tables[number], index)
+        element_type = self.nest.accesses[node.access].element_type
+        return (to_register(builder, element_type, builder.bitcast(bits, stored_type(element_type))),)
 
     def element_slice(
         self, builder: ir.IRBuilder, node: Load | Gather, level: int, index: ir.Value | None

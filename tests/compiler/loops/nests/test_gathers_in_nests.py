@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nimblehlo.compiler.loops.llvm.vector_variants import SHORT_ENTRIES
 from nimblehlo.compiler.loops.nests import emission_plan
 from nimblehlo.compiler.loops.nests import nest_builder as nests
 from nimblehlo.compiler.loops.nests.loop_schedule import schedule_loops
 from nimblehlo.compiler.loops.nests.nest_code import NestCode
 from nimblehlo.compiler.loops.nests.nest_emitter import nest_ir
+from nimblehlo.kernels.launch.processor import has_two_register_permute
 from nimblehlo.types import ELEMENT_TYPES
 from tests.compiler.loops.nests.test_nests import aligned, block_of, check
 from tests.kernels.indexing.index_cases import Geometry, geometries
@@ -255,3 +257,21 @@ def test_slices_of_batches_are_prefetched(batches: int) -> None:
     assert count == (2 if batches == 9 else 0)
     indices = starts(rng, geometry.indices_shape, "i32", 1024)
     check(text, elements(rng, geometry.operand_shape, "f32"), indices, threads=None)
+
+
+@pytest.mark.parametrize("entries", [2, 7, SHORT_ENTRIES // 2 + 1, SHORT_ENTRIES, SHORT_ENTRIES + 1])
+@pytest.mark.parametrize("type", ["f32", "i32", "ui32", "f64", "bf16"])
+@pytest.mark.parametrize("index_type", ["i32", "ui8", "i64"])
+@pytest.mark.parametrize("count", [emission_plan.MIN_LOOKUPS - 1, emission_plan.MIN_LOOKUPS + 33])
+def test_tables(entries: int, type: str, index_type: str, count: int) -> None:
+    """Arrays of few elements are read in registers; indices out of bounds are clamped."""
+    geometry = Geometry((entries,), (count, 1), (count,), (), (0,), (), (), (0,), 1, (1,))
+    rng = np.random.default_rng(entries)
+    given = elements(rng, (entries,), type), starts(rng, (count, 1), index_type, entries)
+    epilogue = "%r = stablehlo.add %g, %g : !r" if index_type == "i32" else ""
+    text = program(geometry, type, index_type, epilogue)
+    check(text, *given)
+    (nest,) = map(schedule_loops, nests.nests_of(block_of(text)))
+    is_short = entries <= SHORT_ENTRIES and type in ("f32", "i32", "ui32")
+    has_table = is_short and count >= emission_plan.MIN_LOOKUPS
+    assert bool(emission_plan.tables(nest)) == (has_table and has_two_register_permute())
