@@ -77,7 +77,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def combine_rows(
-        vectors: int, count: int, destinations: np.ndarray, update_offsets: np.ndarray,
+        vectors: int, short: int, count: int, destinations: np.ndarray, update_offsets: np.ndarray,
         clamped_starts: np.ndarray, row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int,
         prefetches_result: bool, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
@@ -89,9 +89,11 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
             items = vectors * vector_items + (items & (vector_items - 1))
         for position in range(count):
             far, near = min(position + l2_distance, count - 1), min(position + l1_distance, count - 1)
-            prefetch_cache_lines(
-                values, np.int64(get(update_offsets, far)), np.int64(get(update_offsets, near)), cache_lines
-            )
+            if short == 0:  # the hardware prefetches short runs
+                prefetch_cache_lines(
+                    values, np.int64(get(update_offsets, far)), np.int64(get(update_offsets, near)),
+                    cache_lines,
+                )  # fmt: skip
             if prefetches_result:
                 far_destination = max(np.int64(get(destinations, far)), np.int64(0))
                 near_destination = max(np.int64(get(destinations, near)), np.int64(0))
@@ -104,6 +106,8 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
             update_offset = np.int64(get(update_offsets, position))
             if vectors > 0:
                 combine_run(element, combiner, result, destination, values, update_offset, items)
+            elif short > 0:
+                combine_short_run(element, combiner, result, destination, values, update_offset, short)
             elif clamped_starts.size > 0:
                 clamped_start = np.int64(get(clamped_starts, position))
                 combine_clipped(
@@ -130,22 +134,39 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
         values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         is_single_run = clamped_starts.size == 0 and runs.shape[0] == 1
-        vectors = chunk_count * chunk_items // vector_items if is_single_run else 0
-        # A constant number of whole vectors unrolls the loop over them.
+        items = chunk_count * chunk_items
+        vectors = items // vector_items if is_single_run else 0
+        short = items if is_single_run and vectors == 0 else 0
+        # A constant number of elements, or of whole vectors, unrolls the loop over them.
         if vectors == 1:
             combine_rows(
-                1, count, destinations, update_offsets, clamped_starts, row_items, bound, runs, chunk_count,
-                chunk_items, prefetches_result, values, result,
+                1, 0, count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
+                chunk_count, chunk_items, prefetches_result, values, result,
             )  # fmt: skip
         elif vectors == 2:
             combine_rows(
-                2, count, destinations, update_offsets, clamped_starts, row_items, bound, runs, chunk_count,
-                chunk_items, prefetches_result, values, result,
+                2, 0, count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
+                chunk_count, chunk_items, prefetches_result, values, result,
+            )  # fmt: skip
+        elif short == 2:
+            combine_rows(
+                0, 2, count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
+                chunk_count, chunk_items, prefetches_result, values, result,
+            )  # fmt: skip
+        elif short == 3:
+            combine_rows(
+                0, 3, count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
+                chunk_count, chunk_items, prefetches_result, values, result,
+            )  # fmt: skip
+        elif short == 4:
+            combine_rows(
+                0, 4, count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
+                chunk_count, chunk_items, prefetches_result, values, result,
             )  # fmt: skip
         else:
             combine_rows(
-                0, count, destinations, update_offsets, clamped_starts, row_items, bound, runs, chunk_count,
-                chunk_items, prefetches_result, values, result,
+                0, 0, count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
+                chunk_count, chunk_items, prefetches_result, values, result,
             )  # fmt: skip
 
     return body

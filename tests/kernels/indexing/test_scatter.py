@@ -171,7 +171,7 @@ COMBINED_TYPES = [
 @pytest.mark.parametrize(
     ("dtype", "combiner", "width"),
     [
-        *[("float32", "add", width) for width in (1, 3, 15, 16, 17, 33, 64, 100)],
+        *[("float32", "add", width) for width in (1, 2, 3, 4, 5, 15, 16, 17, 33, 64, 100)],
         *[(*types, width) for types in COMBINED_TYPES for width in (1, 3, 17, 64)],
     ],
 )
