@@ -29,7 +29,8 @@ enum {
     GEMV_K_BLOCK = 1 << 15,
     GEMV_COLUMNS = 256,
     GEMV_MAX_COLUMNS = 1024,
-    GEMV_MAX_CACHED_BYTES = 1 << 23
+    GEMV_MAX_CACHED_BYTES = 1 << 23,
+    GEMV_MAX_SHORT_RANK = 8
 };
 
 /* The arguments of tasks: task `t` does the work items from `t * items_per_task` on. The vector's k is contiguous, and
@@ -95,8 +96,14 @@ static GemvTile *gemv_tile(const Gemv *p, int64_t vector_bytes) {
     return tiles[p->kind][is_bf16][layout];
 }
 
+#include "gemv_short.h"
+
 /* Compute some work items. */
 static void gemv_run(const Gemv *p, int64_t first, int64_t end, int64_t vector_bytes) {
+    if (gemv_is_short(p)) {
+        gemv_run_short(p, first, end);
+        return;
+    }
     GemvTile *tile = gemv_tile(p, vector_bytes);
     int64_t stride = p->k_stride == p->stored_itemsize ? p->outer_stride : p->k_stride;
     for (int64_t number = first; number < end; number++) {
