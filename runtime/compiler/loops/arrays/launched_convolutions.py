@@ -44,6 +44,7 @@ def in_kernel_form(operation: Operation) -> list[Operation]:
         return [operation]
     from ....program.ops.contraction.convolution import Convolution
     from ....program.ops.contraction.convolution_algorithms import native_convolution
+    from ....program.ops.contraction.matmul import PRECISION_CONFIG, Precision
 
     view = Convolution.of(operation)
     windows = view.windows(view.rhs.shape, view.static_padding())
@@ -58,6 +59,9 @@ def in_kernel_form(operation: Operation) -> list[Operation]:
     sizes = dict(zip(form.result, shape, strict=True))
     type = view.result.with_shape(tuple([sizes[d] for d in range(len(shape))])).with_element_type(computed)
     attributes = {**operation.attributes, "dimension_numbers": _numbers(operation, form)}
+    if any(each.element_type is not computed for each in (view.lhs, view.rhs, view.result)):
+        # Winograd's algorithm serves operands of f32, but not those that are converted to it.
+        attributes["precision_config"] = PRECISION_CONFIG.encode((Precision.HIGHEST,) * 2)
     convolved = builder.create(_CONVOLUTION, [lhs, rhs], [type], attributes, location=operation.location)
     _converted(builder, _transposed(builder, convolved.result, form.result), view.result.plain_element_type)
     return builder.block.operations

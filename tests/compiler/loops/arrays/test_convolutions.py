@@ -125,14 +125,17 @@ CASES = {
 
 
 def loop_text(case: Case, lhs: Array, rhs: Array, dtype: Any = None) -> tuple[str, tuple[Array, ...]]:
-    """A loop that convolves lhs, which changes, with rhs; and its arguments."""
+    """A loop that convolves lhs, whose sign changes, with rhs, and adds the results; and its arguments.
+
+    The number of iterations is odd: the results of an even one would cancel each other.
+    """
     result = np.zeros(case.result, dtype or lhs.dtype)
     body = f"""%r = {case.text(lhs, rhs, result)}
       %new = stablehlo.add %r, %c : {type_of(result)}
       %na = stablehlo.negate %a : {type_of(lhs)}"""
     arrays = {"a": lhs, "b": rhs, "c": result}
     carried = {name: (f"{name}0", type_of(array)) for name, array in arrays.items()}
-    return counted(20, body, carried, "%na, %b, %new"), (lhs, rhs, result)
+    return counted(21, body, carried, "%na, %b, %new"), (lhs, rhs, result)
 
 
 def values(shape: tuple[int, ...], dtype: Any) -> Array:
