@@ -31,9 +31,7 @@ class FusionGroup:
         built: the results, and the fusion operation that computes them, if it was built already.
     """
 
-    def __init__(
-        self, size: int, level: int, owned: Iterable[int], max_members: int | None = None
-    ) -> None:
+    def __init__(self, size: int, level: int, owned: Iterable[int], max_members: int | None = None) -> None:
         self.size = size
         self.level = level
         self.owned = set(owned)

@@ -186,7 +186,9 @@ class Arithmetic(Binary):
 def is_elementwise(operation: Operation) -> bool:
     """Whether an operation is declared as elementwise, or is a bitcast that splits and joins no elements."""
     declaration = declaration_of(operation)
-    if issubclass(declaration, Elementwise) or declaration.emit.by_attributes != "bitcast_convert":
-        return issubclass(declaration, Elementwise)
+    if issubclass(declaration, Elementwise):
+        return True
+    if declaration.emit.by_attributes != "bitcast_convert":
+        return False
     operand, result = (value.type for value in (*operation.operands, *operation.results))
     return isinstance(operand, TensorType) and isinstance(result, TensorType) and operand.rank == result.rank
