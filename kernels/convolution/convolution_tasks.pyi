@@ -8,6 +8,7 @@ from ..launch.native import NativeFunction
 
 K_BLOCK: int
 OUTSIDE: int
+ALWAYS: int
 BLOCK: int
 CHANNELS: int
 WINDOW_ROWS: int

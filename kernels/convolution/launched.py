@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .convolution import Convolution, Writer, WriterByFactors, Writers
-from .convolution_tasks import CachedByStrides, LaunchList
+from .convolution_tasks import ALWAYS, CachedByStrides, LaunchList
 from .winograd import WinogradWriter
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["launched_convolution"]
 
-_ALWAYS, _NOT_SET, _SET = -1, 0, 1
-"""What a launch waits for: nothing, or this flag of a call, which an earlier launch has set."""
+_NOT_SET, _SET = 0, 1
+"""The flag of a call for which a launch waits, and which an earlier launch has set; others wait for none."""
 
 
 def launched_convolution(
@@ -53,7 +53,7 @@ def _add_all(launches: LaunchList, writers: list[Any], lhs: np.ndarray, rhs: np.
     if isinstance(direct, WinogradWriter):
         return _add_winograd(launches, direct, lhs, rhs)
     if not finite and not isinstance(direct, WriterByFactors):
-        return _add(launches, direct, _ALWAYS)
+        return _add(launches, direct, ALWAYS)
     launches.add_check(rhs)
     others = direct.of(False) if isinstance(direct, WriterByFactors) else direct
     return _add(launches, finite[0] if finite else direct.of(True), _SET) and _add(launches, others, _NOT_SET)
@@ -71,7 +71,7 @@ def _add(launches: LaunchList, writer: Any, wanted: int) -> bool:
 def _add_winograd(launches: LaunchList, writer: WinogradWriter, lhs: np.ndarray, rhs: np.ndarray) -> bool:
     """Add the launches of Winograd's algorithm, and of the direct one for results that are not finite."""
     direct = _writer(writer.direct(), lhs, rhs)
-    if direct is None or not launches.add_writer(writer.launch, _ALWAYS):
+    if direct is None or not launches.add_writer(writer.launch, ALWAYS):
         return False
     launches.add_overflow_check()
     is_launched = launches.add_writer(direct, _SET, writes_other=True)

@@ -1,6 +1,8 @@
 # Convolutions as launches, for native loops. `convolution_tasks.pyx` includes this.
 
 cdef extern from "launched_convolution.h" nogil:
+    enum:
+        LAUNCHED_ALWAYS
     ctypedef struct LaunchedPlan:
         pass
 
@@ -27,7 +29,9 @@ cdef enum:
     SCRATCH = 3
     FLAG = 4
     OTHER_RESULT = 5
-    ALWAYS = -1
+
+ALWAYS = LAUNCHED_ALWAYS
+"""What a launch that waits for no flag is given instead of the flag's value."""
 
 
 cdef class LaunchList:
