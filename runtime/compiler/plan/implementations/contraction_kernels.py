@@ -356,16 +356,36 @@ def _launched_convolution(
     Args:
         convolve_finite: its kernel for factors that are finite; None: the one for all factors.
     """
-    from ....kernels.convolution.launched import launched_convolution
     from ....program.ops.contraction.convolution_algorithms import native_convolution
 
+    def kernel() -> Runnable:
+        windows = view.windows(view.rhs.shape, view.static_padding())
+        convolve = native_convolution(view, windows, view.lhs.shape, view.rhs.shape, threads, may_copy=False)
+        assert convolve is not None
+        return convolve
+
+    return _launched(view, view.conversions[-1].dtype, kernel, threads, convolve_finite)
+
+
+def _launched(
+    view: Convolution,
+    computed: DType,
+    kernel: Callable[[], Runnable],
+    threads: int | None,
+    convolve_finite: Runnable | None = None,
+) -> Runnable | None:
+    """The convolution by a kernel as a launch; None: it converts operands from or to the computed type.
+
+    Args:
+        kernel: makes the kernel, which copies no operands.
+        convolve_finite: see `_launched_convolution`.
+    """
+    from ....kernels.convolution.launched import launched_convolution
+
     types = [view.lhs, view.rhs, view.result]
-    if any(type.dtype != view.conversions[-1].dtype for type in types):
+    if any(type.dtype != computed for type in types):
         return None
-    windows = view.windows(view.rhs.shape, view.static_padding())
-    convolve = native_convolution(view, windows, view.lhs.shape, view.rhs.shape, threads, may_copy=False)
-    assert convolve is not None
-    return launched_convolution(convolve, [_layout(type) for type in types], threads, convolve_finite)
+    return launched_convolution(kernel(), [_layout(type) for type in types], threads, convolve_finite)
 
 
 def stores_rows(operation: Operation) -> bool:
@@ -503,12 +523,7 @@ def _integer_convolution(
         return lambda lhs, rhs: to_result(convolve(convert_lhs(lhs), convert_rhs(rhs)))
 
     def launch() -> Runnable | None:
-        from ....kernels.convolution.launched import launched_convolution
-
-        types = [view.lhs, view.rhs, view.result]
-        if any(type.dtype != computed for type in types):
-            return None
-        return launched_convolution(kernel(may_copy=False), [_layout(type) for type in types], threads)
+        return _launched(view, computed, lambda: kernel(may_copy=False), threads)
 
     return KernelImplementation(prepare, "exact integer convolution", True, make_for_loops=launch)
 
