@@ -33,6 +33,7 @@ from ..loops.reductions.reduction_code import ReductionCode, RowCode
 from .implementations.block_baseline import EXACT_UFUNCS, block_baseline
 from .implementations.kernel import KernelMatch
 from .implementations.kernels import kernel_for
+from .implementations.launched_kernel import LaunchedKernel
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering.tiers import Tiering
 
@@ -108,7 +109,7 @@ def _kernel_or_region_loop(
 
     - if its first call compiles nothing, from the start, or NumPy if it cannot be prepared;
     - with ``compile="eager"``, compiled by the first call;
-    - else, once compiling it pays.
+    - else, once compiling it pays; until it is there, a generated loop on any number of elements.
 
     With neither, NumPy, or the ufunc program of an elementwise operation, with the reasons of both.
     """
@@ -127,7 +128,21 @@ def _kernel_or_region_loop(
         return _compiled(kernel, _numpy(view, "", options), options)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
     key = f"{view.name}, {kernel.reason}: {types}"
-    return Tiering(_numpy(view, "", options), kernel, f"{kernel.reason}, after warm-up", key)
+    return Tiering(_before_kernel(view, options), kernel, f"{kernel.reason}, after warm-up", key)
+
+
+def _before_kernel(view: Op, options: Options) -> Implementation:
+    """What runs until Numba has compiled a kernel, which takes seconds: a generated loop around the regions
+    once that pays, which LLVM compiles in some 20 ms, or NumPy where there is none."""
+    code, baseline = _code_before_kernel(view, options), _numpy(view, "", options)
+    return baseline if isinstance(code, str) else _compiled(code, baseline, options)
+
+
+def _code_before_kernel(view: Op, options: Options) -> RegionCode | str:
+    """The generated loop that may run until Numba has compiled a kernel; or why there is none."""
+    from ..loops.regions.region_code import region_loop_code
+
+    return region_loop_code(view, options.threads, has_kernel=False)
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
@@ -217,7 +232,12 @@ def launched_implementation(operation: Operation, options: Options) -> Implement
     code, kernel = _launched(view, options.threads)
     if not isinstance(code, str):
         return code
-    return choose(view, options) if isinstance(kernel, str) or not operation.regions else kernel
+    if isinstance(kernel, str) or not operation.regions:
+        return choose(view, options)
+    if options.compile == "eager" or not kernel.compiles_when_called:
+        return kernel
+    code = _code_before_kernel(view, options)
+    return kernel if isinstance(code, str) or not code.has_code else LaunchedKernel(code, kernel)
 
 
 def _launched(view: Op, threads: int | None) -> tuple[NativeCode | str, KernelMatch]:

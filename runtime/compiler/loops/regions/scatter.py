@@ -1,8 +1,8 @@
 """`scatter` with any update computation as native code: each destination's updates in order.
 
 The task `NAME` applies the updates whose destinations are in its range of one dimension of the inputs, so
-that tasks share no destination. Its pointers are those of the indices, of the updates, of the captured
-values, and of the results, which hold the inputs.
+that tasks share no destination. Its pointers are those of the index vectors or of their components, of the
+updates, of the captured values, and of the results, which hold the inputs.
 
 Source: specification, section "scatter".
 """
@@ -29,7 +29,7 @@ from ..scalars.emitter import instructions
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
 if TYPE_CHECKING:
-    from ....program.ops.indexing.scatter import Scatter
+    from ....program.ops.indexing.scatter_rules import ScatterRules
 
 NAME = "scatter"
 
@@ -42,7 +42,9 @@ class DestinationPartition(NamedTuple):
     tasks: int
 
 
-def scatter_module(view: Scatter, captured: Sequence[IrValue], partition: DestinationPartition) -> ir.Module:
+def scatter_module(
+    view: ScatterRules, captured: Sequence[IrValue], partition: DestinationPartition
+) -> ir.Module:
     """The module with the task `NAME` of a scatter."""
     module = ir.Module("region_scatter")
     function = _Scatter(module, view, captured, partition).function
@@ -56,7 +58,7 @@ class _Scatter:
     def __init__(
         self,
         module: ir.Module,
-        view: Scatter,
+        view: ScatterRules,
         captured: Sequence[IrValue],
         partition: DestinationPartition,
     ) -> None:
@@ -65,13 +67,19 @@ class _Scatter:
         types = [plain_element_type(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
         body = RegionFunction(module, view.update_computation, captured)
-        function = FunctionBuilder(module, "updates", 1, 1 + 2 * count + len(captured))
+        index_types = [plain_element_type(value) for value in view.operation.operands[count:-count]]
+        function = FunctionBuilder(module, "updates", 1, len(index_types) + 2 * count + len(captured))
         self.builder = builder = function.builder
-        self.indices = function.pointers[0]
-        self.updates = OperandArrays(builder, types, function.pointers[1 : 1 + count])
-        self.results = OperandArrays(builder, types, function.pointers[1 + count + len(captured) :])
-        self.captured_pointers = function.pointers[1 + count : 1 + count + len(captured)]
-        captured_bindings = function.read(captured, function.pointers[1 + count : 1 + count + len(captured)])
+        index_pointers = function.pointers[: len(index_types)]
+        pointers = function.pointers[len(index_types) :]
+        self.indices = [
+            OperandArrays(builder, [type], [pointer])
+            for type, pointer in zip(index_types, index_pointers, strict=True)
+        ]
+        self.updates = OperandArrays(builder, types, pointers[:count])
+        self.results = OperandArrays(builder, types, pointers[count + len(captured) :])
+        self.captured_pointers = pointers[count : count + len(captured)]
+        captured_bindings = function.read(captured, self.captured_pointers)
         self.body, self.captured_bindings = body, captured_bindings
         updates_elements = max(view.window_sizes, default=1) == 1
         self.element_updates = (
@@ -91,7 +99,7 @@ class _Scatter:
     def generate(self) -> None:
         """Emit the loops over index vectors, or over all updates in order."""
         view, builder = self.view, self.builder
-        shape, vector = view.scatter_indices.shape, view.index_vector_dim
+        shape, vector = view.index_type.shape, view.index_vector_dim
         strides = row_major_strides(shape)
         updates = view.updates[0].shape
         update_strides = row_major_strides(updates)
@@ -123,15 +131,23 @@ class _Scatter:
                 view.input_batching_dims, view.scatter_indices_batching_dims, strict=True
             )
         }
-        index_type = view.scatter_indices.plain_element_type
-        index_arrays = OperandArrays(builder, [index_type], [self.indices])
         sizes, shape = view.window_sizes, view.inputs[0].shape
         for number, d in enumerate(view.scatter_dims_to_operand_dims):
-            (element,) = index_arrays.load(builder.add(position, I64(number * stride)))
-            index = as_int64(builder, index_type, element)
+            index = self.index(number, position, stride)
             # Clamp starts that are out of bounds, so that sums cannot overflow.
             starts[d] = self.max_index(min_index(builder, index, I64(shape[d])), I64(-sizes[d]))
         return starts
+
+    def index(self, component: int, position: ir.Value, stride: int) -> ir.Value:
+        """A component of the index vector at `position`; `stride` is that of index vectors in one array."""
+        builder, index_type = self.builder, self.view.index_type.plain_element_type
+        if self.view.added_to_negative is None:
+            (array,), position = self.indices, builder.add(position, I64(component * stride))
+            return as_int64(builder, index_type, *array.load(position))
+        index = as_int64(builder, index_type, *self.indices[component].load(position))
+        is_negative = builder.icmp_signed("<", index, I64(0))
+        added = builder.add(index, I64(self.view.added_to_negative[component]))
+        return builder.select(is_negative, added, index)
 
     def max_index(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
@@ -289,7 +305,7 @@ class _ElementUpdates:
         return builder.icmp_signed("==", equal.get(), count)
 
 
-def partition_destinations(view: Scatter, max_tasks: int) -> DestinationPartition:
+def partition_destinations(view: ScatterRules, max_tasks: int) -> DestinationPartition:
     """The partition of the destinations among at most `max_tasks` tasks.
 
     A batching or window dimension that no index offsets is best: then no task reads indices in vain. To read
@@ -313,7 +329,7 @@ def partition_destinations(view: Scatter, max_tasks: int) -> DestinationPartitio
     return DestinationPartition(dimension, size, -(-shape[dimension] // size))
 
 
-def _is_long(view: Scatter) -> bool:
+def _is_long(view: ScatterRules) -> bool:
     """Whether a body takes longer than it takes to find an update's destination."""
     return instructions(view.update_computation.block) >= _LONG
 

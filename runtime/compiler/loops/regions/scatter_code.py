@@ -1,4 +1,4 @@
-"""The generated loop of `scatter`."""
+"""The generated loop of `scatter`, with index vectors or their components."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ....program.ops.framework.declaration import Op
+from ....program.ops.indexing.scatter_numpy import by_value
 from ....types import TensorType
-from ..native_code import LoweredLoop, TaskLaunch, divide_by_seconds
+from ..native_code import LoweredLoop, TaskLaunch, divide_by_seconds, tensor
 from .region_code import MAX_TASKS, RegionCode, converters
 
 if TYPE_CHECKING:
-    from ....program.ops.indexing.scatter import Scatter
+    from ....program.ops.indexing.scatter_rules import ScatterRules
 
 _DESTINATION_SECONDS = 6e-8
 """Seconds in which the baseline finds an update's destination and its order among the updates of that."""
+_UPDATE_SECONDS = 3e-9
+"""Seconds in which the baseline applies an update where one function of NumPy applies all in order: 3 ns for
+sums of f32 on Zen 4."""
 
 
 def is_small_scatter(view: Op) -> bool:
     """Whether all arrays of a scatter are small (`RegionCode.is_small`), so that a loop is generated for any
     body, and no kernel is called.
     """
-    return ScatterCode(cast("Scatter", view), None).is_small
+    return ScatterCode(cast("ScatterRules", view), None).is_small
 
 
 class ScatterCode(RegionCode):
     """`scatter`, updates in lexicographic order."""
 
-    view: Scatter
+    view: ScatterRules
 
-    def __init__(self, view: Scatter, threads: int | None) -> None:
+    def __init__(self, view: ScatterRules, threads: int | None) -> None:
         super().__init__(view, threads)
         self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
 
@@ -47,7 +51,8 @@ class ScatterCode(RegionCode):
     def operands(self) -> list[TensorType]:
         pairs = zip(self.view.updates, self.results, strict=True)
         updates = [update.with_element_type(result.element_type) for update, result in pairs]
-        return [self.view.scatter_indices, *updates]
+        count = len(self.view.inputs)
+        return [*[tensor(value.type) for value in self.view.operation.operands[count:-count]], *updates]
 
     def lower(self) -> LoweredLoop:
         from .scatter import NAME, partition_destinations, scatter_module
@@ -65,7 +70,8 @@ class ScatterCode(RegionCode):
         return float(self.view.updates[0].size)
 
     def gather_seconds(self) -> float:
-        return float(self.view.updates[0].size) * _DESTINATION_SECONDS
+        is_ordered_by_numpy = not self.is_small and by_value(self.view) is not None
+        return self.view.updates[0].size * (_UPDATE_SECONDS if is_ordered_by_numpy else _DESTINATION_SECONDS)
 
     def passes(self) -> float:
         return float(self.view.updates[0].size / self.view.inputs[0].size + 1)
@@ -75,6 +81,7 @@ class ScatterCode(RegionCode):
 
     def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
         inputs, count = self.view.inputs, len(self.view.inputs)
+        end = len(self.view.operation.operands) - count
         targets = [result.element_type for result in self.results]
         dtypes = [result.dtype for result in self.results]
         convert = converters(inputs, targets)
@@ -91,8 +98,8 @@ class ScatterCode(RegionCode):
                 np.array(array, dtype, order="C") if target is None else target
                 for array, dtype, target in zip(convert(operands[:count]), dtypes, out, strict=True)
             ]
-            indices, updates = operands[count], convert(operands[count + 1 : 2 * count + 1])
-            native(indices, *updates, *operands[2 * count + 1 :], out=results)
+            indices, updates = operands[count:end], convert(operands[end : end + count])
+            native(*indices, *updates, *operands[end + count :], out=results)
             return tuple(results)
 
         return run

@@ -107,6 +107,9 @@ class Tiering(Replaceable):
 
     A step of a loop that native code will replace is not compiled by itself, but uses code that is there.
 
+    The baseline of a kernel that Numba compiles may be generated code, or such a step itself that soon has
+    generated code. No call waits for that kernel.
+
     Args:
         baseline: runs until native code does; takes the operands, and the regions if its `takes_regions` is
             true.
@@ -119,6 +122,8 @@ class Tiering(Replaceable):
         set_aside: the native code that will be tried again after `pause` more calls of the baseline.
         is_code_timed: whether the step's time with native code is part of the profile.
         is_overdue: whether a call has waited in vain for another process to compile the code.
+        interim: the baseline, if it is such a step itself.
+        has_generated_baseline: whether the baseline is generated code from the start.
     """
 
     kind = ImplementationKind.TIERED
@@ -131,6 +136,8 @@ class Tiering(Replaceable):
         self.takes_regions = baseline.takes_regions
         self.may_overwrite = code.may_overwrite
         self.baseline, self.code, self._key = baseline.function, code, key
+        self.interim = baseline if isinstance(baseline, Tiering) else None
+        self.has_generated_baseline = baseline.kind is ImplementationKind.GENERATED
         self.baseline_overwrites = frozenset(baseline.may_overwrite)
         is_ufunc_program = baseline.kind is ImplementationKind.UFUNC_PROGRAM
         is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
@@ -156,6 +163,11 @@ class Tiering(Replaceable):
         self.enclosing.append(enclosing)
         if self._threshold_class == "steps":
             self._threshold_class = "steps in regions"
+        if self.interim is not None:
+            self.interim.set_enclosing(enclosing)
+
+    def constituents(self) -> tuple[Implementation, ...]:
+        return (self,) if self.interim is None else (self.interim, self)
 
     @property
     def scratch_bytes(self) -> int:
@@ -188,10 +200,19 @@ class Tiering(Replaceable):
     @property
     def wait_threshold(self) -> float:
         """The time in baselines after which a call waits for the code."""
+        if self._has_code_before:
+            return math.inf
         may_not_wait = self.is_overdue or self.fastest < MIN_AWAITED_KERNEL_SECONDS
         if self.code.compiles_when_called and may_not_wait and _compiles_beside():
             return math.inf
         return 0.0 if self.is_expected_to_pay else self.thresholds.blocking_wait * self._seconds_until_code
+
+    @property
+    def _has_code_before(self) -> bool:
+        """Whether generated code runs, or soon runs, until there is a kernel."""
+        if self.interim is not None:
+            return not self.interim.is_abandoned
+        return self.has_generated_baseline
 
     @property
     def is_quick_at_first(self) -> bool:
@@ -284,7 +305,7 @@ class Tiering(Replaceable):
         if candidate is None:
             self.profile.seconds += seconds
             self.runs += 1
-            if self.program is not None:
+            if self.program is not None and self.interim is None:
                 self.program.seconds += seconds
                 if not self.is_nested:
                     self.program.calls = max(self.program.calls, self.runs)
@@ -336,6 +357,10 @@ class Tiering(Replaceable):
         """Discard the code, and stay with the baseline."""
         self.candidate = None
         self.is_abandoned = True
+        if self.interim is not None:
+            self.interim.on_native_code(self.use)
+            if self.interim.native is not None:
+                self.use(self.interim.native)
 
     def consider(self, operands: tuple[Any, ...]) -> None:
         """Begin to compile, or wait for the code, if a threshold is reached."""

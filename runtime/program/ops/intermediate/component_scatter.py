@@ -23,6 +23,7 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
     """
 
     kernel = "body_kernels.scatter_kernel"
+    region_loop = "regions.scatter_code.ScatterCode"
     block_rule = "scalars.indexing.COMPONENT_SCATTER"
 
     is_internal = True

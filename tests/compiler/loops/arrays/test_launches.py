@@ -24,8 +24,12 @@ from nimblehlo.compiler.loops.while_function import workspace_bytes
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.implementations.kernel import KernelImplementation
 from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
+from nimblehlo.compiler.plan.tiering import tiers
+from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 from nimblehlo.compiler.specialize import specialize
+from nimblehlo.kernels.compiling import kernel_cache
 from nimblehlo.kernels.launch import native
+from nimblehlo.kernels.launch.compilation import KernelReference, NotCompiled
 from nimblehlo.kernels.launch.native import record_launches
 from nimblehlo.kernels.launch.poison import POISON
 from nimblehlo.program.ops.control.control import While
@@ -626,3 +630,32 @@ def test_a_kernel_is_prepared_once_for_all_iterations(monkeypatch: pytest.Monkey
     prepared.clear()
     (result,) = executable(array, np.int32(6))
     assert (result == np.sort(array)).all() and not prepared
+
+
+def test_a_loop_does_not_wait_for_a_kernel_that_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It launches a generated loop until Numba has compiled the kernel."""
+
+    def compile_kernel(kernel: KernelReference, arguments: object) -> bytes:
+        raise NotCompiled(kernel.name)
+
+    monkeypatch.setattr(KernelReference, "_compiled", compile_kernel)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
+    monkeypatch.setattr(kernel_cache, "read", lambda name: None)
+    matrix = "tensor<600x600xf32>"
+    body = f"""%y = stablehlo.tanh %x : {matrix}
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %w = "stablehlo.reduce_window"(%y, %low) <{{window_dimensions = array<i64: 1, 600>,
+        window_strides = array<i64: 1, 1>, padding = dense<[[0, 0], [599, 0]]> : tensor<2x2xi64>}}> ({{
+        ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+          %r = stablehlo.maximum %p, %q : tensor<f32>
+          stablehlo.return %r : tensor<f32>
+      }}) : ({matrix}, tensor<f32>) -> {matrix}"""
+    text = counted(30, body, {"x": ("x0", matrix)}, "%w")
+    assert launches_of(text) == 2
+    operand = normal(600, 600)
+    (want,) = nimblehlo.execute(text, [operand], options=Options(compile="never"))
+    executable = nimblehlo.compile(text)
+    for _ in range(5):
+        (got,) = executable(operand)
+        BACKGROUND.wait()
+        assert np.array_equal(got, want)
