@@ -4,6 +4,8 @@
    `linalg_block_panels` panels. Once it is factored, the other panels are brought up to date, each by itself. */
 
 #define BLOCK_COLUMNS(p) (linalg_block_panels(p) * WIDTH)
+/* Rows of a panel from which the products of earlier steps are subtracted together. */
+#define EARLIER_ROWS 4
 
 /* Items of a panel in the workspace. */
 INLINE int64_t NAME(panel_items)(const int components, const Linalg *p) {
@@ -133,63 +135,124 @@ INLINE ITEM NAME(size_of)(const int components, ITEM re, ITEM im) {
     return components == 1 ? size : size + (im < 0 ? -im : im);
 }
 
-/* Factor a panel, whose first column is `first`, by `steps` pivots. `column` has memory for one column. Returns the
-   first pivot that is zero, counted from 1, or 0. */
+/* Copy a column of the rows from the pivot's on, whose steps all rows above have had, and return where its first largest
+   element is, counted from the pivot's row. The imaginary components are `im_offset` items behind the real ones. */
+INLINE int64_t NAME(copy_column)(
+    const int components, const ITEM *from, int64_t rows, ITEM *column, int64_t im_offset, ITEM *largest) {
+    int64_t pivot = 0;
+    for (int64_t row = 0; row < rows; row++, from += ROW_ITEMS(components)) {
+        ITEM re = from[0], im = components == 2 ? from[WIDTH] : 0, size = NAME(size_of)(components, re, im);
+        column[row] = re;
+        if (components == 2) column[im_offset + row] = im;
+        if (row == 0 || size > *largest) *largest = size, pivot = row;
+    }
+    return pivot;
+}
+
+/* Divide a column by its first element. */
+INLINE void NAME(divide_column)(const int components, int64_t rows, ITEM *column, int64_t im_offset) {
+    VECTOR values[2];
+    UNROLL for (int component = 0; component < components; component++) values[component] =
+        BROADCAST(column[component * im_offset]);
+    NAME(Divisor) by = NAME(divisor)(components, values);
+    for (int64_t row = 0; row < rows; row += LANES) {
+        UNROLL for (int component = 0; component < components; component++) values[component] =
+            LOAD(column + component * im_offset + row);
+        NAME(divide)(components, values, &by);
+        UNROLL for (int component = 0; component < components; component++)
+            *(NAME(Unaligned) *)(column + component * im_offset + row) = values[component];
+    }
+}
+
+/* Subtract the products of a step from one vector of the rows below the pivot's: of the factors in `column`, which are
+   stored in the lane of the pivot, and the pivot's row. Only lanes behind that one have products. */
+INLINE void NAME(subtract_step)(
+    const int components, int64_t rows, int number, int pivot_lane, const ITEM *column, int64_t im_offset,
+    ITEM *pivot_row) {
+    MASK_VECTOR is_pivots = {0}, is_behind = {0};
+    VECTOR pivots[2];
+    UNROLL for (int lane = 0; lane < LANES; lane++) {
+        is_pivots[lane] = lane == pivot_lane ? -1 : 0;
+        is_behind[lane] = lane > pivot_lane ? -1 : 0;
+    }
+    NAME(load_row_vector)(components, pivot_row, number, pivots);
+    for (int64_t row = 1; row < rows; row++) {
+        ITEM *to = pivot_row + row * ROW_ITEMS(components);
+        VECTOR factor[2], negative[2], old[2], sum[2];
+        NAME(load_row_vector)(components, to, number, old);
+        UNROLL for (int component = 0; component < components; component++) {
+            sum[component] = old[component];
+            factor[component] = BROADCAST(column[component * im_offset + row]);
+            negative[component] = -factor[component];
+        }
+        NAME(add_product)(components, sum, negative, pivots);
+        UNROLL for (int component = 0; component < components; component++) {
+            VECTOR kept = NAME(choose)(is_pivots, factor[component], old[component]);
+            sum[component] = NAME(choose)(is_behind, sum[component], kept);
+        }
+        NAME(store_row_vector)(components, to, number, sum);
+    }
+}
+
+/* Subtract from one vector of some rows the products of their factors of the first `steps` steps of a panel, and of the
+   rows of these, which begin at `pivot_rows`. */
+INLINE void NAME(subtract_earlier_steps)(
+    const int components, const int rows, int number, int64_t steps, const ITEM *pivot_rows, ITEM *to) {
+    VECTOR sums[EARLIER_ROWS][2], pivots[2], negative[2];
+    UNROLL for (int row = 0; row < rows; row++)
+        NAME(load_row_vector)(components, to + row * ROW_ITEMS(components), number, sums[row]);
+    for (int64_t step = 0; step < steps; step++) {
+        NAME(load_row_vector)(components, pivot_rows + step * ROW_ITEMS(components), number, pivots);
+        UNROLL for (int row = 0; row < rows; row++) {
+            const ITEM *factor = to + row * ROW_ITEMS(components) + step;
+            UNROLL for (int component = 0; component < components; component++) negative[component] =
+                -BROADCAST(factor[component * WIDTH]);
+            NAME(add_product)(components, sums[row], negative, pivots);
+        }
+    }
+    UNROLL for (int row = 0; row < rows; row++)
+        NAME(store_row_vector)(components, to + row * ROW_ITEMS(components), number, sums[row]);
+}
+
+/* Subtract from one vector of the rows of a panel the products of all steps whose pivots are in vectors before it. */
+INLINE void NAME(subtract_earlier_vectors)(const int components, int64_t rows, int number, ITEM *pivot_rows) {
+    int64_t steps = number * LANES, row = 1;
+    for (; row < steps && row < rows; row++)
+        NAME(subtract_earlier_steps)(
+            components, 1, number, row, pivot_rows, pivot_rows + row * ROW_ITEMS(components));
+    for (; row + EARLIER_ROWS <= rows; row += EARLIER_ROWS)
+        NAME(subtract_earlier_steps)(
+            components, EARLIER_ROWS, number, steps, pivot_rows, pivot_rows + row * ROW_ITEMS(components));
+    for (; row < rows; row++)
+        NAME(subtract_earlier_steps)(
+            components, 1, number, steps, pivot_rows, pivot_rows + row * ROW_ITEMS(components));
+}
+
+/* Factor a panel, whose first column is `first`, by `steps` pivots, vector by vector. `column` has memory for one
+   column. Returns the first pivot that is zero, counted from 1, or 0. */
 INLINE int64_t NAME(factor_panel)(
     const int components, int64_t rows, int64_t first, int64_t steps, ITEM *panel, int32_t *pivots, ITEM *column) {
     int64_t info = 0, im_offset = rows + LANES;
-    for (int64_t step = 0; step < steps; step++) {
-        int64_t row = first + step, count = rows - row, pivot = 0;
-        ITEM *pivot_row = panel + row * ROW_ITEMS(components), largest = 0;
-        for (int64_t i = 0; i < count; i++) {
-            ITEM re = pivot_row[i * ROW_ITEMS(components) + step], im = 0;
-            if (components == 2) im = pivot_row[i * ROW_ITEMS(components) + WIDTH + step];
-            ITEM size = NAME(size_of)(components, re, im);
-            column[i] = re;
-            if (components == 2) column[im_offset + i] = im;
-            if (i == 0 || size > largest) largest = size, pivot = i;
-        }
-        pivots[row] = (int32_t)(row + pivot + 1);
-        NAME(exchange_rows)(components, pivots, row, row + 1, panel);
-        VECTOR value[2];
-        UNROLL for (int component = 0; component < components; component++) {
-            ITEM *values = column + component * im_offset, chosen = values[pivot];
-            values[pivot] = values[0], values[0] = chosen, value[component] = BROADCAST(chosen);
-        }
-        if (largest == 0) {
-            if (!info) info = row + 1;
-        } else {
-            NAME(Divisor) by = NAME(divisor)(components, value);
-            for (int64_t i = 0; i < count; i += LANES) {
-                VECTOR values[2];
-                UNROLL for (int component = 0; component < components; component++) values[component] =
-                    LOAD(column + component * im_offset + i);
-                NAME(divide)(components, values, &by);
-                UNROLL for (int component = 0; component < components; component++)
-                    *(NAME(Unaligned) *)(column + component * im_offset + i) = values[component];
-            }
-        }
-        /* Only columns behind the pivot's change. */
-        MASK_VECTOR is_behind[VECTORS] = {{0}};
-        UNROLL for (int number = 0; number < VECTORS; number++)
-            UNROLL for (int lane = 0; lane < LANES; lane++) is_behind[number][lane] =
-                number * LANES + lane > step ? -1 : 0;
-        for (int64_t i = 1; i < count; i++) {
-            ITEM *to = pivot_row + i * ROW_ITEMS(components);
-            VECTOR factor[2], sum[2], old[2], values[2];
+    ITEM *first_row = panel + first * ROW_ITEMS(components);
+    for (int number = 0; number < VECTORS; number++) {
+        if (number) NAME(subtract_earlier_vectors)(components, rows - first, number, first_row);
+        for (int lane = 0; lane < LANES && number * LANES + lane < steps; lane++) {
+            int64_t row = first + number * LANES + lane;
+            ITEM *pivot_row = panel + row * ROW_ITEMS(components), largest;
+            int64_t pivot = NAME(copy_column)(
+                components, pivot_row + number * LANES + lane, rows - row, column, im_offset, &largest);
+            pivots[row] = (int32_t)(row + pivot + 1);
+            NAME(exchange_rows)(components, pivots, row, row + 1, panel);
             UNROLL for (int component = 0; component < components; component++) {
-                to[component * WIDTH + step] = column[component * im_offset + i];
-                factor[component] = BROADCAST(-column[component * im_offset + i]);
+                ITEM *values = column + component * im_offset, chosen = values[pivot];
+                values[pivot] = values[0], values[0] = chosen;
             }
-            UNROLL for (int number = 0; number < VECTORS; number++) {
-                NAME(load_row_vector)(components, pivot_row, number, values);
-                NAME(load_row_vector)(components, to, number, old);
-                UNROLL for (int component = 0; component < components; component++) sum[component] = old[component];
-                NAME(add_product)(components, sum, factor, values);
-                UNROLL for (int component = 0; component < components; component++) sum[component] =
-                    NAME(choose)(is_behind[number], sum[component], old[component]);
-                NAME(store_row_vector)(components, to, number, sum);
+            if (largest == 0) {
+                if (!info) info = row + 1;
+            } else {
+                NAME(divide_column)(components, rows - row, column, im_offset);
             }
+            NAME(subtract_step)(components, rows - row, number, lane, column, im_offset, pivot_row);
         }
     }
     return info;

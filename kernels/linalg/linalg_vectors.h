@@ -157,4 +157,5 @@ LINALG_CODE(2, complex)
 #undef DIVISOR_ITEMS
 #undef LANE_COLUMNS
 #undef BLOCK_COLUMNS
+#undef EARLIER_ROWS
 #endif
