@@ -142,7 +142,7 @@ def _code_before_kernel(view: Op, options: Options) -> RegionCode | str:
     """The generated loop that may run until Numba has compiled a kernel; or why there is none."""
     from ..loops.regions.region_code import region_loop_code
 
-    return region_loop_code(view, options.threads, has_kernel=False)
+    return region_loop_code(view, options.threads, has_kernel=True, precedes_kernel=True)
 
 
 def _takes_unknown_sizes(view: Op) -> bool:

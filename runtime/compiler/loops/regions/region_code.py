@@ -38,7 +38,9 @@ MAX_TASKS = 8
 _LOOPS: Final = __package__.rpartition(".")[0]
 
 
-def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
+def region_loop_code(
+    view: Op, threads: int | None, has_kernel: bool, precedes_kernel: bool = False
+) -> RegionCode | str:
     """The generated loops of an operation with regions, or why there are none, "" where it never has any.
 
     They may still turn out not to be possible (`RegionCode.check_loop`).
@@ -47,6 +49,7 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
         view: the operation; its sizes are known.
         threads: maximum number of threads; None: all.
         has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
+        precedes_kernel: whether a kernel will replace the loop, which therefore runs on many elements too.
     """
     if not view.region_loop:
         return ""
@@ -56,7 +59,8 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
     if not all(tensor(value.type).size for value in values):
         return "there are no elements"
     code: RegionCode = named_code(_LOOPS, view.region_loop)(view, threads)
-    if has_kernel and not code.is_small:
+    code.precedes_kernel = precedes_kernel
+    if has_kernel and not precedes_kernel and not code.is_small:
         return ""
     return code.check() or code
 
@@ -73,6 +77,10 @@ class RegionCode(NativeCode):
     """Applications of a region in the time of a call of a hand-written kernel."""
     applies_per_element = False
     """Whether the baseline applies elementwise regions, too, to one element at a time."""
+    loop_compile_seconds = REGION_COMPILE_SECONDS
+    """Seconds to compile the loops around the regions."""
+    precedes_kernel = False
+    """Whether a kernel will replace the loop."""
 
     def __init__(self, view: Any, threads: int | None) -> None:
         self.view = view
@@ -95,6 +103,12 @@ class RegionCode(NativeCode):
     @property
     def has_code(self) -> bool:
         return self.check_loop() is None
+
+    @property
+    def has_quick_code(self) -> bool:  # type: ignore[override]
+        """Not in the place of a kernel: known bodies are vectors in optimized code alone, and take NumPy less
+        time than quick code."""
+        return not self.precedes_kernel
 
     def lower(self) -> LoweredLoop:
         """The code before it is compiled."""
@@ -207,7 +221,7 @@ class RegionCode(NativeCode):
                 baseline = min(baseline, SMALL_REGION_SECONDS * calls)
         else:
             baseline = work * REGION_CALL_SECONDS
-        compiling = REGION_COMPILE_SECONDS + REGION_COMPILE_SECONDS_PER_OPERATION * self.instructions()
+        compiling = self.loop_compile_seconds + REGION_COMPILE_SECONDS_PER_OPERATION * self.instructions()
         return Cost(baseline, seconds * NATIVE_FRACTION, compiling)
 
     def instructions(self) -> int:

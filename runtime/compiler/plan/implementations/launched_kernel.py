@@ -18,6 +18,7 @@ class LaunchedKernel(Implementation):
 
     kind = ImplementationKind.TIERED
     takes_regions = False
+    # The loop waits for the code of all that it launches.
     has_quick_code = True
 
     def __init__(self, code: NativeCode, kernel: KernelImplementation) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.compiler.loops.regions.region_code import region_loop_code
 from nimblehlo.compiler.loops.regions.scatter_code import ScatterCode
 from nimblehlo.compiler.plan import choice
 from nimblehlo.program.ops.framework.declaration import Op
@@ -191,6 +192,11 @@ def test_windows(
           stablehlo.return %s : tensor<{type}>
       }}) : (tensor<{shape}x{type}>, tensor<{type}>) -> tensor<{result}x{type}>
       return %r : tensor<{result}x{type}> }}"""
+    (operation,) = nimblehlo.load(text).functions["main"].body.block.operations[:-1]
+    code = region_loop_code(Op.of(operation), None, has_kernel=True, precedes_kernel=True)
+    assert not isinstance(code, str)
+    # That of a scan is optimized for longer (_SCAN_COMPILE_SECONDS).
+    assert (code.cost().compile_seconds > 0.1) == (rank == 2)
     inputs = [values(type, *sizes(shape)), np.zeros((), DTYPES[type])]
     check(text, "stablehlo.reduce_window", inputs, monkeypatch)
 
@@ -229,3 +235,18 @@ def test_what_numpy_takes_for_updates(type: str, body: str, is_ordered_by_numpy:
     elements = 2500 * 40
     assert (code.gather_seconds() < 1e-8 * elements) == is_ordered_by_numpy
     assert (code.cost().baseline_seconds > 3e-3) != is_ordered_by_numpy
+
+
+def test_loops_before_kernels_are_optimized_at_once() -> None:
+    """NumPy takes less time than code without vectors; other loops replace what calls the region."""
+    operand, updates = "900x40xf32", "2500x40xf32"
+    text = f"""func.func @main(%a0: tensor<{operand}>, %i: tensor<2500x1xi32>, %u0: tensor<{updates}>)
+      -> tensor<{operand}> {{ {scatter(operand, "2500x1xi32", updates, ROWS, "add")} }}"""
+    function = nimblehlo.load(text).functions["main"]
+    assert function.body is not None
+    view = Op.of(function.body.block.operations[0])
+    assert region_loop_code(view, None, has_kernel=True) == ""
+    before = region_loop_code(view, None, has_kernel=True, precedes_kernel=True)
+    alone = region_loop_code(view, None, has_kernel=False)
+    assert not isinstance(before, str) and not isinstance(alone, str)
+    assert not before.has_quick_code and alone.has_quick_code
