@@ -96,6 +96,8 @@ cdef enum:
     SHARED_ITEM_FMAS = 1 << 21
     LARGE_ITEM_FMAS = 1 << 25
     MIN_ITEM_FMAS = 1 << 18
+    # Blocks have another width if the busiest thread then has one in MIN_BALANCE_GAIN + 1 panels less.
+    MIN_BALANCE_GAIN = 32
     # Overhead of a matrix, in multiply-adds; rows of a work item, at least, where columns are copied and where they
     # are not.
     MATRIX_OVERHEAD_FMAS = 1 << 10
@@ -505,8 +507,31 @@ cdef void divide(Matmul *product, int64_t batch, int64_t threads) noexcept:
     if product.is_symmetric:
         product.row_block = product.column_block
     count_work_items(product, batch)
-    if not product.is_symmetric and for_threads > TARGET_WORK_ITEMS:
+    if product.is_symmetric:
+        return
+    if for_threads > TARGET_WORK_ITEMS:
         divide_for_threads(product, batch, for_threads)
+    balance_columns(product, batch, threads)
+
+
+cdef void balance_columns(Matmul *product, int64_t batch, int64_t threads) noexcept:
+    """Choose blocks of columns of about the same width of which all threads have as many, if there are few blocks."""
+    cdef int64_t width = (product.column_block + WIDTH - 1) // WIDTH, panels = (product.columns + WIDTH - 1) // WIDTH
+    cdef int64_t blocks = batch * product.row_blocks, most, least = busiest_panels(blocks, panels, width, threads)
+    cdef int64_t best_width = width, candidate
+    for candidate in range(min(panels, width + width // 2 + 1), width // 2, -1):
+        most = busiest_panels(blocks, panels, candidate, threads)
+        # A block that is a little smaller does not pay for more blocks.
+        if most * (MIN_BALANCE_GAIN + 1) <= least * MIN_BALANCE_GAIN:
+            least, best_width = most, candidate
+    if best_width != width and best_width * WIDTH * product.row_block <= BLOCK_SUMS:
+        product.column_block = best_width * WIDTH
+        count_work_items(product, batch)
+
+
+cdef int64_t busiest_panels(int64_t blocks, int64_t panels, int64_t width, int64_t threads) noexcept:
+    """The panels of the thread that has most, where each of `blocks` blocks of rows has blocks of `width` panels."""
+    return (blocks * ((panels + width - 1) // width) + threads - 1) // threads * min(width, panels)
 
 
 cdef void divide_for_threads(Matmul *product, int64_t batch, int64_t wanted) noexcept:

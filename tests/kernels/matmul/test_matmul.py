@@ -270,6 +270,31 @@ def test_many_threads_divide_products_down_to_a_few_tiles(monkeypatch, rows, k, 
         assert [len(durations) for *_, durations in launches] == ([tasks] if tasks > 1 else [])
 
 
+@pytest.mark.parametrize(
+    ("rows", "k", "columns", "threads", "expected"),
+    [
+        # 9 blocks of 64 columns would be 5 of one thread and 4 of the other; 15 would be 8 and 7.
+        (196, 96, 576, 2, 6),
+        (49, 160, 960, 2, 10),
+        (49, 160, 960, 3, 15),
+        # 16 blocks are as good for two threads.
+        (49, 256, 1024, 2, 16),
+        # One thread has all blocks, whatever their width.
+        (196, 96, 576, 1, 9),
+    ],
+)
+def test_blocks_of_columns_are_as_many_for_each_thread(monkeypatch, rows, k, columns, threads, expected):
+    """Blocks become wider or narrower where the busiest thread gains one panel in MIN_BALANCE_GAIN."""
+    lhs, rhs, launches = np.ones((rows, k), np.float32), np.ones((k, columns), np.float32), []
+    monkeypatch.setattr(matmul, "available_threads", lambda: threads)
+    record_launches(launches)
+    try:
+        assert (matmul.multiply(lhs, rhs) == k).all()
+    finally:
+        record_launches(None)
+    assert [len(durations) for *_, durations in launches] == [expected]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_batching_dimensions_in_any_order(dtype):
     generator = np.random.default_rng(3)
