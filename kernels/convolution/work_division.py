@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+
 from ..launch.threads import MAX_TASKS, chosen_threads
 from ..named_tuples import NamedTuple
 from . import convolution_tasks as tasks
@@ -16,6 +19,15 @@ _MAX_SHARED_RHS_BYTES = 3 << 18
 """Size of rhs up to which work items divide windows alone, if there are enough: rhs then stays in the L2
 cache of each thread. Threads that write different features of the same windows slow each other down: on two
 Zen 4 cores 3x3 windows of 28x28 with 128 features take 1.1 times as long."""
+
+_ITEMS_PER_THREAD = 2
+"""Minimum number of work items for each thread, if work can be divided so far: a thread that is late leaves
+one to another."""
+_TILE_OVERHEAD = 2
+"""What a tile takes besides its multiply-adds, in the time of those of a window: it reads the strip of rhs
+from the L2 cache. On two Zen 4 cores items of 25 windows take 1.07 times as long as those of 14."""
+_BALANCE_PARTS = 32
+"""Threads are as busy as each other if the busiest exceeds its share by less than one in so many."""
 
 
 class Product(NamedTuple):
@@ -122,11 +134,9 @@ def shared_items(
     """Items that divide windows and strips so that they read the least memory."""
     strips, rhs_size = product.groups * tiles.strips, product.rhs_size
     is_shared = rhs_size * itemsize <= _MAX_SHARED_RHS_BYTES
-    row_tiles = -(-product.windows // tiles.rows)
+    sizes = _Sizes(product.windows, tiles.rows, strips, rhs_size, lhs_size)
     wanted = wanted_items(product.fmas, threads)
-    row_groups, column_groups = _item_grid(row_tiles, strips, rhs_size, lhs_size, wanted, is_shared)
-    windows = -(-product.windows // (row_groups * tiles.rows)) * tiles.rows
-    strip_group = -(-strips // column_groups)
+    windows, strip_group = _item_sizes(sizes, wanted, is_shared, chosen_threads(threads))
     count = -(-product.windows // windows) * -(-strips // strip_group)
     return Items(windows, strip_group, count, rhs_size > lhs_size)
 
@@ -140,25 +150,59 @@ def items_of_groups(product: Product, tile_shape: tuple[int, int, int]) -> tuple
     return vectors, blocks * -(-product.groups // (vectors * lanes))
 
 
-def _item_grid(
-    tiles: int, strips: int, rhs_size: int, lhs_size: int, wanted: int, is_shared: bool
-) -> tuple[int, int]:
-    """The numbers of groups of tiles and of strips that give enough work items and read the least memory.
+class _Sizes(NamedTuple):
+    """What items are made of: windows, in tiles of `rows`, times strips; elements of rhs and of lhs."""
 
-    Each group of tiles reads all of rhs, and each group of strips all of lhs.
+    windows: int
+    rows: int
+    strips: int
+    rhs_size: int
+    lhs_size: int
+
+
+@functools.lru_cache(256)
+def _item_sizes(sizes: _Sizes, wanted: int, is_shared: bool, threads: int) -> tuple[int, int]:
+    """The windows and the strips of items that keep all threads busy and read the least memory.
+
+    Each group of windows reads all of rhs, and each group of strips all of lhs.
 
     Args:
-        tiles, strips: how many there are.
-        rhs_size, lhs_size: elements.
-        wanted: minimum number of work items, if there are enough tiles and strips.
+        sizes: of the product.
+        wanted: number of work items, if there are enough windows and strips. Half as many suffice, but
+            `_ITEMS_PER_THREAD`.
         is_shared: whether strips are only divided where there are too few tiles.
+        threads: number of threads.
     """
+    rows, needed = sizes.rows, max(-(-wanted // 2), min(wanted, _ITEMS_PER_THREAD * threads))
+    tiles = -(-sizes.windows // rows)
     fewest = -(-tiles // _MAX_ITEM_TILES)
     grids = []
-    for row_groups in range(fewest, max(fewest, min(tiles, wanted)) + 1):
-        column_groups = max(1, min(strips, -(-wanted // row_groups)))
-        missing = max(0, wanted - row_groups * column_groups)
-        traffic = row_groups * rhs_size + column_groups * lhs_size
-        divisions = column_groups if is_shared else 1
-        grids.append((missing, divisions, traffic, (row_groups, column_groups)))
-    return min(grids)[3]
+    for row_groups in range(fewest, max(fewest, min(tiles, wanted + threads)) + 1):
+        even = -(-sizes.windows // row_groups)
+        for windows, items in itertools.product({even, -(-even // rows) * rows}, {needed, wanted}):
+            window_groups = -(-sizes.windows // windows)
+            strip_group = -(-sizes.strips // max(1, min(sizes.strips, -(-items // window_groups))))
+            strip_groups = -(-sizes.strips // strip_group)
+            missing = max(0, needed - window_groups * strip_groups)
+            imbalance = _imbalance(sizes, windows, strip_group, threads)
+            traffic = window_groups * sizes.rhs_size + strip_groups * sizes.lhs_size
+            divisions = strip_groups if is_shared else 1
+            grids.append((missing, divisions, imbalance, traffic, (windows, strip_group)))
+    return min(grids)[4]
+
+
+def _imbalance(sizes: _Sizes, windows: int, strip_group: int, threads: int) -> int:
+    """By how many parts in `_BALANCE_PARTS` the busiest thread exceeds its share of items of so many windows
+    and strips, each of which the first idle thread takes."""
+    full, rest = divmod(sizes.windows, windows)
+    cost, cost_of_rest = _tile_cost(windows, sizes.rows), _tile_cost(rest, sizes.rows)
+    strip_groups = -(-sizes.strips // strip_group)
+    each, more = divmod(full * strip_groups, threads)
+    load = (each + 1) * cost if more else each * cost + -(-strip_groups // threads) * cost_of_rest
+    share = _tile_cost(sizes.windows, sizes.rows) * strip_groups / threads
+    return max(0, int((load / share - 1) * _BALANCE_PARTS))
+
+
+def _tile_cost(windows: int, rows: int) -> int:
+    """The time of the tiles of some windows, in that of multiplying a window."""
+    return windows + -(-windows // rows) * _TILE_OVERHEAD
