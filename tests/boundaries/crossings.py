@@ -253,8 +253,11 @@ INDEXING: dict[str, Cases] = {
     "runtime/program/ops/sorting/top_k_numpy.py:_MIN_LONG_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, k), 5) for k in around(n)
     ],
-    "runtime/program/ops/sorting/top_k_numpy.py:_BLOCKS_PER_ROW": lambda n, t, o: [
-        op.top_k(t, o, (2, 5000), k) for k in around(n // 4)
+    "runtime/program/ops/sorting/top_k_numpy.py:_MIN_BLOCKS": lambda n, t, o: [
+        op.top_k(t, o, (2, 5000), k) for k in around(n // 2)
+    ],
+    "runtime/program/ops/sorting/top_k_numpy.py:_MIN_BLOCK": lambda n, t, o: [
+        op.top_k(t, o, (2, 5000), k) for k in around(5000 // (2 * n))
     ],
     "runtime/compiler/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (1, k), 1) for k in around(n)

@@ -34,13 +34,24 @@ def bind(view: TopK) -> Callable[..., Any]:
 
 _MIN_LONG_ROW = 1 << 12
 """Number of elements of a row that is worth a call of its own."""
-_BLOCKS_PER_ROW = 64
-"""Blocks of a long row: their minima bound the elements that `_smallest_of_row` selects."""
+_MIN_BLOCKS = 64
+"""Minimum number of blocks of a long row: their minima bound the elements that `_smallest_of_row` selects."""
+_MIN_BLOCK = 8
+"""Minimum number of elements of such a block."""
+
+
+def _blocks_of_row(count: int) -> int:
+    """The number of blocks of a long row from which `count` elements are selected.
+
+    `count` blocks would leave more elements below the bound, more blocks would take longer to reduce.
+    """
+    return max(_MIN_BLOCKS, 2 * count)
 
 
 def _smallest_of_row(sort_keys: Array, count: int) -> Array:
     """`_smallest_keys` of one long row: few elements are at most the `count`-th smallest block minimum."""
-    blocks = sort_keys[: len(sort_keys) // _BLOCKS_PER_ROW * _BLOCKS_PER_ROW].reshape(_BLOCKS_PER_ROW, -1)
+    number = _blocks_of_row(count)
+    blocks = sort_keys[: len(sort_keys) // number * number].reshape(number, -1)
     bound = np.partition(blocks.min(axis=1), count - 1)[count - 1]
     candidates = np.flatnonzero(sort_keys <= bound)
     return candidates[np.argsort(sort_keys[candidates], kind="stable")[:count]]
@@ -55,7 +66,7 @@ def _smallest_keys(sort_keys: Array, count: int) -> Array:
     size = sort_keys.shape[-1]
     if not 0 < 8 * count < size:
         return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]
-    if size >= _MIN_LONG_ROW and count <= _BLOCKS_PER_ROW // 4:
+    if size >= max(_MIN_LONG_ROW, _MIN_BLOCK * _blocks_of_row(count)):
         return np.stack([_smallest_of_row(row, count) for row in sort_keys])
     last = np.partition(sort_keys, count - 1, axis=-1)[..., count - 1 : count]
     chosen = sort_keys <= last

@@ -46,10 +46,13 @@ def test_top_k_of_special_values() -> None:
     assert indices.tolist() == [1, 5, 0, 3, 2, 4]
 
 
-@pytest.mark.parametrize("shape", [(3, 140_000), (2, 3, 70_000), (30_000, 9), (3, 0), (0, 5)])
-def test_top_k_of_rows_that_are_taken_some_at_a_time(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("shape", "k"),
+    [((3, 140_000), 4), ((2, 3, 70_000), 4), ((30_000, 9), 4), ((3, 0), 0), ((0, 5), 4)]
+    + [((2, 5000), k) for k in (32, 33, 312, 313, 4999)],
+)
+def test_top_k_of_rows_that_are_taken_some_at_a_time(shape: tuple[int, ...], k: int) -> None:
     operand = np.random.default_rng(0).integers(0, 1000, shape).astype(np.float32)
-    k = min(4, shape[-1])
     result = [*shape[:-1], k]
     values, indices = evaluate(top_k(tensor(list(shape)), k, tensor(result), tensor(result, "i32")), operand)
     order = np.argsort(-operand, axis=-1, kind="stable")[..., :k]
