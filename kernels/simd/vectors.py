@@ -91,9 +91,30 @@ def apply(builder: ir.IRBuilder, kind: Combination, left: Value, right: Value) -
         return (_apply_integer(builder, element, monoid, a, b),)
     if monoid in ("add", "multiply"):
         return ((builder.fadd if monoid == "add" else builder.fmul)(a, b),)
+    if not isinstance(a.type, ir.VectorType):
+        return (_scalar_extreme(builder, monoid, a, b),)
     name = f"llvm.{monoid}.{intrinsic_suffix(a.type)}"
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type, a.type]), name)
     return (builder.call(function, [a, b]),)
+
+
+def _scalar_extreme(builder: ir.IRBuilder, monoid: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The extreme of two floats, soon after `a` is known: often the extreme that was stored last.
+
+    A comparison may leave a zero of the wrong sign in `a`, and no NaN of `b`. An addition corrects both: of +0
+    or NaN to a maximum, and else of -0, which changes nothing. A minimum is the negative of such a sum.
+    """
+    is_maximum = monoid == "maximum"
+    extreme = builder.select(builder.fcmp_ordered(">" if is_maximum else "<", b, a), b, a)
+    sign = b if is_maximum else builder.fneg(b)
+    bits = ir.IntType(32 if isinstance(a.type, ir.FloatType) else 64)
+    is_positive_zero = builder.icmp_unsigned("==", builder.bitcast(sign, bits), bits(0))
+    is_nan = builder.fcmp_unordered("uno", b, b)
+    other = builder.select(is_nan, b, ir.Constant(a.type, -0.0))
+    correction = builder.select(is_positive_zero, ir.Constant(a.type, 0.0), other)
+    if is_maximum:
+        return builder.fadd(extreme, correction)
+    return builder.fneg(builder.fsub(correction, extreme))
 
 
 def _apply_integer(builder: ir.IRBuilder, element: str, monoid: str, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -2,12 +2,15 @@
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 from llvmlite import ir
 from numba import njit, types
 
 from nimblehlo.kernels.simd import vectors
+from nimblehlo.kernels.simd.arithmetic import combine, load, store
+from tests.support.running import same_bits
 
 I64 = ir.IntType(64)
 AHEAD = 16384
@@ -73,3 +76,29 @@ def taken(width, lanes, monkeypatch):
 )
 def test_each_column_is_taken_once(monkeypatch, lanes, together):
     assert taken(7, lanes, monkeypatch) == ([1] * 7, together)
+
+
+@pytest.mark.parametrize("monoid", ["minimum", "maximum"])
+@pytest.mark.parametrize("element", ["float32", "float64", "bfloat16"])
+def test_extremes_of_two_elements_at_a_time(element, monoid):
+    @njit
+    def combine_all(left, right, result):
+        for k in range(result.size):
+            value = combine(element, monoid, load(element, left, k), load(element, right, k))
+            store(element, result, k, value)
+
+    largest = ml_dtypes.finfo(element).max
+    special = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, largest, -largest, 1e-40, -1e-40, 1.0, -2.5]
+    left, right = (values.ravel().astype(element) for values in np.meshgrid(special, special))
+    result, want = np.empty_like(left), getattr(np, monoid)(left, right)
+    want = np.where((left == 0) & (right == 0), SIGNED_ZEROS[monoid](left, right), want)
+    arrays = [array.view(np.uint16) if element == "bfloat16" else array for array in (left, right, result)]
+    combine_all(*arrays)
+    assert same_bits(result, want)
+
+
+SIGNED_ZEROS = {
+    "minimum": lambda a, b: np.where(np.signbit(a), a, b),
+    "maximum": lambda a, b: np.where(np.signbit(a), b, a),
+}
+"""The extreme of two zeros."""
