@@ -9,9 +9,11 @@ where these are finished.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Block, Operation, Value
+from ....program.ir.affine import row_major_strides
 from ....program.ops.framework.declaration import declaration_of
 from ..element_costs import cost_of
 from .iteration_space import (
@@ -62,6 +64,26 @@ class Strides(NamedTuple):
     inner: int
 
 
+class Runs(NamedTuple):
+    """Where the values of a reduction lie if dimensions that are kept stand between reduced ones.
+
+    Attributes:
+        outer: size and stride of each dimension that is kept, but for the last one if that is contiguous.
+        reduced: size and stride of each reduced dimension. The last one may be contiguous: a run of values.
+        inner: size of the last dimension if it is kept, else 1.
+    """
+
+    outer: tuple[tuple[int, int], ...]
+    reduced: tuple[tuple[int, int], ...]
+    inner: int
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The sizes of the iteration space."""
+        outer, reduced = (math.prod([size for size, _ in dims]) for dims in (self.outer, self.reduced))
+        return outer, reduced, self.inner
+
+
 class ReductionTilePlan(NamedTuple):
     """How a fusion with reductions is tiled.
 
@@ -69,12 +91,14 @@ class ReductionTilePlan(NamedTuple):
         shape: of the iteration space.
         first, last: the dimensions [first, last) are reduced.
         index_maps: of each value.
+        runs: where arguments lie that have the shape of the space; None: as that shape says.
     """
 
     shape: tuple[int, ...]
     first: int
     last: int
     index_maps: dict[Value, IndexMap]
+    runs: Runs | None = None
 
     @property
     def outer(self) -> int:
@@ -132,6 +156,10 @@ class ReductionTilePlan(NamedTuple):
         """Whether a value has no reduced dimension, so that it is computed where reductions are finished."""
         return all(axis is None or not self.first <= axis < self.last for axis in self.index_maps[value])
 
+    def has_runs(self, value: Value) -> bool:
+        """Whether a value lies in runs."""
+        return self.runs is not None and not self.is_unreduced(value)
+
     def strides(self, value: Value) -> Strides | None:
         """The strides of a value; None if a collapsed dimension has no single stride."""
         strides = strides_of(value, self.index_maps[value], len(self.shape))
@@ -181,8 +209,30 @@ def _finished(block: Block) -> set[Value]:
     return finished
 
 
-def region_reduction_tiling(block: Block, sizes: tuple[int, int, int]) -> ReductionTilePlan:
-    """The tiling of one reduction of arguments of shape `sizes`, [outer, reduced, inner]."""
+def region_reduction_tiling(
+    block: Block, sizes: tuple[int, int, int], runs: Runs | None
+) -> ReductionTilePlan:
+    """The tiling of one reduction of arguments of shape `sizes`, [outer, reduced, inner].
+
+    Args:
+        runs: see `ReductionTilePlan`.
+    """
     index_maps = IterationSpace(sizes, (0, 2)).of(block)
     assert index_maps is not None
-    return ReductionTilePlan(sizes, 1, 2, index_maps)
+    return ReductionTilePlan(sizes, 1, 2, index_maps, runs)
+
+
+def runs_of(shape: tuple[int, ...], dimensions: Sequence[int]) -> Runs | None:
+    """Where the values of an array lie whose `dimensions` are reduced, one of them behind one that is kept.
+
+    None if the last dimension is kept and too small for vectors.
+    """
+    kept, reduced = list[tuple[int, int]](), list[tuple[int, int]]()
+    for d, (size, stride) in enumerate(zip(shape, row_major_strides(shape), strict=True)):
+        dims = reduced if d in dimensions else kept
+        if dims and dims[-1][1] == size * stride:
+            dims[-1] = (dims[-1][0] * size, stride)
+        elif size != 1:
+            dims.append((size, stride))
+    inner = 1 if reduced[-1][1] == 1 else kept.pop()[0]
+    return Runs(tuple(kept), tuple(reduced), inner) if inner == 1 or inner >= MIN_INNER else None

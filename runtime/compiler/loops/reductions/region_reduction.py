@@ -17,6 +17,7 @@ from ..regions.region_code import RegionCode, check_reducer, converters
 if TYPE_CHECKING:
     from ....program.ops.intermediate.arg_reduce import ArgReduce
     from ....program.ops.reduction.reduce import Reduce
+    from .reduction_tiling import Runs
 
 
 class ReduceCode(RegionCode):
@@ -37,7 +38,17 @@ class ReduceCode(RegionCode):
     @functools.cached_property
     def layout(self) -> Layout:
         """The layout of the inputs as [outer, n, inner]."""
-        return layout(self.view.inputs[0].shape, self.view.dimensions)
+        own = layout(self.view.inputs[0].shape, self.view.dimensions)
+        return own if self.runs is None else Layout(None, self.runs.sizes, own.result_shape)
+
+    @functools.cached_property
+    def runs(self) -> Runs | None:
+        """Where the inputs' values lie if these would be transposed else; None if they are."""
+        from .reduction_tiling import runs_of
+
+        shape, dimensions = self.view.inputs[0].shape, self.view.dimensions
+        is_transposed = layout(shape, dimensions).permutation is not None
+        return runs_of(shape, dimensions) if is_transposed else None
 
     @property
     def read_inputs(self) -> list[TensorType]:
@@ -66,7 +77,7 @@ class ReduceCode(RegionCode):
             operation.name, self.reduced(builder), results, operation.attributes, operation.regions
         )
         builder.region(reduction.results)
-        tiling = region_reduction_tiling(block, sizes)
+        tiling = region_reduction_tiling(block, sizes, self.runs)
         accumulate = self.view.ordering.accumulate
         return lower_reductions(block, tiling, self.seconds(), accumulate, self.captured_operands)
 

@@ -34,7 +34,7 @@ from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Indices
 from .iteration_space import reductions_of, shape_of
 from .reducers import Reducer
-from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides
+from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Runs, Strides
 from .vector_reduce import BF16, reduce_row
 
 PAGE_BYTES = 4096
@@ -73,6 +73,8 @@ def reductions_module(
     module = ir.Module("reductions")
     is_short = _is_short(block, plan)
     block_function_class: type[_Blocks] = _ShortRowBlocks if is_short else _RowBlocks
+    if plan.runs is not None and not is_short:
+        block_function_class = _RunBlocks
     if plan.inner != 1:
         are_few = is_short and plan.blocks == 1 and plan.reduced <= MAX_INTERLEAVED_ROWS
         is_any_prefetched = any(_is_prefetched(plan, value) for value in block.arguments)
@@ -166,17 +168,40 @@ class _BlockFunction(ElementEmitter):
 
     def address(self, pointer: ir.Value, value: IrValue, indices: Indices) -> ir.Value:
         """The address of a value's element at some indices."""
-        strides = self.plan.strides(value)
-        assert strides is not None
-        return address_of(
-            self.builder, pointer, self.offset(strides, indices), stored_type(plain_element_type(value))
-        )
+        if self.plan.has_runs(value):
+            offset = self.offset_in_runs(indices)
+        else:
+            strides = self.plan.strides(value)
+            assert strides is not None
+            offset = self.offset(strides, indices)
+        return address_of(self.builder, pointer, offset, stored_type(plain_element_type(value)))
 
     def offset(self, strides: Strides, indices: Indices) -> ir.Value:
         offset: ir.Value = I64(0)
         for index, stride in zip(indices, strides, strict=True):
             if stride:
                 offset = self.builder.add(offset, self.builder.mul(index, I64(stride)))
+        return offset
+
+    def offset_in_runs(self, indices: Indices) -> ir.Value:
+        """The offset of an element of a value that has `Runs`."""
+        runs, (outer, reduced, inner) = self.runs, indices
+        first = self.builder.add(self.strided_offset(outer, runs.outer), inner)
+        return self.builder.add(first, self.strided_offset(reduced, runs.reduced))
+
+    @property
+    def runs(self) -> Runs:
+        assert self.plan.runs is not None
+        return self.plan.runs
+
+    def strided_offset(self, index: ir.Value, dims: Sequence[tuple[int, int]]) -> ir.Value:
+        """The offset of an index that counts the elements of dimensions, of given sizes and strides."""
+        offset: ir.Value = I64(0)
+        for number, (size, stride) in reversed([*enumerate(dims)]):
+            along = index
+            if number:
+                index, along = self.divmod_by(index, size)
+            offset = self.builder.add(offset, self.builder.mul(along, I64(stride)))
         return offset
 
     def index(self, axis: int, indices: Indices) -> ir.Value:
@@ -322,13 +347,8 @@ class _RowBlocks(_Blocks):
         buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
         sources = [self.in_memory(reducer) for reducer in self.reducers]
         if None in sources or not all(plan.is_unreduced(result) for result, _ in self.results):
-            loop = QuickVectorLoop(builder, I64(0), self.count)
-            loop.interleave_count = interleave_count(plan.reduced_operations(self.block), size)
-            with loop as index:
-                values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
-                for (buffer, _), source, value in zip(buffers, sources, values, strict=True):
-                    if source is None:
-                        buffer.store(index, value)
+            pairs = zip(buffers, sources, strict=True)
+            self.compute_row([buffer if source is None else None for (buffer, _), source in pairs])
 
         def reduce(count: int) -> None:
             for reducer, (first, second), source in zip(self.reducers, buffers, sources, strict=True):
@@ -346,6 +366,24 @@ class _RowBlocks(_Blocks):
                     reduce(size)
         return [first for first, _ in buffers]
 
+    def compute_row(self, targets: Sequence[OperandArrays | None]) -> None:
+        """Compute the values of a row, and store those of reductions that have a target."""
+        self.compute_columns(I64(0), self.count, targets)
+
+    def compute_columns(
+        self, first: ir.Value, last: ir.Value, targets: Sequence[OperandArrays | None]
+    ) -> None:
+        """Compute the values of the columns [first, last) of a row."""
+        plan = self.plan
+        loop = QuickVectorLoop(self.builder, first, last)
+        size = min(plan.block_reduced, plan.reduced)
+        loop.interleave_count = interleave_count(plan.reduced_operations(self.block), size)
+        with loop as index:
+            values = self.compute_at((self.outer, self.builder.add(self.first, index), I64(0)))
+            for target, value in zip(targets, values, strict=True):
+                if target is not None:
+                    target.store(index, value)
+
     def in_memory(self, reducer: Reducer) -> OperandArrays | None:
         """The addresses of a reduction's operands, if they are contiguous and of the accumulator types.
 
@@ -353,7 +391,8 @@ class _RowBlocks(_Blocks):
         """
         operands = [self._stored(value) for value in reducer.operation.operands[: len(reducer.types)]]
         for value, type in zip(operands, reducer.types, strict=True):
-            strides = self.plan.strides(value) if value in self.arguments else None
+            is_row = value in self.arguments and not self.plan.has_runs(value)
+            strides = self.plan.strides(value) if is_row else None
             element_type = plain_element_type(value)
             is_widened = element_type is BF16 and type is ELEMENT_TYPES["f32"]
             if strides is None or strides.reduced != 1 or not (is_widened or type is element_type):
@@ -369,6 +408,34 @@ class _RowBlocks(_Blocks):
             return value
         (source,) = owner.operands
         return source if source in self.arguments and plain_element_type(source) is BF16 else value
+
+
+class _RunBlocks(_RowBlocks):
+    """Blocks without inner dimensions whose values lie in runs (`Runs`).
+
+    Attributes:
+        run_offset: the offset of the run that is read, less the index of its first value.
+    """
+
+    run_offset: ir.Value
+
+    def compute_row(self, targets: Sequence[OperandArrays | None]) -> None:
+        builder, runs = self.builder, self.runs
+        length = I64(runs.reduced[-1][0])
+        last = builder.sub(builder.add(self.first, self.count), I64(1))
+        outer = self.strided_offset(self.outer, runs.outer)
+        end = builder.add(builder.udiv(last, length), I64(1))
+        with Loop(builder, builder.udiv(self.first, length), end, rolled=True) as run:
+            start = builder.mul(run, length)
+            offset = builder.add(outer, self.strided_offset(run, runs.reduced[:-1]))
+            self.run_offset = builder.sub(offset, start)
+            column = builder.sub(start, self.first)
+            end_column = min_index(builder, builder.add(column, length), self.count)
+            is_begun = builder.icmp_signed("<", column, I64(0))
+            self.compute_columns(builder.select(is_begun, I64(0), column), end_column, targets)
+
+    def offset_in_runs(self, indices: Indices) -> ir.Value:
+        return self.builder.add(self.run_offset, indices[1])
 
 
 class _ColumnBlocks(_Blocks):

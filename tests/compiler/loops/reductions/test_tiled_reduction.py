@@ -213,3 +213,44 @@ def test_totals_of_few_rows_stay_in_registers(rows: int, is_in_memory: bool) -> 
     assert plan is not None
     code = str(tiled_reduction.reductions_module(body.block, plan, 1, tiled_reduction.Accumulation()))
     assert ("alloca" in code) == is_in_memory
+
+
+APART = [
+    ((5, 6, 7), (0, 2)),  # a short tree
+    ((2, 300, 3), (0, 2)),
+    ((100, 7, 33), (0, 2)),
+    ((40, 1, 7, 1, 130), (0, 4)),
+    ((3, 2, 1500, 1), (0, 2)),  # blocks that begin within a run
+    ((3, 5, 2048), (0, 2)),
+    ((9, 2, 5, 3, 31), (0, 2, 4)),
+    ((2, 9, 3, 5, 31), (1, 4)),
+    ((6, 3, 50, reduction_tiling.MIN_INNER), (0, 2)),
+    ((6, 3, 50, reduction_tiling.MIN_INNER - 1), (0, 2)),
+    ((2, 3, 2, 40), (0, 2)),
+    ((2, 5, 70, 2, 17), (1, 3)),
+]
+"""Shapes of arrays, and dimensions to reduce between which others are kept."""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, ml_dtypes.bfloat16, np.complex64, np.int8])
+@pytest.mark.parametrize(("shape", "axes"), APART)
+def test_of_dimensions_that_lie_apart(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        one, two = x.dtype.type(1), x.dtype.type(2)
+        pairs = jax.lax.reduce((x, -x), (one, two), lambda a, b: (a[0] + b[1], b[0]), axes)
+        return jax.lax.reduce(x, one, jax.lax.add, axes), jax.lax.reduce(x, two, jax.lax.max, axes), pairs
+
+    x = numbers(*shape).astype(dtype)
+    if dtype is not np.int8:
+        x.flat[:: x.size // 3] = [np.nan, np.inf, -0.0, -np.inf][: len(x.flat[:: x.size // 3])]
+    check(function, x, count=0)
+    check(function, -0 * np.abs(numbers(*shape)).astype(dtype), count=0)
+
+
+def test_which_dimensions_lie_in_runs() -> None:
+    runs = reduction_tiling.runs_of((4, 3, 2, 5, 7), (0, 2, 3, 4))
+    assert runs == reduction_tiling.Runs(((3, 70),), ((4, 210), (70, 1)), 1)
+    assert runs.sizes == (3, 280, 1)
+    wide = reduction_tiling.runs_of((2, 4, 3, 1, 5, 16), (1, 4))
+    assert wide == reduction_tiling.Runs(((2, 960), (3, 80)), ((4, 240), (5, 16)), 16)
+    assert reduction_tiling.runs_of((4, 3, 5, 15), (0, 2)) is None
