@@ -21,6 +21,7 @@ __all__ = [
     "avoids_software_prefetch",
     "converts_halves",
     "has",
+    "has_conversions_of_i64",
     "has_fast_gather",
     "has_fast_memory_operands",
     "has_full_speed_avx512",
@@ -132,6 +133,11 @@ def has_fast_gather() -> bool:
 def has_two_register_permute() -> bool:
     """Whether one instruction permutes the 64-bit lanes of two registers (vpermt2pd)."""
     return has("avx512f")
+
+
+def has_conversions_of_i64() -> bool:
+    """Whether vectors of i64 are converted to f64 and back, and multiplied (vcvtuqq2pd, vpmullq)."""
+    return has("avx512dq") and has("avx512vl")
 
 
 def has_rsqrt14() -> bool:

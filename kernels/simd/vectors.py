@@ -101,8 +101,8 @@ def apply(builder: ir.IRBuilder, kind: Combination, left: Value, right: Value) -
 def _scalar_extreme(builder: ir.IRBuilder, monoid: str, a: ir.Value, b: ir.Value) -> ir.Value:
     """The extreme of two floats, soon after `a` is known: often the extreme that was stored last.
 
-    A comparison may leave a zero of the wrong sign in `a`, and no NaN of `b`. An addition corrects both: of +0
-    or NaN to a maximum, and else of -0, which changes nothing. A minimum is the negative of such a sum.
+    A comparison may leave a zero of the wrong sign in `a`, and no NaN of `b`. An addition corrects both: of
+    +0 or NaN to a maximum, and else of -0, which changes nothing. A minimum is the negative of such a sum.
     """
     is_maximum = monoid == "maximum"
     extreme = builder.select(builder.fcmp_ordered(">" if is_maximum else "<", b, a), b, a)

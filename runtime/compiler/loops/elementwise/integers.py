@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from ....kernels.launch.processor import has_conversions_of_i64
 from ....types import BOOLEAN, SIGNED, ElementType, storage_range
+from ..llvm import vector_variants
 from ..llvm.values import BIT, F64, I32, call, integer, wrapped
 
 
@@ -102,10 +104,13 @@ def _defined_divisor(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rh
 def _quotient(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, divisor: ir.Value) -> ir.Value:
     """The quotient towards zero by a divisor that is not zero.
 
-    There are no vector instructions for it: LLVM has a way for constant divisors, and in f64 a quotient of
-    integers up to 32 bits keeps its fraction, which the conversion discards.
+    There are no vector instructions for it: LLVM has a way for constant divisors, but no vectors of 64 bits;
+    in f64 a quotient of integers up to 32 bits keeps its fraction, which the conversion discards.
     """
     signed = type.category == SIGNED
+    is_shift = isinstance(divisor, ir.Constant) and abs(divisor.constant).bit_count() == 1
+    if type.width == 64 and has_conversions_of_i64() and not is_shift:
+        return vector_variants.quotient(builder, lhs, divisor, signed)
     if isinstance(divisor, ir.Constant) or type.width == 64:
         return builder.sdiv(lhs, divisor) if signed else builder.udiv(lhs, divisor)
     to_float = builder.sitofp if signed else builder.uitofp

@@ -16,6 +16,7 @@ from typing import Any
 from llvmlite import ir
 
 from ....kernels.launch.processor import (
+    has_conversions_of_i64,
     has_fast_memory_operands,
     has_full_speed_avx512,
     has_range,
@@ -24,6 +25,7 @@ from ....kernels.launch.processor import (
     has_two_register_permute,
 )
 from ....kernels.named_tuples import NamedTuple
+from ....kernels.simd.narrow_floats import constant_like
 from .base import F32, F64, I8, I32, I64, POINTER, call, rarely
 from .lanes import shuffle_lanes, splat
 
@@ -171,6 +173,18 @@ def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     call of the C library.
     """
     return _called(builder, f"remainder_{_suffix(lhs.type)}", lhs, rhs)
+
+
+def quotient(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value, is_signed: bool) -> ir.Value:
+    """The quotient of i64 towards zero, by vectors in f64. The processor must have `has_conversions_of_i64`.
+
+    The divisor must not be zero, and the quotient must fit.
+    """
+    return _called(builder, _quotient_name(is_signed), lhs, rhs)
+
+
+def _quotient_name(is_signed: bool) -> str:
+    return "signed_quotient" if is_signed else "unsigned_quotient"
 
 
 def _suffix(type: ir.Type) -> str:
@@ -370,6 +384,47 @@ def _emit_remainder(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.V
     return result
 
 
+_REDUCED_ONE = 1 - 2.0**-50
+"""The dividend of a reciprocal that is too small by more than the five roundings of an estimate."""
+
+
+def _emit_quotient(is_signed: bool) -> Emit:
+    def emit(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+        if not isinstance(operands[0].type, ir.VectorType):
+            return (builder.sdiv if is_signed else builder.udiv)(*operands)
+        if not is_signed:
+            return _unsigned_quotient(builder, *operands)
+        no_bits = constant_like(operands[0].type, 0)
+        unsigned = _unsigned_quotient(builder, *[_magnitude(builder, operand) for operand in operands])
+        is_negative = builder.icmp_signed("<", builder.xor(*operands), no_bits)
+        return builder.select(is_negative, builder.sub(no_bits, unsigned), unsigned)
+
+    return emit
+
+
+def _magnitude(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The absolute values of signed integers as unsigned ones."""
+    zero = constant_like(value.type, 0)
+    return builder.select(builder.icmp_signed("<", value, zero), builder.sub(zero, value), value)
+
+
+def _unsigned_quotient(builder: ir.IRBuilder, rest: ir.Value, divisor: ir.Value) -> ir.Value:
+    """The sum of two estimates in f64, neither of which exceeds the exact value, and of 1 where that is left.
+
+    An estimate has at least 1 - 2^-49 of the exact quotient, before its fraction is discarded: the first one
+    is less by at most 2^15 + 1, the second one by less than 2.
+    """
+    floats = ir.VectorType(F64, rest.type.count)
+    reduced = constant_like(floats, _REDUCED_ONE)
+    reciprocal = builder.fdiv(reduced, builder.uitofp(divisor, floats))
+    quotient = constant_like(rest.type, 0)
+    for _ in range(2):
+        estimate = builder.fptoui(builder.fmul(builder.uitofp(rest, floats), reciprocal), rest.type)
+        quotient = builder.add(quotient, estimate)
+        rest = builder.sub(rest, builder.mul(estimate, divisor))
+    return builder.add(quotient, builder.zext(builder.icmp_unsigned(">=", rest, divisor), rest.type))
+
+
 def _in_register(builder: ir.IRBuilder, value: ir.Value, register: ir.VectorType) -> ir.Value:
     """A register whose first lane is a value; the others are undefined."""
     return builder.insert_element(ir.Constant(register, ir.Undefined), value, I32(0))
@@ -409,6 +464,14 @@ def _instructions() -> tuple[_Instruction, ...]:
         _Instruction(
             _Declaration("nearest_integer", I32, (F32,), (4, 8, 16)), _emit_nearest_integer, has_scalef
         ),
+        *[
+            _Instruction(
+                _Declaration(_quotient_name(is_signed), I64, (I64, I64), (4, 8)),
+                _emit_quotient(is_signed),
+                has_conversions_of_i64,
+            )
+            for is_signed in (False, True)
+        ],
         *[
             _Instruction(
                 _Declaration(f"remainder_{_suffix(type)}", type, (type, type), lanes),

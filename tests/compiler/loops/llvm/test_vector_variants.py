@@ -14,6 +14,7 @@ from nimblehlo.compiler.loops.llvm import vector_variants
 from nimblehlo.compiler.loops.llvm.codegen import CodeGenerator
 from nimblehlo.compiler.loops.llvm.values import I64
 from nimblehlo.kernels.launch.processor import (
+    has_conversions_of_i64,
     has_fast_memory_operands,
     has_range,
     has_rsqrt14,
@@ -193,6 +194,49 @@ def test_a_loop_of_vectors_divides_all_lanes_at_once(name: str) -> None:
     loop = str(_GENERATOR.optimised(str(module)).get_function("loop"))
     assert re.search(rf"fdiv <\d+ x {'float' if name == 'f32' else 'double'}>", loop)
     assert "@remainder" not in loop
+
+
+def operands_of_quotients(count: int, is_signed: bool) -> tuple[Any, Any]:
+    """Multiples of divisors and their neighbors; numbers of all lengths; the largest and smallest ones."""
+    random = np.random.default_rng(count)
+    edges = [2**bit + around for bit in (1, 31, 32, 52, 53, 54, 62, 63, 64) for around in (-2, -1, 0, 1)]
+    special = np.array([edge for edge in [0, 1, *edges] if 0 <= edge < 2**64], np.uint64)
+    all_lhs, all_rhs = [values.ravel() for values in np.meshgrid(special, special)]
+    bits, lengths = random.integers(0, 2**64 - 1, (2, 20_000), np.uint64), random.integers(0, 64, (2, 20_000))
+    random_lhs, random_rhs = bits >> lengths.astype(np.uint64)
+    multiples = random_lhs // np.maximum(random_rhs, 1) * random_rhs
+    sides = [multiples + np.uint64(around % 2**64) for around in (-1, 0, 1)]
+    lhs = np.concatenate([all_lhs, random_lhs, *sides])
+    rhs = np.concatenate([all_rhs, random_rhs, random_rhs, random_rhs, random_rhs])
+    lhs, rhs = [np.roll(values, -int(random.integers(0, lhs.size)))[:count] for values in (lhs, rhs)]
+    if not is_signed:
+        return lhs, np.maximum(rhs, 1)
+    lhs, rhs = lhs.view(np.int64), rhs.view(np.int64)
+    lhs, rhs = lhs * random.choice([-1, 1], lhs.size), rhs * random.choice([-1, 1], rhs.size)
+    is_undefined = (rhs == 0) | ((rhs == -1) & (lhs == -(2**63)))
+    return lhs, np.where(is_undefined, 1, rhs)
+
+
+@pytest.mark.skipif(not has_conversions_of_i64(), reason="no conversions of vectors of i64")
+@pytest.mark.parametrize("is_signed", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 90_000])
+def test_quotients_are_exact(is_signed: bool, count: int) -> None:
+    def emit_quotient(builder: ir.IRBuilder, lhs: tuple[Any, ...], rhs: tuple[Any, ...]) -> Any:
+        return (vector_variants.quotient(builder, lhs[0], rhs[0], is_signed),)
+
+    type = TYPE if is_signed else ELEMENT_TYPES["ui64"]
+    lhs, rhs = operands_of_quotients(count, is_signed)
+    want = lhs // rhs
+    if is_signed:
+        want += ((lhs < 0) != (rhs < 0)) & (want * rhs != lhs)
+    np.testing.assert_array_equal(looped(emit_quotient, [type, type], type)(lhs, rhs), want)
+    loop = str(
+        _GENERATOR.optimised(
+            str(module_of(lambda *operands: [emit_quotient(*operands)], [type, type], [type]))
+        ).get_function("loop")
+    )
+    assert re.search(r"fdiv <\d+ x double>", loop)
+    assert "quotient" not in loop
 
 
 def emit_times_power(builder: ir.IRBuilder, value: tuple[Any, ...], exponent: tuple[Any, ...]) -> Any:
