@@ -84,17 +84,32 @@ def test_scatters_of_several_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     check(text, "stablehlo.scatter", [*arrays[:2], indices, *arrays[2:]], monkeypatch)
 
 
+# The shapes of the input, of the updates and of a component of the indices, and the dimension numbers.
 COMPONENTS = {
-    "elements": ("300x200", "6000", "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]"),
+    "elements": (
+        "300x200",
+        "6000",
+        "6000",
+        "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1]",
+    ),
     "rows": (
         "60x30x50",
         "2000x50",
+        "2000",
         "update_window_dims = [1], inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [1, 0]",
     ),
     "windows": (
         "90x500",
         "700x2x3",
+        "700",
         "update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0, 1]",
+    ),
+    "batches": (
+        "20x40x90",
+        "20x70",
+        "20x70",
+        "inserted_window_dims = [1, 2], input_batching_dims = [0], scatter_indices_batching_dims = [0], "
+        "scatter_dims_to_operand_dims = [1, 2]",
     ),
 }
 
@@ -108,24 +123,26 @@ def sizes(shape: str) -> tuple[int, ...]:
 @pytest.mark.parametrize("body", ["add", "set"])
 def test_scatters_of_components(case: str, index: str, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Index vectors whose components are wrapped and concatenated, as JAX indexes with several arrays."""
-    shape, updates, numbers = COMPONENTS[case]
-    count = sizes(updates)[0]
-    vector, column = f"tensor<{count}x{index}>", f"tensor<{count}x1x{index}>"
-    order = (1, 0) if case == "rows" else (0, 1)
+    shape, updates, batch, numbers = COMPONENTS[case]
+    vector, column, logical = f"tensor<{batch}x{index}>", f"tensor<{batch}x1x{index}>", f"tensor<{batch}xi1>"
+    order = {"rows": (1, 0), "batches": (1, 2)}.get(case, (0, 1))
+    rank = len(sizes(batch))
     lines = []
     for k, d in enumerate(order):
         extent = sizes(shape)[d]
         wrapped = f"""%zero{k} = stablehlo.constant dense<0> : {vector}
           %size{k} = stablehlo.constant dense<{extent}> : {vector}
-          %negative{k} = stablehlo.compare LT, %c{k}, %zero{k} : ({vector}, {vector}) -> tensor<{count}xi1>
+          %negative{k} = stablehlo.compare LT, %c{k}, %zero{k} : ({vector}, {vector}) -> {logical}
           %sum{k} = stablehlo.add %c{k}, %size{k} : {vector}
-          %w{k} = stablehlo.select %negative{k}, %sum{k}, %c{k} : tensor<{count}xi1>, {vector}"""
+          %w{k} = stablehlo.select %negative{k}, %sum{k}, %c{k} : {logical}, {vector}"""
         lines += [wrapped, f"%v{k} = stablehlo.reshape %w{k} : ({vector}) -> {column}"]
-    pairs = f"{count}x2x{index}"
-    lines.append(f"%i = stablehlo.concatenate %v0, %v1, dim = 1 : ({column}, {column}) -> tensor<{pairs}>")
+    pairs = f"{batch}x2x{index}"
+    lines.append(
+        f"%i = stablehlo.concatenate %v0, %v1, dim = {rank} : ({column}, {column}) -> tensor<{pairs}>"
+    )
     operand, updated = f"{shape}xf32", f"{updates}xf32"
     operation = scatter(
-        operand, pairs, updated, f"{numbers}, index_vector_dim = 1", body, more="\n".join(lines)
+        operand, pairs, updated, f"{numbers}, index_vector_dim = {rank}", body, more="\n".join(lines)
     )
     text = f"""func.func @main(%a0: tensor<{operand}>, %c0: {vector}, %c1: {vector}, %u0: tensor<{updated}>)
       -> tensor<{operand}> {{ {operation} }}"""
@@ -133,7 +150,7 @@ def test_scatters_of_components(case: str, index: str, body: str, monkeypatch: p
     columns = []
     for d in order:
         extent = sizes(shape)[d]
-        column_values = generator.integers(0 if index == "ui32" else -extent - 2, extent + 2, count)
+        column_values = generator.integers(0 if index == "ui32" else -extent - 2, extent + 2, sizes(batch))
         columns.append(column_values.astype(dtype))
     inputs = [values("f32", *sizes(shape)), *columns, values("f32", *sizes(updates), seed=4)]
     check(text, "nimblehlo.component_scatter", inputs, monkeypatch)
