@@ -14,6 +14,8 @@ class Call:
         arguments: Sequence[Any],
         results: Sequence[tuple[Sequence[int], Any]],
         context: AbstractContextManager[Any] | None = None,
+        seconds: float = 0.0,
+        threads: int | None = 1,
     ) -> None: ...
     @property
     def solver(self) -> int | None: ...

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Calls of Fortran routines by their address, once for each problem of a batch.
+"""Calls of Fortran routines by their address, once for each problem of a batch, which threads share.
 
 A Fortran routine takes addresses alone, and after them the lengths of its character arguments. All that does not
 depend on the elements is computed when a call is prepared: a small problem costs little more than the routine.
@@ -18,6 +18,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
+
+from ....kernels.launch.native import run_independent
+from ....kernels.launch.threads import chosen_threads
 
 cnp.import_array()
 
@@ -46,6 +49,9 @@ cdef enum:
     # Columns that are transposed at a time.
     TRANSPOSED_COLUMNS = 16
     ALIGNMENT = 64
+
+# Seconds of a task, at least, where several share the problems.
+cdef double MIN_TASK_SECONDS = 2e-5
 
 cdef enum Storage:
     IN_WORKSPACE
@@ -156,6 +162,30 @@ cdef struct Buffer:
     Py_ssize_t pairs
 
 
+cdef struct Routine:
+    uintptr_t address
+    # The number of arguments that are declared, and the bytes of the workspace of one problem.
+    Py_ssize_t used, bytes
+    uintptr_t passed[MAX_ARGUMENTS]
+    int64_t wide[MAX_ARGUMENTS]
+    int32_t narrow[MAX_ARGUMENTS]
+    char characters[MAX_ARGUMENTS]
+    bint is_buffer[MAX_ARGUMENTS]
+    # Whether the routine needs finite elements.
+    bint is_guarded
+    Buffer buffers[MAX_ARGUMENTS]
+
+# Problems that tasks share: task t solves those from `t * count // tasks` on, in the t-th workspace. `sources`, `targets`
+# and `strides` are those of the arguments that are buffers.
+cdef struct Problems:
+    const Routine *routine
+    Py_ssize_t count, tasks
+    char *workspace
+    char *sources[MAX_ARGUMENTS]
+    char *targets[MAX_ARGUMENTS]
+    Py_ssize_t strides[MAX_ARGUMENTS][3]
+
+
 cdef class Call:
     """A prepared routine: everything that a call needs except the arrays.
 
@@ -167,63 +197,60 @@ cdef class Call:
             `lapack_library.Buffer`. What the routine writes to is the caller's to have made large enough.
         results: shape and element type of each result; zero where no argument becomes it.
         context: what is entered around the calls; None: nothing.
+        seconds: that one problem takes, at least.
+        threads: the maximum number of threads that share the problems; None: all.
 
     Raises:
         OverflowError: an integer is too large for the routine.
         ValueError: there are too many arguments.
     """
 
-    cdef uintptr_t address
-    cdef Py_ssize_t count, used, bytes
-    cdef uintptr_t passed[MAX_ARGUMENTS]
-    cdef int64_t wide[MAX_ARGUMENTS]
-    cdef int32_t narrow[MAX_ARGUMENTS]
-    cdef char characters[MAX_ARGUMENTS]
-    cdef bint is_buffer[MAX_ARGUMENTS]
-    # Whether the routine needs finite elements.
-    cdef bint is_guarded
-    cdef Buffer buffers[MAX_ARGUMENTS]
+    cdef Routine routine
+    cdef Py_ssize_t count
     cdef tuple shapes, dtypes, are_zero
     cdef list constants
-    cdef object context
+    cdef object context, threads
+    cdef double seconds
 
     def __init__(
-        self, uintptr_t address, bint has_wide_integers, Py_ssize_t count, arguments, results, context=None
+        self, uintptr_t address, bint has_wide_integers, Py_ssize_t count, arguments, results, context=None,
+        double seconds=0.0, threads=1,
     ):
         cdef Py_ssize_t position = 0
-        self.address, self.count, self.used, self.bytes = address, count, len(arguments), 0
-        if self.used > MAX_ARGUMENTS - 4:
-            raise ValueError(f"a routine has {self.used} arguments")
+        cdef Routine *routine = &self.routine
+        self.count, self.seconds, self.threads = count, seconds, threads
+        routine.address, routine.used, routine.bytes, routine.is_guarded = address, len(arguments), 0, False
+        if routine.used > MAX_ARGUMENTS - 4:
+            raise ValueError(f"a routine has {routine.used} arguments")
         self.shapes = tuple([tuple(shape) for shape, _ in results])
         self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
         are_made = [False] * len(results)
         self.constants = []
         self.context = context
-        self.is_guarded = False
         for argument in arguments:
-            self.is_buffer[position] = False
+            routine.is_buffer[position] = False
             if isinstance(argument, str):
-                self.characters[position] = ord(argument)
-                self.passed[position] = <uintptr_t> &self.characters[position]
+                routine.characters[position] = ord(argument)
+                routine.passed[position] = <uintptr_t> &routine.characters[position]
             elif isinstance(argument, int) and has_wide_integers:
-                self.wide[position] = argument
-                self.passed[position] = <uintptr_t> &self.wide[position]
+                routine.wide[position] = argument
+                routine.passed[position] = <uintptr_t> &routine.wide[position]
             elif isinstance(argument, int):
-                self.narrow[position] = argument
-                self.passed[position] = <uintptr_t> &self.narrow[position]
+                routine.narrow[position] = argument
+                routine.passed[position] = <uintptr_t> &routine.narrow[position]
             elif isinstance(argument, np.ndarray):
                 self.constants.append(argument)
-                self.passed[position] = <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray> argument)
+                routine.passed[position] = <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray> argument)
             else:
-                self.is_buffer[position] = True
-                self.enter(argument[0], argument[1], &self.buffers[position])
-                self.is_guarded |= self.buffers[position].finite != NO_ELEMENTS
-                if self.buffers[position].result >= 0:
-                    are_made[self.buffers[position].result] = True
+                routine.is_buffer[position] = True
+                self.enter(argument[0], argument[1], &routine.buffers[position])
+                routine.is_guarded |= routine.buffers[position].finite != NO_ELEMENTS
+                if routine.buffers[position].result >= 0:
+                    are_made[routine.buffers[position].result] = True
             position += 1
         self.are_zero = tuple([not is_made for is_made in are_made])
-        for position in range(self.used, MAX_ARGUMENTS):
-            self.passed[position] = 1
+        for position in range(routine.used, MAX_ARGUMENTS):
+            routine.passed[position] = 1
 
     cdef int enter(self, dtype, declared, Buffer *buffer) except -1:
         cdef Py_ssize_t size, item = dtype.itemsize
@@ -249,131 +276,162 @@ cdef class Call:
         elif declared.is_read_only and not buffer.by_columns:
             buffer.storage, buffer.stride = IN_OPERAND, size
         if buffer.storage == IN_WORKSPACE:
-            buffer.offset = self.bytes
-            self.bytes += (size // ALIGNMENT + 1) * ALIGNMENT
+            buffer.offset = self.routine.bytes
+            self.routine.bytes += (size // ALIGNMENT + 1) * ALIGNMENT
         return 0
 
     cdef tuple run(self, tuple operands):
         """The results for some operands."""
-        cdef char *sources[MAX_ARGUMENTS]
-        cdef char *targets[MAX_ARGUMENTS]
-        cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
+        cdef Problems problems
         cdef char stack_memory[MAX_STACK_BYTES + ALIGNMENT]
-        cdef char *workspace = stack_memory
         cdef Py_ssize_t position
-        cdef cnp.npy_intp bytes = self.bytes + ALIGNMENT
+        cdef cnp.npy_intp bytes
         cdef Buffer *buffer
         cdef cnp.ndarray array
         cdef list held = []
         cdef tuple results = empty_results(self.shapes, self.dtypes, self.are_zero)
-        if self.bytes > MAX_STACK_BYTES:
+        problems.routine, problems.count, problems.tasks = &self.routine, self.count, self.max_tasks()
+        if problems.tasks > 1:
+            problems.tasks = min(problems.tasks, <Py_ssize_t> chosen_threads(self.threads))
+        problems.workspace, bytes = stack_memory, problems.tasks * workspace_bytes(&self.routine)
+        if bytes > MAX_STACK_BYTES + ALIGNMENT:
             array = cnp.PyArray_SimpleNew(1, &bytes, cnp.NPY_UINT8)
             held.append(array)
-            workspace = <char *> cnp.PyArray_DATA(array)
-        for position in range(self.used):
-            if not self.is_buffer[position]:
+            problems.workspace = <char *> cnp.PyArray_DATA(array)
+        for position in range(self.routine.used):
+            if not self.routine.is_buffer[position]:
                 continue
-            buffer = &self.buffers[position]
+            buffer = &self.routine.buffers[position]
             if buffer.source >= 0:
-                array = _by_problems(operands[buffer.source], buffer, strides[position])
+                array = _by_problems(operands[buffer.source], buffer, problems.strides[position])
                 held.append(array)
-                sources[position] = <char *> cnp.PyArray_DATA(array)
+                problems.sources[position] = <char *> cnp.PyArray_DATA(array)
             if buffer.result >= 0:
-                targets[position] = <char *> cnp.PyArray_DATA(<cnp.ndarray> results[buffer.result])
-        with nogil:
-            self.run_all(workspace, sources, targets, strides)
+                problems.targets[position] = <char *> cnp.PyArray_DATA(<cnp.ndarray> results[buffer.result])
+        if problems.tasks > 1:
+            run_independent(
+                <size_t> &solve_share, <size_t> &problems, problems.tasks, self.count * self.seconds, self.threads
+            )
+        else:
+            with nogil:
+                solve_share(0, &problems)
         return results
+
+    cdef Py_ssize_t max_tasks(self) noexcept:
+        """The number of tasks that are worth it to solve all problems."""
+        return max(1, min(self.count, <Py_ssize_t> (self.count * self.seconds / MIN_TASK_SECONDS)))
 
     @property
     def solver(self):
         """The address of `void solve(Call, void **operands, void **results)`, which calls the routine without Python on
         C-contiguous arrays that do not overlap. None if the call needs Python: it enters a context, needs more memory
-        than the stack has, or leaves results as zeros."""
-        is_plain = self.context is None and self.bytes <= MAX_STACK_BYTES and not any(self.are_zero)
+        than the stack has, leaves results as zeros, or has problems that tasks share."""
+        is_plain = self.context is None and self.routine.bytes <= MAX_STACK_BYTES and not any(self.are_zero)
+        is_plain = is_plain and self.max_tasks() == 1
         return <uintptr_t> &solve_contiguous if is_plain else None
 
-    cdef void run_all(
-        self, char *workspace, char **sources, char **targets, Py_ssize_t (*strides)[3]
-    ) noexcept nogil:
-        """Solve all problems. `workspace` has `ALIGNMENT` bytes more than the buffers in it, to align them.
 
-        `sources`, `targets` and `strides` are those of the arguments that are buffers.
-        """
-        cdef uintptr_t passed[MAX_ARGUMENTS]
-        cdef Py_ssize_t problem, position
-        cdef bint is_solved
-        cdef Buffer *buffer
-        workspace += (ALIGNMENT - <uintptr_t> workspace % ALIGNMENT) % ALIGNMENT
-        memcpy(passed, self.passed, sizeof(passed))
-        for position in range(self.used):
-            if self.is_buffer[position]:
-                buffer = &self.buffers[position]
-                passed[position] = address_of(buffer, workspace, sources[position], targets[position])
-        for problem in range(self.count):
-            for position in range(self.used):
-                if self.is_buffer[position]:
-                    buffer = &self.buffers[position]
-                    begin(buffer, <char *> passed[position] - buffer.skipped, sources[position], strides[position])
-            is_solved = self.solve(passed)
-            for position in range(self.used):
-                buffer = &self.buffers[position]
-                if not self.is_buffer[position] or buffer.result < 0:
-                    continue
-                if not is_solved and not buffer.is_information:
-                    fail(buffer, <char *> passed[position] if buffer.storage == IN_RESULT else targets[position])
-                elif buffer.storage != IN_RESULT:
-                    end(buffer, <char *> passed[position] - buffer.skipped, targets[position], passed)
-                if buffer.storage != IN_RESULT:
+cdef Py_ssize_t workspace_bytes(const Routine *routine) noexcept nogil:
+    """Bytes of the workspace of a task, which begins at any address."""
+    return routine.bytes + ALIGNMENT
+
+
+cdef void solve_share(int64_t task, void *closure) noexcept nogil:
+    """Solve the problems of a task; see `Problems`."""
+    cdef const Problems *problems = <const Problems *> closure
+    cdef const Routine *routine = problems.routine
+    cdef uintptr_t passed[MAX_ARGUMENTS]
+    cdef const char *sources[MAX_ARGUMENTS]
+    cdef char *targets[MAX_ARGUMENTS]
+    cdef Py_ssize_t problem, position, first = task * problems.count // problems.tasks
+    cdef char *workspace = problems.workspace + task * workspace_bytes(routine)
+    cdef const Buffer *buffer
+    workspace += (ALIGNMENT - <uintptr_t> workspace % ALIGNMENT) % ALIGNMENT
+    memcpy(passed, routine.passed, sizeof(passed))
+    for position in range(routine.used):
+        if routine.is_buffer[position]:
+            buffer = &routine.buffers[position]
+            if buffer.source >= 0:
+                sources[position] = problems.sources[position] + first * problems.strides[position][0]
+            if buffer.result >= 0:
+                targets[position] = problems.targets[position] + first * buffer.result_stride
+            passed[position] = address_of(buffer, workspace, sources[position], targets[position])
+    for problem in range(first, (task + 1) * problems.count // problems.tasks):
+        solve_problem(routine, passed, sources, targets, problems.strides)
+        for position in range(routine.used):
+            if routine.is_buffer[position]:
+                buffer = &routine.buffers[position]
+                passed[position] += buffer.stride
+                if buffer.source >= 0:
+                    sources[position] += problems.strides[position][0]
+                if buffer.result >= 0:
                     targets[position] += buffer.result_stride
-            for position in range(self.used):
-                if self.is_buffer[position]:
-                    passed[position] += self.buffers[position].stride
-                    if self.buffers[position].source >= 0:
-                        sources[position] += strides[position][0]
 
 
-    cdef bint solve(self, const uintptr_t *passed) noexcept nogil:
-        """Call the routine if it can bear the elements. Whether the problem is solved; always if the routine needs no
-        finite elements, since what it reports then is for the program alone."""
-        cdef Py_ssize_t position, faulty = -1
-        cdef Buffer *buffer
-        if self.is_guarded:
-            for position in range(self.used):
-                if self.is_buffer[position] and not are_bearable(&self.buffers[position], <void *> passed[position]):
-                    faulty = position
-                    break
-        if faulty < 0:
-            call_routine(self.address, passed)
-        if not self.is_guarded:
-            return True
-        for position in range(self.used):
-            buffer = &self.buffers[position]
-            if self.is_buffer[position] and buffer.is_information:
-                if faulty >= 0:
-                    set_integer(buffer, <char *> passed[position], -1 - faulty)
-                elif integer(buffer, <char *> passed[position]) != 0:
-                    return False
-        return faulty < 0
+cdef void solve_problem(
+    const Routine *routine, const uintptr_t *passed, const char **sources, char **targets,
+    const Py_ssize_t (*strides)[3],
+) noexcept nogil:
+    """Solve one problem, from its operands to its results."""
+    cdef Py_ssize_t position
+    cdef bint is_solved
+    cdef const Buffer *buffer
+    for position in range(routine.used):
+        if routine.is_buffer[position]:
+            buffer = &routine.buffers[position]
+            begin(buffer, <char *> passed[position] - buffer.skipped, sources[position], strides[position])
+    is_solved = call_guarded(routine, passed)
+    for position in range(routine.used):
+        buffer = &routine.buffers[position]
+        if not routine.is_buffer[position] or buffer.result < 0:
+            continue
+        if not is_solved and not buffer.is_information:
+            fail(buffer, targets[position])
+        elif buffer.storage != IN_RESULT:
+            end(buffer, <char *> passed[position] - buffer.skipped, targets[position], passed)
+
+
+cdef bint call_guarded(const Routine *routine, const uintptr_t *passed) noexcept nogil:
+    """Call the routine if it can bear the elements. Whether the problem is solved; always if the routine needs no
+    finite elements, since what it reports then is for the program alone."""
+    cdef Py_ssize_t position, faulty = -1
+    cdef const Buffer *buffer
+    if routine.is_guarded:
+        for position in range(routine.used):
+            if routine.is_buffer[position] and not are_bearable(&routine.buffers[position], <void *> passed[position]):
+                faulty = position
+                break
+    if faulty < 0:
+        call_routine(routine.address, passed)
+    if not routine.is_guarded:
+        return True
+    for position in range(routine.used):
+        buffer = &routine.buffers[position]
+        if routine.is_buffer[position] and buffer.is_information:
+            if faulty >= 0:
+                set_integer(buffer, <char *> passed[position], -1 - faulty)
+            elif integer(buffer, <char *> passed[position]) != 0:
+                return False
+    return faulty < 0
 
 
 cdef void solve_contiguous(Call call, char **operands, char **results) noexcept nogil:
     """Solve all problems; see `Call.solver`."""
-    cdef char *sources[MAX_ARGUMENTS]
-    cdef char *targets[MAX_ARGUMENTS]
-    cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
+    cdef Problems problems
     cdef char workspace[MAX_STACK_BYTES + ALIGNMENT]
     cdef Py_ssize_t position
     cdef Buffer *buffer
-    for position in range(call.used):
-        if not call.is_buffer[position]:
+    problems.routine, problems.count, problems.tasks, problems.workspace = &call.routine, call.count, 1, workspace
+    for position in range(call.routine.used):
+        if not call.routine.is_buffer[position]:
             continue
-        buffer = &call.buffers[position]
+        buffer = &call.routine.buffers[position]
         if buffer.source >= 0:
-            sources[position] = operands[buffer.source]
-            contiguous_strides(buffer, strides[position])
+            problems.sources[position] = operands[buffer.source]
+            contiguous_strides(buffer, problems.strides[position])
         if buffer.result >= 0:
-            targets[position] = results[buffer.result]
-    call.run_all(workspace, sources, targets, strides)
+            problems.targets[position] = results[buffer.result]
+    solve_share(0, &problems)
 
 
 cdef uintptr_t address_of(

@@ -45,6 +45,12 @@ _MAX_WORKSPACE_RATIO: Final = 8
 """Maximum elements of a workspace for each element of a matrix: gesdd takes 4 n^2 + 7 n. If that overflows
 the integers of a routine, it ends the process."""
 
+_SECONDS_PER_ELEMENT: Final = 1.4e-8
+"""Seconds of a routine with a fixed number of steps for each element of its largest matrix, at least: of
+geqrf and orgqr of f32, orders 3 to 64 (Zen 4). From them follows how many threads share a batch."""
+_ITERATION_FACTOR: Final = 4.0
+"""How many times as long routines that iterate take, at least (syevd 4 to 5, gesdd 6 to 9, geev 12 to 16)."""
+
 _MAX_SERIAL_CALL_ELEMENTS: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""
 
@@ -114,9 +120,7 @@ def native_call_of(
     are_made = {*range(results)} <= {buffer.result for buffer in buffers}
     if not (are_made and fits_stack and 0 < max(sizes) <= _MAX_SERIAL_CALL_ELEMENTS):
         return None
-    if any(isinstance(argument, Workspace) for argument in arguments) and make().solver is None:
-        return None
-    return make
+    return make if make().solver is not None else None
 
 
 def _numpy_function(name: str) -> Any:
@@ -243,7 +247,8 @@ class Library:
             arguments: all that it takes.
             count: how many problems there are.
             results: shape and element type of each result, batch dimensions included.
-            threads: the maximum number of threads to use; None: all.
+            threads: the maximum number of threads to use; None: all. They share the problems, or the library
+                uses them for each problem if it is large.
 
         Raises:
             ValueError: the problem is too large for the library's integers.
@@ -265,9 +270,13 @@ class Library:
                     largest = max(largest, math.prod(argument.shape))
             else:
                 passed.append(argument)
-        limit = 1 if largest <= _MAX_SINGLE_THREAD_ELEMENTS else threads
+        is_single = largest <= _MAX_SINGLE_THREAD_ELEMENTS
+        limit = 1 if is_single else threads
         context = None if largest <= _MAX_SERIAL_CALL_ELEMENTS or limit is None else _ThreadLimit(limit)
-        return Call(address, integer is np.int64, count, passed, results, context)
+        iterates = any(isinstance(argument, Buffer) and argument.finite for argument in arguments)
+        seconds = _SECONDS_PER_ELEMENT * largest * (_ITERATION_FACTOR if iterates else 1.0)
+        sharing = threads if is_single else 1
+        return Call(address, integer is np.int64, count, passed, results, context, seconds, sharing)
 
     def _workspaces(
         self, address: int, integer: Any, types: Mapping[str, DType], arguments: Sequence[Argument]

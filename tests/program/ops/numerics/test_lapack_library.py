@@ -11,7 +11,7 @@ import pytest
 
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.program.ops.custom_calls import lapack
-from nimblehlo.program.ops.numerics import lapack_library
+from nimblehlo.program.ops.numerics import fortran, lapack_library
 from nimblehlo.program.ops.numerics.fortran import Call, Procedure
 from nimblehlo.program.ops.numerics.lapack_library import LIBRARIES, library_of, potrf_arguments
 
@@ -181,6 +181,28 @@ def test_problems_of_a_batch_are_independent(source: str, dtype: str) -> None:
         for position in (0, 2, 3):
             for all_of, one in zip(found, run(a[position : position + 1]), strict=True):
                 np.testing.assert_array_equal(all_of[position], one[0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["rows", "columns", "gaps"])
+def test_threads_share_the_problems_of_a_batch(
+    dtype: str, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one of the first or the last problems of a task cannot be solved."""
+    monkeypatch.setattr(fortran, "chosen_threads", lambda threads: threads or 3)
+    library, a = library_of(dtype), in_order(matrices((601, 7, 5), dtype), order)
+    a[[0, 199, 200, 401, 600]] = np.nan
+    routine = lapack.ROUTINES[f"lapack_{library.prefix}gesdd_ffi"]
+    name, arguments = routine.describe(library, {"mode": "S"}, (7, 5))
+    real, number = a.real.dtype, np.dtype(np.int32)
+    shapes = [((7, 5), dtype), ((5,), real), ((7, 5), dtype), ((5, 5), dtype), ((), number)]
+    results = [((601, *shape), type) for shape, type in shapes]
+    calls = [library.call(name, arguments, 601, results, threads) for threads in (None, 1)]
+    assert calls[0].solver is None
+    shared, alone = [Procedure(lambda: call)(a) for call in calls]  # noqa: B023
+    assert np.flatnonzero(shared[4]).tolist() == [0, 199, 200, 401, 600]
+    for one, other in zip(shared, alone, strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("real", ["f4", "f8"])
