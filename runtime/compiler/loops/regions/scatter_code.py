@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ....program.ops.framework.declaration import Op
-from ....program.ops.indexing.scatter_numpy import by_value
 from ....types import TensorType
 from ..native_code import LoweredLoop, TaskLaunch, divide_by_seconds, tensor
 from .region_code import MAX_TASKS, RegionCode, converters
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
 _DESTINATION_SECONDS = 6e-8
 """Seconds in which the baseline finds an update's destination and its order among the updates of that."""
-_UPDATE_SECONDS = 3e-9
-"""Seconds in which the baseline applies an update where one function of NumPy applies all in order: 3 ns for
-sums of f32 on Zen 4."""
 
 
 def is_small_scatter(view: Op) -> bool:
@@ -70,8 +66,7 @@ class ScatterCode(RegionCode):
         return float(self.view.updates[0].size)
 
     def gather_seconds(self) -> float:
-        is_ordered_by_numpy = not self.is_small and by_value(self.view) is not None
-        return self.view.updates[0].size * (_UPDATE_SECONDS if is_ordered_by_numpy else _DESTINATION_SECONDS)
+        return float(self.view.updates[0].size) * _DESTINATION_SECONDS
 
     def passes(self) -> float:
         return float(self.view.updates[0].size / self.view.inputs[0].size + 1)

@@ -127,7 +127,7 @@ class _Update:
 
     @functools.cached_property
     def _by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:
-        return by_value(self._view)
+        return _by_value(self._view)
 
     @functools.cached_property
     def _vectorized(self) -> VectorizedRegion:
@@ -151,7 +151,7 @@ class _Update:
                 result[destinations] = value
 
 
-def by_value(view: ScatterRules) -> Callable[[list[Array], Array, list[Array]], None] | None:
+def _by_value(view: ScatterRules) -> Callable[[list[Array], Array, list[Array]], None] | None:
     """The NumPy function that applies updates in order like update_computation, if there is one."""
     if overwrites(view.update_computation):
         return _overwrite
