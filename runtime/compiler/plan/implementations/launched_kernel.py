@@ -41,4 +41,4 @@ class LaunchedKernel(Implementation):
     def _until_kernel(self, generated: Runnable) -> Runnable:
         code = self.code
         baseline = Prepared(generated, code.kind, code.reason, code.takes_regions, code.may_overwrite)
-        return Tiering(baseline, self.kernel).function
+        return Tiering(baseline, self.kernel, self.reason).function
