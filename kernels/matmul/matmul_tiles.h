@@ -47,17 +47,19 @@ INLINE void NAME(fetch_row)(const MatmulTile *t, int64_t row, int vectors) {
 #endif
 
 /* Add the outer products up to the columns' address `end`, whose distance is a multiple of `right_stride`; pack the
-   columns meanwhile if `packs`. There are too few registers for an address of each row: there is one for each three.
-   The loop compares the address of the columns, which has to advance anyway. */
+   columns meanwhile if `packs`. `is_half`: the second half of the last vector may be left out. There are too few
+   registers for an address of each row: there is one for each three. The loop compares the address of the columns,
+   which has to advance anyway. */
 INLINE void NAME(add_outer_products)(
-    int rows, int vectors, int packs, const char **row_addresses, int64_t row_stride, int64_t k_stride,
+    int rows, int vectors, int packs, int is_half, const char **row_addresses, int64_t row_stride, int64_t k_stride,
     const char **right, int64_t right_stride, const char *end, char **packed, PanelPrefetch *prefetch,
     VECTOR sums[ROWS][LOW_VECTORS]) {
 #if VECTOR_BYTES == 64 && !defined(HAS_INTEGER_ITEMS)
     if (IS_UNROLLED(rows, packs, k_stride))
-        NAME(add_unrolled)(rows, vectors, row_addresses, row_stride, right, right_stride, end, prefetch, sums);
+        NAME(add_unrolled)(
+            rows, vectors, is_half, row_addresses, row_stride, right, right_stride, end, prefetch, sums);
 #else
-    (void)prefetch;
+    (void)prefetch, (void)is_half;
 #endif
     for (; *right != end; *right += right_stride) {
         VECTOR columns[LOW_VECTORS];
@@ -83,13 +85,13 @@ INLINE void NAME(add_outer_products)(
 
 /* Prefetch what is due, and add the outer products up to the next prefetch, or to `end_k`, to the sums. */
 INLINE void NAME(add_interval)(
-    int rows, int vectors, int packs, int64_t end_k, MatmulTile *t, const char **row_addresses, const char **right,
-    char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
+    int rows, int vectors, int packs, int is_half, int64_t end_k, MatmulTile *t, const char **row_addresses,
+    const char **right, char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
     int64_t between_rows = rows > MATMUL_LOW_ROWS ? MATMUL_MAX_INTERVAL : MATMUL_MIN_INTERVAL;
     const char *end = *right + matmul_interval(t, end_k) * t->right_stride;
     for (; t->row < rows && t->row * between_rows < t->k; t->row++) NAME(fetch_row)(t, t->row, vectors);
     NAME(add_outer_products)(
-        rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, right, t->right_stride, end, packed,
+        rows, vectors, packs, is_half, row_addresses, t->row_stride, t->k_stride, right, t->right_stride, end, packed,
         &t->prefetch, sums);
 }
 
@@ -103,9 +105,9 @@ INLINE void NAME(store_row)(char *to, int vectors, int64_t last_lanes, const VEC
 }
 
 /* Write the sums of one k block, added to the earlier ones, for `rows` rows and `vectors` vectors of columns; the last
-   vector has `last_lanes` columns. The columns are packed meanwhile if `packs`. But for `last_lanes`, the numbers are
-   constants. */
-INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, MatmulTile *t) {
+   vector has `last_lanes` columns, at most half of LANES if `is_half`. The columns are packed meanwhile if `packs`. But
+   for `last_lanes`, the numbers are constants. */
+INLINE void NAME(tile)(int rows, int vectors, int packs, int is_half, int64_t last_lanes, MatmulTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
     char *packed = t->packed;
     const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
@@ -114,7 +116,7 @@ INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, Mat
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size;)
-        NAME(add_interval)(rows, vectors, packs, t->k_size, t, row_addresses, &right, &packed, sums);
+        NAME(add_interval)(rows, vectors, packs, is_half, t->k_size, t, row_addresses, &right, &packed, sums);
     UNROLL for (int row = 0; row < rows; row++) {
         UNROLL for (int number = 0; number < vectors && partial_sums; number++)
             sums[row][number] = LOAD(partial_sums + (row * vectors + number) * sizeof(VECTOR)) + sums[row][number];
@@ -143,7 +145,7 @@ INLINE void NAME(two_chain_tile)(int rows, int vectors, int packs, int64_t last_
         if (t->row < rows) NAME(fetch_row)(t, t->row++, vectors);
         const char *end = right + (end_k - t->k) * t->right_stride;
         NAME(add_outer_products)(
-            rows, vectors, packs, row_addresses, t->row_stride, t->k_stride, &right, t->right_stride, end, &packed,
+            rows, vectors, packs, 0, row_addresses, t->row_stride, t->k_stride, &right, t->right_stride, end, &packed,
             &t->prefetch, sums);
         t->k = end_k;
         VECTOR *total = totals, *first_chain = first_chains;
@@ -165,9 +167,9 @@ INLINE void NAME(two_chain_tile)(int rows, int vectors, int packs, int64_t last_
 }
 #endif
 
-#define TILE(rows, vectors)                          \
-    case (vectors) * 16 + (rows):                    \
-        NAME(tile)(rows, vectors, 0, last_lanes, t); \
+#define TILE(rows, vectors)                             \
+    case (vectors) * 16 + (rows):                       \
+        NAME(tile)(rows, vectors, 0, 0, last_lanes, t); \
         return
 #define LOW_TILES(vectors) \
     TILE(1, vectors); TILE(2, vectors); TILE(3, vectors); TILE(4, vectors); TILE(5, vectors); TILE(6, vectors);
@@ -191,16 +193,37 @@ INLINE void NAME(two_chain_tile)(int rows, int vectors, int packs, int64_t last_
 #define PACKING_TILES TILE(MATMUL_LOW_ROWS - 1, LOW_VECTORS); TILE(MATMUL_LOW_ROWS, LOW_VECTORS);
 #endif
 
+#if VECTOR_BYTES == 64 && !defined(HAS_INTEGER_ITEMS)
+/* Dispatch to a tile whose last vector has no more columns than half a vector, if there is one: Zen 4 multiplies these
+   in half the time. A single vector would wait for the rows' items. Returns whether there is one. */
+static CODE int NAME(dispatch_half_tile)(int64_t vectors, int64_t rows, int64_t last_lanes, MatmulTile *t) {
+#define HALF_TILE(rows, vectors)                        \
+    case (vectors) * 16 + (rows):                       \
+        NAME(tile)(rows, vectors, 0, 1, last_lanes, t); \
+        return 1;
+    switch (vectors * 16 + rows) {
+        HALF_TILE(7, 2) HALF_TILE(8, 2) HALF_TILE(9, 2) HALF_TILE(10, 2)
+        HALF_TILE(11, 2) HALF_TILE(12, 2) HALF_TILE(13, 2) HALF_TILE(14, 2)
+        HALF_TILE(7, 3) HALF_TILE(8, 3) HALF_TILE(9, 3)
+    }
+    return 0;
+#undef HALF_TILE
+}
+#endif
+
 /* Dispatch to the tile of this size; one that packs its columns has full vectors. */
 static CODE void NAME(dispatch_tile)(int64_t rows, int64_t columns, MatmulTile *t) {
     int64_t vectors = (columns + LANES - 1) / LANES, last_lanes = columns - (vectors - 1) * LANES;
+#if VECTOR_BYTES == 64 && !defined(HAS_INTEGER_ITEMS)
+    if (last_lanes <= LANES / 2 && NAME(dispatch_half_tile)(vectors, rows, last_lanes, t)) return;
+#endif
     switch (vectors * 16 + rows) { ALL_TILES }
 }
 
 #undef TILE
-#define TILE(rows, vectors)                     \
-    case (vectors) * 16 + (rows):               \
-        NAME(tile)(rows, vectors, 1, LANES, t); \
+#define TILE(rows, vectors)                        \
+    case (vectors) * 16 + (rows):                  \
+        NAME(tile)(rows, vectors, 1, 0, LANES, t); \
         return
 
 static CODE void NAME(dispatch_packing_tile)(int64_t rows, int64_t columns, MatmulTile *t) {

@@ -12,6 +12,7 @@ import pytest
 
 from nimblehlo.kernels.launch.native import record_launches
 from nimblehlo.kernels.matmul import matmul
+from tests.support.running import same_bits
 
 pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
 
@@ -206,6 +207,7 @@ def test_more_threads_than_processors_do_not_change_bits():
 import numpy as np
 from nimblehlo.kernels.launch.native import assume_processors
 from nimblehlo.kernels.matmul import matmul
+from tests.support.running import same_bits
 assume_processors(7)
 generator = np.random.default_rng(8)
 lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in ((1500, 530), (530, 400)))
@@ -227,6 +229,7 @@ import numpy as np
 from nimblehlo.kernels.launch.native import assume_processors
 from nimblehlo.kernels.launch.threads import available_threads
 from nimblehlo.kernels.matmul import matmul
+from tests.support.running import same_bits
 assume_processors(available_threads())
 generator, digest = np.random.default_rng(8), hashlib.sha256()
 shapes = ((1500, 530, 400), (300, 530, 400), (96, 256, 512), (130, 127, 129))
@@ -271,6 +274,23 @@ def test_many_threads_divide_products_down_to_a_few_tiles(monkeypatch, rows, k, 
         finally:
             record_launches(None)
         assert [len(durations) for *_, durations in launches] == ([tasks] if tasks > 1 else [])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("k", [5, 96, 300])
+def test_half_of_a_vector_has_the_bits_of_a_whole_one(dtype, k):
+    """Tiles whose last vector is at most half full leave its other half out."""
+    generator = np.random.default_rng(k)
+    rhs = generator.standard_normal((k, 64)).astype(dtype)
+    rhs[k // 2, 3::5], rhs[k // 3, 1::7] = np.nan, np.inf
+    for rows in (*range(6, 16), 28, 57):
+        lhs = generator.standard_normal((rows, k)).astype(dtype)
+        expected = matmul.multiply(lhs, rhs)
+        for columns in (9, 12, 13, 17, 20, 24, 25, 33, 40, 41, 49, 56, 63):
+            for narrow in (np.ascontiguousarray(rhs[:, :columns]), rhs[:, :columns]):
+                assert same_bits(matmul.multiply(lhs, narrow), expected[:, :columns])
+            constant = matmul.ConstantProduct()(lhs, np.ascontiguousarray(rhs[:, :columns]))
+            assert same_bits(constant, expected[:, :columns])
 
 
 @pytest.mark.parametrize(
