@@ -14,7 +14,7 @@ from nimblehlo.compiler.loops.elementwise.rules import emit
 from nimblehlo.compiler.loops.mathematics import error_functions, exponential, function_of, reals, roots
 from nimblehlo.kernels.launch import processor
 from nimblehlo.program.ops.elementwise.arithmetic import Rsqrt
-from nimblehlo.program.ops.framework.declaration import Op, declarations
+from nimblehlo.program.ops.framework.declaration import Op, declarations, lookup
 from nimblehlo.program.ops.numerics.result_accuracy import is_fast, round_correctly
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.compiler.loops.elementwise.test_elementwise import operation_of
@@ -79,6 +79,13 @@ def test_unary_of_f32(name):
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_of_every_narrow_value(name, type):
     check(name, type, np.arange(1 << type.width, dtype=f"u{type.dtype.itemsize}").view(type.dtype))
+
+
+def test_functions_of_f16_that_are_computed_in_f32():
+    named = [name for name in UNARY if lookup(name).emit.half_function]
+    assert "stablehlo.tanh" in named and "stablehlo.rsqrt" in named
+    for name in named:
+        check(name, ELEMENT_TYPES["f16"], np.arange(1 << 16, dtype=np.uint16).view(np.float16))
 
 
 @pytest.mark.parametrize("name", BINARY)

@@ -45,14 +45,16 @@ def element_types(operation: Operation) -> list[ElementType] | None:
     return elements if len(elements) == len(types) else None
 
 
-def is_narrow_function(emit: Emit, type: ElementType) -> bool:
-    """Whether there is a function of floats with few significant bits, which is computed in f32."""
-    return bool(emit.narrow_function) and _significant_bits(type) <= MAX_NARROW_SIGNIFICANT_BITS
+def narrow_function_of(emit: Emit, type: ElementType) -> str:
+    """The name of the function of floats narrower than f32 that is computed in f32; "" if there is none."""
+    if type.name == "f16":
+        return emit.half_function
+    return emit.narrow_function if _significant_bits(type) <= MAX_NARROW_SIGNIFICANT_BITS else ""
 
 
 def is_function_in_f32(operation: Operation, type: ElementType) -> bool:
     """Whether an operation's function of floats is computed in f32."""
-    return is_fast(operation, type) or is_narrow_function(declaration_of(operation).emit, type)
+    return is_fast(operation, type) or bool(narrow_function_of(declaration_of(operation).emit, type))
 
 
 def _significant_bits(type: ElementType) -> int:

@@ -22,7 +22,7 @@ from ....types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..llvm.values import F32, F64, Value, constant, rounded
 from ..mathematics import Function, function_of
 from . import conversion, floats, integers
-from .emitted_operations import element_types, emits, is_narrow_function
+from .emitted_operations import element_types, emits, narrow_function_of
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
 """The code of one operation, its types and attributes known."""
@@ -57,8 +57,8 @@ def _plain_rule(emit: Emit, type: ElementType) -> Rule:
     if emit.predicate:
         is_so = getattr(floats, emit.predicate)
         return lambda builder, operands: (is_so(builder, *_singles(operands)),)
-    if is_narrow_function(emit, type):
-        return _in_f32(function_of(emit.narrow_function), type)
+    if narrow_function_of(emit, type):
+        return _in_f32(function_of(narrow_function_of(emit, type)), type)
     if emit.function:
         return _in_f64(function_of(emit.f64_function if type.width == 64 else emit.function), type)
     on_floats = getattr(floats, emit.floats)

@@ -381,6 +381,7 @@ class Rsqrt(
         complex64="rsqrt",
         function="roots.rsqrt",
         narrow_function="roots.rsqrt_by_steps",
+        half_function="roots.rsqrt_by_steps",
         f64_function="roots.rsqrt_by_steps",
     )
 

@@ -170,5 +170,6 @@ class Tanh(
         function="exponential.tanh",
         fast_function="f32.exponential.tanh",
         narrow_function="narrow.tanh",
+        half_function="f32.exponential.tanh",
         f64_function="library.tanh",
     )

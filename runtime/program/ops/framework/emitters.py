@@ -27,6 +27,8 @@ class Emit(Record):
         fast_function: the same for f32 where an error of 1 ulp is allowed, which it computes in f32. The
             ufunc of `kernels/math/real_functions.pyx` with the prefix ``fast_`` gives the same bits.
         narrow_function: the same for those with few significant bits, which it computes in f32.
+        half_function: the same for f16, where rounding what is computed in f32 gives the same bits for all of
+            its values.
         f64_function: the same for f64, with the reference's bits: it calls `kernels/math`, or is emitted.
         by_attributes: if the code depends on attributes or on more than one element type, the key of two
             tables of `compiler/loops/elementwise/`: `rules.BY_ATTRIBUTES` has the rule, and
@@ -44,6 +46,7 @@ class Emit(Record):
     function: str = ""
     fast_function: str = ""
     narrow_function: str = ""
+    half_function: str = ""
     f64_function: str = ""
     by_attributes: str = ""
 

@@ -40,7 +40,7 @@ def test_functions_are_there(attribute: str) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("attribute", ["function", "narrow_function", "f64_function"])
+@pytest.mark.parametrize("attribute", ["function", "narrow_function", "half_function", "f64_function"])
 def test_mathematics_is_there(attribute: str) -> None:
     for name in named(attribute):
         assert callable(function_of(name))
