@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator
 from enum import StrEnum
 from typing import Any, Final
 
@@ -75,7 +75,7 @@ class Implementation:
             them too.
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
-        compiles_ahead: whether `compile_ahead` may have other processes compile the code.
+        compiles_ahead: whether `compile_texts_ahead` may have other processes compile the code.
         has_quick_code: whether `prepare_soon` gives code that LLVM has not optimized.
         has_vectors: whether its LLVM IR has vector instructions, so that it is fast before LLVM optimizes it.
         threshold_class: the entry of `cost_model.THRESHOLDS` by which native code replaces a
@@ -112,12 +112,16 @@ class Implementation:
         """The estimated times."""
         return Cost()
 
-    def compile_ahead(self, quickly: bool = False) -> None:
+    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
         """Have another process compile the code that `prepare` loads, where there is such a process.
 
         Args:
             quickly: whether it is the code of `prepare_soon`.
+
+        Returns:
+            An iterator, each step of which makes one text and sends it.
         """
+        return iter(())
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Note that this implementation runs within the regions of `enclosing`; called for each of them."""

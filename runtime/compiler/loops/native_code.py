@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,11 +116,12 @@ class NativeCode(Implementation):
         """Whether other processors may compile the code: those of one thread have one."""
         return self.threads != 1
 
-    def compile_ahead(self, quickly: bool = False) -> None:
+    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
         from .llvm.machine import compile_ahead
 
         for key, build in self.modules():
             compile_ahead(key, build, self.fast_compile, self.function_names if quickly else ())
+            yield
 
     def modules(self) -> Sequence[tuple[str, Callable[[], str]]]:
         """The keys of the modules, and functions that make them in LLVM IR."""

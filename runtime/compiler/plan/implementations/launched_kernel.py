@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...implementation import Implementation, ImplementationKind, Prepared, Runnable
 from ...loops.native_code import NativeCode
 from ..tiering.tiers import Tiering
@@ -29,8 +31,8 @@ class LaunchedKernel(Implementation):
     def compiles_ahead(self) -> bool:  # type: ignore[override]
         return self.code.compiles_ahead
 
-    def compile_ahead(self, quickly: bool = False) -> None:
-        self.code.compile_ahead(quickly)
+    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
+        return self.code.compile_texts_ahead(quickly)
 
     def prepare(self) -> Runnable:
         return self._until_kernel(self.code.prepare())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -477,7 +477,7 @@ class NativeLoop(ProfiledLoop):
     def begin(self) -> None:
         """Begin to compile in the background."""
         # A call waits for the code of a loop that begins with it; a thread of the job has that compiled.
-        ahead = self.compile_ahead if self.compiles_ahead else None
+        ahead = self.compile_texts_ahead if self.compiles_ahead else None
         seconds = _compile_seconds(self.view, self.loop.launches)
         job = compiling_job(self._compile_if_possible, ahead, self._is_quick, seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
@@ -490,7 +490,8 @@ class NativeLoop(ProfiledLoop):
     def _compile(self) -> Runnable:
         if self._is_quick and self.compiles_ahead:
             # The texts of its launches are made while another process compiles its own, not between these.
-            self.compile_ahead(quickly=True)
+            for _ in self.compile_texts_ahead(quickly=True):
+                pass
         native = self.native = self.prepare(quickly=self._is_quick)
         self.profile.optimize()
         return native
@@ -602,17 +603,18 @@ class NativeLoop(ProfiledLoop):
         """Whether other processes may compile the code: not for one thread, nor where calls begin with it."""
         return self.threads != 1 and not self.is_native_at_once
 
-    def compile_ahead(self, quickly: bool = False) -> None:
+    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
         from ...loops.arrays import launched_operations
         from ...loops.llvm import machine
 
         # Its own code takes LLVM the longest where that matters.
         names = self.function_names if quickly else ()
         machine.compile_ahead(self.key, self._text, self.fast_compile, names, not self.fast_compile)
+        yield
         for launched in launched_operations([self.loop.operation]):
             implementation = self.implementation_of(launched.regions[0].block.operations[0])
             if implementation.compiles_ahead and (implementation.has_quick_code or not quickly):
-                implementation.compile_ahead(quickly)
+                yield from implementation.compile_texts_ahead(quickly)
 
     @property
     def function_names(self) -> tuple[str, str]:

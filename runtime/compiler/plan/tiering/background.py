@@ -74,7 +74,8 @@ class Job:
         seconds: that the action is expected to take, with optimizing its code if that follows.
         is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
         runs_beside: whether the action mostly waits for another process, so that a thread of its own runs it.
-        soon: has another process generate the quick code that the action then loads; None: it has none.
+        soon: has another process generate the quick code that the action then loads, a text at each step;
+            None: it has none.
         benefit: tells what calls save by the action, in relation to its time, as far as that is known by now;
             jobs with equal priority are begun in its descending order. Where it is negative, other processes
             get the job once no job with priority waits or is run by a caller.
@@ -105,7 +106,7 @@ class Job:
         is_there: Callable[[], bool] | None = None,
         benefit: Callable[[], float] = lambda: 0.0,
         runs_beside: bool = False,
-        soon: Callable[[], object] | None = None,
+        soon: Iterator[object] | None = None,
     ) -> None:
         self.action = action
         self.has_priority = has_priority
@@ -149,6 +150,10 @@ class Job:
         self.ended = True
 
 
+_END = object()
+"""What an iterator at its end returns."""
+
+
 def _nothing() -> None:
     """The action of a job that has ended."""
 
@@ -172,21 +177,30 @@ def _log_debug(what: str, error: Exception) -> None:
 
 
 def compiling_job(
-    action: Callable[[], object], compile_ahead: Callable[..., object] | None, is_quick: bool, seconds: float
+    action: Callable[[], object],
+    compile_texts_ahead: Callable[..., Iterator[None]] | None,
+    is_quick: bool,
+    seconds: float,
 ) -> Job:
     """A job that prepares code for which calls may wait.
 
     Args:
         action, seconds: as of `Job`.
-        compile_ahead: `Implementation.compile_ahead` of the code; None: no other process compiles it.
+        compile_texts_ahead: that of the code's `Implementation`; None: no other process compiles it.
         is_quick: whether the action loads quick code.
     """
     ahead = soon = None
-    if is_quick and compile_ahead is not None:
-        soon = functools.partial(compile_ahead, quickly=True)
-    else:
-        ahead = compile_ahead
+    if compile_texts_ahead is not None and is_quick:
+        soon = compile_texts_ahead(quickly=True)
+    elif compile_texts_ahead is not None:
+        ahead = functools.partial(_compile_all_ahead, compile_texts_ahead)
     return Job(action, has_priority=True, ahead=ahead, seconds=seconds, soon=soon)
+
+
+def _compile_all_ahead(compile_texts_ahead: Callable[[], Iterator[None]]) -> None:
+    """Have another process compile all texts of a code."""
+    for _ in compile_texts_ahead():
+        pass
 
 
 class Background:
@@ -266,9 +280,10 @@ class Background:
                 self.processes_lock.release()
 
     def make_text(self) -> bool:
-        """Have another process generate the quick code of the first job that waits for that.
+        """Have another process generate quick code of the first job that waits for that: of its next text.
 
-        A thread calls this while it waits for the code of another job.
+        A thread calls this while it waits for the code of another job, which may be there before all texts
+        of this one are.
 
         Returns:
             Whether there was such a job.
@@ -283,7 +298,8 @@ class Background:
             soon, job.soon = job.soon, None
         assert soon is not None
         try:
-            ignoring_float_errors(soon)
+            if ignoring_float_errors(next, soon, _END) is not _END:
+                job.soon = soon
         except LaunchStopped:
             raise
         except Exception as error:  # the action raises it again, and has it logged

@@ -381,7 +381,7 @@ class Tiering(Replaceable):
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
-            ahead = self.code.compile_ahead if self.code.compiles_ahead else None
+            ahead = self.code.compile_texts_ahead if self.code.compiles_ahead else None
             compile = functools.partial(self.compile, ())
             job = compiling_job(compile, ahead, self.is_quick_at_first, self.optimized_seconds)
             self.job = self.profile.job = BACKGROUND.submit(job)

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -690,30 +690,33 @@ def test_whoever_submits_a_job_finds_the_cache(monkeypatch: pytest.MonkeyPatch) 
     background = Background()
     background.submit(Job(lambda: None, has_priority=True))
     assert not finders
-    background.submit(Job(lambda: None, has_priority=True, soon=lambda: None))
+    background.submit(Job(lambda: None, has_priority=True, soon=iter(())))
     background.submit(Job(lambda: None, has_priority=True, ahead=lambda: None))
     background.wait()
     assert finders == [threading.get_ident()] * 2
 
 
 def test_texts_are_made_ahead_in_the_order_of_the_jobs() -> None:
-    """Each once, and not while a fork waits; the job raises what making its text has raised."""
+    """One at a time, each once, not while a fork waits; the job raises what making its text has raised."""
     background, made = Background(), list[str]()
 
-    def make(name: str) -> None:
-        made.append(name)
-        if name == "b":
-            raise ValueError(name)
+    def make(names: str) -> Iterator[None]:
+        for name in names:
+            made.append(name)
+            if name == "c":
+                raise ValueError(name)
+            yield
 
-    def job(name: str, has_priority: bool) -> Job:
-        return Job(lambda: None, has_priority, soon=functools.partial(make, name))
+    def job(names: str, has_priority: bool) -> Job:
+        return Job(lambda: None, has_priority, soon=make(names))
 
-    background.waiting = [job("c", False), job("a", True), job("b", True), Job(lambda: None, True)]
+    background.waiting = [job("d", False), job("ab", True), job("c", True), Job(lambda: None, True)]
     with background.held():
         assert not background.make_text()
+    assert background.make_text() and made == ["a"]
     while background.make_text():
         pass
-    assert made == ["a", "b", "c"] and len(background.waiting) == 4
+    assert made == ["a", "b", "c", "d"] and len(background.waiting) == 4
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of POSIX")
@@ -726,7 +729,8 @@ def test_a_call_that_is_stopped_while_it_makes_a_text_ahead_ends() -> None:
     def stop() -> None:
         raise LaunchStopped
 
-    for soon in (stop, lambda: signal.raise_signal(signal.SIGUSR1)):
+    for make in (stop, lambda: signal.raise_signal(signal.SIGUSR1)):
+        soon = (function() for function in [make])
         background.waiting.append(Job(lambda: None, has_priority=True, soon=soon))
     before = signal.signal(signal.SIGUSR1, handle)
     try:
