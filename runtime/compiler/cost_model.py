@@ -228,6 +228,21 @@ def seconds_of_operations(block: Block) -> float:
     return max(seconds, _ARITHMETIC_SECONDS)
 
 
+def native_seconds(operation: Operation) -> float:
+    """Seconds of native code for an operation on one thread; of a fusion, for the operations in it."""
+    declaration = declaration_of(operation)
+    if declaration.region_role.runs_once:
+        return sum(map(native_seconds, operation.regions[0].block.operations[:-1]))
+    seconds = _ARITHMETIC_SECONDS
+    if issubclass(declaration, Elementwise):
+        seconds = _seconds_an_element(operation, declaration)
+    elif declaration.cost.numpy_work is NumPyWork.GATHER:
+        seconds = _GATHERED_SECONDS
+    values = operation.operands if declaration.reduces else operation.results
+    elements = max([_size_of(value.type) for value in values], default=0)
+    return NATIVE_FRACTION * seconds * elements
+
+
 def is_quick_at_first(operations: int, arrays: int) -> bool:
     """Whether LLVM optimizes the code of a loop while it is used.
 

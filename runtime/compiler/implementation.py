@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -112,11 +112,17 @@ class Implementation:
         """The estimated times."""
         return Cost()
 
-    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
+    @property
+    def code_keys(self) -> Sequence[str]:
+        """The keys of the modules of generated code that `prepare` loads."""
+        return ()
+
+    def compile_texts_ahead(self, quickly: bool = False, is_hot: bool = False) -> Iterator[None]:
         """Have another process compile the code that `prepare` loads, where there is such a process.
 
         Args:
             quickly: whether it is the code of `prepare_soon`.
+            is_hot: whether an idle process optimizes quick code meanwhile.
 
         Returns:
             An iterator, each step of which makes one text and sends it.

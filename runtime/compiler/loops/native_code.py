@@ -116,11 +116,16 @@ class NativeCode(Implementation):
         """Whether other processors may compile the code: those of one thread have one."""
         return self.threads != 1
 
-    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
+    @property
+    def code_keys(self) -> Sequence[str]:
+        return [key for key, _ in self.modules()]
+
+    def compile_texts_ahead(self, quickly: bool = False, is_hot: bool = False) -> Iterator[None]:
         from .llvm.machine import compile_ahead
 
+        names, unrolls_late = self.function_names if quickly else (), False if is_hot else None
         for key, build in self.modules():
-            compile_ahead(key, build, self.fast_compile, self.function_names if quickly else ())
+            compile_ahead(key, build, self.fast_compile, names, unrolls_late)
             yield
 
     def modules(self) -> Sequence[tuple[str, Callable[[], str]]]:

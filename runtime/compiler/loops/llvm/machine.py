@@ -118,8 +118,10 @@ def is_ahead(key: str, roughly: bool = False) -> bool:
 
 
 def is_there(key: str, roughly: bool = False) -> bool:
-    """Whether no other process optimizes the code of a key, or its answer has been read."""
-    return not _machine().is_pending(key, roughly)
+    """Whether no other process optimizes the code of a key, or its answer is there; and no other thread loads
+    the code."""
+    machine = _machine()
+    return not machine.is_pending(key, roughly) and not machine.is_in_work(key)
 
 
 def optimize(key: str, roughly: bool = False) -> None:
@@ -307,6 +309,14 @@ class _Machine:
         """Whether another process optimizes the code of a key, and its answer has not been read."""
         compilation = self.ahead.get(_key_ahead(key, _ROUGH if roughly else ""))
         return compilation is not None and compilation.is_pending
+
+    def is_in_work(self, key: str) -> bool:
+        """Whether another thread compiles or loads the code of a key."""
+        lock = self.in_work.setdefault(key, threading.RLock())
+        if not lock.acquire(blocking=False):
+            return True
+        lock.release()
+        return False
 
     def code_compiled_ahead(self, key: str, roughly: bool = False) -> bytes | None:
         """The machine code from another process, once it is there; None if none has compiled it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ...implementation import Implementation, ImplementationKind, Prepared, Runnable
+from ...implementation import Cost, Implementation, ImplementationKind, Prepared, Runnable
 from ...loops.native_code import NativeCode
 from ..tiering.tiers import Tiering
 from .kernel import KernelImplementation
@@ -31,8 +31,15 @@ class LaunchedKernel(Implementation):
     def compiles_ahead(self) -> bool:  # type: ignore[override]
         return self.code.compiles_ahead
 
-    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
-        return self.code.compile_texts_ahead(quickly)
+    @property
+    def code_keys(self) -> Sequence[str]:
+        return self.code.code_keys
+
+    def cost(self) -> Cost:
+        return self.code.cost()
+
+    def compile_texts_ahead(self, quickly: bool = False, is_hot: bool = False) -> Iterator[None]:
+        return self.code.compile_texts_ahead(quickly, is_hot)
 
     def prepare(self) -> Runnable:
         return self._until_kernel(self.code.prepare())

@@ -493,7 +493,7 @@ class NativeLoop(ProfiledLoop):
             for _ in self.compile_texts_ahead(quickly=True):
                 pass
         native = self.native = self.prepare(quickly=self._is_quick)
-        self.profile.optimize()
+        self.profile.optimize(self._shares_of_codes())
         return native
 
     def _run_plans(self, operands: Sequence[Any], cond: Any, body: Any) -> tuple[list[Any], bool]:
@@ -603,18 +603,43 @@ class NativeLoop(ProfiledLoop):
         """Whether other processes may compile the code: not for one thread, nor where calls begin with it."""
         return self.threads != 1 and not self.is_native_at_once
 
-    def compile_texts_ahead(self, quickly: bool = False) -> Iterator[None]:
-        from ...loops.arrays import launched_operations
+    def compile_texts_ahead(self, quickly: bool = False, is_hot: bool = True) -> Iterator[None]:
         from ...loops.llvm import machine
 
-        # Its own code takes LLVM the longest where that matters.
-        names = self.function_names if quickly else ()
-        machine.compile_ahead(self.key, self._text, self.fast_compile, names, not self.fast_compile)
+        rates = {
+            implementation: share / implementation.cost().compile_seconds
+            for implementation, share in self._launched_shares()
+            if implementation.compiles_ahead and (implementation.has_quick_code or not quickly)
+        }
+        hottest_first = sorted(rates, key=lambda one: -rates[one])
+        own_rate = self._time_shares[None] / _compile_seconds(self.view, launches=0)
+        # LLVM takes the longest for the loop's own code, but optimizes first what saves the most.
+        names, is_hot = self.function_names if quickly else (), own_rate >= max(rates.values(), default=0.0)
+        unrolls_late = not self.fast_compile if is_hot else None
+        machine.compile_ahead(self.key, self._text, self.fast_compile, names, unrolls_late)
         yield
-        for launched in launched_operations([self.loop.operation]):
-            implementation = self.implementation_of(launched.regions[0].block.operations[0])
-            if implementation.compiles_ahead and (implementation.has_quick_code or not quickly):
-                yield from implementation.compile_texts_ahead(quickly)
+        for implementation in hottest_first:
+            yield from implementation.compile_texts_ahead(quickly, is_hot=True)
+
+    @functools.cached_property
+    def _time_shares(self) -> Mapping[Operation | None, float]:
+        from .time_shares import time_shares
+
+        return time_shares(self.loop.operation)
+
+    def _launched_shares(self) -> Iterator[tuple[Implementation, float]]:
+        """The implementations that its code launches, and their shares in the time of its iterations."""
+        for launched, share in self._time_shares.items():
+            if launched is not None:
+                yield self.implementation_of(launched.regions[0].block.operations[0]), share
+
+    def _shares_of_codes(self) -> Mapping[str, float]:
+        """The share of its own code, and of each that it launches, in the time of its iterations, by key."""
+        shares = {self.key: self._time_shares[None]}
+        for implementation, share in self._launched_shares():
+            for key in implementation.code_keys:
+                shares[key] = shares.get(key, 0.0) + share
+        return shares
 
     @property
     def function_names(self) -> tuple[str, str]:

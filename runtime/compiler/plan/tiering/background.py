@@ -14,8 +14,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from ....errors import raised_by_signal_handler
 from ....kernels.launch import library_pages
@@ -29,6 +30,9 @@ from ...cost_model import (
 )
 from ...float_errors import ignoring_float_errors
 from .time_limit import within_time_limit
+
+if TYPE_CHECKING:
+    from ...loops.llvm.quick_code import QuickCode
 
 _SWITCH_SECONDS = 2e-4
 """Seconds that the background thread may hold the GIL while callers wait for it. Python's default is 25
@@ -72,7 +76,8 @@ class Job:
         has_priority: whether it precedes the jobs that take seconds.
         ahead: has another process compile what the action then loads; None: no other process can.
         seconds: that the action is expected to take, with optimizing its code if that follows.
-        is_there: tells, after `ahead`, whether the action need not wait for another process; None: it may.
+        is_there: tells, after `ahead`, whether the action need wait for no other process, and for no other
+            thread; None: it may.
         runs_beside: whether the action mostly waits for another process, so that a thread of its own runs it.
         soon: has another process generate the quick code that the action then loads, a text at each step;
             None: it has none.
@@ -117,6 +122,10 @@ class Job:
         self.runs_beside = runs_beside
         self.soon = soon
         self.is_ahead = self.ended = False
+
+    def can_load(self) -> bool:
+        """Whether the action only loads what another process has compiled."""
+        return self.is_ahead and self.is_there is not None and self.is_there()
 
     def run(self) -> None:
         """Do it, and log why it failed.
@@ -278,6 +287,30 @@ class Background:
         finally:
             if is_free:
                 self.processes_lock.release()
+
+    def work_meanwhile(self) -> bool:
+        """Do what takes little time, such as one text, while a thread waits for the code of another job.
+
+        Returns:
+            Whether there was something to do.
+
+        Raises:
+            LaunchStopped, KeyboardInterrupt: the call that waits was stopped.
+        """
+        if self.thread is threading.current_thread():
+            # They would have nothing to compile until the job ends for whose code the thread waits.
+            self._compile_more_ahead()
+        return self._load_code() or self.make_text()
+
+    def _load_code(self) -> bool:
+        """Load code that another process has optimized; whether there is some."""
+        with self.changed:
+            job = None if self.holds else next((one for one in self.waiting if one.can_load()), None)
+            if job is None:
+                return False
+            self._take(job)
+        self._run_for_caller(job)
+        return True
 
     def make_text(self) -> bool:
         """Have another process generate quick code of the first job that waits for that: of its next text.
@@ -519,15 +552,13 @@ class Background:
             if not has_callers and not any(one.has_priority or one.ahead or one.is_ahead for one in order):
                 # Neither a job nor a caller waits for code of processes, and this job takes seconds.
                 self.end_processes()
-            try:
-                # While other processes compile for jobs, this thread runs the first one.
-                self.compile_ahead([*order[1:], *order[:1]] if order[0].has_priority else order)
-            except Exception as error:  # this thread compiles what other processes do not
-                _log_debug("no other process compiles", error)
+            # While other processes compile for jobs, this thread runs the first one.
+            self._try_to_compile_ahead([*order[1:], *order[:1]] if order[0].has_priority else order)
             with self.changed:
                 waits = time.monotonic() - last_run > _MAX_POLLING_SECONDS
-                ready = (one for one in self._ordered() if waits or self._may_run(one))
-                job = self.running = next(ready, None)
+                # Loading takes less than 1 ms.
+                order = sorted(self._ordered(), key=lambda one: not one.can_load())
+                job = self.running = next((one for one in order if waits or self._may_run(one)), None)
                 if job is not None:
                     self.waiting.remove(job)
             if job is not None:
@@ -599,6 +630,20 @@ class Background:
                 self._start_processes()
                 self._submit_to_processes(jobs, has_priority)
 
+    def _compile_more_ahead(self) -> None:
+        """Have other processes compile the code of jobs that wait, if they have too little to compile."""
+        with self.changed:
+            waiting = [] if self.holds else self._ordered()
+        if self.has_processes:
+            self._try_to_compile_ahead(waiting)
+
+    def _try_to_compile_ahead(self, jobs: Sequence[Job]) -> None:
+        """See `compile_ahead`. This thread compiles what other processes do not."""
+        try:
+            self.compile_ahead(jobs)
+        except Exception as error:
+            _log_debug("no other process compiles", error)
+
     def _submit_to_processes(self, jobs: Sequence[Job], is_urgent: bool = False) -> None:
         """Have the processes compile the code of jobs until they have enough."""
         from ...loops.llvm.compiler_processes import PROCESSES
@@ -647,10 +692,10 @@ class Background:
             )
 
     def _fill_waits(self) -> None:
-        """Let threads that wait for compiler processes make texts for them."""
+        """Let threads that wait for compiler processes work meanwhile."""
         from ...loops.llvm.compiler_processes import PROCESSES
 
-        PROCESSES.meanwhile = self.make_text
+        PROCESSES.meanwhile = self.work_meanwhile
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -729,7 +774,9 @@ BACKGROUND = Background()
 
 
 def optimize_quick_code(
-    seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float] = lambda: 0.0
+    seconds_of_calls: Callable[[], float],
+    expected_seconds: Callable[[], float] = lambda: 0.0,
+    shares: Mapping[str, float] | None = None,
 ) -> None:
     """Have the quick code that this thread has loaded optimized once the code of other jobs is there.
 
@@ -740,20 +787,35 @@ def optimize_quick_code(
     Args:
         seconds_of_calls: the time of the code in a call of the program; 0.0 before that is known.
         expected_seconds: stands for it until then.
+        shares: of each code in that time, by key; None: as of their sizes.
     """
     from ...loops.llvm import machine
 
     codes = machine.quick_codes()
-    all_bytes = sum([code.size for code in codes.values()])
-    # The first job begins at once. A loop's own code takes most of its time where it is long.
-    for key, code in sorted(codes.items(), key=lambda item: -item[1].size):
-        share = code.size / max(all_bytes, 1)
+    if shares is None:
+        all_bytes = sum([code.size for code in codes.values()]) or 1
+        shares = {key: code.size / all_bytes for key, code in codes.items()}
+    rates = {key: shares.get(key, 0.0) / _optimizing_seconds(code) for key, code in codes.items()}
+    # The first job begins at once.
+    for key in sorted(codes, key=lambda key: -rates[key]):
+        code, share = codes[key], shares.get(key, 0.0)
         saved = functools.partial(_first_known, seconds_of_calls, expected_seconds, share)
         if code.unrolls_late:
             if not code.is_rough:
                 _submit_optimization(key, code.size, True, saved, roughly=True)
             saved = functools.partial(_saved_by_unrolling, seconds_of_calls, share)
         _submit_optimization(key, code.size, code.fast_compile, saved)
+
+
+def _optimizing_seconds(code: QuickCode) -> float:
+    """Expected until the first optimized code is there that follows quick code, in seconds."""
+    return _seconds_to_optimize(code.size, code.fast_compile or (code.unrolls_late and not code.is_rough))
+
+
+def _seconds_to_optimize(size: int, fast_compile: bool) -> float:
+    """Expected to optimize a text of so many bytes; `fast_compile`: LLVM unrolls none of its loops."""
+    per_byte = OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS if fast_compile else OPTIMIZING_SECONDS_PER_BYTE
+    return OPTIMIZING_SECONDS + per_byte * size
 
 
 def _first_known(
@@ -783,8 +845,7 @@ def _submit_optimization(
     """
     from ...loops.llvm import machine
 
-    per_byte = OPTIMIZING_SECONDS_PER_BYTE_OF_STEPS if fast_compile else OPTIMIZING_SECONDS_PER_BYTE
-    seconds = OPTIMIZING_SECONDS + per_byte * size
+    seconds = _seconds_to_optimize(size, fast_compile)
     is_ahead = machine.is_ahead(key, roughly)
     job = Job(
         functools.partial(machine.optimize, key, roughly),

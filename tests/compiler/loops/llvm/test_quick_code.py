@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,10 @@ def test_roughly_optimized_code_stays_until_there_is_better(
     machine.optimize(key, roughly=True)
     rough = targets(quick)
     assert machine.is_there(key, roughly=True) and not set(first) & set(rough)
+    with machine._machine().in_work[key]:
+        assert machine.is_there(key, roughly=True)
+        with ThreadPoolExecutor(1) as other:
+            assert not other.submit(machine.is_there, key, roughly=True).result()
     assert path is not None and not path.exists(), "code is cached that is not fully optimized"
     assert list(machine.function_addresses(key, ("f", "g"), lambda: "", quickly=True)) == addresses
     check(addresses)

@@ -719,6 +719,41 @@ def test_texts_are_made_ahead_in_the_order_of_the_jobs() -> None:
     assert made == ["a", "b", "c", "d"] and len(background.waiting) == 4
 
 
+def test_a_thread_that_waits_loads_code_that_is_there_before_it_makes_texts() -> None:
+    background, done, there = Background(), list[str](), set[str]()
+
+    def job(name: str) -> Job:
+        ahead = Job(lambda: done.append(name), has_priority=False, is_there=lambda: name in there)
+        ahead.is_ahead = True
+        return ahead
+
+    soon = iter([done.append("text")])
+    done.clear()
+    background.waiting = [Job(lambda: None, has_priority=True, soon=soon), job("a"), job("b")]
+    there.add("b")
+    with background.held():
+        assert not background.work_meanwhile()
+    assert background.work_meanwhile() and done == ["b"] and not background.run_by_callers
+    while background.work_meanwhile():
+        pass
+    assert done == ["b"] and len(background.waiting) == 2
+    there.add("a")
+    assert background.work_meanwhile() and done == ["b", "a"]
+
+
+def test_the_thread_has_processes_compile_more_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads do not, which an interrupt may stop."""
+    background, asked = Background(), list[int]()
+    background.waiting = [Job(lambda: None, has_priority=False, ahead=lambda: None)]
+    background.has_processes = True
+    monkeypatch.setattr(background, "compile_ahead", lambda jobs: asked.append(len(jobs)))
+    background.work_meanwhile()
+    assert not asked
+    background.thread = threading.current_thread()
+    background.work_meanwhile()
+    assert asked == [1]
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of POSIX")
 def test_a_call_that_is_stopped_while_it_makes_a_text_ahead_ends() -> None:
     background = Background()
@@ -763,6 +798,22 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
     sizes = 80_000, 80_000, 20_000
     expected = [OPTIMIZING_SECONDS + rate * size for rate, size in zip(rates, sizes, strict=True)]
     assert seconds == pytest.approx(expected)
+
+
+def test_the_code_of_a_loop_is_optimized_in_the_order_of_its_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of code which another job has loaded is not known."""
+    done: list[str] = []
+    codes = {key: QuickCode(lambda: "", size, False, {}, {}) for key, size in (("a", 80_000), ("b", 20_000))}
+    codes["c"] = codes["b"]
+    monkeypatch.setattr(machine, "optimize", lambda key, roughly: done.append(key))
+    monkeypatch.setattr(machine, "quick_codes", lambda: codes)
+    for shares, order in ((None, "abc"), ({"a": 0.9, "b": 0.1}, "abc"), ({"a": 0.5, "b": 0.5}, "bac")):
+        with BACKGROUND.held():
+            optimize_quick_code(lambda: 1.0, shares=shares)
+            benefits = [job.benefit() for job in BACKGROUND.waiting]
+        BACKGROUND.wait()
+        assert "".join(done) == order and benefits == sorted(benefits, reverse=True)
+        done.clear()
 
 
 @pytest.mark.parametrize("is_ahead", [False, True])
