@@ -210,7 +210,7 @@ def _loop(view: While, options: Options, loop: LoopToCompile | str | None) -> Im
     is_eager = options.compile == "eager"
     if is_eager:
         _compile_here()
-    is_native_at_once = is_eager or is_long(view, loop.launches)
+    is_native_at_once = is_eager or is_long(view, loop)
     implementation_of = functools.partial(launched_implementation, options=options)
     return NativeLoop(view, loop, options.threads, is_native_at_once, is_eager, implementation_of)
 

@@ -511,14 +511,16 @@ def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_long
         )
         assert function.body is not None
         (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-        assert native_loops.is_long(Op.of(loop)) == expected  # type: ignore[arg-type]
+        view: Any = Op.of(loop)
+        assert native_loops.is_long(view, native_loops.LoopToCompile(loop)) == expected
     arrays = "tensor<40xf32>"
     function = specialize(
         nimblehlo.load(counted(2100, body.format(arrays), {"x0": ("a", arrays)}, "%x12")), "main"
     )
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-    assert native_loops.blocking_wait_seconds(Op.of(loop)) > cost_model.LOOP_COMPILE_SECONDS  # type: ignore[arg-type]
+    wait = native_loops.blocking_wait_seconds(native_loops.LoopToCompile(loop))
+    assert wait > cost_model.LOOP_COMPILE_SECONDS
 
 
 INNER = """
@@ -696,8 +698,8 @@ def _native_loops_of(executable: nimblehlo.Executable) -> list[native_loops.Nati
 def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
     executable = nimblehlo.compile(INNER.format(size=40))
     outer, inner = sorted(_native_loops_of(executable), key=lambda loop: loop.background_start)
-    assert outer.blocking_wait == outer.seconds_left == native_loops.blocking_wait_seconds(outer.view)
-    expected = cost_model.INNER_LOOP_WAIT_FACTOR * native_loops.blocking_wait_seconds(inner.view)
+    assert outer.blocking_wait == outer.seconds_left == native_loops.blocking_wait_seconds(outer.loop)
+    expected = cost_model.INNER_LOOP_WAIT_FACTOR * native_loops.blocking_wait_seconds(inner.loop)
     assert inner.blocking_wait == inner.seconds_left == expected
     assert inner.background_start > 5 * outer.background_start
 
@@ -714,7 +716,7 @@ def test_the_job_of_a_loop_counts_the_time_of_optimizing_it(monkeypatch: pytest.
     jobs: list[Job] = []
     monkeypatch.setattr(native_loops.BACKGROUND, "submit", lambda job: (jobs.append(job), job)[1])
     loop.begin()
-    assert [job.seconds for job in jobs] == [native_loops._compile_seconds(loop.view, 0)]
+    assert [job.seconds for job in jobs] == [native_loops._compile_seconds(loop.loop)]
     assert jobs[0].seconds > loop.compile_seconds
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -289,43 +289,62 @@ def _iteration_work(loop: LoopToCompile, includes_large: bool = False) -> int:
     return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
 
 
-def is_long(view: While, launches: int = 0) -> bool:
-    """Whether a loop with so many launches is known to run long enough to be compiled first."""
+def is_long(view: While, loop: LoopToCompile) -> bool:
+    """Whether a loop is known to run long enough to be compiled first."""
     from ...loops.scalars import count_limit
 
     count = count_limit(view.operation) or 0
     if count < cost_model.MIN_EAGER_ITERATIONS:
         return False
     operations = sum(1 for region in view.operation.regions for _ in region.walk())
-    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(view, launches) / 2
+    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(loop) / 2
 
 
-def blocking_wait_seconds(view: While, launches: int = 0, quickly: bool = False) -> float:
+def blocking_wait_seconds(loop: LoopToCompile, quickly: bool = False) -> float:
     """Seconds that a loop may run by its plan before a call waits for its native code.
 
     Args:
         quickly: whether quick code will do.
     """
-    wait = cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(view, launches, quickly)
-    return wait * cost_model.LAUNCHING_LOOP_WAIT_FACTOR if launches else wait
+    wait = cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(loop, quickly)
+    return wait * cost_model.LAUNCHING_LOOP_WAIT_FACTOR if loop.launches else wait
 
 
-def _compile_seconds(view: While, launches: int, quickly: bool = False) -> float:
+def _compile_seconds(loop: LoopToCompile, quickly: bool = False) -> float:
     """The estimated time of compiling a loop and what it launches, in seconds.
 
     Args:
         quickly: whether quick code will do.
     """
-    operations, arrays = _counts(view.operation)
-    seconds = cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays
+    seconds = _own_compile_seconds(loop)
+    launches = len(set(map(_outline, _launched_operations(loop))))
     seconds += cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH * launches
-    if quickly and cost_model.is_quick_at_first(operations, arrays):
+    if quickly and cost_model.is_quick_at_first(*_counts(loop.operation)):
         seconds *= cost_model.QUICK_FRACTION
     return cost_model.LOOP_COMPILE_SECONDS + seconds
 
 
+def _own_compile_seconds(loop: LoopToCompile) -> float:
+    """The estimated time of compiling a loop's own code, in seconds."""
+    arrays = _counts(loop.operation)[1] - sum([_counts(one)[1] for one in _launched_operations(loop)])
+    return cost_model.LOOP_COMPILE_SECONDS_PER_ARRAY * arrays
+
+
+def _launched_operations(loop: LoopToCompile) -> Sequence[Operation]:
+    """The operations that a loop launches."""
+    from ...loops.arrays import launched_operations
+
+    return launched_operations([loop.operation]) if loop.launches else ()
+
+
+def _outline(launched: Operation) -> Hashable:
+    """Operations whose code is the same have the same outline, and few others."""
+    types = [value.type for value in (*launched.operands, *launched.results)]
+    return tuple(types), tuple([inner.name for inner in launched.walk()])
+
+
 def _counts(operation: Operation) -> tuple[int, int]:
-    """The number of operations in the regions of a `while`, and of the arrays that they compute."""
+    """The number of operations in the regions of an operation, and of the arrays that they compute."""
     operations = [inner for region in operation.regions for inner in region.walk()]
     result_types = [value.type for inner in operations for value in inner.results]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
@@ -364,7 +383,7 @@ class NativeLoop(ProfiledLoop):
     ) -> None:
         from ...loops.scalars import count_limit
 
-        super().__init__(_compile_seconds(view, loop.launches, quickly=not is_native_at_once))
+        super().__init__(_compile_seconds(loop, quickly=not is_native_at_once))
         self.kind = ImplementationKind.GENERATED if is_native_at_once else ImplementationKind.TIERED
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
         if loop.launches:
@@ -375,7 +394,7 @@ class NativeLoop(ProfiledLoop):
         self.capture_positions = _capture_positions(view, loop)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
-        self.blocking_wait = blocking_wait_seconds(view, loop.launches, quickly=True)
+        self.blocking_wait = blocking_wait_seconds(loop, quickly=True)
         self.max_iterations = count_limit(view.operation) or 0
         self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.compile_seconds
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
@@ -478,7 +497,7 @@ class NativeLoop(ProfiledLoop):
         """Begin to compile in the background."""
         # A call waits for the code of a loop that begins with it; a thread of the job has that compiled.
         ahead = self.compile_texts_ahead if self.compiles_ahead else None
-        seconds = _compile_seconds(self.view, self.loop.launches)
+        seconds = _compile_seconds(self.loop)
         job = compiling_job(self._compile_if_possible, ahead, self._is_quick, seconds)
         self.job = self.profile.job = BACKGROUND.submit(job)
 
@@ -612,7 +631,7 @@ class NativeLoop(ProfiledLoop):
             if implementation.compiles_ahead and (implementation.has_quick_code or not quickly)
         }
         hottest_first = sorted(rates, key=lambda one: -rates[one])
-        own_rate = self._time_shares[None] / _compile_seconds(self.view, launches=0)
+        own_rate = self._time_shares[None] / (_own_compile_seconds(self.loop) or 1.0)
         # LLVM takes the longest for the loop's own code, but optimizes first what saves the most.
         names, is_hot = self.function_names if quickly else (), own_rate >= max(rates.values(), default=0.0)
         unrolls_late = not self.fast_compile if is_hot else None

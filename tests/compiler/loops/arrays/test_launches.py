@@ -23,7 +23,13 @@ from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.loops.while_function import workspace_bytes
 from nimblehlo.compiler.plan.implementations import native_loops
 from nimblehlo.compiler.plan.implementations.kernel import KernelImplementation
-from nimblehlo.compiler.plan.implementations.native_loops import blocking_wait_seconds, is_long
+from nimblehlo.compiler.plan.implementations.native_loops import (
+    LoopToCompile,
+    _compile_seconds,
+    _own_compile_seconds,
+    blocking_wait_seconds,
+    is_long,
+)
 from nimblehlo.compiler.plan.tiering import tiers
 from nimblehlo.compiler.plan.tiering.background import BACKGROUND
 from nimblehlo.compiler.specialize import specialize
@@ -498,9 +504,23 @@ def test_loops_with_launches_wait_longer() -> None:
     assert function.body is not None
     (loop,) = [one for one in function.body.block.operations if one.name == "stablehlo.while"]
     view: Any = Op.of(loop)
+    launching = LoopToCompile(with_launches(loop, lambda operation: True, None), launches=1)
     factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR
-    assert blocking_wait_seconds(view, 1) > factor * blocking_wait_seconds(view)
-    assert not is_long(view, 1)
+    assert blocking_wait_seconds(launching) > factor * blocking_wait_seconds(LoopToCompile(loop))
+    assert not is_long(view, launching)
+
+
+@pytest.mark.parametrize(("second", "launches"), [("exponential", 1), ("tanh", 2)])
+def test_the_code_of_equal_launches_is_compiled_once(second: str, launches: int) -> None:
+    type = "tensor<300x300xf32>"
+    body = f"""%t = stablehlo.exponential %x : {type}
+      %y = stablehlo.{second} %t : {type}"""
+    (loop,) = nimblehlo.load(counted(20, body, {"x": ("x0", type)}, "%y")).functions.values()
+    operations = [one for one in loop.body.block.operations if one.name == "stablehlo.while"]
+    launching = LoopToCompile(with_launches(operations[0], lambda operation: True, None), launches=2)
+    own = _own_compile_seconds(launching) + cost_model.LOOP_COMPILE_SECONDS
+    each = cost_model.LOOP_COMPILE_SECONDS_PER_LAUNCH
+    assert _compile_seconds(launching) == pytest.approx(own + launches * each)
 
 
 @pytest.mark.parametrize(("factor", "runs"), [(1.0, 0), (100.0, 1)])

@@ -306,7 +306,7 @@ def test_loops_on_many_arrays_are_quick_at_first(offset: int) -> None:
 def test_code_that_is_quick_at_first_is_expected_sooner() -> None:
     def seconds(count: int, quickly: bool) -> float:
         (view,) = operations_of(loop_on_arrays(count), While)
-        return native_loops._compile_seconds(view, 0, quickly)
+        return native_loops._compile_seconds(native_loops.LoopToCompile(view.operation), quickly)
 
     few, many = cost_model.MIN_QUICK_ARRAYS - 5, cost_model.MIN_QUICK_ARRAYS + 5
     assert seconds(few, True) == seconds(few, False)
