@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -94,6 +95,27 @@ def test_recorded_launches_of_loops_have_scratch_memory_too() -> None:
     finally:
         record_launches(None)
     assert result.tolist() == [-7] and len(launches) == 1
+
+
+@pytest.mark.skipif(POISON != "0", reason="poisoned calls need objects of Python's")
+def test_the_first_calls_are_timed_and_all_are_counted() -> None:
+    """TIMED_LOOP_CALLS of them."""
+    timed_calls, seconds = 256, [0.002]
+    task, address = as_task(lambda closure: time.sleep(seconds[0]))
+    number = ((1,), np.int64)
+    function = NativeFunction([8], [number], [Launch(address, 1, (), (), 1e-6, task)])
+    call = LoopCall(function, (0,), [number], [number])
+    assert call.seconds == 0.0
+    for calls in range(1, 4):
+        assert solve(call, [np.array([7])], [np.zeros(1, np.int64)]) == 0
+        assert call.seconds >= 0.002 * calls
+    seconds[0] = 0.0
+    for _ in range(timed_calls - 3):
+        solve(call, [np.array([7])], [np.zeros(1, np.int64)])
+    timed, seconds[0] = call.seconds, 0.001
+    for _ in range(timed_calls // 4):
+        solve(call, [np.array([7])], [np.zeros(1, np.int64)])
+    assert call.seconds == pytest.approx(1.25 * timed)
 
 
 def test_functions_of_python_are_called_with_arrays() -> None:

@@ -16,9 +16,9 @@ from .emitter import (
 from .launches import (
     ImplementationOf,
     has_calls_as_effects,
-    launch_symbols,
     launched_operations,
     launched_work,
+    prepared_launches,
     with_launches,
 )
 from .library_calls import library_symbols
@@ -36,12 +36,12 @@ __all__ = [
     "computed_bytes",
     "define_workspace_bytes",
     "has_calls_as_effects",
-    "launch_symbols",
     "launched_operations",
     "launched_work",
     "library_symbols",
     "max_allocated",
     "multiplication_count",
+    "prepared_launches",
     "updated_in_place",
     "with_launches",
 ]

@@ -14,6 +14,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ....kernels.launch.cache_files import digest
+from ....kernels.named_tuples import NamedTuple
 from ....program.ir import Block, Builder, IntegerAttribute, Operation, Value, captured_values, tensor_type
 from ....program.ir.builder import CopyOperation, copy_region
 from ....program.ops.custom_calls.user_functions import Registry
@@ -223,10 +224,22 @@ def launched_work(operation: Operation) -> int:
     return total
 
 
-def launch_symbols(
+class PreparedLaunch(NamedTuple):
+    """What the code of a loop calls for an operation.
+
+    Attributes:
+        call: a `LoopCall`.
+        symbols: maps the symbols that the code needs to addresses.
+    """
+
+    call: Any
+    symbols: dict[str, int]
+
+
+def prepared_launches(
     loop: Operation, implementation_of: ImplementationOf, quickly: bool = False
-) -> dict[str, int]:
-    """Maps the symbols that the code of a loop with launches needs to addresses.
+) -> dict[Operation, PreparedLaunch]:
+    """The launches of a loop, by the `Launched` operations.
 
     Args:
         quickly: whether the code that it launches is not optimized at first, as in
@@ -237,7 +250,7 @@ def launch_symbols(
     """
     from ....kernels.launch.native import LoopCall
 
-    symbols: dict[str, int] = {}
+    launches: dict[Operation, PreparedLaunch] = {}
     for launched in launched_operations([loop]):
         symbol, solve = _symbols(launched)
         call = _calls.get(symbol)
@@ -256,8 +269,8 @@ def launch_symbols(
             prepared = LoopCall(function, positions, *types)
             # Another thread may have prepared the same call meanwhile.
             call = _calls.setdefault(symbol, prepared)
-        symbols[symbol], symbols[solve] = id(call), call.solver
-    return symbols
+        launches[launched] = PreparedLaunch(call, {symbol: id(call), solve: call.solver})
+    return launches
 
 
 def _called_with_copies(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,6 +28,7 @@ from .overwritten_values import overwritten_values
 if TYPE_CHECKING:
     from ....kernels.launch.while_loop import LoopShards, NativeWhile
     from ...loops.arrays import ImplementationOf
+    from .time_shares import MeasuredShares
 
 _MAX_SCALAR_ELEMENTS = 16
 """Maximum elements of a value that is not an array."""
@@ -404,6 +405,8 @@ class NativeLoop(ProfiledLoop):
         self.seconds_to_cache_lookup = seconds + cost_model.loader_seconds()
         self.is_inner = self.is_overdue = False
         self.is_native_at_once, self.is_eager = is_native_at_once, is_eager
+        self._launched_implementations: dict[Operation, Implementation] = {}
+        self._calls: Mapping[Operation, Any] = {}
 
     def set_enclosing(self, enclosing: Implementation) -> None:
         """Wait longer before compiling this loop: the loop around it is compiled with it when that is hot."""
@@ -512,7 +515,8 @@ class NativeLoop(ProfiledLoop):
             for _ in self.compile_texts_ahead(quickly=True):
                 pass
         native = self.native = self.prepare(quickly=self._is_quick)
-        self.profile.optimize(self._shares_of_codes())
+        self.profile.optimize(self._measured_shares().of)
+        self._launched_implementations.clear()
         return native
 
     def _run_plans(self, operands: Sequence[Any], cond: Any, body: Any) -> tuple[list[Any], bool]:
@@ -521,12 +525,12 @@ class NativeLoop(ProfiledLoop):
         # Compiling slows the iterations down, which gain little where what they launch is the same code.
         factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR if self.loop.launches else 1.0
         start_while_running = factor * self.background_start
-        iterations, spent = 0, 0.0
+        iterations = 0
         while self.seconds_left > 0 and self.native is None:
             budget = min(self.seconds_left, self.seconds_to_cache_lookup, _PLAN_SECONDS)
             if self.job is None:
                 budget = min(budget, start_while_running)
-            start = perf_counter()
+            start, begun = perf_counter(), iterations
             finished = False
             while not finished and perf_counter() - start < budget:
                 finished = not cond(*values)[0]
@@ -534,7 +538,6 @@ class NativeLoop(ProfiledLoop):
                     values = body.advance(values)
                     iterations += 1
             seconds = perf_counter() - start
-            spent += seconds
             self.seconds_left -= seconds
             self.profile.seconds += seconds
             self.seconds_to_cache_lookup -= seconds
@@ -545,23 +548,26 @@ class NativeLoop(ProfiledLoop):
                 if self.is_compiled(self._is_quick):
                     break
             self._compile_early(start_while_running)
-            if self.job is not None and self._runs_longer_than_compiling(iterations, spent, factor):
+            seconds_each = seconds / max(iterations - begun, 1)
+            # The first iteration prepares the steps, which takes many times as long.
+            is_representative = begun > 0 and self.job is not None
+            if is_representative and self._runs_longer_than_compiling(iterations, seconds_each, factor):
                 break
         return values, False
 
-    def _runs_longer_than_compiling(self, iterations: int, spent: float, factor: float) -> bool:
+    def _runs_longer_than_compiling(self, iterations: int, seconds_each: float, factor: float) -> bool:
         """Whether the iterations that are left by the plan would take longer than compiling the loop.
 
         They and the thread that compiles would share the interpreter, and both take twice as long.
 
         Args:
             iterations: of this run so far.
-            spent: their time in seconds.
+            seconds_each: the time of the last ones.
             factor: on the time to compile.
         """
-        if self.is_inner or self.is_overdue or iterations == 0:
+        if self.is_inner or self.is_overdue:
             return False
-        left = (self.max_iterations - iterations) * spent / iterations
+        left = (self.max_iterations - iterations) * seconds_each
         return left > factor * (self.compile_seconds + cost_model.compiler_load_seconds())
 
     @functools.cached_property
@@ -650,14 +656,24 @@ class NativeLoop(ProfiledLoop):
         """The implementations that its code launches, and their shares in the time of its iterations."""
         for launched, share in self._time_shares.items():
             if launched is not None:
-                yield self.implementation_of(launched.regions[0].block.operations[0]), share
+                yield self._implementation_of(launched.regions[0].block.operations[0]), share
 
-    def _shares_of_codes(self) -> Mapping[str, float]:
-        """The share of its own code, and of each that it launches, in the time of its iterations, by key."""
-        shares = {self.key: self._time_shares[None]}
-        for implementation, share in self._launched_shares():
-            for key in implementation.code_keys:
-                shares[key] = shares.get(key, 0.0) + share
+    def _implementation_of(self, operation: Operation) -> Implementation:
+        """The implementation of an operation that its code launches; the same one while that is compiled."""
+        implementation = self._launched_implementations.get(operation)
+        if implementation is None:
+            implementation = self.implementation_of(operation)
+            self._launched_implementations[operation] = implementation
+        return implementation
+
+    def _measured_shares(self) -> MeasuredShares:
+        """The shares of its own code and of those that it launches in the time of its iterations."""
+        from .time_shares import MeasuredShares
+
+        shares = MeasuredShares(self.key, self._time_shares[None])
+        for launched, call in self._calls.items():
+            implementation = self._implementation_of(launched.regions[0].block.operations[0])
+            shares.add(implementation.code_keys, self._time_shares[launched], call)
         return shares
 
     @property
@@ -672,13 +688,16 @@ class NativeLoop(ProfiledLoop):
         """See `Implementation.prepare`; `quickly` is an argument of `machine.function_addresses`."""
         from ....kernels.launch.while_loop import NativeWhile
         from ...loops import while_function
-        from ...loops.arrays import launch_symbols, library_symbols
+        from ...loops.arrays import library_symbols, prepared_launches
         from ...loops.llvm import machine
         from ...loops.scalars import count_limit
 
         loop = self.loop
         symbols = library_symbols([loop.operation])
-        symbols.update(launch_symbols(loop.operation, self.implementation_of, quickly))
+        launches = prepared_launches(loop.operation, self._implementation_of, quickly)
+        for launch in launches.values():
+            symbols.update(launch.symbols)
+        self._calls = {launched: launch.call for launched, launch in launches.items()}
         names, unrolls_late = self.function_names, not self.fast_compile
         address, size_address = machine.function_addresses(
             self.key, names, self._text, self.fast_compile, symbols, quickly, unrolls_late

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -776,7 +776,7 @@ BACKGROUND = Background()
 def optimize_quick_code(
     seconds_of_calls: Callable[[], float],
     expected_seconds: Callable[[], float] = lambda: 0.0,
-    shares: Mapping[str, float] | None = None,
+    share_of: Callable[[str], float] | None = None,
 ) -> None:
     """Have the quick code that this thread has loaded optimized once the code of other jobs is there.
 
@@ -787,18 +787,19 @@ def optimize_quick_code(
     Args:
         seconds_of_calls: the time of the code in a call of the program; 0.0 before that is known.
         expected_seconds: stands for it until then.
-        shares: of each code in that time, by key; None: as of their sizes.
+        share_of: the share of the code of a key in that time, as far as that is known by now; None: that of
+            its size.
     """
     from ...loops.llvm import machine
 
     codes = machine.quick_codes()
-    if shares is None:
+    if share_of is None:
         all_bytes = sum([code.size for code in codes.values()]) or 1
-        shares = {key: code.size / all_bytes for key, code in codes.items()}
-    rates = {key: shares.get(key, 0.0) / _optimizing_seconds(code) for key, code in codes.items()}
+        share_of = {key: code.size / all_bytes for key, code in codes.items()}.__getitem__
+    rates = {key: share_of(key) / _optimizing_seconds(code) for key, code in codes.items()}
     # The first job begins at once.
     for key in sorted(codes, key=lambda key: -rates[key]):
-        code, share = codes[key], shares.get(key, 0.0)
+        code, share = codes[key], functools.partial(share_of, key)
         saved = functools.partial(_first_known, seconds_of_calls, expected_seconds, share)
         if code.unrolls_late:
             if not code.is_rough:
@@ -819,16 +820,16 @@ def _seconds_to_optimize(size: int, fast_compile: bool) -> float:
 
 
 def _first_known(
-    seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float], share: float
+    seconds_of_calls: Callable[[], float], expected_seconds: Callable[[], float], share: Callable[[], float]
 ) -> float:
     """The time of a share of the code in a call of the program, or what is expected of it."""
-    return share * (seconds_of_calls() or expected_seconds())
+    return share() * (seconds_of_calls() or expected_seconds())
 
 
-def _saved_by_unrolling(seconds_of_calls: Callable[[], float], share: float) -> float:
+def _saved_by_unrolling(seconds_of_calls: Callable[[], float], share: Callable[[], float]) -> float:
     """The time that unrolling a share of the code saves in a call of the program; before it is known, other
     code comes first."""
-    return UNROLLING_SHARE * share * seconds_of_calls() or -1.0
+    return UNROLLING_SHARE * share() * seconds_of_calls() or -1.0
 
 
 def _submit_optimization(

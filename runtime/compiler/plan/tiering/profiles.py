@@ -9,7 +9,7 @@ waits for steps that have run once or twice: their program may not be called aga
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ...cost_model import PROGRAM_SHARE, PROGRAM_WAIT, PROGRAM_WAIT_IN_REGIONS, compiler_load_seconds
@@ -48,13 +48,13 @@ class StepProfile:
         self.seconds_of_calls = 0.0
         self.program: ProgramProfile | None = None
 
-    def optimize(self, shares: Mapping[str, float] | None = None) -> None:
+    def optimize(self, share_of: Callable[[str], float] | None = None) -> None:
         """Have the code that this thread has prepared for them optimized, if it is not.
 
         Args:
-            shares: see `optimize_quick_code`.
+            share_of: see `optimize_quick_code`.
         """
-        optimize_quick_code(lambda: self.seconds_of_calls, self.baseline_seconds_of_calls, shares)
+        optimize_quick_code(lambda: self.seconds_of_calls, self.baseline_seconds_of_calls, share_of)
 
     def baseline_seconds_of_calls(self) -> float:
         """The time of the baselines in a call of the program, about."""

@@ -17,7 +17,7 @@ from nimblehlo.compiler import cost_model
 from nimblehlo.compiler.implementation import NoCode
 from nimblehlo.compiler.loops.arrays import products
 from nimblehlo.compiler.loops.arrays.control import MAX_ALLOCATED_ELEMENTS_PER_OP
-from nimblehlo.compiler.loops.arrays.launches import launch_symbols, with_launches
+from nimblehlo.compiler.loops.arrays.launches import prepared_launches, with_launches
 from nimblehlo.compiler.loops.llvm import machine
 from nimblehlo.compiler.loops.scalars.movement import MAX_CONSTANT_BYTES
 from nimblehlo.compiler.loops.while_function import workspace_bytes
@@ -417,7 +417,7 @@ def test_code_is_not_made_for_a_function_that_was_registered_later(registered: s
     copy = with_launches(loop, lambda _: True, None)
     register_custom_call(registered, lambda x: x + np.float32(2), pure=True)
     with pytest.raises(NoCode, match="was registered after the program was compiled"):
-        launch_symbols(copy, lambda _: pytest.fail("nothing is prepared"))
+        prepared_launches(copy, lambda _: pytest.fail("nothing is prepared"))
 
 
 @pytest.mark.parametrize("mode", ["auto", "eager"])

@@ -68,3 +68,33 @@ def test_shares_are_those_of_the_estimated_times(
     own = shares[None] * seconds[transposed] / shares[transposed]
     expected = time_shares._MULTIPLICATION_SECONDS * multiplications
     assert expected <= own < expected + seconds[transposed] / 100
+
+
+class Call:
+    """A launch that has taken some seconds."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+
+
+def test_shares_are_measured_once_the_loop_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A code may have several launches, a launch several codes, or one twice; equal launches share a call."""
+    clock = [1.0]
+    monkeypatch.setattr(time_shares, "monotonic", lambda: clock[0])
+    shares, first, second, kernel = time_shares.MeasuredShares("own", 0.1), Call(), Call(), Call()
+    shares.add(["a", "b", "a"], 0.6, first)
+    shares.add(["b"], 0.1, second)
+    shares.add(["b"], 0.1, second)
+    shares.add([], 0.1, kernel)
+    estimated = {key: shares.of(key) for key in ("own", "a", "b", "c")}
+    assert estimated == pytest.approx({"own": 0.1, "a": 0.6, "b": 0.8, "c": 0.0})
+    first.seconds = 1.0
+    assert shares.of("a") == pytest.approx(0.6)
+    look = 1.01 * time_shares._LOOK_SECONDS
+    clock[0] += look
+    # Launches that have not run yet have their estimates beside the first one's 0.6.
+    assert shares.of("b") == pytest.approx(0.9 * 0.8 / 0.9)
+    second.seconds, kernel.seconds = 2.0, 6.0
+    clock[0] += look
+    measured = {key: shares.of(key) for key in ("own", "a", "b", "c")}
+    assert measured == pytest.approx({"own": 0.1, "a": 0.1, "b": 0.3, "c": 0.0})

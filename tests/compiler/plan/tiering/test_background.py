@@ -801,15 +801,15 @@ def test_quick_code_is_optimized_after_the_code_that_waits(monkeypatch: pytest.M
 
 
 def test_the_code_of_a_loop_is_optimized_in_the_order_of_its_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of code which another job has loaded is not known."""
     done: list[str] = []
     codes = {key: QuickCode(lambda: "", size, False, {}, {}) for key, size in (("a", 80_000), ("b", 20_000))}
     codes["c"] = codes["b"]
     monkeypatch.setattr(machine, "optimize", lambda key, roughly: done.append(key))
     monkeypatch.setattr(machine, "quick_codes", lambda: codes)
-    for shares, order in ((None, "abc"), ({"a": 0.9, "b": 0.1}, "abc"), ({"a": 0.5, "b": 0.5}, "bac")):
+    shares = {"a": 0.9, "b": 0.1, "c": 0.0}
+    for share_of, order in ((None, "abc"), (shares.__getitem__, "abc"), ({**shares, "a": 0.2}.get, "bac")):
         with BACKGROUND.held():
-            optimize_quick_code(lambda: 1.0, shares=shares)
+            optimize_quick_code(lambda: 1.0, share_of=share_of)  # type: ignore[arg-type]
             benefits = [job.benefit() for job in BACKGROUND.waiting]
         BACKGROUND.wait()
         assert "".join(done) == order and benefits == sorted(benefits, reverse=True)
