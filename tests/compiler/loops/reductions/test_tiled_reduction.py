@@ -14,7 +14,9 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.compiler.loops.reductions import reduction_tiling, tiled_reduction
+from nimblehlo.compiler.loops.reductions.region_reduction import ReduceCode
 from nimblehlo.compiler.specialize import specialize
+from nimblehlo.program.ops.reduction.reduce import Reduce
 from tests.support.running import run_every_way, same_bits
 
 Array = np.ndarray[Any, Any]
@@ -245,6 +247,26 @@ def test_of_dimensions_that_lie_apart(shape: tuple[int, ...], axes: tuple[int, .
         x.flat[:: x.size // 3] = [np.nan, np.inf, -0.0, -np.inf][: len(x.flat[:: x.size // 3])]
     check(function, x, count=0)
     check(function, -0 * np.abs(numbers(*shape)).astype(dtype), count=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_prefetched"),
+    [
+        ((65, 8, 1023), True),
+        ((64, 8, 1023), False),  # fewer than MIN_PREFETCHED_RUNS_BYTES
+        ((65, 8, 1025), False),  # a run of more than a page
+        ((6000, 3, 30), True),
+    ],
+)
+def test_runs_of_large_operands_are_prefetched(shape: tuple[int, ...], is_prefetched: bool) -> None:
+    x = numbers(*shape)
+    text = jax.jit(lambda x: x.sum((0, 2))).lower(x).as_text()
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    (operation,) = [one for one in function.body.block.operations if one.name == "stablehlo.reduce"]
+    code = str(ReduceCode(Reduce.of(operation), None).lowered.module())
+    assert ('call void @"llvm.prefetch' in code) == is_prefetched
+    run_every_way(text, x)
 
 
 def test_which_dimensions_lie_in_runs() -> None:
