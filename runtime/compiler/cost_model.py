@@ -97,8 +97,8 @@ LOOP_COMPILE_SECONDS, LOOP_COMPILE_SECONDS_PER_ARRAY = 0.02, 0.003
 LOOP_COMPILE_SECONDS_PER_LAUNCH = 0.025
 """Seconds to add for each operation that a loop launches: the code of one loop nest."""
 LAUNCHING_LOOP_WAIT_FACTOR = 10.0
-"""Factor on the time for which a loop with launches waits: its plan launches the same code, and takes 1 to 5
-times as long."""
+"""How many times as long a loop runs by its plan before it is compiled, while that launches the same code as
+the loop would: it takes 1 to 5 times as long."""
 INNER_LOOP_WAIT_FACTOR = 5.0
 """Factor on the time for which a loop within a loop waits, since compiling the outer loop compiles it too."""
 MIN_EAGER_ITERATIONS = 2000

@@ -631,6 +631,44 @@ def test_a_call_waits_for_a_loop_whose_plan_would_take_longer(
     assert (ran < iterations) is waits
 
 
+@pytest.mark.parametrize(("iterations", "waits"), [(10, False), (1000, True)])
+def test_a_call_waits_at_once_for_a_loop_whose_baselines_would_take_longer(
+    iterations: int, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their estimated time; but not again where it has waited in vain."""
+    body = "%y = stablehlo.sine %x : tensor<200x200xf32>"
+    (loop,) = _native_loops_of(
+        nimblehlo.compile(counted(iterations, body, {"x": ("a", "tensor<200x200xf32>")}, "%y"))
+    )
+    monkeypatch.setattr(loop, "begin", lambda: None)
+    monkeypatch.setattr(loop, "is_compiled", lambda quickly: False)
+    loop.seconds_left = 60.0
+    for loop.is_overdue in (False, True):
+        (ran,), finished = loop._run_plans(
+            [0], lambda count: (count < 1,), SimpleNamespace(advance=lambda values: [values[0] + 1])
+        )
+        expected = (0, False) if waits and not loop.is_overdue else (1, True)
+        assert (ran, finished) == expected
+        loop.counted_seconds = 0.0
+
+
+@pytest.mark.parametrize(("of_baselines", "begins"), [(0.0, False), (0.5, False), (0.9, True)])
+def test_time_in_baselines_counts_in_full(
+    monkeypatch: pytest.MonkeyPatch, of_baselines: float, begins: bool
+) -> None:
+    """A loop whose plan spends its time in steps that are not compiled yet is compiled while it runs."""
+    type = "tensor<128x128xf32>"
+    body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}"
+    (loop,) = _native_loops_of(nimblehlo.compile(counted(20, body, {"x": ("x0", type)}, "%y")))
+    begun = list[float]()
+    monkeypatch.setattr(loop, "begin", lambda: begun.append(loop.counted_seconds))
+    loop.background_start = 0.8
+    loop._count(1.0, of_baselines)
+    loop._compile_early(loop.counted_seconds)
+    assert begun == ([0.91] if begins else [])
+    assert loop.profile.seconds == 1.0 and loop.counted_seconds == of_baselines + (1 - of_baselines) / 10
+
+
 @pytest.mark.parametrize("is_compiled_first", [False, True])
 def test_a_call_goes_on_by_the_plan_where_native_code_is_overdue(
     is_compiled_first: bool, monkeypatch: pytest.MonkeyPatch

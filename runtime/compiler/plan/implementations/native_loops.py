@@ -298,7 +298,10 @@ def is_long(view: While, loop: LoopToCompile) -> bool:
     if count < cost_model.MIN_EAGER_ITERATIONS:
         return False
     operations = sum(1 for region in view.operation.regions for _ in region.walk())
-    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= blocking_wait_seconds(loop) / 2
+    wait = blocking_wait_seconds(loop)
+    if loop.launches:
+        wait *= cost_model.LAUNCHING_LOOP_WAIT_FACTOR
+    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= wait / 2
 
 
 def blocking_wait_seconds(loop: LoopToCompile, quickly: bool = False) -> float:
@@ -307,8 +310,7 @@ def blocking_wait_seconds(loop: LoopToCompile, quickly: bool = False) -> float:
     Args:
         quickly: whether quick code will do.
     """
-    wait = cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(loop, quickly)
-    return wait * cost_model.LAUNCHING_LOOP_WAIT_FACTOR if loop.launches else wait
+    return cost_model.THRESHOLDS["loop"].blocking_wait * _compile_seconds(loop, quickly)
 
 
 def _compile_seconds(loop: LoopToCompile, quickly: bool = False) -> float:
@@ -369,6 +371,7 @@ class NativeLoop(ProfiledLoop):
 
     Attributes:
         max_iterations: the limit to which it counts up; 0 for other loops.
+        counted_seconds: the time by the plans, as it counts (`_count`).
         patience: seconds after which a call that waits for native code runs by the plans again.
         is_overdue: whether a call has waited in vain.
     """
@@ -398,6 +401,7 @@ class NativeLoop(ProfiledLoop):
         self.blocking_wait = blocking_wait_seconds(loop, quickly=True)
         self.max_iterations = count_limit(view.operation) or 0
         self.background_start = cost_model.THRESHOLDS["loop"].background_start * self.compile_seconds
+        self.counted_seconds = 0.0
         self.seconds_left = 0.0 if is_native_at_once else self.blocking_wait
         self.patience = _PATIENCE * (self.compile_seconds + cost_model.compiler_load_seconds())
         # To run an iteration by plans would take longer than to look: all of its steps are prepared.
@@ -431,7 +435,8 @@ class NativeLoop(ProfiledLoop):
                 return native(values, self._captures(body.captures), body.count_steps)
             values, finished = self._run_plans(values, cond, body)
         self.runs += 1
-        self._compile_early(self.background_start)
+        # No iteration is slowed down now.
+        self._compile_early(self.counted_seconds if self.is_inner else self.profile.seconds)
         return tuple(values)
 
     def _awaited(self) -> Runnable | None:
@@ -482,9 +487,9 @@ class NativeLoop(ProfiledLoop):
             else [captures[index] for index in self.capture_positions]
         )
 
-    def _compile_early(self, start: float) -> None:
-        """Begin to compile in the background, if the loop has run for `start` seconds."""
-        if self.job is None and self.blocking_wait - self.seconds_left > start:
+    def _compile_early(self, spent: float) -> None:
+        """Begin to compile in the background, if the loop has run for long enough."""
+        if self.job is None and spent > self.background_start:
             self.begin()
             if self.program is not None:
                 self.program.begin_loops()
@@ -522,15 +527,14 @@ class NativeLoop(ProfiledLoop):
     def _run_plans(self, operands: Sequence[Any], cond: Any, body: Any) -> tuple[list[Any], bool]:
         """Iterate by the regions' plans while `seconds_left`; the values, and whether the loop has ended."""
         values = list(operands)
-        # Compiling slows the iterations down, which gain little where what they launch is the same code.
-        factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR if self.loop.launches else 1.0
-        start_while_running = factor * self.background_start
+        if self._is_expected_to_run_longer_than_compiling():
+            return values, False
         iterations = 0
         while self.seconds_left > 0 and self.native is None:
             budget = min(self.seconds_left, self.seconds_to_cache_lookup, _PLAN_SECONDS)
             if self.job is None:
-                budget = min(budget, start_while_running)
-            start, begun = perf_counter(), iterations
+                budget = min(budget, self.background_start)
+            start, begun, of_baselines = perf_counter(), iterations, self._seconds_of_baselines
             finished = False
             while not finished and perf_counter() - start < budget:
                 finished = not cond(*values)[0]
@@ -538,8 +542,7 @@ class NativeLoop(ProfiledLoop):
                     values = body.advance(values)
                     iterations += 1
             seconds = perf_counter() - start
-            self.seconds_left -= seconds
-            self.profile.seconds += seconds
+            counted = self._count(seconds, self._seconds_of_baselines - of_baselines)
             self.seconds_to_cache_lookup -= seconds
             if finished:
                 return values, True
@@ -547,28 +550,60 @@ class NativeLoop(ProfiledLoop):
                 self.seconds_to_cache_lookup = float("inf")
                 if self.is_compiled(self._is_quick):
                     break
-            self._compile_early(start_while_running)
-            seconds_each = seconds / max(iterations - begun, 1)
+            self._compile_early(self.counted_seconds)
+            counted_each = counted / max(iterations - begun, 1)
             # The first iteration prepares the steps, which takes many times as long.
             is_representative = begun > 0 and self.job is not None
-            if is_representative and self._runs_longer_than_compiling(iterations, seconds_each, factor):
+            if is_representative and self._runs_longer_than_compiling(iterations, counted_each):
                 break
         return values, False
 
-    def _runs_longer_than_compiling(self, iterations: int, seconds_each: float, factor: float) -> bool:
+    def _is_expected_to_run_longer_than_compiling(self) -> bool:
+        """Whether the baselines in the first run would take longer than compiling the loop."""
+        is_first = self.job is None and self.runs == 0 and self.counted_seconds == 0.0
+        if self.program is None or not is_first or self.is_inner or self.is_overdue:
+            return False
+        expected = self.max_iterations * self.program.expected_seconds_within(self)
+        return expected > self.compile_seconds + cost_model.compiler_load_seconds()
+
+    @property
+    def _seconds_of_baselines(self) -> float:
+        """The time so far in baselines of the program's steps, which native code may replace."""
+        return 0.0 if self.program is None else self.program.seconds
+
+    def _count(self, seconds: float, of_baselines: float) -> float:
+        """Count the time of iterations by the plan: that of code which the loop would launch counts less.
+
+        Such code is as quick in the plan, and compiling the loop slows it down.
+
+        Args:
+            seconds: of the iterations.
+            of_baselines: of these, seconds in baselines.
+
+        Returns:
+            the seconds that count.
+        """
+        self.profile.seconds += seconds
+        if self.loop.launches:
+            of_baselines = min(of_baselines, seconds)
+            seconds = of_baselines + (seconds - of_baselines) / cost_model.LAUNCHING_LOOP_WAIT_FACTOR
+        self.counted_seconds += seconds
+        self.seconds_left -= seconds
+        return seconds
+
+    def _runs_longer_than_compiling(self, iterations: int, counted_each: float) -> bool:
         """Whether the iterations that are left by the plan would take longer than compiling the loop.
 
         They and the thread that compiles would share the interpreter, and both take twice as long.
 
         Args:
             iterations: of this run so far.
-            seconds_each: the time of the last ones.
-            factor: on the time to compile.
+            counted_each: the time of the last ones, as it counts.
         """
         if self.is_inner or self.is_overdue:
             return False
-        left = (self.max_iterations - iterations) * seconds_each
-        return left > factor * (self.compile_seconds + cost_model.compiler_load_seconds())
+        left = (self.max_iterations - iterations) * counted_each
+        return left > self.compile_seconds + cost_model.compiler_load_seconds()
 
     @functools.cached_property
     def scratch_bytes(self) -> int:

@@ -66,10 +66,14 @@ class ProfiledStep(Protocol):
 
     Attributes:
         is_nested: whether the time is that of steps within regions.
+        enclosing: the implementations within whose regions the step runs.
+        baseline_seconds: that one run of its baseline is expected to take.
     """
 
     profile: StepProfile
     is_nested: bool
+    enclosing: list[Implementation]
+    baseline_seconds: float
 
     @property
     def compile_seconds(self) -> float:
@@ -96,12 +100,12 @@ class ProfiledLoop(Replaceable):
         compile_seconds: see `ProfiledStep`.
 
     Attributes:
-        enclosing: the implementations within whose regions the loop runs.
         program: the profile of the program.
         runs: how often the loop has run by the plans to its end.
     """
 
     is_nested = True
+    baseline_seconds = 0.0
 
     def __init__(self, compile_seconds: float) -> None:
         super().__init__()
@@ -188,6 +192,10 @@ class ProgramProfile:
         if not all(job.ended for job in jobs):
             # On a busy machine: it waits again once the baselines have taken as long.
             self.next_look = self.seconds + _PATIENCE * remaining
+
+    def expected_seconds_within(self, enclosing: Implementation) -> float:
+        """The time that the baselines in the regions of an implementation are expected to take, once each."""
+        return sum([step.baseline_seconds for step in self.steps if enclosing in step.enclosing])
 
     def begin_due(self, begun: StepProfile) -> None:
         """Begin to compile the code that is due, for which later steps of a call would wait, too.

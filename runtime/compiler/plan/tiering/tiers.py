@@ -143,9 +143,9 @@ class Tiering(Replaceable):
         is_replaced_by_code = is_ufunc_program and code.threshold_class == "code"
         self._threshold_class = "ufunc program" if is_replaced_by_code else code.threshold_class
         cost = code.cost()
-        self.optimized_seconds = cost.compile_seconds
+        self.optimized_seconds, self.baseline_seconds = cost.compile_seconds, cost.baseline_seconds
         # A ufunc program is quick, so it is timed before anything is compiled.
-        self.profile = StepProfile(0.0 if is_replaced_by_code else cost.baseline_seconds)
+        self.profile = StepProfile(0.0 if is_replaced_by_code else self.baseline_seconds)
         self.candidate: Runnable | None = None
         self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0

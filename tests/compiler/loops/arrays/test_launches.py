@@ -27,7 +27,6 @@ from nimblehlo.compiler.plan.implementations.native_loops import (
     LoopToCompile,
     _compile_seconds,
     _own_compile_seconds,
-    blocking_wait_seconds,
     is_long,
 )
 from nimblehlo.compiler.plan.tiering import tiers
@@ -496,7 +495,7 @@ def test_constants_of_bodies_become_code(is_large: bool) -> None:
     run_every_way(text, np.zeros(1, np.int8))
 
 
-def test_loops_with_launches_wait_longer() -> None:
+def test_loops_with_launches_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """By `LAUNCHING_LOOP_WAIT_FACTOR`, since their plan launches the same code."""
     type = "tensor<128x128xf32>"
     body = f"%y = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}"
@@ -505,9 +504,9 @@ def test_loops_with_launches_wait_longer() -> None:
     (loop,) = [one for one in function.body.block.operations if one.name == "stablehlo.while"]
     view: Any = Op.of(loop)
     launching = LoopToCompile(with_launches(loop, lambda operation: True, None), launches=1)
-    factor = cost_model.LAUNCHING_LOOP_WAIT_FACTOR
-    assert blocking_wait_seconds(launching) > factor * blocking_wait_seconds(LoopToCompile(loop))
-    assert not is_long(view, launching)
+    monkeypatch.setattr(cost_model, "MIN_EAGER_ITERATIONS", 1)
+    monkeypatch.setattr(native_loops, "blocking_wait_seconds", lambda loop: 2e-5)
+    assert is_long(view, LoopToCompile(loop)) and not is_long(view, launching)
 
 
 @pytest.mark.parametrize(("second", "launches"), [("exponential", 1), ("tanh", 2)])
