@@ -76,6 +76,13 @@ MIN_AWAITED_KERNEL_SECONDS = 4e-3
 compiles it. Numba takes up to 5 s with its start. Shorter calls go on: a graph network completes 2557 calls
 in 3 s, and 875 where one of them waits. Who calls a program a few times before timing it has the kernel where
 a call takes long."""
+GENERATED_WAIT_SECONDS = 0.5
+"""The time in generated code after which a call waits for the kernel that it precedes. Such code takes 1.1 to
+8 times as long as the kernel, which has all threads: in 4 s a program of one scatter or scan completes as
+many calls with the wait as without, and more in longer times. In programs of libraries a step takes half a
+second only once the kernel is there, or its calls are short."""
+MIN_AWAITED_GENERATED_SECONDS = 1e-3
+"""The time of a call of generated code from which a call waits for the kernel."""
 MAX_KERNEL_WAIT_SECONDS = 3.0
 """Seconds for which a call waits for a kernel that another process compiles. With the start of Numba a kernel
 takes 1 to 2 s there on an idle machine. That process yields the processors to all others: on a busy machine

@@ -21,8 +21,6 @@ _ITERATIONS = 10
 """Iterations that an inner loop is taken to run where its number of iterations is not constant."""
 _MULTIPLICATION_SECONDS = 1e-10
 """Seconds of a multiplication of an inline product in quick code, which has vectors for some (Zen 4)."""
-
-
 _LOOK_SECONDS = 0.05
 """Seconds between two looks at the measured times."""
 

@@ -25,10 +25,12 @@ import numpy as np
 from ....kernels.launch.spans import span
 from ...cost_model import (
     CACHE_LOAD_SECONDS,
+    GENERATED_WAIT_SECONDS,
     MAX_ATTEMPTS,
     MAX_COPIED_BYTES,
     MAX_KERNEL_WAIT_SECONDS,
     MAX_RESULT_BYTES,
+    MIN_AWAITED_GENERATED_SECONDS,
     MIN_AWAITED_KERNEL_SECONDS,
     MIN_NUMBA_BASELINE_SECONDS,
     MIN_SHARED_SECONDS,
@@ -108,7 +110,7 @@ class Tiering(Replaceable):
     A step of a loop that native code will replace is not compiled by itself, but uses code that is there.
 
     The baseline of a kernel that Numba compiles may be generated code, or such a step itself that soon has
-    generated code. No call waits for that kernel.
+    generated code. A call waits for that kernel only after half a second in code whose calls are long.
 
     Args:
         baseline: runs until native code does; takes the operands, and the regions if its `takes_regions` is
@@ -201,7 +203,8 @@ class Tiering(Replaceable):
     def wait_threshold(self) -> float:
         """The time in baselines after which a call waits for the code."""
         if self._has_code_before:
-            return math.inf
+            is_awaited = self.fastest >= MIN_AWAITED_GENERATED_SECONDS and not self.is_overdue
+            return GENERATED_WAIT_SECONDS if is_awaited else math.inf
         may_not_wait = self.is_overdue or self.fastest < MIN_AWAITED_KERNEL_SECONDS
         if self.code.compiles_when_called and may_not_wait and _compiles_beside():
             return math.inf

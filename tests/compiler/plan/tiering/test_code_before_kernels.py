@@ -26,6 +26,7 @@ def _kernels_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "_has_kernels_code", lambda: False)
     monkeypatch.setitem(cost_model.THRESHOLDS, "kernel", cost_model.Thresholds(0.0, 0.01))
     monkeypatch.setattr(kernel, "KERNEL_COMPILE_SECONDS", 1.0)
+    monkeypatch.setattr(tiers, "MIN_AWAITED_GENERATED_SECONDS", 0.05)
 
 
 class _Code(Implementation):
@@ -137,3 +138,18 @@ def test_no_call_waits_for_a_kernel_in_place_of_generated_code() -> None:
     assert calls == ["code"] * 20
     BACKGROUND.wait()
     assert step.calls(2) == ["kernel"] * 2
+
+
+def test_a_call_waits_for_a_kernel_after_long_calls_of_generated_code() -> None:
+    """Once these have taken `GENERATED_WAIT_SECONDS`."""
+    step = _Step(numpy=0.1, code=0.06, kernel=0.001)
+    before = step.calls(7)
+    threading.Timer(0.1, step.has_kernel.set).start()
+    assert before == ["numpy", *["code"] * 6] and step.calls(2) == ["code", "kernel"]
+
+
+def test_a_call_goes_on_with_generated_code_where_the_kernel_is_overdue() -> None:
+    step = _Step(numpy=0.1, code=0.06, kernel=0.001)
+    step.step.is_overdue = True
+    assert step.calls(20) == ["numpy", *["code"] * 19]
+    step.has_kernel.set()
